@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -98,4 +99,35 @@ func ExampleJournal_Answer() {
 	// <nil>
 	// true
 	// ok "send" <nil>
+}
+
+// A run is canceled through its journal, as another process would do it.
+func ExampleJournal_Steer() {
+	ctx := context.Background()
+	j := journal.InMemory()
+	defer j.Close() //nolint:errcheck // it ends with the process
+	begun := make(chan struct{})
+	waits := team.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+		close(begun)
+		<-ctx.Done()
+		return agent.Reply{}, ctx.Err()
+	})
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "reader", Agent: waits}}})
+	if err != nil {
+		panic(err)
+	}
+	cancel := steer.Command{Kind: steer.Cancel, By: "ann", Reason: "it is the wrong meter"}
+	sent := make(chan error)
+	go func() {
+		<-begun
+		sent <- j.Steer(ctx, "meter", cancel)
+	}()
+	tasks := []task.Spec{{Title: "Read", Assignee: "reader", Description: "Read the meter."}}
+	res, _ := tm.RunTasks(ctx, tasks, &team.RunOptions{RunID: "meter", Journal: j})
+	fmt.Println(res.Status, <-sent)
+	err = j.Steer(ctx, "meter", cancel)
+	fmt.Println(errors.Is(err, steer.ErrNotRunning))
+	// Output:
+	// cancelled <nil>
+	// true
 }

@@ -191,7 +191,7 @@ func (j *Journal) answer(ctx context.Context, run string, isMeant func(*Question
 	case err != nil:
 		return false, err
 	}
-	return j.awaitTaken(ctx, r, q, n)
+	return (&sentCommand{j, r, n}).awaitTaken(ctx, q)
 }
 
 // leaveAnswer adds the answer to the question that is meant to the commands of the run, and returns
@@ -216,7 +216,7 @@ func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*Question
 	if err != nil {
 		return nil, 0, err
 	}
-	n, err = j.store.addAnswer(ctx, r.n, seen, a.Key, line)
+	n, err = j.store.commands.addAnswer(ctx, r.n, seen, a.Key, line)
 	return q, n, j.fail("write", err)
 }
 

@@ -15,20 +15,37 @@ import (
 
 // A command is what a process asks of the one that works on a run, now or once the run is
 // resumed. It is a row beside the lines of the run, so it needs no lease. The process that has
-// the lease carries it out, or refuses it. Answers are the only kind.
+// the lease carries it out, or refuses it.
 
-// commandAnswer is the kind of an answer.
-const commandAnswer = "answer"
+// The kinds of commands: an answer, which waits for the next process if none works on the run, and
+// a [steer.Command], which is for one process.
+const (
+	commandAnswer = "answer"
+	commandSteer  = "steer"
+)
 
-// commandTaken is the outcome of a command that was carried out. Any other text says why it was
+// The outcomes of commands. An empty one says that a command waits; any other text, why it was
 // refused.
-const commandTaken = "taken"
+const (
+	commandTaken     = "taken"     // it was carried out
+	commandClaimed   = "claimed"   // the process of the run has read it, and its sender cannot withdraw it
+	commandWithdrawn = "withdrawn" // the sender does not wait any longer
+)
 
 // errCommandWaits reports that an equal command waits, or was taken.
 var errCommandWaits = errors.New("an equal command waits")
 
 // errOldForm reports a file of an earlier version, which the disk has no room to migrate.
-var errOldForm = fmt.Errorf("%w: the journal has an earlier form, which cannot store an answer; remove runs, and try again", ErrFull)
+var errOldForm = fmt.Errorf("%w: the journal has an earlier form, which cannot store answers and commands; remove runs, and try again", ErrFull)
+
+// A commandTable is the table of commands in a file of a version.
+type commandTable struct {
+	*database
+	version int
+}
+
+// has reports whether the file has the form of a version.
+func (s *commandTable) has(version int) bool { return s.version >= version }
 
 // A storedCommand is a row of the table.
 type storedCommand struct {
@@ -42,8 +59,8 @@ var errAskedMeanwhile = errors.New("a person was asked meanwhile")
 // addAnswer adds the answer to the question with a key to the commands of a run, and returns the
 // command's number. The error is errCommandWaits if an answer to it waits or was taken, and
 // errAskedMeanwhile if a row behind the last one that was seen may have a question.
-func (s *store) addAnswer(ctx context.Context, run, seen int64, key record.Key, line []byte) (n int64, err error) {
-	if !s.commands {
+func (s *commandTable) addAnswer(ctx context.Context, run, seen int64, key record.Key, line []byte) (n int64, err error) {
+	if !s.has(withCommands) {
 		return 0, errOldForm
 	}
 	err = s.update(ctx, func(tx *sql.Tx) error {
@@ -67,36 +84,46 @@ func (s *store) addAnswer(ctx context.Context, run, seen int64, key record.Key, 
 	return n, err
 }
 
-// waitingCommands returns the commands of a kind that wait, the oldest first.
-func (s *store) waitingCommands(ctx context.Context, run int64, kind string) (list []storedCommand, err error) {
-	if !s.commands {
+// waiting returns the commands of a kind that wait, the oldest first.
+func (s *commandTable) waiting(ctx context.Context, run int64, kind string) ([]storedCommand, error) {
+	if !s.has(withCommands) {
 		return nil, nil
 	}
-	rows, err := s.read.QueryContext(ctx, "select n, line from commands where run = ? and kind = ? and outcome = '' order by n", run, kind)
+	list, err := queryCommands(ctx, s.read, run, kind)
+	return list, s.explain(err)
+}
+
+func queryCommands(ctx context.Context, from querier, run int64, kind string) (list []storedCommand, err error) {
+	rows, err := from.QueryContext(ctx, "select n, line from commands where run = ? and kind = ? and outcome in ('', ?) order by n", run, kind, commandClaimed)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
 	for rows.Next() {
 		var c storedCommand
 		if err := rows.Scan(&c.n, &c.line); err != nil {
-			return nil, s.explain(err)
+			return nil, err
 		}
 		list = append(list, c)
 	}
-	return list, s.explain(rows.Err())
+	return list, rows.Err()
 }
 
 // outcome returns what became of a command; empty if it waits.
-func (s *store) outcome(ctx context.Context, n int64) (outcome string, err error) {
+func (s *commandTable) outcome(ctx context.Context, n int64) (outcome string, err error) {
 	err = s.read.QueryRowContext(ctx, "select outcome from commands where n = ?", n).Scan(&outcome)
 	return outcome, s.explain(err)
 }
 
-// endCommand sets the outcome of a command that waits, and reports whether it did.
-func (s *store) endCommand(ctx context.Context, n int64, outcome string) (ended bool, err error) {
+// end sets the outcome of a command that waits, and reports whether it did. A command that
+// was claimed is not withdrawn.
+func (s *commandTable) end(ctx context.Context, n int64, outcome string) (ended bool, err error) {
+	claimed := commandClaimed
+	if outcome == commandWithdrawn {
+		claimed = ""
+	}
 	err = s.update(ctx, func(tx *sql.Tx) error {
-		done, err := tx.ExecContext(ctx, "update commands set outcome = ?, line = x'' where n = ? and outcome = ''", outcome, n)
+		done, err := tx.ExecContext(ctx, "update commands set outcome = ?, line = x'' where n = ? and outcome in ('', ?)", outcome, n, claimed)
 		if err != nil {
 			return err
 		}
@@ -109,7 +136,7 @@ func (s *store) endCommand(ctx context.Context, n int64, outcome string) (ended 
 
 // waitingAnswers returns the answers that wait for a process to take them.
 func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (list []record.Answer, err error) {
-	rows, err := a.store.waitingCommands(ctx, run, commandAnswer)
+	rows, err := a.store.commands.waiting(ctx, run, commandAnswer)
 	if err != nil {
 		return nil, a.fail("read", err)
 	}
@@ -130,9 +157,12 @@ func (r *Run) Waiting(ctx context.Context) ([]record.Answer, error) {
 	return r.j.waitingAnswers(ctx, r.row.n, r.row.id)
 }
 
-// Refuse ends the wait of an answer; see [record.AnswerLog].
+// Refuse ends the wait of an answer or another command; see [record.AnswerLog].
 func (r *Run) Refuse(ctx context.Context, command int64, why string) error {
-	_, err := r.j.store.endCommand(ctx, command, why)
+	r.mu.Lock()
+	r.decided[command] = true
+	r.mu.Unlock()
+	_, err := r.j.store.commands.end(ctx, command, why)
 	return r.j.fail("write", err)
 }
 
@@ -143,22 +173,31 @@ func (r *Run) Mask(key record.Key) record.Key { return r.j.vault.mask(key) }
 // says why.
 var ErrRefused = errors.New("the run does not take the answer")
 
-// How long [Journal.Answer] waits for the process that works on the run, and how often it
-// looks.
+// How long [Journal.Answer] and [Journal.Steer] wait for the process that works on the run, and how
+// often they look.
 const (
 	takeWait = 5 * time.Second
 	takeLook = 200 * time.Millisecond
 )
 
-// awaitTaken waits until the process that works on a run has decided about an answer, for as long
-// as [takeWait]. It reports whether that process took it; if not, the answer waits for a resume.
-func (j *Journal) awaitTaken(ctx context.Context, run row, q *Question, n int64) (taken bool, err error) {
+// A sentCommand is a command that this process has sent to the one that works on a run.
+type sentCommand struct {
+	j   *Journal
+	run row
+	n   int64
+}
+
+// awaitTaken waits until the process that works on the run has decided about the answer to a
+// question, for as long as [takeWait]. It reports whether that process took it; if not,
+// the answer waits for a resume.
+func (s *sentCommand) awaitTaken(ctx context.Context, q *Question) (taken bool, err error) {
+	j := s.j
 	for until := time.Now().Add(takeWait); ; {
-		now, err := j.find(ctx, run.id)
+		now, err := j.find(ctx, s.run.id)
 		if err != nil {
 			return false, err
 		}
-		outcome, err := j.store.outcome(ctx, n)
+		outcome, err := j.store.commands.outcome(ctx, s.n)
 		switch {
 		case err != nil:
 			return false, j.fail("read", err)
@@ -167,7 +206,7 @@ func (j *Journal) awaitTaken(ctx context.Context, run row, q *Question, n int64)
 		case outcome != "":
 			return false, fmt.Errorf("%w: %s", ErrRefused, outcome)
 		}
-		if err := j.withdraw(ctx, run, q, n); err != nil {
+		if err := s.withdrawAnswer(ctx, q); err != nil {
 			return false, err
 		}
 		if !j.live(now.held) || time.Now().After(until) {
@@ -179,10 +218,10 @@ func (j *Journal) awaitTaken(ctx context.Context, run row, q *Question, n int64)
 	}
 }
 
-// withdraw ends the wait of an answer that nothing will use: another one came first, as on the
+// withdrawAnswer ends the wait of an answer that nothing will use: another one came first, as on the
 // terminal of the run, or the question is not asked any more.
-func (j *Journal) withdraw(ctx context.Context, run row, asked *Question, n int64) error {
-	q, err := j.question(ctx, run, about(asked.Task))
+func (s *sentCommand) withdrawAnswer(ctx context.Context, asked *Question) error {
+	q, err := s.j.question(ctx, s.run, about(asked.Task))
 	if err != nil {
 		return err
 	}
@@ -190,18 +229,18 @@ func (j *Journal) withdraw(ctx context.Context, run row, asked *Question, n int6
 	switch {
 	case q.Key != asked.Key:
 		why = errChanged
-	case q.Answer != nil && q.Answer.Command != n: // or it is this one, and taken
+	case q.Answer != nil && q.Answer.Command != s.n: // or it is this one, and taken
 		why = &AnsweredError{q.Answer.By, q.Answer.Time}
 	case q.Ended:
 		why = q.whyEnded()
 	default:
 		return nil
 	}
-	ended, err := j.store.endCommand(ctx, n, why.Error())
+	ended, err := s.j.store.commands.end(ctx, s.n, why.Error())
 	if err == nil && ended {
 		err = fmt.Errorf("%w: %w", ErrRefused, why)
 	}
-	return j.fail("write", err)
+	return s.j.fail("write", err)
 }
 
 // encodeAnswer returns the line of an answer to a question of a run.

@@ -30,6 +30,7 @@ func testContract(t *testing.T, place func(t *testing.T) openFunc) {
 		{"entries are read back", entriesAreReadBack},
 		{"done is called in order and not within Append", doneIsCalledInOrder},
 		{"many goroutines append", concurrentAppends},
+		{"commands reach their run", commandsReachTheirRun},
 		{"an error ends its run only", errorEndsItsRunOnly},
 		{"a closed run refuses entries", closedRun},
 		{"a closed journal refuses entries", closedJournal},

@@ -95,7 +95,7 @@ type store struct {
 	marks bool // rows are written with marks
 	pads  bool // texts are padded before they are encrypted
 
-	commands bool // there is the table commands
+	commands commandTable
 
 	add, answer, hasLease *sql.Stmt // of write
 }
@@ -116,7 +116,7 @@ func (s *store) open(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		s.marks, s.pads, s.commands = is.version >= withMarks, is.version >= withPadding, is.version >= withCommands
+		s.marks, s.pads, s.commands = is.version >= withMarks, is.version >= withPadding, commandTable{s.database, is.version}
 		for into, query := range map[**sql.Stmt]string{&s.add: insertBatch, &s.answer: insertAnswer, &s.hasLease: hasLease} {
 			if *into, err = s.write.PrepareContext(ctx, query); err != nil {
 				return err
@@ -138,7 +138,7 @@ func (s *store) open(ctx context.Context) (err error) {
 	if err == nil && is == (ident{}) {
 		err = errNoJournal // it is empty
 	}
-	s.commands = is.version >= withCommands
+	s.commands = commandTable{s.database, is.version}
 	return err
 }
 

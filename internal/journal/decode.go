@@ -34,7 +34,7 @@ func (d *decoder) lines(text []byte) error {
 }
 
 // taskKinds are the kinds of lines that are about one task.
-var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchStart: true, record.KindAgentCall: true, record.KindRejected: true, record.KindMessage: true, record.KindTurn: true, record.KindToolStart: true, record.KindToolEnd: true, record.KindFiles: true, record.KindQuestion: true, record.KindAnswer: true}
+var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchStart: true, record.KindAgentCall: true, record.KindRejected: true, record.KindMessage: true, record.KindTurn: true, record.KindToolStart: true, record.KindToolEnd: true, record.KindFiles: true, record.KindQuestion: true, record.KindAnswer: true, record.KindCommand: true}
 
 // containsID reports whether a line contains one of these IDs.
 func containsID(line []byte, ids []task.ID) bool {
@@ -79,6 +79,12 @@ func (d *decoder) line(kind string, value []byte) error {
 	case record.KindAnswer:
 		a, err := d.answer(value)
 		h.Log = append(h.Log, record.Entry{Answer: a})
+		return err
+	case record.KindCommand:
+		c, err := d.command(value)
+		if c != nil {
+			h.Log = append(h.Log, record.Entry{Command: c})
+		}
 		return err
 	case record.KindRunEnd:
 		return d.end(value)

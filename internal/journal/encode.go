@@ -81,6 +81,9 @@ func (e *encoder) line(of *record.Entry) (kind string, value any, err error) {
 	case of.Answer != nil:
 		value, err = e.answer(of.Answer)
 		return record.KindAnswer, value, err
+	case of.Command != nil:
+		value, err = e.command(of.Command)
+		return record.KindCommand, value, err
 	case of.End != nil:
 		value, err = e.end(of.End)
 		return record.KindRunEnd, value, err

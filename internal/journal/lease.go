@@ -77,6 +77,14 @@ func (l *lease) next(h Holder, now time.Time) lease {
 	return lease{Holder: h, Beat: l.Beat + 1, Taken: now, Renewed: now}
 }
 
+// A tenure is the time in which one process has the lease of a run.
+type tenure struct {
+	Holder Holder `json:"holder"`
+	Taken  int64  `json:"taken"` // as it is stored
+}
+
+func (l *lease) tenure() tenure { return tenure{l.Holder, nanos(l.Taken)} }
+
 // same reports whether two reads of the lease found it unchanged.
 func (l *lease) same(m *lease) bool { return l.Beat == m.Beat && l.Holder == m.Holder }
 

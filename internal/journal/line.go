@@ -79,9 +79,13 @@ type messageLine struct {
 }
 
 // digestInput returns what the digest of a message covers: the envelope, the run, the
-// sender and the reader.
+// sender, the reader and the task that reads it.
 func (l *messageLine) digestInput(run string, d record.Digest) []byte {
-	return joinLengths(run, l.ID, l.From, l.To, l.Session, fmt.Sprint(l.Given), string(d[:]))
+	parts := []string{run, l.ID, l.From, l.To, l.Session, fmt.Sprint(l.Given), string(d[:])}
+	if l.Task != "" { // lines of earlier versions have none
+		parts = append(parts, string(l.Task))
+	}
+	return joinLengths(parts...)
 }
 
 // secrets are the texts of an agent call above the plaintext limit.

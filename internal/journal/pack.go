@@ -41,7 +41,7 @@ type bundle struct {
 }
 
 // keptKinds are the prefixes of the lines of a history.
-var keptKinds = [][]byte{record.LinePrefix(record.KindAgentCall), record.LinePrefix(record.KindRejected), record.LinePrefix(record.KindCallStart), record.LinePrefix(record.KindPrefetchStart), record.LinePrefix(record.KindRunStart), record.LinePrefix(record.KindRunEnd), record.LinePrefix(record.KindInfo), record.LinePrefix(record.KindMessage), record.LinePrefix(record.KindTurn), record.LinePrefix(record.KindToolStart), record.LinePrefix(record.KindToolEnd), record.LinePrefix(record.KindFiles), record.LinePrefix(record.KindQuestion), record.LinePrefix(record.KindAnswer)}
+var keptKinds = [][]byte{record.LinePrefix(record.KindAgentCall), record.LinePrefix(record.KindRejected), record.LinePrefix(record.KindCallStart), record.LinePrefix(record.KindPrefetchStart), record.LinePrefix(record.KindRunStart), record.LinePrefix(record.KindRunEnd), record.LinePrefix(record.KindInfo), record.LinePrefix(record.KindMessage), record.LinePrefix(record.KindTurn), record.LinePrefix(record.KindToolStart), record.LinePrefix(record.KindToolEnd), record.LinePrefix(record.KindFiles), record.LinePrefix(record.KindQuestion), record.LinePrefix(record.KindAnswer), record.LinePrefix(record.KindCommand)}
 
 func isKept(line []byte) bool {
 	return slices.ContainsFunc(keptKinds, func(kind []byte) bool { return bytes.HasPrefix(line, kind) })

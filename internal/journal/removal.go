@@ -279,7 +279,7 @@ func (m *removal) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	for i, s := range removeRows {
-		if s == removeCommands && !m.db.commands {
+		if s == removeCommands && !m.db.commands.has(withCommands) {
 			continue
 		}
 		if m.statements[i], err = m.db.write.PrepareContext(ctx, s); err != nil {

@@ -48,6 +48,9 @@ func (q *request) add(e *record.Entry) error {
 	if e.Answer != nil && e.Answer.Command != 0 {
 		q.taken = append(q.taken, e.Answer.Command)
 	}
+	if e.Command != nil && e.Command.Number != 0 {
+		q.taken = append(q.taken, e.Command.Number)
+	}
 	switch {
 	case e.Begin != nil:
 		q.turns = append(q.turns, turn{at: e.Begin.Time})

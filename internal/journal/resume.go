@@ -66,7 +66,7 @@ func (j *Journal) reopenRow(ctx context.Context, row runRow, l lease) (*Run, *St
 		return nil, nil, fmt.Errorf("resume run %s: %w", row.id, err)
 	}
 	r := j.run(s.Info, row)
-	r.lease, r.history = l, &s.History
+	r.lease, r.tenure, r.history = l, l.tenure(), &s.History
 	for i := range s.History.Log {
 		r.encoder.above.learn(&s.History.Log[i])
 		if x := s.History.Log[i].Exchange; x != nil && x.Missing != "" {

@@ -89,6 +89,8 @@ func appendMarks(list []mark, e *record.Entry) []mark {
 		list = append(list, questions, markOf(e.Question.Task, false))
 	case e.Answer != nil:
 		list = append(list, questions, markOf(e.Answer.Task, false))
+	case e.Command != nil:
+		add(e.Command.Task)
 	case e.Sent != nil: // the prompts with the message have marks
 	default:
 		list = append(list, wholeRun)

@@ -21,15 +21,17 @@ var ErrShared = errors.New("two runs of a team write to one run of the journal: 
 type Run struct {
 	j       *Journal
 	row     runRow
+	tenure  tenure
 	encoder *encoder
 
-	mu     sync.Mutex // guards the next ones
-	info   Info
-	head   audit.Head // of the durable lines
-	failed error      // why a commit failed; nothing is written after it
-	closed bool
-	begun  bool // a run of a team writes to it
-	shared bool // a second one does too
+	mu      sync.Mutex // guards the next ones
+	info    Info
+	head    audit.Head // of the durable lines
+	failed  error      // why a commit failed; nothing is written after it
+	closed  bool
+	begun   bool           // a run of a team writes to it
+	shared  bool           // a second one does too
+	decided map[int64]bool // commands that were taken or refused
 
 	history *record.History // of a resumed run; nil of a new one
 
@@ -69,6 +71,7 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	r.encoder.lines = r.lines.Encoder()
 	now := j.o.Now()
 	r.lease = (*lease)(nil).next(j.me, now)
+	r.tenure = r.lease.tenure()
 	b := &batch{lease: r.lease, at: now, turns: []turn{{at: now}}, marks: packMarks([]mark{wholeRun})}
 	if err = r.open(b); err == nil {
 		err = j.store.begin(ctx, &r.row, b)
@@ -95,7 +98,7 @@ func (j *Journal) releaseLease(ctx context.Context, run int64, l *lease) error {
 
 // run returns a Run that is not open yet.
 func (j *Journal) run(info Info, row runRow) *Run {
-	return &Run{j: j, row: row, info: info, encoder: &encoder{run: row.id, vault: j.vault, above: &sensitiveTasks{}}}
+	return &Run{j: j, row: row, info: info, encoder: &encoder{run: row.id, vault: j.vault, above: &sensitiveTasks{}}, decided: map[int64]bool{}}
 }
 
 // newest returns the head of the newest run.
@@ -154,6 +157,9 @@ func (r *Run) Append(entries []record.Entry, done func(error)) {
 		if entries[i].Begin != nil {
 			r.begun, r.shared = true, r.begun
 		}
+	}
+	for _, n := range o.taken {
+		r.decided[n] = true
 	}
 	switch {
 	case o.err != nil:

@@ -12,7 +12,7 @@ const application = 0x72746a31
 
 // migrations bring a file from one version of the schema to the next. The first turns an
 // empty file into version 1. They cannot be undone.
-var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands}
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
@@ -85,21 +85,27 @@ func addCommands(ctx context.Context, tx *sql.Tx) error {
 create table if not exists commands (
 	n       integer primary key,
 	run     integer not null,
-	kind    text not null, -- answer
-	subject blob not null, -- the masked key of the question
-	outcome text not null, -- empty: it waits; taken, or why it was refused
+	kind    text not null, -- answer, or steer
+	subject blob not null, -- the masked key of the question; of another command, its number
+	outcome text not null, -- empty: it waits; claimed, taken, or why it was refused
 	line    blob not null  -- as the lines of the run have it; empty once it was taken
 ) strict;
 create unique index if not exists commands_of on commands (run, kind, subject) where outcome in ('', 'taken');`)
 	return err
 }
 
+// allowSteering changes no table: from version 6 on, runs may have lines of commands, which earlier
+// programs would ignore when they resume one.
+func allowSteering(context.Context, *sql.Tx) error { return nil }
+
 // withMarks is the first version whose rows may have marks, withPadding the first whose
-// encrypted texts are padded, and withCommands the first that has the table commands.
+// encrypted texts are padded, withCommands the first that has the table commands, and withSteering
+// the first whose runs may have lines of commands.
 const (
 	withMarks    = 3
 	withPadding  = 4
 	withCommands = 5
+	withSteering = 6
 )
 
 // A VersionError reports a journal that a newer program wrote.

@@ -68,7 +68,7 @@ func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 			return d.sealed(opened, value)
 		case record.KindRunStart, record.KindRunEnd:
 			whole = kind == record.KindRunEnd
-		case record.KindInfo, record.KindCallStart, record.KindPrefetchStart, record.KindAgentCall, record.KindRejected, record.KindMessage, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer:
+		case record.KindInfo, record.KindCallStart, record.KindPrefetchStart, record.KindAgentCall, record.KindRejected, record.KindMessage, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer, record.KindCommand:
 		default:
 			return trace.ErrKind
 		}

@@ -111,7 +111,7 @@ func marksAgree(l *batchRow) bool {
 				return false
 			}
 			of = chained.Audit
-		case record.KindEvent, record.KindPrompt, record.KindCallStart, record.KindAgentCall, record.KindRejected, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer:
+		case record.KindEvent, record.KindPrompt, record.KindCallStart, record.KindAgentCall, record.KindRejected, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer, record.KindCommand:
 			if json.Unmarshal(value, &of) != nil {
 				return false
 			}

@@ -1,0 +1,120 @@
+package journal
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/steer"
+)
+
+// commandLine is the stored form of a record.Command.
+type commandLine struct {
+	record.Command
+	Hidden *hidden       `json:"hidden,omitempty"` // the reason, if the task has context above the plainLimit
+	Digest record.Digest `json:"digest"`
+}
+
+// digestInput returns what the digest of a command covers.
+func (l *commandLine) digestInput(run string) []byte {
+	at, _ := l.Time.MarshalText() // of a time that JSON holds
+	return joinLengths(run, string(l.Kind), string(l.Task), l.Title, l.Agent, l.By, l.Reason, string(at))
+}
+
+// command returns the stored form of a Command.
+func (e *encoder) command(c *record.Command) (*commandLine, error) {
+	out := &commandLine{Command: *c}
+	out.Time = out.Time.UTC().Round(0)
+	out.Digest = e.vault.digest("command", out.digestInput(e.run))
+	if c.Reason == "" || !e.above.has(c.Task) {
+		return out, nil
+	}
+	var err error
+	out.Reason = withheld
+	out.Hidden, err = e.vault.hide([]byte(c.Reason), record.KindCommand, e.run, string(c.Task))
+	return out, err
+}
+
+// command returns the Command of a line; nil if the line was altered.
+func (d *decoder) command(value []byte) (*record.Command, error) {
+	var x commandLine
+	if err := json.Unmarshal(value, &x); err != nil {
+		return nil, err
+	}
+	c := &x.Command
+	if x.Hidden != nil {
+		text, missing := d.vault.show(x.Hidden, record.KindCommand, d.run, string(c.Task))
+		if missing != "" {
+			return c, nil
+		}
+		c.Reason = string(text)
+	}
+	if d.vault.digests != nil && d.vault.digest("command", x.digestInput(d.run)) != x.Digest {
+		return nil, nil
+	}
+	return c, nil
+}
+
+// leftLine is the stored form of a command that waits for the process which has a lease.
+type leftLine struct {
+	steer.Command
+	Time   time.Time
+	For    tenure
+	Hidden *hidden `json:",omitempty"` // the leftWords, if they are above the plainLimit
+	Digest record.Digest
+}
+
+// leftWords is what the sender of a command wrote.
+type leftWords struct{ Text, Reason string }
+
+// digestInput returns what the digest of the command with a number covers.
+func (l *leftLine) digestInput(run string, n int64) []byte {
+	at, _ := l.Time.MarshalText() // of a time that JSON holds
+	holder, _ := json.Marshal(l.For)
+	return joinLengths(run, strconv.FormatInt(n, 10), string(l.Kind), l.Task, l.Agent, l.Text, l.By, l.Reason, l.Classification.String(), string(at), string(holder))
+}
+
+// encodeLeft returns the line of a command to a run. It is for one process, one row and one use.
+func encodeLeft(v *vault, run string, n int64, l leftLine) ([]byte, error) {
+	l.Time = l.Time.UTC().Round(0)
+	l.Digest = v.digest("left command", l.digestInput(run, n))
+	if l.Classification > plainLimit {
+		text, err := json.Marshal(leftWords{l.Text, l.Reason})
+		if err == nil {
+			l.Text, l.Reason = "", ""
+			l.Hidden, err = v.hide(text, commandSteer, run, strconv.FormatInt(n, 10))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(l)
+}
+
+// left decodes the line of the command with a number, and returns for which process it is. The
+// digest covers both.
+func (d *decoder) left(value []byte, n int64) (c record.LeftCommand, of tenure) {
+	var x leftLine
+	if err := json.Unmarshal(value, &x); err != nil {
+		return record.LeftCommand{Number: n, Missing: err.Error()}, of
+	}
+	c = record.LeftCommand{Command: x.Command, Time: x.Time, Number: n}
+	if x.Hidden != nil {
+		var text []byte
+		var w leftWords
+		if text, c.Missing = d.vault.show(x.Hidden, commandSteer, d.run, strconv.FormatInt(n, 10)); c.Missing == "" {
+			if err := json.Unmarshal(text, &w); err != nil {
+				c.Missing = err.Error()
+			}
+		}
+		x.Text, x.Reason, c.Text, c.Reason = w.Text, w.Reason, w.Text, w.Reason
+	}
+	if c.Missing == "" && (d.vault.digests == nil || d.vault.digest("left command", x.digestInput(d.run, n)) != x.Digest) {
+		c.Missing = ErrAltered.Error()
+	}
+	if c.Missing != "" {
+		c.Command = steer.Command{}
+	}
+	return c, x.For
+}

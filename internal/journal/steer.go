@@ -1,0 +1,188 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/steer"
+)
+
+// Steer sends a command to the process that works on a run, which is named as for [Journal.Find],
+// and waits up to [takeWait] until that process has taken it. The command is for that process
+// alone: if it does not take the command in time, or ends before, Steer withdraws the command, which
+// has no effect then.
+//
+// The error wraps [steer.ErrInvalid], [steer.ErrNotRunning] if no process works on the run or does
+// not any more, [steer.ErrRefused] if the process refuses the command, or [ErrNoKey] if the command
+// has a text above confidential and the journal has no key.
+func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error {
+	if err := j.writable(); err != nil {
+		return j.fail("write", err)
+	}
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if c.Classification > plainLimit && j.vault.sealer == nil {
+		return fmt.Errorf("%w: the text is above confidential, and without a key the journal cannot hand it on", ErrNoKey)
+	}
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return err
+	}
+	if !j.live(r.held) {
+		return fmt.Errorf("run %s: %w", r.id, steer.ErrNotRunning)
+	}
+	of := r.held.tenure()
+	left := leftLine{Command: c, Time: j.now(), For: of}
+	n, err := j.store.commands.leave(ctx, r.n, of, func(n int64) ([]byte, error) { return encodeLeft(j.vault, r.id, n, left) })
+	if err == nil {
+		err = (&sentCommand{j, r, n}).awaitOutcome(ctx)
+	}
+	if _, ours := errors.AsType[*Error](err); err != nil && !ours {
+		err = fmt.Errorf("run %s: %w", r.id, err)
+	}
+	return err
+}
+
+// leave adds a command for the process that has the lease of a run, and returns its number.
+// line returns the line of a command with a number.
+func (s *commandTable) leave(ctx context.Context, run int64, of tenure, line func(n int64) ([]byte, error)) (n int64, err error) {
+	if !s.has(withSteering) {
+		return 0, errOldForm
+	}
+	err = s.update(ctx, func(tx *sql.Tx) error {
+		l, err := leaseOf(ctx, tx, run)
+		if err == nil && (l == nil || l.tenure() != of) {
+			err = steer.ErrNotRunning
+		}
+		if err != nil {
+			return err
+		}
+		if err := tx.QueryRowContext(ctx, "select coalesce(max(n), 0) + 1 from commands").Scan(&n); err != nil {
+			return err
+		}
+		text, err := line(n)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "insert into commands (n, run, kind, subject, outcome, line) values (?, ?, ?, ?, '', ?)", n, run, commandSteer, binary.BigEndian.AppendUint64(nil, uint64(n)), text)
+		return err
+	})
+	return n, err
+}
+
+// claim returns the commands that wait for the process which has the lease of a run, the
+// oldest first. From now on this process alone decides about them: their senders cannot withdraw
+// them while they take effect.
+func (s *commandTable) claim(ctx context.Context, run int64, of tenure) (list []storedCommand, err error) {
+	waiting, err := s.waiting(ctx, run, commandSteer)
+	if err != nil || len(waiting) == 0 {
+		return nil, err
+	}
+	err = s.update(ctx, func(tx *sql.Tx) error {
+		l, err := leaseOf(ctx, tx, run)
+		if err != nil || l == nil || l.tenure() != of {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "update commands set outcome = ? where run = ? and kind = ? and outcome = ''", commandClaimed, run, commandSteer); err != nil {
+			return err
+		}
+		list, err = queryCommands(ctx, tx, run, commandSteer)
+		return err
+	})
+	return list, err
+}
+
+// Commands returns the commands that other processes sent to this one; see [record.AnswerLog].
+func (r *Run) Commands(ctx context.Context) (list []record.LeftCommand, err error) {
+	rows, err := r.j.store.commands.claim(ctx, r.row.n, r.tenure)
+	if err != nil {
+		return nil, r.j.fail("read", err)
+	}
+	d := &decoder{vault: r.j.vault, run: r.row.id}
+	for _, row := range rows {
+		c, of := d.left(row.line, row.n)
+		if c.Missing == "" && (of != r.tenure || r.hasDecided(c.Number)) {
+			if err := r.Refuse(ctx, c.Number, "it was for a process that has ended"); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// hasDecided reports whether a command was taken or refused. Its row may have been copied before.
+func (r *Run) hasDecided(n int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.decided[n]
+}
+
+// Why it is not known that a command takes effect.
+var (
+	errEndedFirst = fmt.Errorf("%w: it ended before it took the command, which has no effect", steer.ErrNotRunning)
+	errNotTaken   = fmt.Errorf("the process that works on it did not take the command within %v; the command was withdrawn and has no effect", takeWait)
+	errUndecided  = errors.New("the process that works on it has read the command and not decided yet; it may still take effect")
+)
+
+// awaitOutcome waits until the process of the run has decided about the command, and withdraws the
+// command if that takes too long.
+func (s *sentCommand) awaitOutcome(ctx context.Context) error {
+	stop := context.WithoutCancel(ctx) // the row must not stay behind
+	for began := time.Now(); ; _ = wait(ctx, takeLook) {
+		outcome, gone, err := s.lookUp(stop)
+		var why error // to withdraw it
+		switch waited := time.Since(began); {
+		case err != nil:
+			return err
+		case outcome == commandTaken:
+			return nil
+		case outcome == commandClaimed && gone:
+			return errEndedFirst
+		case outcome == commandClaimed && (waited >= 2*takeWait || ctx.Err() != nil):
+			return errUndecided
+		case outcome == commandClaimed:
+			continue
+		case outcome != "":
+			return fmt.Errorf("%w: %s", steer.ErrRefused, outcome)
+		case gone:
+			why = errEndedFirst
+		case ctx.Err() != nil:
+			why = fmt.Errorf("the command was withdrawn: %w", ended(ctx))
+		case waited >= takeWait:
+			why = errNotTaken
+		default:
+			continue
+		}
+		withdrawn, err := s.j.store.commands.end(stop, s.n, commandWithdrawn)
+		if err != nil {
+			return fmt.Errorf("the command could not be withdrawn, and may still take effect: %w", s.j.fail("write", err))
+		}
+		if withdrawn { // or it was decided meanwhile
+			return why
+		}
+	}
+}
+
+// lookUp returns the outcome of the command, and whether the process that it is for is gone, so that
+// the outcome does not change any more.
+func (s *sentCommand) lookUp(ctx context.Context) (outcome string, gone bool, err error) {
+	j := s.j
+	l, err := j.store.lease(ctx, s.run.n) // first: the lease ends after the outcome
+	if err != nil {
+		return "", false, j.fail("read", err)
+	}
+	gone = l == nil || l.tenure() != s.run.held.tenure() || j.me.liveness(l.Holder, findProcess) == dead
+	outcome, err = j.store.commands.outcome(ctx, s.n)
+	if errors.Is(err, sql.ErrNoRows) { // the run was removed
+		return "", true, errEndedFirst
+	}
+	return outcome, gone, j.fail("read", err)
+}
