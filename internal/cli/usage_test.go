@@ -43,7 +43,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay --reveal", "standard output is not a terminal"},
 		{"replay --without a --script s", "--script needs --offline"},
 		{"serve --port 1", `unknown command "serve"`},
-		{"-o json resum", `unknown command "resum"; did you mean resume?`},
+		{"-o json resum", `unknown command "resum"; did you mean resume or rerun?`},
 		{"run --journal x --no-journal", "--journal and --no-journal contradict each other"},
 		{"run --journal-key x --no-journal", "--journal-key has no effect with --no-journal"},
 		{"run --journal=", "--journal is empty"},

@@ -39,6 +39,8 @@ type RunDocument struct {
 	Errors   []record.Failure `json:"errors"`
 	Warnings []string         `json:"warnings,omitempty"`
 
+	Commands []commandDocument `json:"commands,omitempty"` // that it has taken while it worked
+
 	runView
 }
 
@@ -194,6 +196,7 @@ func newRunDocument(k *journals.StoredRun) *RunDocument {
 		replayOrigin: replayOrigin(invocation.ReplayArguments),
 		runView:      runView{stored: k},
 	}
+	r.Commands = commandsOf(k)
 	if n := len(k.History.Begins); n > 0 {
 		r.Inputs = append(r.Inputs, k.History.Begins[n-1].Inputs...)
 	}

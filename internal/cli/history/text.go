@@ -54,6 +54,7 @@ func (r *RunDocument) write(w io.Writer) {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", terminal.CleanLine(warning))
 	}
+	r.writeCommands(w)
 	if e := journals.Experiment(r.replayOrigin); r.Command == journals.ExperimentCommand {
 		fmt.Fprintln(w, e.Text(r.Of))
 	} else if next := r.journal.NextStep(&r.stored.Summary, r.stored.ShortID, r.refused); next != "" {

@@ -50,6 +50,11 @@ func (c Completer) Runs(cmd *cobra.Command, word string) []cobra.Completion {
 	})
 }
 
+// Tasks offers the tasks of a run that begin with the word.
+func (c Completer) Tasks(cmd *cobra.Command, run, word string) []cobra.Completion {
+	return c.tasks(cmd, run, "", word)
+}
+
 // tasks offers the tasks of a run, or of the newest if run is empty.
 func (c Completer) tasks(cmd *cobra.Command, run, before, word string) []cobra.Completion {
 	return c.offer(cmd, func(ctx context.Context, j *journal.Journal) ([]cobra.Completion, error) {

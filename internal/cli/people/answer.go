@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/user"
 	"strings"
 	"time"
 
@@ -123,7 +121,7 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 	if err != nil {
 		return err
 	}
-	out := answerDocument{Run: found.Run, Task: q.Task, Title: q.Title, name: name, Agent: q.Agent, By: cmp.Or(strings.TrimSpace(a.by), userName(con)), Time: con.Now()}
+	out := answerDocument{Run: found.Run, Task: q.Task, Title: q.Title, name: name, Agent: q.Agent, By: cmp.Or(strings.TrimSpace(a.by), con.UserName()), Time: con.Now()}
 	out.Taken, err = j.AnswerQuestion(ctx, found.Run, q.ID(), journal.PersonAnswer{By: out.By, Text: text, Reason: a.reason})
 	if errors.Is(err, journal.ErrNoQuestion) && a.question != "" && q.Open() {
 		err = a.stale(journals.ShortRun(found.Run)) // it changed since it was found
@@ -175,17 +173,8 @@ func (a *answerFlags) read(ctx context.Context, con *console.Console, cmd *cobra
 	if a.hasText {
 		return nil, nil
 	}
-	raw, err := files.Await(ctx, func() ([]byte, error) {
-		if a.file == "-" {
-			return io.ReadAll(io.LimitReader(con.Stdin, journal.MaxAnswer+1))
-		}
-		return os.ReadFile(a.file)
-	})
-	if err != nil {
-		return nil, exit.FileError("--file "+a.file, err)
-	}
-	a.text = string(raw)
-	return nil, nil
+	a.text, err = files.ReadText(ctx, con.Stdin, a.file, journal.MaxAnswer)
+	return nil, err
 }
 
 // answerTo returns the text of the answer to a question.
@@ -223,13 +212,4 @@ func answerError(ctx context.Context, a *answerFlags, err error) error {
 		return exit.Errorf(exit.KindValidation, "task %q: %w", a.task, err)
 	}
 	return journals.ReadError(ctx, err)
-}
-
-// userName returns the name of the user of this computer.
-func userName(con *console.Console) string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	name, _ := con.LookupEnv("USER")
-	return cmp.Or(strings.TrimSpace(name), "unknown")
 }

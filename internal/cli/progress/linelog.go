@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 )
 
@@ -127,6 +128,11 @@ func (p *lineLog) print(at time.Time, text string) {
 	_, _ = fmt.Fprintf(p.w, "%7s  %s\n", format.Elapsed(at.Sub(p.start)), text) // a failure to show progress is no error
 }
 
+// steered describes the command of an event.
+func steered(e event.Event) string {
+	return format.Steered(steer.Kind(e.Code), cmp.Or(stepName(e), e.Agent), e.From, e.Message)
+}
+
 // whatWaits says what waits for a person.
 func whatWaits(e event.Event) string {
 	if e.From != "" {
@@ -148,6 +154,8 @@ func sentence(e event.Event, end state) string {
 		return text
 	case event.Message:
 		return fmt.Sprintf("message   %s: from %s", who, terminal.CleanLine(e.From))
+	case event.Steered:
+		return "steered   " + steered(e)
 	case event.Budget:
 		return "budget    " + who + ": " + message
 	case event.TaskWaiting:

@@ -180,3 +180,58 @@ func TestPlainListsOnlyTheStartOfALongPlan(t *testing.T) {
 	require.Equal(t, "0.0s  planned   100 tasks", lines[0])
 	require.Equal(t, "… and 80 more", strings.TrimSpace(lines[maxPlanned+1]))
 }
+
+// Commands to the run have a line each, the table says that the run is paused, and a task that runs
+// again counts once.
+func TestProgressOfASteeredRun(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	goesOn := func() error { return nil }
+	log, table := &lineLog{tracker: newTracker(planOf(2), clitest.Noon, goesOn), w: &out, last: clitest.Noon}, newTracker(planOf(2), clitest.Noon, goesOn)
+	footer := func() string {
+		lines := texts(table.lines(80, 0, clitest.Noon, false))
+		return lines[len(lines)-1]
+	}
+	take := func(e event.Event) {
+		e.Time = clitest.Noon
+		log.take(e)
+		table.take(e)
+	}
+	command := func(kind, task, why string) {
+		e := event.Event{Type: event.Steered, From: "ann", Problem: event.Problem{Code: kind, Message: why}}
+		if task != "" {
+			e.Task, e.Title, e.Agent = "0", task, "a"
+		}
+		take(e)
+	}
+	task0 := event.Event{Type: event.TaskStart, Task: "0", Title: "Task 0", Agent: "a", Attempt: 1}
+	take(task0)
+	command("pause", "", "lunch\x1b[2J")
+	require.Equal(t, "0 of 2 tasks completed, paused, 0s", footer())
+	command("resume", "", "")
+	require.Equal(t, "0 of 2 tasks completed, 0s", footer())
+	command("interrupt", "Task 0", "")
+	take(event.Event{Type: event.Steered, Agent: "writer", From: "bob", Problem: event.Problem{Code: "message"}})
+	task0.Type, task0.Status, task0.Message = event.Error, task.Failed, "torn"
+	take(task0)
+	require.Equal(t, "0 of 2 tasks completed, 1 failed, 0s", footer())
+	command("rerun", "Task 0", "")
+	take(event.Event{Type: event.TaskReady, Task: "0", Title: "Task 0", Agent: "a"})
+	require.Equal(t, "0 of 2 tasks completed, 0s", footer())
+	task0.Type, task0.Status, task0.Message = event.TaskSkipped, task.Skipped, "Skipped: canceled by the user."
+	take(task0)
+	command("cancel", "", "done")
+	take(event.Event{Type: event.TaskSkipped, Task: "1", Title: "Task 1", Agent: "b", Status: task.Skipped, Problem: event.Problem{Message: "Skipped: run aborted."}})
+	require.Equal(t, strings.TrimPrefix(`
+   0.0s  steered   paused by ann: lunch\x1b[2J
+   0.0s  steered   continued by ann
+   0.0s  start     Task 0 (a)
+   0.0s  steered   ann interrupted Task 0
+   0.0s  steered   bob sent a message to writer
+   0.0s  failed    Task 0 (a): torn
+   0.0s  steered   ann had Task 0 run again
+   0.0s  cancelled Task 0 (a): cancelled by the user
+   0.0s  steered   cancelled by ann: done
+   0.0s  skipped   Task 1 (b): cancelled by ann: done
+`, "\n"), out.String())
+}

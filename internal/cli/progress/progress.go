@@ -93,6 +93,9 @@ func live(con *console.Console, t *tracker) (observer Observer, stop func()) {
 		if e.Type == event.Warning && e.Title == "" && !t.known[e.Message] { // about the whole run, which has no row
 			con.Say("runteam: warning: %s", terminal.CleanLine(e.Message))
 		}
+		if e.Type == event.Steered {
+			con.Say("runteam: %s", steered(e))
+		}
 	}
 	return Observer{Events: []func(event.Event){take}, Stream: t.stream}, func() {
 		stopRefresh()

@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 )
 
@@ -43,6 +44,7 @@ type tracker struct {
 	usage    llm.Usage
 	rounded  bool      // whether the tokens of any row are
 	limited  time.Time // until when an endpoint accepts no call
+	commands
 	instances
 }
 
@@ -69,6 +71,22 @@ type row struct {
 	item   bool   // whether it is for an item of a list
 	rounds int    // how many a loop has at most
 	counts string // in place of the detail, of a row that stands for several
+}
+
+// commands is what commands to the run have changed for all tasks.
+type commands struct {
+	paused   bool
+	canceled string // who canceled the run, and why; empty if it was not canceled
+}
+
+// take updates the state for a command.
+func (c *commands) take(e event.Event) {
+	switch kind := steer.Kind(e.Code); {
+	case kind == steer.Pause, kind == steer.Resume:
+		c.paused = kind == steer.Pause
+	case kind == steer.Cancel && e.Task == "":
+		c.canceled = steered(e)
+	}
 }
 
 // A conversation is how far an attempt with tools is.
@@ -190,8 +208,10 @@ func (t *tracker) take(e event.Event) (event.Event, *row) {
 		if until := e.Time.Add(e.Wait); until.After(t.limited) {
 			t.limited = until
 		}
+	case event.Steered:
+		t.commands.take(e)
 	case event.RunComplete:
-		t.over = true
+		t.over, t.paused = true, false
 	}
 	if ofCoordinator(e) {
 		t.goal = true
@@ -214,6 +234,10 @@ func (t *tracker) message(e event.Event) string {
 		return cause.Error()
 	case !skipped:
 		return e.Message
+	case e.Message == "Skipped: canceled by the user.":
+		return "cancelled by the user"
+	case t.canceled != "":
+		return t.canceled
 	case t.spent != "":
 		return "the " + t.spent + " is spent"
 	case e.Message == "Skipped: the journal failed.":
@@ -283,6 +307,9 @@ func (t *tracker) update(r *row, e event.Event) {
 		r.begun = t.begun
 	}
 	r.conversation.update(e)
+	if e.Type == event.TaskReady && r.ended > 0 {
+		t.reopen(r)
+	}
 	switch e.Type {
 	case event.TaskStart, event.AgentStart:
 		if r.state != running {
@@ -305,6 +332,23 @@ func (t *tracker) update(r *row, e event.Event) {
 	if ends(e) {
 		t.end(r, e)
 	}
+}
+
+// reopen takes back the end of a task that runs again.
+func (t *tracker) reopen(r *row) {
+	switch r.state {
+	case done:
+		t.outcomes.Completed--
+	case failed:
+		t.outcomes.Failed--
+	case cancelled:
+		t.outcomes.Cancelled--
+	case notNeeded:
+		t.outcomes.NotNeeded--
+	default:
+		t.outcomes.NotRun--
+	}
+	r.ended, r.state, r.reason, r.cached = 0, waiting, "", ""
 }
 
 // end updates a row for the event that ends it.
@@ -357,6 +401,9 @@ func (t *tracker) counts() string {
 	}
 	if t.spent != "" {
 		text += ", " + t.spent + " spent"
+	}
+	if t.paused {
+		text += ", paused"
 	}
 	return text
 }

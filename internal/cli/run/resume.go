@@ -12,11 +12,13 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/cli/steering"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // A resumed is the run that is resumed.
@@ -48,83 +50,91 @@ func (r *resumed) count(e event.Event) {
 // ResumeCommand returns the command resume.
 func ResumeCommand(con *console.Console) *cobra.Command {
 	j := &Job{AnswerFlags: connect.AnswerFlags{ScriptImpliesOffline: true}}
-	read := &journals.ReadFlags{}
+	read, sender := &journals.ReadFlags{}, &steering.Sender{}
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Resume a run that was interrupted or failed, without repeating completed tasks",
+		Short: "Resume a run that was paused, was interrupted or failed, without repeating completed tasks",
 		Long: `resume resumes a run of the journal: the newest, or the one whose ID begins with
 RUN. Completed tasks are not run again, unless what their agents would see has
 changed; tasks that failed, were skipped or interrupted run again. The spec and the
 files in its folder are read from their old places. If the spec is gone or came from
 standard input, the copies in the journal are used. A file outside the folder of the
 spec is read only if a flag of this command names it; for an input, the copy in the
-journal is used otherwise. Flags have the values of the run, unless given again.`,
+journal is used otherwise. Flags have the values of the run, unless given again.
+
+If a process works on the run, resume ends the pause that runteam pause began, and
+takes no flags but those of the journal, --by and --reason.`,
 		Example: `  runteam resume                               the newest run of the journal of this folder
   runteam resume 1f3c                          the run whose ID begins with 1f3c
   runteam resume 1f3c --model gpt-4o           with another model: calls that it affects are repeated
   runteam resume --fresh "Score fraud"         repeat this task too
   runteam resume --save results                write all results into a folder`,
 		Args: read.Arguments(1, "one RUN"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return resume(con, cmd, j, read.Run) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return resume(con, cmd, j, read.Run, sender) },
 	}
 	offers := j.sharedFlags(cmd, con, "the work of this command")
 	offers.Arguments(cmd, false, false)
 	offers.TaskFlag(cmd, "fresh", true)
 	j.AddCoordinatorFlagTo(cmd)
 	j.saveFlag(cmd)
+	sender.AddTo(cmd, "the end of a pause")
 	return cmd
 }
 
 // resume resumes a run.
-func resume(con *console.Console, cmd *cobra.Command, j *Job, run string) error {
+func resume(con *console.Console, cmd *cobra.Command, j *Job, run string, sender *steering.Sender) error {
 	if err := j.check(cmd, con); err != nil {
 		return err
 	}
-	again, err := openResumed(cmd.Context(), con, j, run)
+	opened, err := j.open(con, journals.ToChange)
 	if err != nil {
 		return err
 	}
+	again := &resumed{openJournal: opened}
 	defer again.journal.Close() //nolint:errcheck // the run has reported failures of the journal
+	found, err := journals.Find(cmd.Context(), again.journal, run)
+	if err != nil {
+		return err
+	}
+	switch changed := cmd.Flags().Changed; {
+	case found.Holder != nil && !changesRun(cmd):
+		return sender.Resume(cmd.Context(), con, again.journal, &j.Journal, &found)
+	case found.Holder == nil && (changed("by") || changed("reason")):
+		return exit.Usagef("--by and --reason are stored with the end of a pause, and no process works on run %s: leave them out", journals.ShortRun(found.Run))
+	}
+	if err := again.load(cmd.Context(), j, found.Run); err != nil {
+		return err
+	}
 	if err := j.restore(cmd, con, again); err != nil {
 		return err
 	}
 	return runJob(con, cmd, j)
 }
 
-// openResumed opens the journal and reads the run.
-func openResumed(ctx context.Context, con *console.Console, j *Job, run string) (*resumed, error) {
-	opened, err := j.open(con, journals.ToChange)
-	if err != nil {
-		return nil, err
-	}
-	r := &resumed{openJournal: opened}
-	if err := r.load(ctx, j, run); err != nil {
-		_ = r.journal.Close() // nothing was written
-		return nil, err
-	}
-	return r, nil
+// changesRun reports whether a flag was given that is for a run which no process works on.
+func changesRun(cmd *cobra.Command) (changes bool) {
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		changes = changes || f.Changed && !slices.Contains([]string{"journal", "journal-key", "by", "reason"}, f.Name)
+	})
+	return changes
 }
 
 // load reads the run, and refuses one that cannot be resumed.
-func (r *resumed) load(ctx context.Context, j *Job, run string) error {
-	found, err := journals.Find(ctx, r.journal, run)
-	if err != nil {
-		return err
-	}
-	if r.stored, err = journals.LoadRun(ctx, r.journal, found.Run); err != nil {
+func (r *resumed) load(ctx context.Context, j *Job, run string) (err error) {
+	if r.stored, err = journals.LoadRun(ctx, r.journal, run); err != nil {
 		return err
 	}
 	if r.invocation, err = ReadInvocation(&r.stored.Info); err != nil {
 		return err
 	}
 	if r.invocation.OmitsContext() {
-		return exit.Usagef("run %s is an experiment, which cannot be resumed: runteam replay repeats it", journals.ShortRun(found.Run))
+		return exit.Usagef("run %s is an experiment, which cannot be resumed: runteam replay repeats it", journals.ShortRun(run))
 	}
 	if r.names, err = journals.Tasks(ctx, r.journal, &r.stored.Info); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(j.reuse.fresh, func(name string) bool { return strings.Contains(name, "[") }) {
-		t, err := r.journal.Trace(ctx, found.Run)
+		t, err := r.journal.Trace(ctx, run)
 		if err != nil {
 			return journals.ReadError(ctx, err)
 		}

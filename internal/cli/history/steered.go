@@ -1,0 +1,42 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
+)
+
+// A commandDocument is a command to the run while it worked, in JSON.
+type commandDocument struct {
+	Command steer.Kind `json:"command"`
+	Task    task.ID    `json:"task,omitempty"`
+	Title   string     `json:"title,omitempty"`
+	Agent   string     `json:"agent,omitempty"`
+	By      string     `json:"by"`
+	Reason  string     `json:"reason,omitempty"`
+	Time    time.Time  `json:"sentAt"`
+}
+
+// commandsOf returns the commands that a run has taken, the oldest first.
+func commandsOf(k *journals.StoredRun) (list []commandDocument) {
+	for i := range k.History.Log {
+		if c := k.History.Log[i].Command; c != nil {
+			list = append(list, commandDocument{c.Kind, c.Task, c.Title, c.Agent, c.By, c.Reason, c.Time})
+		}
+	}
+	return list
+}
+
+// writeCommands writes the commands to a run, a line each.
+func (r *RunDocument) writeCommands(w io.Writer) {
+	for i := range r.Commands {
+		c := &r.Commands[i]
+		fmt.Fprintf(w, "%s %s\n", format.Time(c.Time), format.Steered(c.Command, cmp.Or(c.Title, c.Agent), c.By, c.Reason))
+	}
+}
