@@ -77,8 +77,9 @@ func TestAnswersOfPeopleAreRecorded(t *testing.T) {
 	close(done)
 	got := <-ended
 	require.Zero(t, got.status, got.stderr)
-	require.Contains(t, got.stderr, "asked     Write (editor): a call of file_write waits for approval\n")
-	require.Contains(t, got.stderr, "asked     Decide (editor): no answer yet\n")
+	require.Regexp(t, `asked     Write \(editor\): a call of file_write waits for approval(; to answer: runteam questions [0-9a-f]{8})?\n`, got.stderr)
+	require.Regexp(t, `asked     Decide \(editor\): no answer yet(; to answer: runteam questions [0-9a-f]{8})?\n`, got.stderr)
+	require.Equal(t, 1, strings.Count(got.stderr, "; to answer: runteam questions "+open[0].RunID[:8]), "once is enough")
 	require.Contains(t, got.stderr, "recorded: 5 answers in people.yaml; to replay it:")
 	recorded := clitest.Contents(t, filepath.Join(dir, "people.yaml"))
 	require.Contains(t, recorded, `task: "Approve file_write"`)

@@ -19,8 +19,9 @@ import (
 type lineLog struct {
 	*tracker // its mutex guards what follows, too
 	w        io.Writer
-	last     time.Time // when a line was printed
-	limited  time.Time // of the last line about a limited endpoint
+	last     time.Time               // when a line was printed
+	limited  time.Time               // of the last line about a limited endpoint
+	answer   func(run string) string // of a [View]; nil once a line has it
 }
 
 // take prints the line of an event.
@@ -50,6 +51,10 @@ func (p *lineLog) take(e event.Event) {
 			p.print(e.Time, r.unprinted)
 		}
 		r.unprinted = ""
+	}
+	if e.Type == event.TaskWaiting && p.answer != nil {
+		text += "; to answer: " + p.answer(e.Run)
+		p.answer = nil
 	}
 	if text != "" {
 		p.print(e.Time, text)

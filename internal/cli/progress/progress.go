@@ -51,17 +51,24 @@ type Observer struct {
 	Stream func(event.Delta) // nil if it is not shown
 }
 
-// Follow calls start and shows the events of the run meanwhile. The plan is nil if the run makes it.
-// An interruption is reported at once, since calls in progress may take a moment to end.
-func Follow(ctx context.Context, con *console.Console, mode string, plan *engine.Plan, start func(context.Context, Observer) (*engine.Result, error)) (*engine.Result, error) {
-	t := newTracker(plan, con.Now(), func() error { return context.Cause(ctx) })
+// A View says how the events of a run are shown.
+type View struct {
+	Mode   string
+	Plan   *engine.Plan            // nil if the run makes it
+	Answer func(run string) string // the command that lists what waits for people; nil if no other process can answer
+}
+
+// Follow calls start and shows the events of the run meanwhile. An interruption is reported at once,
+// since calls in progress may take a moment to end.
+func Follow(ctx context.Context, con *console.Console, v View, start func(context.Context, Observer) (*engine.Result, error)) (*engine.Result, error) {
+	t := newTracker(v.Plan, con.Now(), func() error { return context.Cause(ctx) })
 	var observer Observer
 	stop := func() {}
-	switch Mode(con, mode) {
+	switch Mode(con, v.Mode) {
 	case "live":
 		observer, stop = live(con, t)
 	case "plain":
-		p := &lineLog{tracker: t, w: con.Screen, last: t.start}
+		p := &lineLog{tracker: t, w: con.Screen, last: t.start, answer: v.Answer}
 		observer.Events, stop = []func(event.Event){p.take}, every(time.Second, func() { p.beat(con.Now()) })
 	}
 	reported := make(chan struct{})

@@ -180,7 +180,7 @@ func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Te
 	history.Versions = t.invocation.Versions
 	o.Journal = run.ReplayJournal{History: &history, Writer: t.journal}
 	run.SetTasks(&o, t.file)
-	return progress.Follow(ctx, con, t.job.Progress, plan, func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
+	return progress.Follow(ctx, con, progress.View{Mode: t.job.Progress, Plan: plan}, func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
 		o.Subscribers, o.Stream = append(observer.Events, events.Subscribers()...), observer.Stream
 		return team.Replay(ctx, t.prior.Run, &o)
 	})

@@ -121,7 +121,11 @@ func (x *execution) perform(ctx context.Context) (err error) {
 		return err
 	}
 	x.began = x.con.Now()
-	x.result, err = progress.Follow(ctx, x.con, x.job.Progress, x.plan, func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
+	view := progress.View{Mode: x.job.Progress, Plan: x.plan}
+	if x.journal != nil {
+		view.Answer = func(run string) string { return x.job.Journal.Command("questions", journals.ShortRun(run)) }
+	}
+	x.result, err = progress.Follow(ctx, x.con, view, func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
 		o.Subscribers, o.Stream = x.subscribers(observer.Events), x.streamTo(observer.Stream)
 		switch {
 		case x.job.resumed != nil:
