@@ -2,7 +2,9 @@ package team_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,6 +82,39 @@ func TestNestedLoopsThatDoNotRun(t *testing.T) {
 		titles = append(titles, res.Tasks[i].Title)
 	}
 	require.Equal(t, []string{"Try Inner#1.1", "Inner#1", "Check#1", "Outer"}, titles)
+}
+
+// The task whose result a loop takes may have a condition on a result from outside, which all of its
+// rounds compare: the loop takes the last round that ran.
+func TestLoopWhoseOutputHasACondition(t *testing.T) {
+	t.Parallel()
+	for ok, want := range map[bool][]string{
+		true:  {"Gate completed", "Try Draft#1 completed", "Write#1 completed", "Try Draft#2 completed", "Write#2 completed", "Draft completed"},
+		false: {"Gate completed", "Try Draft#1 completed", "Write#1 not_needed", "Try Draft#2 completed", "Write#2 not_needed", "Draft not_needed"},
+	} {
+		tm := deciding(t, func(title string) string { return fmt.Sprintf(`{"ok":%t}`, ok && title == "Gate") })
+		draft := loopOf("Draft", 2, nil)
+		draft.Repeat.Output, draft.Repeat.OnRepeat = "Write", "continue"
+		draft.Repeat.Tasks = append(draft.Repeat.Tasks, task.Spec{Title: "Write", Description: "d", Assignee: "a", When: task.Equals("Gate", "/ok", true)})
+		res, err := tm.RunTasks(t.Context(), []task.Spec{gateFor(0), draft}, nil)
+		require.NoError(t, err)
+		var got []string
+		for i := range res.Tasks {
+			got = append(got, res.Tasks[i].Title+" "+string(res.Tasks[i].Status))
+		}
+		require.Equal(t, want, got)
+	}
+}
+
+// deciding is a team of one agent that answers by the title of its task.
+func deciding(t *testing.T, says func(title string) string) *team.Team {
+	t.Helper()
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		title, _, _ := strings.Cut(strings.TrimPrefix(p.Text(), "# Task: "), "\n")
+		return agent.Reply{Text: says(title)}, nil
+	})}}})
+	require.NoError(t, err)
+	return tm
 }
 
 // Problems are reported where their conditions and lists are written, in the words of the file.

@@ -277,6 +277,9 @@ func (c branchCheck) conditions(tasks []int) []*condition.Condition {
 // them only. Those whose conditions do not compare one and the same value are not compared.
 func (c branchCheck) checkAlternatives(i int) {
 	p, t := c.plan, c.plan.Graph.Task(i)
+	if Joins(t) { // of its rounds, several may run
+		return
+	}
 	for j := 0; j < len(t.DependsOn); j += max(len(t.DependsOn[j].OneOf), 1) {
 		n := len(t.DependsOn[j].OneOf)
 		if n == 0 {
