@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -106,13 +108,56 @@ func TestLoopWhoseOutputHasACondition(t *testing.T) {
 	}
 }
 
+// A loop has the agent of its output task, also if that is a template: its condition is read for it.
+func TestConditionOfALoopOfTemplates(t *testing.T) {
+	t.Parallel()
+	for ok, want := range map[bool]task.Status{true: task.Completed, false: task.NotNeeded} {
+		tm := deciding(t, func(title string) string { return fmt.Sprintf(`{"ok":%t}`, ok && title == "Gate") }, handoff.PairRule{From: "a", To: "computed", Mode: handoff.Full})
+		draft := loopOf("Draft", 2, task.Equals("Gate", "/ok", true))
+		draft.Repeat.Output, draft.Repeat.OnRepeat = "Write", "continue"
+		draft.Repeat.Tasks = append(draft.Repeat.Tasks, task.Spec{Title: "Write", Template: "A draft."})
+		res, err := tm.RunTasks(t.Context(), []task.Spec{gateFor(0), draft}, nil)
+		require.NoError(t, err)
+		loop, _ := res.Task("Draft")
+		require.Equal(t, want, loop.Status)
+	}
+}
+
+// A plan says what a declassifier lets the condition of a loop read.
+func TestLoweredConditionOfALoop(t *testing.T) {
+	t.Parallel()
+	does := agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil })
+	tm, err := team.New(team.Config{
+		Agents: []team.Member{{Name: "a", Agent: does, Accepts: label.Internal}, {Name: "chief", Agent: does, Accepts: label.Confidential}},
+		Policy: &handoff.Policy{Declassify: []handoff.Declassifier{
+			{Entry: handoff.Entry{Name: "yes or no", From: "chief", To: "a", Reason: "a test"}, Paths: []task.Path{"/ok"}, LowerTo: label.Internal},
+		}},
+	})
+	require.NoError(t, err)
+	gate := gateFor(label.Confidential)
+	gate.Assignee = "chief"
+	p, err := tm.Plan([]task.Spec{gate, loopOf("Draft", 2, task.Equals("Gate", "/ok", true))}, &team.RunOptions{UserAccepts: new(label.Internal)})
+	require.NoError(t, err)
+	raw, err := json.Marshal(p)
+	require.NoError(t, err)
+	var plan struct {
+		Lowered []struct{ By, To, Task string }
+	}
+	require.NoError(t, json.Unmarshal(raw, &plan))
+	var got []string
+	for _, l := range plan.Lowered {
+		got = append(got, l.By+" to "+l.To+" in "+l.Task)
+	}
+	require.Equal(t, []string{"yes or no to a in Try Draft", "yes or no to a in Draft"}, got)
+}
+
 // deciding is a team of one agent that answers by the title of its task.
-func deciding(t *testing.T, says func(title string) string) *team.Team {
+func deciding(t *testing.T, says func(title string) string, rules ...handoff.PairRule) *team.Team {
 	t.Helper()
 	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 		title, _, _ := strings.Cut(strings.TrimPrefix(p.Text(), "# Task: "), "\n")
 		return agent.Reply{Text: says(title)}, nil
-	})}}})
+	})}}, Policy: &handoff.Policy{Rules: rules}})
 	require.NoError(t, err)
 	return tm
 }

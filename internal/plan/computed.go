@@ -92,11 +92,15 @@ func computedBy(s *task.Spec) string {
 	return ""
 }
 
-// assign gives the tasks without an agent to the member that performs them.
+// assign gives the tasks without an agent to the member that performs them, and loops whose result
+// such a task has.
 func (c computedCheck) assign() {
-	for i := range c.plan.Graph.Len() {
-		if c.plan.Graph.Task(i).IsComputed() {
-			c.plan.Graph.Assign(i, handoff.Computed)
+	g := c.plan.Graph
+	for _, at := range g.Order() {
+		i := int(at)
+		t := g.Task(i)
+		if t.IsComputed() || Joins(t) && t.Assignee == "" && g.Task(int(g.Upstream(i)[0])).Assignee == handoff.Computed {
+			g.Assign(i, handoff.Computed)
 		}
 	}
 }

@@ -96,26 +96,32 @@ func (p *Plan) describeLowered(t *Roster) {
 	}
 	table := p.Flow()
 	g := table.Graph()
-	add := func(source, reader int, title string, l *flow.Lowering, level flow.Reach) {
+	add := func(source int, reader, title string, l *flow.Lowering, level flow.Reach) {
 		if l == nil || level == flow.Never {
 			return
 		}
 		s := &g.Sources[source]
 		p.Lowered = append(p.Lowered, PlannedLowering{
-			By: l.Name, From: s.From, Result: s.Name, To: g.Readers[reader].Name, Task: title, Label: s.Label, LowerTo: l.To, Paths: l.Paths, Bytes: l.Bytes(),
+			By: l.Name, From: s.From, Result: s.Name, To: reader, Task: title, Label: s.Label, LowerTo: l.To, Paths: l.Paths, Bytes: l.Bytes(),
 		})
 	}
 	for i := range g.Edges {
 		e := &g.Edges[i]
-		title := g.Tasks[e.Task].Title
+		tk := &g.Tasks[e.Task]
+		title, reader := tk.Title, ""
+		if tk.Agent != flow.Nobody {
+			reader = g.Readers[tk.Agent].Name
+		} else if at, isLoop := p.Graph.Index(tk.ID); isLoop {
+			reader = p.Graph.Task(at).Assignee // its condition is read for the agent of its result
+		}
 		if g.Sources[e.Source].Kind == handoff.Arguments {
 			title = "" // the source names the task
 		}
-		add(e.Source, g.Tasks[e.Task].Agent, title, e.Lowers, e.Reach())
+		add(e.Source, reader, title, e.Lowers, e.Reach())
 	}
 	for i := range g.Sights {
 		s := &g.Sights[i]
-		add(s.Source, s.Reader, "", s.Lowers, s.Reach())
+		add(s.Source, g.Readers[s.Reader].Name, "", s.Lowers, s.Reach())
 	}
 	for _, d := range table.Disclosures() {
 		out := PlannedDisclosure{Producer: d.Producer, Of: sourceName(g, d.Source), Bytes: d.Bytes}
