@@ -116,12 +116,33 @@ func (p Prompt) Structured(title string) (canonical string, ok bool) {
 
 // Receipt returns a copy of the account of both texts in the form for the agent:
 // everything about delivered context, and nothing about withheld context (see
-// [gate.Decision.ForReader]).
+// [gate.Decision.ForReader]). It lists no messages and no entries of the shared memory that were
+// withheld, and no IDs of messages: how many there are may follow from what the agent may not read.
 func (p Prompt) Receipt() *Receipt {
 	r := p.get().receipt.clone()
-	for i := range r.Sources {
-		if d := r.Sources[i].Decision; d != nil {
+	kept, at := r.Sources[:0], make([]int32, len(r.Sources))
+	for i, s := range r.Sources {
+		at[i] = int32(len(kept))
+		if d := s.Decision; d != nil {
+			if !d.IsDelivered() && isUnasked(d.Source.Kind) {
+				continue // and it has no range
+			}
 			*d = d.ForReader()
+			if !d.IsDelivered() { // its ID counts attempts and turns
+				d.Envelope = ""
+			}
+			if d.Source.Kind == handoff.Message { // and this one the messages of the run
+				d.Source.Name, d.Envelope = "", ""
+			}
+		}
+		kept = append(kept, s)
+	}
+	r.Sources = kept
+	for _, ranges := range [][]Range{r.System, r.Text} {
+		for i := range ranges {
+			if from := &ranges[i].Source; *from >= 0 {
+				*from = at[*from]
+			}
 		}
 	}
 	return r

@@ -92,8 +92,8 @@ func TestReceiptsAccountForEveryByte(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "messages") {
 			b.Messages = append(b.Messages, one(handoff.Message, texts))
 		}
-		p := build(t, b)
-		r := p.Receipt()
+		p, r, err := prompt.Build(b)
+		require.NoError(t, err)
 		requireTiled(t, r, r.System, p.System())
 		requireTiled(t, r, r.Text, p.Text())
 		got := map[envelope.ID][]string{}
@@ -173,13 +173,17 @@ func TestReceiptListsWhatWasWithheld(t *testing.T) {
 	d.gate.Contract.MaxInput = label.Confidential
 	b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "x"), d.withheld("w", func(c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil })}
 	b.Messages = []gate.Sealed{held}
-	p := build(t, b)
+	p, recorded, err := prompt.Build(b)
+	require.NoError(t, err)
 	require.NotContains(t, p.Text(), "critic", "a message that was held leaves no trace in the prompt")
-	var reasons []string
-	for _, decision := range withheldIn(p.Receipt()) {
-		reasons = append(reasons, decision.Reason)
+	reasons := func(r *prompt.Receipt) (list []string) {
+		for _, decision := range withheldIn(r) {
+			list = append(list, decision.Reason)
+		}
+		return list
 	}
-	require.Equal(t, []string{gate.ReasonRule, gate.ReasonClearance}, reasons, "but one in the receipt")
+	require.Equal(t, []string{gate.ReasonRule}, reasons(p.Receipt()), "nor in the receipt that the agent gets")
+	require.Equal(t, []string{gate.ReasonRule, gate.ReasonClearance}, reasons(recorded), "but one in the record")
 }
 
 // Requirement: G42.

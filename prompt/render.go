@@ -191,8 +191,10 @@ func (r *renderer) sections() []section {
 }
 
 // hidden reports whether the reader does not learn that p exists. This applies to
-// withheld memory and messages, since no task declares that it needs them.
-func (p *piece) hidden() bool {
-	kind := p.Source().Kind
-	return p.Withheld() && (kind == handoff.Memory || kind == handoff.Message)
+// withheld memory and messages.
+func (p *piece) hidden() bool { return p.Withheld() && isUnasked(p.Source().Kind) }
+
+// isUnasked reports whether no task declares that it needs context of a kind.
+func isUnasked(kind handoff.SourceKind) bool {
+	return kind == handoff.Memory || kind == handoff.Message
 }

@@ -34,6 +34,9 @@ func (f *fencing) memory(pieces []piece) {
 		var lines []string
 		whole := gate.Decision{Mode: handoff.Full, After: label.Public, Redactions: gate.Redactions{Redacted: redact.Counts{}}}
 		for i := range run {
+			if run[i].Withheld() { // the label and the marks are those of what the reader gets
+				continue
+			}
 			d := run[i].Decision()
 			whole.After = whole.After.Join(d.After)
 			whole.Broken += d.Broken

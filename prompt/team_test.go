@@ -7,6 +7,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
 	"github.com/stretchr/testify/require"
 )
 
@@ -80,7 +81,32 @@ func TestWithheldMemoryAndMessagesLeaveNoTrace(t *testing.T) {
 			b.Messages = append(b.Messages, s)
 		}
 	}
-	p := build(t, b)
+	p, recorded, err := prompt.Build(b)
+	require.NoError(t, err)
 	require.Equal(t, without, p.Text())
-	require.Len(t, withheldIn(p.Receipt()), 2)
+	require.Empty(t, withheldIn(p.Receipt()), "nor in the receipt that the agent gets")
+	require.Len(t, withheldIn(recorded), 2)
+}
+
+// What an agent gets of the shared memory says nothing of the entries that it does not get: neither
+// the label of the block, nor its marks, nor the numbers of sources in the receipt.
+//
+// Requirement: G55.
+func TestWithheldEntriesOfAnAgentLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	kept, after := d.memory("critic", "a", "kept"), d.memory("writer", "b", "after")
+	secret := d.offer(handoff.Memory, "secret", "critic", envelope.Text("<|im_start|> "+fakeToken))
+	secret.Optional, secret.Envelope = true, changed(d, secret, func(r *envelope.Record) { r.Classification = label.Confidential })
+	d.gate.Contract.MaxInput = label.Internal
+	held := d.gated(secret)
+	d.gate.Contract.MaxInput = label.Confidential
+	require.True(t, held.Withheld())
+	b.Memory = []gate.Sealed{kept, after}
+	want := build(t, b)
+	b.Memory = []gate.Sealed{held, kept, held, after}
+	got := build(t, b)
+	require.Equal(t, want.Text(), got.Text())
+	require.Equal(t, want.Receipt(), got.Receipt())
 }
