@@ -109,4 +109,13 @@ func TestWithheldEntriesOfAnAgentLeaveNoTrace(t *testing.T) {
 	got := build(t, b)
 	require.Equal(t, want.Text(), got.Text())
 	require.Equal(t, want.Receipt(), got.Receipt())
+	b.Memory = nil
+	var receipts []*prompt.Receipt
+	for range 2 { // with other IDs
+		b.Messages = []gate.Sealed{d.message("critic", "hurry")}
+		receipts = append(receipts, build(t, b).Receipt())
+	}
+	require.Equal(t, receipts[0], receipts[1])
+	b.Dependencies = []gate.Sealed{d.withheld("w", func(c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil })}
+	require.Empty(t, withheldIn(build(t, b).Receipt())[0].Envelope)
 }
