@@ -225,11 +225,14 @@ func (r *run) emitPlanWarnings() {
 // work runs the plan.
 func (r *run) work(ctx context.Context) {
 	s := newScheduler(r.results)
-	r.steering.begin(s)
+	r.mu.Lock()
 	skipCanceled(r.results)
+	r.steering.begin(s)
+	r.mu.Unlock()
 	s.work(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.steering.begin(nil)
 	switch {
 	case ctx.Err() != nil:
 		r.queue.SkipRemaining(func(i int) string { return abortReason(r.queue.Status(i)) }, time.Now())

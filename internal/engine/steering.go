@@ -76,9 +76,11 @@ func (s *steering) close() {
 		s.end()
 		s.poll.Wait()
 	}
+	s.one.Lock() // a command that takes effect is waited for
 	s.run.mu.Lock()
 	s.over = true
 	s.run.mu.Unlock()
+	s.one.Unlock()
 	if s.log != nil {
 		s.takeLeft(context.Background()) // which refuses what still waits
 	}
@@ -146,6 +148,9 @@ func (s *steering) take(ctx context.Context, c *record.LeftCommand) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if s.over || entry.Task != "" && s.scheduler == nil {
+		return refused("it has ended meanwhile")
+	}
 	if err := do(); err != nil {
 		return fmt.Errorf("%w: %w", steer.ErrRefused, err)
 	}
@@ -205,8 +210,8 @@ func (s *steering) prepareTask(c *record.LeftCommand, entry *record.Command) (do
 // find returns the task that a command names.
 func (s *steering) find(name string) (i int, err error) {
 	r := s.run
-	if r.plan == nil || len(r.tasks) == 0 {
-		return 0, refused("it has no tasks yet")
+	if s.scheduler == nil {
+		return 0, refused("no task runs")
 	}
 	titles := make([]string, len(r.tasks))
 	for i := range r.tasks {
@@ -226,14 +231,11 @@ func suggestion(name string, known []string) string {
 	return ""
 }
 
-// begin lets commands reach the tasks of a plan.
+// begin lets commands reach the tasks of a plan, until of is nil. The lock of the run is held.
 func (s *steering) begin(of *scheduler) {
-	if s == nil {
-		return
+	if s != nil {
+		s.scheduler = of
 	}
-	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
-	s.scheduler = of
 }
 
 // resume ends a pause.
@@ -320,6 +322,9 @@ func (s *steering) prepareRerun(i int) (do func() error, err error) {
 		return nil, refused("task %q has not run yet", t.Title)
 	case root != i:
 		return nil, refused("task %q ended because of %q; run that one again", t.Title, r.tasks[root].Title)
+	}
+	if err := readyqueue.CanReopen(r.queue, i); err != nil {
+		return nil, refused("%w", err)
 	}
 	return func() error { return s.reopen(i) }, nil
 }

@@ -12,30 +12,7 @@ import (
 // has begun without the missing result, which was optional for it, nothing changes and the error
 // wraps [ErrTransition].
 func Reopen(q *Queue, i int, at time.Time) (again []int, err error) {
-	if err := q.has(i); err != nil {
-		return nil, err
-	}
-	if s := q.states[i].status; s != failed && s != skipped || q.ends[i].via != none {
-		return nil, q.illegal(i, task.Pending)
-	}
-	isAgain := map[int]bool{}
-	for k := range q.states {
-		if s := q.states[k].status; (s == failed || s == skipped) && int(q.ends[k].root) == i {
-			isAgain[k], again = true, append(again, k)
-		}
-	}
-	waits := map[int]bool{} // ready tasks that wait again
-	for _, k := range again {
-		q.tasks.eachDownstream(k, func(j int32, _ bool) {
-			switch s := q.states[j].status; {
-			case isAgain[int(j)]:
-			case s == pending || s == blocked:
-				waits[int(j)] = true
-			default:
-				err = fmt.Errorf("task %q: %w: %q has begun without its result", q.tasks.at(i).Title, ErrTransition, q.tasks.at(int(j)).Title)
-			}
-		})
-	}
+	again, waits, err := reopens(q, i)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +33,41 @@ func Reopen(q *Queue, i int, at time.Time) (again []int, err error) {
 	}
 	q.events.deliver()
 	return again, nil
+}
+
+// CanReopen returns the error of [Reopen], and changes nothing.
+func CanReopen(q *Queue, i int) error {
+	_, _, err := reopens(q, i)
+	return err
+}
+
+// reopens returns the tasks whose end [Reopen] takes back, and those that wait for them again.
+func reopens(q *Queue, i int) (again []int, waits map[int]bool, err error) {
+	if err := q.has(i); err != nil {
+		return nil, nil, err
+	}
+	if s := q.states[i].status; s != failed && s != skipped || q.ends[i].via != none {
+		return nil, nil, q.illegal(i, task.Pending)
+	}
+	isAgain := map[int]bool{}
+	for k := range q.states {
+		if s := q.states[k].status; (s == failed || s == skipped) && int(q.ends[k].root) == i {
+			isAgain[k], again = true, append(again, k)
+		}
+	}
+	waits = map[int]bool{}
+	for _, k := range again {
+		q.tasks.eachDownstream(k, func(j int32, _ bool) {
+			switch s := q.states[j].status; {
+			case isAgain[int(j)]:
+			case s == pending || s == blocked:
+				waits[int(j)] = true
+			default:
+				err = fmt.Errorf("task %q: %w: %q has begun without its result", q.tasks.at(i).Title, ErrTransition, q.tasks.at(int(j)).Title)
+			}
+		})
+	}
+	return again, waits, err
 }
 
 // openUpstream counts the dependencies of a task that have not ended.
