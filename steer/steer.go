@@ -23,7 +23,8 @@ type Kind string
 // The kinds of commands.
 const (
 	// Pause lets no further task, turn or call of the coordinator begin. What runs goes on to its
-	// end, and the time limit of the run keeps counting.
+	// end, and the time limit of the run keeps counting. A run that is paused does not end while it
+	// has tasks left, even if all of them wait for people.
 	Pause Kind = "pause"
 
 	// Resume ends a pause.

@@ -52,7 +52,7 @@ func (x answerCache) find(ctx context.Context, p prompt.Prompt) (done bool, err 
 	if !r.keyed() {
 		return false, nil
 	}
-	fresh := r.fresh[x.task.ID]
+	fresh := r.fresh.has(x.task.ID)
 	if e := r.priorRun.answer(x.modelCall); e != nil && !fresh {
 		x.repeated = r.repeats()
 		if !e.Completed() {

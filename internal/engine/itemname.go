@@ -53,6 +53,7 @@ func (r itemNamer) name(ctx context.Context, l *task.List, now time.Time) {
 		}
 		r.tasks[i].Name = naming.WithItems(t.Title, plan.WrittenTitle(t), items)
 		r.bus.name(t.ID, r.tasks[i].Name)
+		r.fresh.named(t.ID, r.tasks[i].Name)
 	}
 }
 

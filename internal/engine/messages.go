@@ -99,6 +99,9 @@ func (m *runMessages) warnUndelivered(p *plan.Plan) {
 		waiting, err := m.bus.Unread(name)
 		must(err)
 		for _, msg := range waiting {
+			if m.run.priorRun.hasDelivered(m.name(msg)) {
+				continue
+			}
 			why := fmt.Sprintf("no task of %q began after it was sent", name)
 			if msg.Envelope.Fresh(time.Now()) != nil {
 				why = "it expired before"

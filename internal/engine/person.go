@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/runteam/runteam/agent"
@@ -99,7 +100,7 @@ func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) error {
 		return err
 	}
 	for {
-		given, err := awaitAnswer(limited, a, a.key, ask)
+		given, err := awaitAnswer(limited, a, questionKey(&a.modelCall), ask)
 		now := time.Now()
 		a.worked = now.Sub(asked)
 		switch {
@@ -151,7 +152,7 @@ func acceptGiven(ctx context.Context, a *attempt, given *record.Answer) (why str
 // since the question was first asked, perhaps by another process.
 func (a *attempt) answerBy() time.Time {
 	if p := a.run.priorRun; p != nil && a.task.OnTimeout == "fail" {
-		if b := p.tasks[a.task.ID]; b != nil && b.question != nil && b.question.Key == p.masked(a.key) {
+		if b := p.tasks[a.task.ID]; b != nil && b.question != nil && b.question.Key == p.masked(questionKey(&a.modelCall)) {
 			return b.asked.Add(a.contract.Duration)
 		}
 	}
@@ -163,7 +164,7 @@ func (a *attempt) answerBy() time.Time {
 func questionOf(x *modelCall) *record.Question {
 	q := &record.Question{
 		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Time: x.start,
-		Label: x.whole.Classification, Messages: x.messageIDs(), Memory: x.memoryTasks(), Key: x.key,
+		Label: x.whole.Classification, Messages: x.messageIDs(), Memory: x.memoryTasks(), Key: questionKey(x),
 	}
 	if x.about != nil {
 		q.Title, q.Call, q.Tool, q.Approval = x.about.title, x.about.call, x.about.tool, x.about.what
@@ -175,6 +176,16 @@ func questionOf(x *modelCall) *record.Question {
 		q.Schema = x.schema.String()
 	}
 	return q
+}
+
+// questionKey returns the key of a question. A task that the caller wants to be performed again asks
+// another question each time, which no earlier answer serves.
+func questionKey(x *modelCall) record.Key {
+	b := x.run.priorRun.counted(x.task.ID)
+	if x.about != nil || !x.run.fresh.has(x.task.ID) || b.answers == 0 {
+		return x.key
+	}
+	return digestOf(string(x.key[:]), "again", strconv.Itoa(b.answers))
 }
 
 // takeQuestion takes in a question to a person, or the answer to one.
@@ -208,10 +219,10 @@ func (p *priorRun) takeQuestion(e *record.Entry) {
 // question open.
 func takeGiven(ctx context.Context, a *attempt, text prompt.Prompt) (done bool, err error) {
 	p := a.run.priorRun
-	if p == nil || !p.own || a.run.fresh[a.task.ID] {
+	if p == nil || !p.own {
 		return false, nil
 	}
-	given, err := a.run.questions.given(ctx, a.task.ID, a.key)
+	given, err := a.run.questions.given(ctx, a.task.ID, questionKey(&a.modelCall))
 	if err != nil {
 		return true, err
 	}

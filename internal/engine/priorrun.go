@@ -66,6 +66,7 @@ type priorTask struct {
 
 // priorQuestions are those about one task to people.
 type priorQuestions struct {
+	answers  int              // how often the task has completed
 	question *record.Question // to a person, if the task has not ended since; nil if there is none
 	asked    time.Time        // when that was asked first
 	approval *record.Question // the last one about a plan or an entry of the policy; nil if there was none
@@ -224,6 +225,9 @@ func (p *priorRun) take(x *record.AgentCall) {
 		return // of an attempt that has a model call of its own
 	}
 	b.converses = false
+	if x.Completed() {
+		b.canceled, b.answers = false, b.answers+1
+	}
 	if b.attempts++; x.Code == codes.Effects {
 		b.uncertain = max(b.uncertain, x.Attempt)
 	} else {
@@ -292,6 +296,9 @@ func (p *priorRun) deliver(ids []string) {
 		p.delivered[id] = true
 	}
 }
+
+// hasDelivered reports whether an earlier process had a message in a prompt.
+func (p *priorRun) hasDelivered(id string) bool { return p != nil && p.own && p.delivered[id] }
 
 // undelivered returns the ids of the messages for one task that no prompt contains.
 func undelivered(p *priorRun, id task.ID) (ids []string) {
@@ -394,7 +401,7 @@ var inTitle = regexp.MustCompile(`#[0-9.]+`)
 // before it was interrupted is gone, so a command begins again.
 func (x answerCache) rejected() *record.AgentCall {
 	p := x.run.priorRun
-	if p == nil || x.run.fresh[x.task.ID] || !p.strict && x.run.team.Find(x.caps.Agent).Process() != nil {
+	if p == nil || x.run.fresh.has(x.task.ID) || !p.strict && x.run.team.Find(x.caps.Agent).Process() != nil {
 		return nil
 	}
 	key := p.key(x.modelCall)

@@ -241,6 +241,7 @@ func (r *run) work(ctx context.Context) {
 	case r.journalErr != nil:
 		r.queue.SkipRemaining(func(int) string { return skippedByJournal }, time.Now())
 	default:
+		r.fresh.warnUnnamed(r.runScope)
 		r.skipUnrepeated()
 		keepOpen(r.results)
 	}

@@ -192,6 +192,7 @@ func (s *scheduler) newAttempt(ctx context.Context, i int) *attempt {
 // drop forgets a task that is not to be started any more.
 func (s *scheduler) drop(i int) {
 	s.held = slices.DeleteFunc(s.held, func(k int) bool { return k == i })
+	s.timers.remove(i)
 }
 
 // next returns the task to start next.

@@ -12,7 +12,6 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
-	"github.com/runteam/runteam/task"
 )
 
 // A runScope is what all model calls of a run share. But for what its parts guard
@@ -28,8 +27,8 @@ type runScope struct {
 
 	options  RunOptions
 	start    time.Time
-	priorRun *priorRun            // what earlier processes recorded; nil if there is nothing
-	fresh    map[task.ID]bool     // tasks whose agents are called although there is a cached answer
+	priorRun *priorRun // what earlier processes recorded; nil if there is nothing
+	fresh    freshTasks
 	inputs   []*envelope.Envelope // parallel to options.Inputs
 	budgets  *budgets
 	messages *runMessages  // nil without messages

@@ -7,6 +7,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -59,36 +60,47 @@ func (s *steering) prepareMessage(c *record.LeftCommand) (do func() error, err e
 // one that begins.
 func (s *steering) reader(c *record.LeftCommand, caps *gate.Capabilities) (to int, err error) {
 	r, open := s.run, false
+	readable := false
+	if r.plan == nil {
+		err = s.checkMessage(c, caps, -1)
+	}
 	for i := range r.tasks {
 		if r.tasks[i].Assignee != caps.Agent || r.queue.Status(i).Terminal() {
 			continue
 		}
 		open = true
-		if err = s.checkMessage(c, caps, i); err != nil {
+		if refusal := s.checkMessage(c, caps, i); refusal != nil {
+			err = refusal
 			continue
 		}
+		readable = true
 		if a := s.working[i]; a != nil && r.tasks[i].Status == task.InProgress && len(a.tools) > 0 {
 			return i, nil
 		}
-		to = -1
 	}
 	switch {
 	case !open && r.plan != nil:
-		return 0, refused("agent %q has no task left", caps.Agent)
-	case to == 0:
-		return 0, err
+		return -1, refused("agent %q has no task left", caps.Agent)
+	case readable && r.plan != nil:
+		return -1, nil
 	}
-	return -1, nil
+	return -1, err
 }
 
-// checkMessage returns an error if the gate would withhold a message from a task.
+// delivers reports whether a text passes under these terms.
+func delivers(t *gate.Terms) bool { return t.Mode() != handoff.Minimal && plan.PassesAsText(t) }
+
+// checkMessage returns an error if the gate would withhold a message from a task, or from any task of
+// the agent if i is -1.
 func (s *steering) checkMessage(c *record.LeftCommand, caps *gate.Capabilities, i int) error {
 	r := s.run
 	x := r.team.MessageCrossing(handoff.User, c.Classification, caps)
 	switch {
+	case !delivers(r.team.Terms(handoff.User, caps.Agent)):
+		return refused("a rule of the policy keeps messages of the user from %q", caps.Agent)
 	case x.Withheld():
 		return refused("the text is %v, and the gate withholds it from %q", c.Classification, caps.Agent)
-	case x.After > r.plan.Labels[i]:
+	case i >= 0 && x.After > r.plan.Labels[i]:
 		return refused("the text is %v, and task %q reads at most %v", c.Classification, r.tasks[i].Title, r.plan.Labels[i])
 	}
 	return nil

@@ -143,7 +143,7 @@ func (s *steering) take(ctx context.Context, c *record.LeftCommand) error {
 	r.bus.emit(ev)
 	b := r.ledger.add(nil, record.Entry{Command: entry})
 	r.mu.Unlock()
-	if err := r.ledger.wait(ctx, b); err != nil {
+	if err := r.ledger.wait(context.WithoutCancel(ctx), b); err != nil { // it takes effect once it is durable
 		return fmt.Errorf("%s: %w", c.Kind, errors.Join(ErrJournal, err))
 	}
 	r.mu.Lock()
@@ -300,7 +300,7 @@ func (s *steering) cancelTask(i int) {
 // caller wants them now.
 func skipCanceled(r *results) {
 	for id := range canceledTasks(r.priorRun) {
-		if i, known := r.queue.Index(id); known && !r.fresh[id] && !r.queue.Status(i).Terminal() {
+		if i, known := r.queue.Index(id); known && !r.fresh.has(id) && !r.queue.Status(i).Terminal() {
 			must(r.queue.Skip(i, canceledTask, time.Now()))
 		}
 	}

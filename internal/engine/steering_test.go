@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
@@ -71,7 +72,8 @@ func (s *steered) at(minutes float64, c steer.Command) <-chan error {
 }
 
 func (s *steered) options() *engine.RunOptions {
-	return &engine.RunOptions{RunID: "r", Journal: s.journal, Monitor: &s.monitor, Subscribers: []func(event.Event){func(e event.Event) {
+	half := func() float64 { return 0.5 } // of each delay
+	return &engine.RunOptions{RunID: "r", Journal: s.journal, Monitor: &s.monitor, Random: half, Subscribers: []func(event.Event){func(e event.Event) {
 		if e.Type == event.Steered {
 			s.mu.Lock()
 			s.seen = append(s.seen, e)
@@ -409,6 +411,90 @@ func TestRerunOfATask(t *testing.T) {
 		run(t, newTeam(t, broken, s.slow("end")), s.options(), spec("broken"), end)
 		require.ErrorContains(t, <-done, `"end" has begun without its result`)
 		require.ErrorContains(t, s.monitor.Steer(t.Context(), steer.Command{Kind: steer.Rerun, Task: "broken", By: "ann"}), "not running")
+	})
+}
+
+// A goal has no tasks while the coordinator plans.
+func TestMessageWhileTheTasksArePlanned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		plans := engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			time.Sleep(time.Minute)
+			return agent.Reply{Text: twoTasks}, nil
+		})
+		done := s.at(0.5, steer.Command{Kind: steer.Message, Agent: "ada", Text: "Be brief."})
+		early := s.at(0.5, steer.Command{Kind: steer.Cancel, Task: "Find"})
+		late := s.at(3.5, steer.Command{Kind: steer.Rerun, Task: "Find"})
+		res, err := startGoal(t.Context(), led(t, plans, s.slow("ada"), s.slow("bob")), engine.Goal{Text: "Find and tell the facts."}, s.options())
+		require.NoError(t, err)
+		require.NoError(t, res.Err())
+		require.NoError(t, <-done)
+		require.ErrorContains(t, <-early, "no task runs")
+		require.ErrorContains(t, <-late, "no task runs", "the coordinator answers")
+		require.Contains(t, s.texts[0], "Be brief.")
+	})
+}
+
+// Whoever cancels a task that waits for a retry, and has it performed again, gets one attempt at a time.
+func TestRerunOfATaskThatWaitedForARetry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		calls := 0
+		flaky := member("flaky", func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			if calls++; calls == 1 {
+				return agent.Reply{}, errors.New("no")
+			}
+			time.Sleep(time.Hour)
+			return agent.Reply{Text: "better"}, nil
+		})
+		again := spec("flaky")
+		again.MaxRetries, again.RetryDelay = 3, 10*time.Minute
+		canceled, done := s.at(0.4, steer.Command{Kind: steer.Cancel, Task: "flaky"}), s.at(0.5, steer.Command{Kind: steer.Rerun, Task: "flaky"})
+		res := run(t, newTeam(t, flaky, s.slow("a")), s.options(), again, spec("a"))
+		require.NoError(t, res.Err())
+		require.NoError(t, <-canceled)
+		require.NoError(t, <-done)
+		require.Equal(t, 2, calls)
+	})
+}
+
+// What a person approves after somebody interrupted the task is not called.
+func TestInterruptBeforeAnApproval(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		pay := newCountedTool(t, "pay", tool.Options{Approve: "ann"})
+		ann := engine.Member{Name: "ann", Agent: person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			time.Sleep(time.Minute)
+			return agent.Reply{Text: saysYes}, nil
+		})}
+		done := s.at(0.5, steer.Command{Kind: steer.Interrupt, Task: "errand", Text: "Do not pay!"})
+		res := run(t, newTeam(t, clerk(callsFirst(call("pay", `{"amount": 5}`)), pay.Tool), ann), s.options(), errand())
+		require.NoError(t, <-done)
+		require.NoError(t, res.Err())
+		require.Zero(t, pay.calls.Load())
+	})
+}
+
+// A task that ended in spite of its cancellation keeps its result in a resumed run.
+func TestCanceledTaskThatCompletes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		deaf := member("deaf", func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			time.Sleep(time.Minute)
+			return agent.Reply{Text: "deaf is done"}, nil
+		})
+		done := s.at(0.5, steer.Command{Kind: steer.Cancel, Task: "deaf"})
+		specs := []task.Spec{spec("deaf"), spec("b", "deaf")}
+		res := run(t, newTeam(t, deaf, s.slow("b")), s.options(), specs...)
+		require.NoError(t, <-done)
+		require.NoError(t, res.Err())
+		res = resumed(t, newTeam(t, deaf, s.slow("b")), interrupted(s.journal, nil), specs...)
+		require.NoError(t, res.Err())
+		require.Len(t, s.asked, 1, "b is not asked again")
 	})
 }
 

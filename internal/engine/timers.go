@@ -2,6 +2,7 @@ package engine
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -46,6 +47,14 @@ func (t *timers) due() []int {
 	}
 	t.reset()
 	return due
+}
+
+// remove ends the wait of a task.
+func (t *timers) remove(index int) {
+	if k := slices.IndexFunc(t.waits, func(w wait) bool { return w.index == index }); k >= 0 {
+		heap.Remove(&t.waits, k)
+		t.reset()
+	}
 }
 
 // reset sets the timer to the earliest wait.

@@ -136,6 +136,14 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 	} else if refusal, err = c.askProgram(ctx, a); err != nil {
 		return answer, err
 	}
+	if refusal == "" {
+		if refused, err := c.askApprover(ctx, a, x); err != nil || refused != nil {
+			return orZero(refused), err
+		}
+		if interruptible.Err() != nil {
+			refusal = notMade
+		}
+	}
 	if refusal != "" {
 		if err := a.run.recordArguments(ctx, c, false); err != nil {
 			return answer, err
@@ -145,9 +153,6 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 			c.recordRefusal(a, &answer)
 		}
 		return answer, err
-	}
-	if refused, err := c.askApprover(ctx, a, x); err != nil || refused != nil {
-		return orZero(refused), err
 	}
 	if ctx.Err() != nil { // nothing begins any more, and a resumed run can begin it
 		return answer, withCause(ctx, ctx.Err())

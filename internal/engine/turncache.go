@@ -18,7 +18,7 @@ import (
 // if it called tools then.
 func (x answerCache) cachedTurn() *record.AgentCall {
 	p := x.run.priorRun
-	if p == nil || !p.own || p.strict || x.run.fresh[x.task.ID] {
+	if p == nil || !p.own || p.strict || x.run.fresh.has(x.task.ID) {
 		return nil
 	}
 	return p.turns[p.key(x.modelCall)]

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/condition"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
@@ -184,9 +185,29 @@ func unknownTask(specs []task.Spec, name string, pointer ...any) *task.Problem {
 	return &task.Problem{Pointer: naming.Pointer(pointer...), Message: fmt.Sprintf("unknown task %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
 }
 
+// MayNameItem reports whether a name may be that of an item of a list with keys: it begins with the
+// title of a task for each of them.
+func MayNameItem(g *graph.Graph, name string) bool {
+	for i := range g.Len() {
+		if mayNameItem(&g.Task(i).Spec, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func mayNameItem(s *task.Spec, name string) bool {
+	in := s.Instance
+	keyed := in != nil && slices.ContainsFunc(in.Lists, func(l *task.List) bool { return l.Key != "" })
+	return keyed && strings.HasPrefix(naming.Normalize(name), naming.Normalize(naming.WithoutInstance(s.Title))+"[")
+}
+
 // checkFresh reports the unknown names in Fresh.
 func (c *checker) checkFresh() {
 	for i, name := range c.options.Fresh {
+		if slices.ContainsFunc(c.specs, func(s task.Spec) bool { return mayNameItem(&s, name) }) {
+			continue // its list is not known yet
+		}
 		if p := unknownTask(c.specs, name, "fresh", i); p != nil {
 			c.add(*p)
 		}

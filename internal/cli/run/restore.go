@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -78,10 +79,14 @@ func replacePairs(old, new []string) []string {
 // whose unconfined command has begun: it runs again only if this command asks for it.
 func (r *resumed) notCompleted(fresh []string) []string {
 	done := LastCompleted(&r.stored.History)
+	var since time.Time // the process that had --fresh began
+	if n := len(r.stored.History.Begins); n > 0 {
+		since = r.stored.History.Begins[n-1].Time
+	}
 	return slices.DeleteFunc(slices.Clone(fresh), func(name string) bool {
 		id, known := r.names.Find(name)
 		ran := slices.ContainsFunc(r.stored.History.Log, func(e record.Entry) bool { return e.Asked != nil && e.Asked.Effect != "" && e.Asked.Task == id })
-		return known && (ran || slices.ContainsFunc(done, func(x *record.AgentCall) bool { return x.From == "" && x.Task == id }))
+		return known && (ran || slices.ContainsFunc(done, func(x *record.AgentCall) bool { return x.From == "" && x.Task == id && !x.End.Before(since) }))
 	})
 }
 

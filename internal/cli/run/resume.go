@@ -133,7 +133,7 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) (err error) {
 	if r.names, err = journals.Tasks(ctx, r.journal, &r.stored.Info); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(j.reuse.fresh, func(name string) bool { return strings.Contains(name, "[") }) {
+	if slices.ContainsFunc(slices.Concat(j.reuse.fresh, r.invocation.Fresh), func(name string) bool { return strings.Contains(name, "[") }) {
 		t, err := r.journal.Trace(ctx, run)
 		if err != nil {
 			return journals.ReadError(ctx, err)

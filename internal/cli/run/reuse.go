@@ -62,6 +62,10 @@ func (r *reuseFlags) resolve(file *specfile.File, names source.TaskNames) error 
 	}
 	file.Run.Fresh = nil
 	for _, name := range r.fresh {
+		if names.NamesItem(name) { // which may be at another place of its list now
+			file.Run.Fresh = append(file.Run.Fresh, name)
+			continue
+		}
 		found := names.FindAll(name)
 		if len(found) == 0 {
 			return exit.Usagef("--fresh %q: unknown task: %s", name, names.Suggest(name))

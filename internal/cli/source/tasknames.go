@@ -42,6 +42,13 @@ func (n TaskNames) Find(name string) (task.ID, bool) {
 	return "", false
 }
 
+// NamesItem reports whether a name is that which an instance had in a run, and nothing else.
+func (n TaskNames) NamesItem(name string) bool {
+	id, known := n.Find(name)
+	i := slices.IndexFunc(n, func(t trace.Task) bool { return t.ID == id })
+	return known && n[i].Name != "" && n[i].Name != n[i].Title && naming.Normalize(n[i].Name) == naming.Normalize(name)
+}
+
 // IDs returns the IDs of the known names.
 func (n TaskNames) IDs(names []string) (all []task.ID) {
 	for _, name := range names {
