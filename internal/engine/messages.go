@@ -99,7 +99,7 @@ func (m *runMessages) warnUndelivered(p *plan.Plan) {
 		waiting, err := m.bus.Unread(name)
 		must(err)
 		for _, msg := range waiting {
-			if m.run.priorRun.hasDelivered(m.name(msg)) {
+			if hasDirected(m.run.priorRun, m.name(msg)) {
 				continue
 			}
 			why := fmt.Sprintf("no task of %q began after it was sent", name)

@@ -297,8 +297,10 @@ func (p *priorRun) deliver(ids []string) {
 	}
 }
 
-// hasDelivered reports whether an earlier process had a message in a prompt.
-func (p *priorRun) hasDelivered(id string) bool { return p != nil && p.own && p.delivered[id] }
+// hasDirected reports whether an earlier process had a message for one task in a prompt.
+func hasDirected(p *priorRun, id string) bool {
+	return p != nil && p.own && p.delivered[id] && slices.ContainsFunc(p.sent, func(s *record.SentMessage) bool { return s.ID == id && s.Task != "" })
+}
 
 // undelivered returns the ids of the messages for one task that no prompt contains.
 func undelivered(p *priorRun, id task.ID) (ids []string) {

@@ -164,7 +164,7 @@ func TestCancelOfATask(t *testing.T) {
 	for _, tt := range []struct {
 		name, title string
 		minutes     float64
-	}{{"running", "a", 0.5}, {"blocked", "b", 0.5}, {"between two attempts", "retried", 0.5}} {
+	}{{"running", "a", 0.5}, {"blocked", "b", 0.5}, {"between two attempts", "retried", 0.05}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -451,7 +451,7 @@ func TestRerunOfATaskThatWaitedForARetry(t *testing.T) {
 		})
 		again := spec("flaky")
 		again.MaxRetries, again.RetryDelay = 3, 10*time.Minute
-		canceled, done := s.at(0.4, steer.Command{Kind: steer.Cancel, Task: "flaky"}), s.at(0.5, steer.Command{Kind: steer.Rerun, Task: "flaky"})
+		canceled, done := s.at(0.05, steer.Command{Kind: steer.Cancel, Task: "flaky"}), s.at(0.1, steer.Command{Kind: steer.Rerun, Task: "flaky"})
 		res := run(t, newTeam(t, flaky, s.slow("a")), s.options(), again, spec("a"))
 		require.NoError(t, res.Err())
 		require.NoError(t, <-canceled)
