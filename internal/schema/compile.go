@@ -40,6 +40,12 @@ func compile(s *jsonschema.Schema) (*node, []*node, error) {
 			return nil, nil, err
 		}
 	}
+	unguarded := map[*node]bool{}
+	for _, n := range all {
+		for _, choice := range n.choices() {
+			choice.unguard(unguarded)
+		}
+	}
 	return root, all, nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
-// A failedGuard is a guard that an answer does not pass. A guard is a const outside of
-// anyOf, oneOf, if and not. An answer fails it with another value of the same type.
+// A failedGuard is a guard that an answer does not pass. A guard is a const that applies in any
+// case. An answer fails it with another value of the same type.
 type failedGuard struct {
 	at   string   // JSON pointer of the schema with the const
 	path []string // of the value in the answer
@@ -27,6 +27,39 @@ func (g *failedGuard) rule() string {
 		at = "its root"
 	}
 	return fmt.Sprintf("the schema at %s demands const %s", at, excerpt(g.want))
+}
+
+// always returns the schemas below n that apply to every value, or to every member or item in
+// their place.
+func (n *node) always() []*node {
+	below := slices.Concat(n.every, n.prefix, slices.Collect(maps.Values(n.props)))
+	for _, p := range n.patterns {
+		below = append(below, p.node)
+	}
+	return appendNode(appendNode(below, n.items), n.rest)
+}
+
+// choices returns the schemas below n that a value need not match: the alternatives of n, and those
+// that count or compare.
+func (n *node) choices() []*node {
+	below := slices.Concat(append(slices.Clip(n.some), n.maybe, n.unused)...)
+	for _, c := range []*node{n.not, n.contains, n.names, n.unevaluated, n.unevaluatedSeq} {
+		below = appendNode(below, c)
+	}
+	return below
+}
+
+// unguard makes no const in the schema n a guard. A const of a definition may apply in any case at
+// one place and tell alternatives apart at another. Without it, the alternatives would match other
+// values.
+func (n *node) unguard(seen map[*node]bool) {
+	if seen[n] {
+		return
+	}
+	seen[n], n.guard = true, false
+	for _, below := range slices.Concat(n.always(), n.choices()) {
+		below.unguard(seen)
+	}
 }
 
 // failedGuards returns the guards of the schema that a value does not pass.
@@ -114,7 +147,7 @@ func (s *Schema) Unguarded() string {
 	seen := map[*node]bool{}
 	var walk func(n *node)
 	walk = func(n *node) {
-		if n == nil || seen[n] {
+		if seen[n] {
 			return
 		}
 		seen[n] = true
@@ -126,13 +159,8 @@ func (s *Schema) Unguarded() string {
 				rule["type"] = typeNames[kindOf(n.fixed[0])]
 			}
 		}
-		for _, list := range [][]*node{n.every, n.prefix, slices.Collect(maps.Values(n.props)), {n.items, n.rest}} {
-			for _, below := range list {
-				walk(below)
-			}
-		}
-		for _, p := range n.patterns {
-			walk(p.node)
+		for _, below := range n.always() {
+			walk(below)
 		}
 	}
 	walk(s.root)

@@ -30,6 +30,7 @@ func TestProblemsOfAnAnswer(t *testing.T) {
 		{"one of an enum beside a const", `{"properties":{"v":{"enum":["approve","reject"],"const":"approve"}}}`, `{"v":"reject"}`, true, `/v: found "reject"; expected const "approve"`},
 		{"another type, without a type", `{"properties":{"v":{"const":"approve"}}}`, `{"v":7}`, false, `/v: found 7; expected type "string"`},
 		{"a definition that is a choice, too", `{"$defs":{"v":{"const":"yes"}},"properties":{"v":{"$ref":"#/$defs/v"},"w":{"anyOf":[{"$ref":"#/$defs/v"}]}}}`, `{"v":"yes","w":"no"}`, false, ``},
+		{"another verdict by a definition that is a choice, too", `{"$defs":{"v":{"const":"yes"}},"properties":{"v":{"$ref":"#/$defs/v"},"w":{"oneOf":[true,{"$ref":"#/$defs/v"}]}}}`, `{"v":"no","w":"no"}`, false, `/v: found "no"; expected const "yes"`},
 		{"an enum", `{"properties":{"verdict":{"enum":["approve","revise"]}}}`, `{"verdict":"reject"}`, false, `/verdict: found "reject"; expected enum ["approve","revise"]`},
 		{"a const without a type", `{"properties":{"ok":{"const":true}}}`, `{"ok":false}`, true, `/ok: found false; expected const true`},
 		{"a number", `{"properties":{"n":{"const":1}}}`, `{"n":2}`, true, `/n: found 2; expected const 1`},

@@ -10,7 +10,7 @@ type node struct {
 	never bool   // the schema false
 	types kinds  // what the value may be
 	fixed []any  // values of enum or const; nil if the schema has neither
-	guard bool   // fixed is a const
+	guard bool   // fixed is a const that applies in any case
 
 	textRules
 	numberRules
