@@ -93,20 +93,9 @@ func (s *commandTable) waiting(ctx context.Context, run int64, kind string) ([]s
 	return list, s.explain(err)
 }
 
-func queryCommands(ctx context.Context, from querier, run int64, kind string) (list []storedCommand, err error) {
-	rows, err := from.QueryContext(ctx, "select n, line from commands where run = ? and kind = ? and outcome in ('', ?) order by n", run, kind, commandClaimed)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
-	for rows.Next() {
-		var c storedCommand
-		if err := rows.Scan(&c.n, &c.line); err != nil {
-			return nil, err
-		}
-		list = append(list, c)
-	}
-	return list, rows.Err()
+func queryCommands(ctx context.Context, from querier, run int64, kind string) ([]storedCommand, error) {
+	scan := func(rows *sql.Rows, c *storedCommand) error { return rows.Scan(&c.n, &c.line) }
+	return queryAll(ctx, from, scan, "select n, line from commands where run = ? and kind = ? and outcome in ('', ?) order by n", run, kind, commandClaimed)
 }
 
 // outcome returns what became of a command; empty if it waits.

@@ -122,19 +122,8 @@ func (m *removal) run(ctx context.Context, runs []row) (gone []row, err error) {
 
 // halfRemoved returns the runs that an interrupted removal left rows of.
 func (s *store) halfRemoved(ctx context.Context) (list []row, err error) {
-	rows, err := s.read.QueryContext(ctx, "select run from turns where status = ?", removed)
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
-	for rows.Next() {
-		var r row
-		if err := rows.Scan(&r.n); err != nil {
-			return nil, s.explain(err)
-		}
-		list = append(list, r)
-	}
-	return list, s.explain(rows.Err())
+	list, err = queryAll(ctx, s.read, func(rows *sql.Rows, r *row) error { return rows.Scan(&r.n) }, "select run from turns where status = ?", removed)
+	return list, s.explain(err)
 }
 
 // removeAll removes runs and returns those that are gone. After an error, these

@@ -163,12 +163,6 @@ type ident struct {
 	tables      int
 }
 
-// querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 func identity(ctx context.Context, q querier) (is ident, err error) {
 	err = q.QueryRowContext(ctx, "select application_id, user_version, (select count(*) from sqlite_schema) from pragma_application_id, pragma_user_version").Scan(&is.application, &is.version, &is.tables)
 	return is, err

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	sqlite3 "modernc.org/sqlite/lib"
+	"modernc.org/sqlite/lib"
 )
 
 // nanos returns a time in its stored form.
@@ -213,31 +213,26 @@ func (s *store) swapLease(ctx context.Context, run int64, old, now *lease) (ok b
 // runs returns at most so many runs whose IDs begin with prefix, the newest first; all of
 // them if most is negative.
 func (s *store) runs(ctx context.Context, prefix string, most int) (list []row, err error) {
-	rows, err := s.read.QueryContext(ctx, `select r.n, r.id, r.name, r.command, r.started, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks
+	list, err = queryAll(ctx, s.read, scanRun, `select r.n, r.id, r.name, r.command, r.started, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks
 from runs r left join leases l on l.run = r.n
 left join turns t on t.n = (select max(n) from turns where run = r.n)
 where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 order by r.n desc limit ?3`, prefix, removed, most)
-	if err != nil {
-		return nil, s.explain(err)
+	return list, s.explain(err)
+}
+
+// scanRun reads one row of the query for runs.
+func scanRun(rows *sql.Rows, r *row) (err error) {
+	var started int64
+	var holder, status, tasks sql.NullString
+	var beat, taken, renewed, at sql.NullInt64
+	if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &holder, &beat, &taken, &renewed, &at, &status, &tasks); err != nil {
+		return err
 	}
-	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
-	for rows.Next() {
-		var r row
-		var started int64
-		var holder, status, tasks sql.NullString
-		var beat, taken, renewed, at sql.NullInt64
-		if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &holder, &beat, &taken, &renewed, &at, &status, &tasks); err != nil {
-			return nil, s.explain(err)
-		}
-		r.started, r.turn = fromNanos(started), turn{at: fromNanos(at.Int64), status: status.String, tasks: tasks.String}
-		if holder.Valid {
-			if r.held, err = parseLease(holder.String, beat.Int64, taken.Int64, renewed.Int64); err != nil {
-				return nil, err
-			}
-		}
-		list = append(list, r)
+	r.started, r.turn = fromNanos(started), turn{at: fromNanos(at.Int64), status: status.String, tasks: tasks.String}
+	if holder.Valid {
+		r.held, err = parseLease(holder.String, beat.Int64, taken.Int64, renewed.Int64)
 	}
-	return list, s.explain(rows.Err())
+	return err
 }
 
 // page returns the next rows of a run behind one; unless they are to be whole, without
@@ -257,24 +252,16 @@ func (s *store) marked(ctx context.Context, run int64) ([]markedRow, error) {
 }
 
 // markedRows returns the numbers and marks of the rows of a run behind one, in order.
-func markedRows(ctx context.Context, from querier, run, after int64) (list []markedRow, err error) {
-	rows, err := from.QueryContext(ctx, "select n, parts from batches where run = ? and n > ? order by n", run, after)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
-	for rows.Next() {
-		var r markedRow
+func markedRows(ctx context.Context, from querier, run, after int64) ([]markedRow, error) {
+	scan := func(rows *sql.Rows, r *markedRow) (err error) {
 		var parts []byte
 		if err := rows.Scan(&r.n, &parts); err != nil {
-			return nil, err
+			return err
 		}
-		if r.marks, _, r.marked, err = splitMarks(parts); err != nil {
-			return nil, err
-		}
-		list = append(list, r)
+		r.marks, _, r.marked, err = splitMarks(parts)
+		return err
 	}
-	return list, rows.Err()
+	return queryAll(ctx, from, scan, "select n, parts from batches where run = ? and n > ? order by n", run, after)
 }
 
 // batchRow returns one row, unpacked.
@@ -296,20 +283,12 @@ func (s *store) answers(ctx context.Context, key [32]byte, before int64) ([]batc
 where a.key = ? and a.batch < ? order by a.batch desc limit ?`, key[:], before, pageSize)
 }
 
-func (s *store) batchRows(ctx context.Context, query string, args ...any) (list []batchRow, err error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, s.explain(err)
+func (s *store) batchRows(ctx context.Context, query string, args ...any) ([]batchRow, error) {
+	scan := func(rows *sql.Rows, l *batchRow) error {
+		return rows.Scan(&l.n, &l.run, &l.id, &l.lines.parts, &l.lines.kept, &l.lines.rest)
 	}
-	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
-	for rows.Next() {
-		var l batchRow
-		if err := rows.Scan(&l.n, &l.run, &l.id, &l.lines.parts, &l.lines.kept, &l.lines.rest); err != nil {
-			return nil, s.explain(err)
-		}
-		list = append(list, l)
-	}
-	return list, s.explain(rows.Err())
+	list, err := queryAll(ctx, s.read, scan, query, args...)
+	return list, s.explain(err)
 }
 
 // last returns of a run the number of its last row, the newest time of a row, and the

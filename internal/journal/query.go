@@ -1,0 +1,29 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+)
+
+// querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// queryAll returns all rows of a query, each as scan reads it.
+func queryAll[T any](ctx context.Context, from querier, scan func(*sql.Rows, *T) error, query string, args ...any) (list []T, err error) {
+	rows, err := from.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
+	for rows.Next() {
+		var one T
+		if err := scan(rows, &one); err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, rows.Err()
+}
