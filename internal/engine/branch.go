@@ -13,8 +13,6 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/condition"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/jsonvalue"
-	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -230,16 +228,8 @@ func (r *brancher) compared(ctx context.Context, i int, c *condition.Condition, 
 	if err != nil {
 		return "", err
 	}
-	parsed, err := jsonvalue.Parse(canonical)
-	if err != nil {
-		return "", err
-	}
-	value, found := pick.First(parsed.Value(), path)
-	if !found {
-		return "", nil
-	}
-	text, err := jsonvalue.Encode(value)
-	return text.Canonical(), err
+	value, _, err := gate.FirstAt(canonical, path)
+	return value.Canonical(), err
 }
 
 // readFor takes parts of a result that the condition of task i reads through the gate to the

@@ -79,22 +79,9 @@ func CountItems(result *envelope.Envelope, path task.Path) (items int, ok bool) 
 	if err != nil {
 		return 0, false
 	}
-	value := parsed.Value()
-	for _, token := range pick.Tokens(path) {
-		switch in := value.(type) {
-		case map[string]any:
-			value = in[token]
-		case []any:
-			if len(in) == 0 {
-				return 0, true
-			}
-			value = in[0] // a path of a list names no number
-		default:
-			return 0, value == nil
-		}
-	}
-	list, ok := value.([]any)
-	return len(list), ok || value == nil
+	at, _ := pick.First(parsed.Value(), path)
+	list, ok := at.([]any)
+	return len(list), ok || at == nil
 }
 
 // ItemKeys returns the texts and numbers at a path in each item of a list that were delivered as they
@@ -147,17 +134,27 @@ func itemOf(p envelope.Payload, path task.Path) (item envelope.Payload, ok bool)
 	if !structured {
 		return item, false
 	}
+	value, found, err := FirstAt(canonical, path)
+	if err != nil || !found {
+		return item, false
+	}
+	if text, is := value.Value().(string); is && text != "" { // a prompt leaves out an empty text
+		return envelope.Text(text), true
+	}
+	return envelope.Payload{}.WithStructured(value), true
+}
+
+// FirstAt returns the value at a path of a value that was delivered, given as canonical JSON. In
+// lists it is that of their first item.
+func FirstAt(canonical string, path task.Path) (value jsonvalue.Value, found bool, err error) {
 	parsed, err := jsonvalue.Parse(canonical)
 	if err != nil {
-		return item, false
+		return value, false, err
 	}
 	at, found := pick.First(parsed.Value(), path)
 	if !found {
-		return item, false
+		return value, false, nil
 	}
-	if text, is := at.(string); is && text != "" { // a prompt leaves out an empty text
-		return envelope.Text(text), true
-	}
-	value, err := jsonvalue.Encode(at)
-	return envelope.Payload{}.WithStructured(value), err == nil
+	value, err = jsonvalue.Encode(at)
+	return value, true, err
 }

@@ -59,21 +59,22 @@ func clone(v any) (out any, ok bool) {
 }
 
 // First returns the value at a path, in lists that of their first item: after a selection of
-// one item, a list has no other.
+// one item, a list has no other. If there is none, it returns the scalar at which the path ends
+// early, or nil.
 func First(value any, p task.Path) (first any, found bool) {
 	for _, token := range Tokens(p) {
 		switch in := value.(type) {
 		case map[string]any:
-			value, found = in[token]
-		case []any:
-			if found = len(in) > 0; found {
-				value = in[0]
+			if value, found = in[token]; !found {
+				return nil, false
 			}
+		case []any:
+			if len(in) == 0 {
+				return nil, false
+			}
+			value = in[0]
 		default:
-			found = false
-		}
-		if !found {
-			return nil, false
+			return value, false
 		}
 	}
 	return value, true
