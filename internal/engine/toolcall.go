@@ -9,20 +9,16 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -130,29 +126,12 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 	if reached != nil {
 		return answer, reached
 	}
-	refusal := ""
-	if interruptible.Err() != nil {
-		refusal = notMade
-	} else if refusal, err = c.askProgram(ctx, a); err != nil {
-		return answer, err
-	}
-	if refusal == "" {
-		if refused, err := c.askApprover(ctx, a, x); err != nil || refused != nil {
-			return orZero(refused), err
-		}
-		if interruptible.Err() != nil {
-			refusal = notMade
-		}
-	}
-	if refusal != "" {
-		if err := a.run.recordArguments(ctx, c, false); err != nil {
-			return answer, err
-		}
-		answer, err := refuse(refusal)
-		if err == nil && a.run.ledger != nil {
-			c.recordRefusal(a, &answer)
-		}
-		return answer, err
+	refusal, refused, err := c.ask(ctx, interruptible, a, x)
+	switch {
+	case err != nil || refused != nil:
+		return orZero(refused), err
+	case refusal != "":
+		return c.refuse(ctx, a, x, refusal)
 	}
 	if ctx.Err() != nil { // nothing begins any more, and a resumed run can begin it
 		return answer, withCause(ctx, ctx.Err())
@@ -164,6 +143,36 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 		return answer, err
 	}
 	err = c.perform(interruptible, a, &answer)
+	return answer, err
+}
+
+// ask asks the program and the approver whether the call may be made. It returns why it is not, or
+// the answer that says so.
+func (c *toolCall) ask(ctx, interruptible context.Context, a *attempt, x *modelCall) (refusal string, refused *toolAnswer, err error) {
+	if interruptible.Err() != nil {
+		return notMade, nil, nil
+	}
+	if refusal, err = c.askProgram(ctx, a); err != nil || refusal != "" {
+		return refusal, nil, err
+	}
+	if refused, err = c.askApprover(ctx, a, x); err != nil || refused != nil {
+		return "", refused, err
+	}
+	if interruptible.Err() != nil {
+		refusal = notMade
+	}
+	return refusal, nil, nil
+}
+
+// refuse records that the call is not made, and answers it.
+func (c *toolCall) refuse(ctx context.Context, a *attempt, x *modelCall, reason string) (toolAnswer, error) {
+	if err := a.run.recordArguments(ctx, c, false); err != nil {
+		return toolAnswer{id: c.call.ID}, err
+	}
+	answer, err := refuseCall(a, x, c.from, c.call, reason)
+	if err == nil && a.run.ledger != nil {
+		c.recordRefusal(a, &answer)
+	}
 	return answer, err
 }
 
@@ -195,76 +204,6 @@ func toolNames(list []*tool.Tool) []string {
 		names[i] = t.Name
 	}
 	return names
-}
-
-// arguments returns the arguments of the call, which match the schema of the tool.
-func (c *toolCall) arguments() (jsonvalue.Value, error) {
-	v, err := jsonvalue.Parse(c.call.Arguments)
-	if err != nil {
-		return v, err
-	}
-	if err := c.parameters.Validate(v); err != nil {
-		return v, errors.New(schema.Problem(err))
-	}
-	return v, nil
-}
-
-// refusalOf says why the gate refused arguments, in words for the agent.
-func refusalOf(err error) string {
-	if r, ok := errors.AsType[*gate.Refusal](err); ok {
-		return r.Reason
-	}
-	if h, ok := errors.AsType[*gate.WithheldError](err); ok {
-		return h.Decision.Detail
-	}
-	return err.Error()
-}
-
-// deliverArguments takes the arguments through the gate, and makes what it delivers those of
-// the call. If the call cannot be made with them, it says why.
-func (c *toolCall) deliverArguments(ctx context.Context, a *attempt, x *modelCall, value jsonvalue.Value) (problem string) {
-	if err := c.offerArguments(ctx, a, x, value); err != nil {
-		return "Call refused: " + refusalOf(err) + "."
-	}
-	if d := c.sealed[0].Decision(); d.Verdict == gate.Minimized {
-		return "Call refused: the policy delivers no arguments to " + c.tool.Name + "."
-	} else if c.sealed[0].Withheld() {
-		return "Call refused: " + cmp.Or(d.Detail, string(d.Reason)) + "."
-	}
-	canonical, structured := c.sealed[0].Payload().JSON()
-	if !structured {
-		return "Call refused: the policy translates what " + c.tool.Name + " gets into a text, and arguments must be a value."
-	}
-	if canonical != value.Canonical() {
-		c.call.Arguments = canonical
-		if _, err := c.arguments(); err != nil {
-			return "Invalid arguments, once they are redacted: " + err.Error() + "."
-		}
-	}
-	return ""
-}
-
-// offerArguments takes the arguments through the gate, to the tool.
-func (c *toolCall) offerArguments(ctx context.Context, a *attempt, x *modelCall, value jsonvalue.Value) error {
-	h, now := c.from.Header(), time.Now()
-	e, err := envelope.New(envelope.Header{
-		ID: envelope.ID(x.identity() + "/" + c.call.ID + "/arguments"), Producer: h.Producer, Task: h.Task, Run: h.Run, Classification: h.Classification, Trust: h.Trust,
-		CreatedAt: now, ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},
-	}, envelope.Text("").WithStructured(value))
-	if err != nil {
-		return err
-	}
-	source := gate.Source{Kind: handoff.Arguments, Name: c.id}
-	g := gate.WholeOf(source, "tools")
-	reader := gate.ToolReader(c.tool.Name)
-	g.Terms = a.run.team.Terms(h.Producer, reader)
-	c.modelCall = modelCall{run: a.run, request: request{
-		task: &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: a.task.Assignee, Classification: label.Public}},
-		caps: &gate.Capabilities{Agent: reader, Accepts: c.tool.Accepts, Produces: c.tool.Level()}, bound: label.Secret, number: a.number, part: x.part + "/" + c.call.ID,
-		start: now, began: now, declassified: true, least: label.Public,
-	}}
-	c.offers, c.grants = []gate.Offer{{Source: source, Title: c.tool.Name, Envelope: e, Optional: true}}, []gate.Grant{g}
-	return c.seal(ctx)
 }
 
 // isExternal reports whether the call reaches anything outside the task.
@@ -327,44 +266,6 @@ func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err erro
 	return false, nil
 }
 
-// recordArguments records the decision on the arguments of a call and, if the call is made
-// now, that it begins. It returns when that is durable.
-func (r *recorder) recordArguments(ctx context.Context, c *toolCall, begins bool) error {
-	handed := r.handoffs(&c.modelCall, time.Now())
-	var begin *record.CallStart
-	if begins {
-		begin = c.begin()
-	}
-	if r.sink == nil && !r.bus.live() || len(handed) == 0 && !begins {
-		return nil
-	}
-	rec := record.Prompt{Handoffs: handed}
-	if err := r.callSink(ctx, rec); err != nil {
-		return err
-	}
-	if r.bus.live() {
-		r.emitHandoffs(&c.modelCall, handed)
-	}
-	entries := []record.Entry{{Record: &rec}}
-	if begins {
-		if r.bus.live() {
-			r.bus.emit(c.toolEvent(event.ToolStart))
-		}
-		entries = append(entries, record.Entry{ToolCall: begin})
-	}
-	return r.ledger.wait(ctx, r.ledger.add(nil, entries...))
-}
-
-// begin returns what a journal stores of the beginning of the call, and spends its approval.
-func (c *toolCall) begin() *record.CallStart {
-	begin := &record.CallStart{
-		Session: c.id, Key: c.key, Task: c.task.ID, Agent: c.caps.Agent, Attempt: c.number, Time: c.start, Bytes: c.shownBytes(), Effect: string(c.effect()), Repeatable: c.tool.Repeatable,
-		ApprovedBy: c.approved.by, Always: c.approved.always,
-	}
-	c.run.approvals.spend(begin)
-	return begin
-}
-
 // perform calls the tool and takes its result through the gate.
 func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) error {
 	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.tool.Timeout, tool.DefaultTimeout), fmt.Errorf("the tool timed out after %v", cmp.Or(c.tool.Timeout, tool.DefaultTimeout)))
@@ -408,32 +309,6 @@ func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) 
 	answer.made = &ToolCallMetrics{Tool: c.tool.Name, Duration: time.Since(began), Failed: result.IsError}
 	c.recordEnd(a, answer, began, measured)
 	return nil
-}
-
-// gateResult makes the envelope of a result.
-func (c *toolCall) gateResult(r *tool.Result) (*envelope.Envelope, error) {
-	reply := gate.ToolReply{ID: envelope.ID(c.contract.Session[len(c.run.id)+1:] + "/result"), Text: r.Text, Claim: r.Label}
-	if !utf8.ValidString(reply.Text) {
-		reply.Text = strings.ToValidUTF8(reply.Text, "\uFFFD")
-	}
-	if len(r.JSON) > 0 {
-		v, err := jsonvalue.Parse(string(r.JSON))
-		if err != nil {
-			return nil, fmt.Errorf("structured result: invalid JSON: %w", err)
-		}
-		reply.JSON = v
-	}
-	return (&gate.Compartment{Contract: c.contract}).GateToolResult(reply, c.tool.Level(), &c.sealed[0], time.Now())
-}
-
-// runtimeAnswer makes the envelope of what the runtime answers in place of a tool. It is as
-// sensitive as what the agent said.
-func (a *attempt) runtimeAnswer(x *modelCall, said *envelope.Envelope, call llm.ToolCall, text string) (*envelope.Envelope, error) {
-	h := said.Header()
-	return envelope.New(envelope.Header{
-		ID: envelope.ID(x.identity() + "/" + call.ID + "/refused"), Producer: gate.Runtime, Task: h.Task, Run: h.Run, Classification: h.Classification, Trust: h.Trust,
-		CreatedAt: time.Now(), ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},
-	}, envelope.Text(text))
 }
 
 // checkEffects returns an error if an agent is to be asked although an earlier process made
