@@ -199,6 +199,37 @@ type turnRenderer struct {
 func (r *turnRenderer) render() string {
 	t := r.turn
 	text := t.Said.Payload().Text()
+	r.addBlocks()
+	fences(t.Title+"\nturn "+strconv.Itoa(t.Number), text, nil, r.blocks)
+
+	r.text = make([]byte, 0, r.room(text))
+	r.said(text)
+	for i := range t.Results {
+		r.message(roleTool, r.calls[i].ID, func() { r.result(i) })
+	}
+	for i := range t.Messages {
+		if s := &t.Messages[i]; !s.Withheld() {
+			r.message(roleUser, "", func() {
+				r.frame("Message from ")
+				r.put(brief.PartHeading, r.source(s), s.Assignee())
+				r.frame(":\n")
+				r.fenced(s)
+			})
+		}
+	}
+	if t.Problem != nil {
+		r.message(roleUser, "", func() { r.problem(text) })
+	}
+	all := string(r.text)
+	for i := range r.messages {
+		r.messages[i].Text = all[r.starts[i]:r.ends[i]]
+	}
+	return all
+}
+
+// addBlocks adds a block for each text that stands between fences.
+func (r *turnRenderer) addBlocks() {
+	t := r.turn
 	for i := range t.Results {
 		if s := &t.Results[i]; !s.Withheld() {
 			r.blocks = append(r.blocks, resultBlock(s))
@@ -212,10 +243,11 @@ func (r *turnRenderer) render() string {
 	if t.Problem != nil {
 		r.blocks = append(r.blocks, resultBlock(t.Problem))
 	}
-	fences(t.Title+"\nturn "+strconv.Itoa(t.Number), text, nil, r.blocks)
+}
 
-	r.text = make([]byte, 0, r.room(text))
-	said := r.source(&t.Said)
+// said writes what the agent said, and its calls.
+func (r *turnRenderer) said(text string) {
+	said := r.source(&r.turn.Said)
 	r.message(roleAssistant, "", func() { r.put(brief.PartPayload, said, text) })
 	m := &r.messages[0]
 	for _, c := range r.calls {
@@ -225,50 +257,37 @@ func (r *turnRenderer) render() string {
 		r.put(brief.PartPayload, said, c.Arguments)
 		m.Calls = append(m.Calls, c)
 	}
-	for i := range t.Results {
-		s := &t.Results[i]
-		r.message(roleTool, r.calls[i].ID, func() {
-			if s.Withheld() {
-				r.put(brief.PartWithheld, r.source(s), brief.WithheldOpen+": "+string(s.Decision().Reason)+"]")
-				return
-			}
-			r.fenced(s)
-			switch {
-			case !t.HasFiles || s.Decision().CutFrom == 0:
-			case t.Unsaved != nil && t.Unsaved[i]:
-				r.frame("\n[whole result not kept: the workspace is full]")
-			default:
-				r.frame("\n[whole result in " + brief.OutputFile(r.calls[i].ID) + "]")
-			}
-			r.results[i+1] = result{Source: r.sources[len(r.sources)-1], turn: t.Number - 1, payload: s.Payload().Size()}
-		})
+}
+
+// result writes the result of call i.
+func (r *turnRenderer) result(i int) {
+	t := r.turn
+	s := &t.Results[i]
+	if s.Withheld() {
+		r.put(brief.PartWithheld, r.source(s), brief.WithheldOpen+": "+string(s.Decision().Reason)+"]")
+		return
 	}
-	for i := range t.Messages {
-		if s := &t.Messages[i]; !s.Withheld() {
-			r.message(roleUser, "", func() {
-				r.frame("Message from ")
-				r.put(brief.PartHeading, r.source(s), s.Assignee())
-				r.frame(":\n")
-				r.fenced(s)
-			})
-		}
+	r.fenced(s)
+	switch {
+	case !t.HasFiles || s.Decision().CutFrom == 0:
+	case t.Unsaved != nil && t.Unsaved[i]:
+		r.frame("\n[whole result not kept: the workspace is full]")
+	default:
+		r.frame("\n[whole result in " + brief.OutputFile(r.calls[i].ID) + "]")
 	}
-	if t.Problem != nil {
-		r.message(roleUser, "", func() {
-			r.fenced(t.Problem)
-			if d := t.Said.Decision(); d.CutFrom > 0 {
-				r.frame("\n\nYour answer is above up to its first " + kib(len(text)) + " of " + kib(d.CutFrom) + " KiB.")
-			}
-			if len(t.Results) == 0 {
-				r.frame(again)
-			}
-		})
+	r.results[i+1] = result{Source: r.sources[len(r.sources)-1], turn: t.Number - 1, payload: s.Payload().Size()}
+}
+
+// problem writes what is wrong with the answer, of which the text is above.
+func (r *turnRenderer) problem(text string) {
+	t := r.turn
+	r.fenced(t.Problem)
+	if d := t.Said.Decision(); d.CutFrom > 0 {
+		r.frame("\n\nYour answer is above up to its first " + kib(len(text)) + " of " + kib(d.CutFrom) + " KiB.")
 	}
-	all := string(r.text)
-	for i := range r.messages {
-		r.messages[i].Text = all[r.starts[i]:r.ends[i]]
+	if len(t.Results) == 0 {
+		r.frame(again)
 	}
-	return all
 }
 
 // room returns about how long the text will be.
