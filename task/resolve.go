@@ -247,6 +247,9 @@ func (r *resolver) hint(ref string) string {
 	}
 	best, ok := naming.NearestIn(ref, func(yield func(string) bool) {
 		for i := range r.specs {
+			if in := r.specs[i].Instance; in != nil && in.Title != r.tasks[i].Title {
+				continue // no other task may name a single round or item
+			}
 			if r.budget -= len(ref) * len(r.tasks[i].Title); r.budget < 0 {
 				return
 			}

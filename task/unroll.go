@@ -30,6 +30,7 @@ func Unroll(specs []Spec) (tasks []Spec, places []Place, err error) {
 	}
 	u := unroller{found: &findings{}}
 	u.list(specs, &scope{pointer: "/tasks"})
+	u.outside.check(&u)
 	reported := map[[2]string]bool{}
 	u.found.list = slices.DeleteFunc(u.found.list, func(f finding) bool { // what is wrong in one round is wrong in each
 		key := [2]string{f.Pointer, f.Message}
@@ -60,6 +61,7 @@ type unroller struct {
 	reads  int     // how many instances tasks read, with each
 
 	rereads int // how many results tasks wait for because their rounds are compared
+	outside outsideNames
 	found   *findings
 }
 
@@ -214,10 +216,13 @@ func (u *unroller) reference(ref *Ref, in *scope, i, k int) bool {
 			u.unknown(in, i, at, "dependsOn["+strconv.Itoa(k)+"]: ", ref.Task)
 			return false
 		}
-		ref.Task = in.find(ref.Task)
+		where := "dependsOn[" + strconv.Itoa(k) + "]: "
 		ref.OneOf = slices.Clone(ref.OneOf)
 		for n := range ref.OneOf {
-			ref.OneOf[n] = in.find(ref.OneOf[n])
+			ref.OneOf[n] = u.outside.find(ref.OneOf[n], in, i, at, where)
+		}
+		if len(ref.OneOf) == 0 {
+			ref.Task = u.outside.find(ref.Task, in, i, at, where)
 		}
 		return true
 	}
@@ -356,7 +361,9 @@ func (u *unroller) condition(specs []Spec, i int, in *scope) *Condition {
 		}
 		when = left
 	}
-	return in.named(when)
+	when = when.Clone()
+	when.Leaves(func(c *Condition) { c.Task = u.outside.find(c.Task, in, i, "/when", "when: ") })
+	return when
 }
 
 // meaning returns the same for all names of a task.
