@@ -139,7 +139,7 @@ func TestExamples(t *testing.T) {
 		{"incident-postmortem", func(t *testing.T) (string, string, int) { return offline(t, "incident-postmortem") }, 0},
 		{"web-research", func(t *testing.T) (string, string, int) { return offline(t, "web-research") }, 0},
 		{"meeting-summary", func(t *testing.T) (string, string, int) { return offline(t, "meeting-summary") }, 0},
-		{"route", func(t *testing.T) (string, string, int) { return offline(t, "patterns/route") }, 0},
+		{"patterns/route", func(t *testing.T) (string, string, int) { return offline(t, "patterns/route") }, 0},
 		{"failure", func(t *testing.T) (string, string, int) { return offline(t, "failure") }, 1},
 		{"process-agent", func(t *testing.T) (string, string, int) { return offline(t, "process-agent") }, 0},
 		{"template", func(t *testing.T) (string, string, int) { return offline(t, "template") }, 0},

@@ -95,6 +95,7 @@ func TestExamplesKeepToTheirReaders(t *testing.T) {
 			query := f.PlantResult("Plan", "/searches/1/query")
 			f.Reaches(query, "searcher", "writer")
 			f.Never(f.PlantResult("Plan", "/reason"), "searcher", "writer")
+			f.Never(f.PlantInput("archive", "/old-mill.md"), "planner", "writer")
 		}},
 	}
 	for _, tt := range tests {

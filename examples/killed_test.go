@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/llm/openai"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
@@ -81,23 +82,28 @@ func begin(t *testing.T, dir string) *story {
 	t.Cleanup(func() { _ = s.store.Journal.Close() })
 	script, err := scripted.ReadFile(filepath.Join(dir, "script.yaml"))
 	require.NoError(t, err)
-	answers, err := scripted.New(script, false)
+	server, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	s.file, err = spec.Load(spec.Options{Path: dir, Lookup: os.LookupEnv})
 	require.NoError(t, err)
 	s.team, err = s.file.Build(func(a spec.Agent) (team.Agent, error) {
 		if a.Person {
 			return person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater }), nil
 		}
-		return versioned{agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		model, err := openai.New(openai.Config{Model: "scripted", BaseURL: server.URL()})
+		if err != nil {
+			return nil, err
+		}
+		asked := agent.New(model, a.Options)
+		return versioned{agent.Func(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 			s.store.mu.Lock()
 			again := s.store.answered[p.Receipt().Task]
 			s.store.mu.Unlock()
 			if again {
 				t.Errorf("a task is asked again: %s", p.Text())
 			}
-			text, err := answers.Answer(p.System(), p.Text())
-			return agent.Reply{Text: text}, err
+			return asked.Run(ctx, p)
 		})}, nil
 	})
 	require.NoError(t, err)

@@ -128,3 +128,21 @@ func copyOf(t *testing.T, examples ...string) string {
 	}
 	return root
 }
+
+// TestPatternsAreDescribedInFiveLines checks that each pattern has a title, a description of at most
+// five lines, and a run that the tests compare.
+func TestPatternsAreDescribedInFiveLines(t *testing.T) {
+	t.Parallel()
+	dirs, err := filepath.Glob("patterns/*")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(dirs), 10)
+	for _, dir := range dirs {
+		text, err := os.ReadFile(filepath.Join(dir, "README.md"))
+		require.NoError(t, err)
+		title, description, _ := strings.Cut(string(text), "\n\n")
+		require.Regexp(t, `^# [A-Z][^\n]*$`, title, dir)
+		require.LessOrEqual(t, strings.Count(strings.TrimSpace(description), "\n"), 4, "%s: at most five lines", dir)
+		require.Contains(t, description, "go run ./cmd/runteam run examples/"+filepath.ToSlash(dir)+" --offline")
+		require.FileExists(t, filepath.Join("testdata", dir+".golden"))
+	}
+}
