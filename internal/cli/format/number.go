@@ -18,6 +18,15 @@ func Plural(n int, what string) string {
 	return Number(n) + " " + what + "s"
 }
 
+// TasksThatRun says how many tasks there are, and how often they run at most with all rounds and items.
+func TasksThatRun(tasks, runs int) string {
+	verb := "run"
+	if tasks == 1 {
+		verb = "runs"
+	}
+	return Plural(tasks, "task") + " that " + verb + " at most " + Plural(runs, "time")
+}
+
 // Number writes n with commas between thousands.
 func Number(n int) string {
 	s := fmt.Sprint(n)

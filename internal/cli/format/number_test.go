@@ -12,3 +12,15 @@ func TestNumber(t *testing.T) {
 		require.Equal(t, want, Number(n))
 	}
 }
+
+func TestTasksThatRun(t *testing.T) {
+	t.Parallel()
+	for want, n := range map[string][2]int{
+		"1 task that runs at most 3 times":         {1, 3},
+		"1 task that runs at most 1 time":          {1, 1},
+		"2 tasks that run at most 1,000 times":     {2, 1000},
+		"1,000 tasks that run at most 1,001 times": {1000, 1001},
+	} {
+		require.Equal(t, want, TasksThatRun(n[0], n[1]))
+	}
+}

@@ -30,7 +30,7 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	if p.Goal {
 		what = "planned by the coordinator, no task was run"
 	}
-	fmt.Fprintf(w, "%s%s, %s, %s; %s\n", format.NamePrefix(p.Name), format.Plural(len(p.Tasks), "task")+runsText(p), format.Plural(agentsOf(p), "agent"), format.Plural(len(p.Inputs), "input"), what)
+	fmt.Fprintf(w, "%s%s, %s, %s; %s\n", format.NamePrefix(p.Name), tasksText(p), format.Plural(agentsOf(p), "agent"), format.Plural(len(p.Inputs), "input"), what)
 	if goal != "" {
 		fmt.Fprintf(w, "goal: %s\n", source.GoalLine(goal))
 	}
@@ -44,8 +44,8 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	writeLowered(w, p)
 }
 
-// runsText says how often the tasks of a plan with loops run at most; it is empty for another plan.
-func runsText(p *engine.Plan) string {
+// tasksText counts the tasks of a plan, and how often those in loops and lists run at most.
+func tasksText(p *engine.Plan) string {
 	runs, repeats := 0, false
 	for i := range p.Tasks {
 		if t := &p.Tasks[i]; !t.Loop {
@@ -54,9 +54,9 @@ func runsText(p *engine.Plan) string {
 		repeats = repeats || p.Tasks[i].Rounds > 0
 	}
 	if !repeats {
-		return ""
+		return format.Plural(len(p.Tasks), "task")
 	}
-	return fmt.Sprintf(" that run at most %s times", format.Number(runs))
+	return format.TasksThatRun(len(p.Tasks), runs)
 }
 
 // agentsOf counts the agents of a plan.

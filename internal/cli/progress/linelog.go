@@ -152,11 +152,11 @@ func sentence(e event.Event, end state) string {
 	who, message := who(e), reason(e)
 	switch e.Type {
 	case event.PlanReady:
-		text := "planned   " + format.Plural(len(writtenOnce(e.Plan)), "task")
-		if n := len(e.Plan); len(writtenOnce(e.Plan)) < n {
-			text += fmt.Sprintf(" that run at most %d times", n)
+		tasks := len(writtenOnce(e.Plan))
+		if n := len(e.Plan); tasks < n {
+			return "planned   " + format.TasksThatRun(tasks, n)
 		}
-		return text
+		return "planned   " + format.Plural(tasks, "task")
 	case event.Message:
 		return fmt.Sprintf("message   %s: from %s", who, terminal.CleanLine(e.From))
 	case event.Steered:
