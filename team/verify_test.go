@@ -327,6 +327,11 @@ func TestFlowOfJudges(t *testing.T) {
 	p, err = c.team(t).Plan(specs, o)
 	require.NoError(t, err)
 	require.ErrorContains(t, p.Err(), "input style never derives into writer")
+	o.Assert = []string{"task Write never reaches a", "task Write never reaches computed"}
+	p, err = c.team(t).Plan(specs, o)
+	require.NoError(t, err)
+	require.ErrorContains(t, p.Err(), "task Write never reaches a", "a judge reads the drafts")
+	require.NotContains(t, p.Err().Error(), "never reaches computed")
 	raw, err := json.Marshal(p)
 	require.NoError(t, err)
 	var plan struct {

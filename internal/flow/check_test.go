@@ -312,3 +312,27 @@ func TestFindingsAsJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &back))
 	require.Equal(t, f, back)
 }
+
+// A title that several results have, such as that of a draft which judges read and that of what they
+// accept, means all of them.
+func TestAssertionIsAboutAllResultsOfATitle(t *testing.T) {
+	t.Parallel()
+	reaches := func(g *flow.Graph, path task.Path, reader string) bool {
+		f, err := g.Table().Check(flow.Assertion{Subject: flow.Subject{Kind: flow.OfTask, Name: "write it", Path: path}, Claim: flow.Reaches, Reader: reader})
+		require.NoError(t, err)
+		return !f.Holds
+	}
+	g := office()
+	g.Edges[4].Minimal = false
+	require.False(t, reaches(g, "", "writer"))
+	require.True(t, reaches(g, "", "clerk"))
+	g.Tasks[0].Title = "Write it"
+	require.True(t, reaches(g, "", "writer"), "the first task of the title reaches it")
+	require.True(t, reaches(g, "", "clerk"), "and the second one reaches what it did")
+	require.False(t, reaches(g, "", "user"))
+	_, err := g.Table().Check(flow.Assertion{Subject: flow.Subject{Kind: flow.OfTask, Name: "Write it", Path: "/ssn"}, Claim: flow.Reaches, Reader: "writer"})
+	require.ErrorIs(t, err, task.ErrInvalid, "one of them is a text")
+	g.Tasks[2].Key = "write it"
+	_, err = g.Table().Check(flow.Assertion{Subject: flow.Subject{Kind: flow.OfTask, Name: "Write it"}, Claim: flow.Reaches, Reader: "writer"})
+	require.ErrorIs(t, err, task.ErrAmbiguous)
+}

@@ -35,7 +35,7 @@ func (w *ways) input(s Subject) (*resolvedSubject, error) {
 	for i := range w.g.Sources {
 		if in := &w.g.Sources[i]; in.Kind == handoff.Input {
 			if in.Name == s.Name {
-				return w.at(i, s.Path)
+				return w.at(s.Path, i)
 			}
 			known = append(known, in.Name)
 		}
@@ -43,10 +43,14 @@ func (w *ways) input(s Subject) (*resolvedSubject, error) {
 	return nil, unknown("no input "+quoted(s.Name, false), naming.Suggest(s.Name, known))
 }
 
+// result finds the results of the task that s names. Several have one title if they are drafts, which
+// judges see, and the one that they accept, or the results of a loop and of a task in it: all of them
+// are meant.
 func (w *ways) result(s Subject) (*resolvedSubject, error) {
 	ref := naming.Normalize(s.Name)
 	var known []string
 	var found []int
+	titled := 0
 	for i := range w.g.Sources {
 		r := &w.g.Sources[i]
 		if r.Kind != handoff.Dependency || r.Task < 0 {
@@ -60,12 +64,15 @@ func (w *ways) result(s Subject) (*resolvedSubject, error) {
 		if naming.Normalize(tk.Title) == ref || ref != "" && (tk.Key == ref || string(tk.ID) == ref) {
 			found = append(found, i)
 		}
+		if naming.Normalize(tk.Title) == ref {
+			titled++
+		}
 	}
 	switch len(found) {
 	case 0:
 		return nil, unknown("no task "+quoted(s.Name, false), naming.Suggest(s.Name, known))
-	case 1:
-		return w.at(found[0], s.Path)
+	case 1, titled:
+		return w.at(s.Path, found...)
 	}
 	first, second := w.g.Sources[found[0]].Task, w.g.Sources[found[1]].Task
 	return nil, task.Problem{
@@ -74,24 +81,27 @@ func (w *ways) result(s Subject) (*resolvedSubject, error) {
 	}
 }
 
-// at narrows a source to a path.
-func (w *ways) at(source int, path task.Path) (*resolvedSubject, error) {
-	x := &resolvedSubject{subject: subject{sources: []int{source}}}
+// at narrows sources to a path.
+func (w *ways) at(path task.Path, sources ...int) (*resolvedSubject, error) {
+	x := &resolvedSubject{subject: subject{sources: sources}}
 	if err := pick.CheckAllow(path); err != nil {
 		return nil, wrong(err.Error(), "write the path as in need: /facts/*/score")
 	}
-	tokens, name := pick.Tokens(path), w.sourceStep(source).String()
+	tokens := pick.Tokens(path)
 	if len(tokens) == 0 {
 		return x, nil
 	}
 	x.text = string(path)
 	x.known = func(s *Source) Answer { return s.has(tokens) }
 	x.part = memoized(func(s *pick.Selection) bool { return s.MayPass(tokens) })
-	switch src := &w.g.Sources[source]; {
-	case !src.Structured():
-		return nil, wrong(name+" is a text, which has no paths", "leave the path out")
-	case src.has(tokens) == No:
-		return nil, unknown(name+" can have nothing at "+string(path), w.nearMembers(tokens[len(tokens)-1], []int{source}, "write a path that it has, or leave it out"))
+	for _, source := range sources {
+		name := w.sourceStep(source).String()
+		switch src := &w.g.Sources[source]; {
+		case !src.Structured():
+			return nil, wrong(name+" is a text, which has no paths", "leave the path out")
+		case src.has(tokens) == No:
+			return nil, unknown(name+" can have nothing at "+string(path), w.nearMembers(tokens[len(tokens)-1], []int{source}, "write a path that it has, or leave it out"))
+		}
 	}
 	return x, nil
 }
