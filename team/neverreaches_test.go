@@ -20,6 +20,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -29,10 +30,14 @@ import (
 type governedGraph struct {
 	*drawnGraph
 	agents []team.Member
+	people []bool          // which agents are people
+	writes map[string]bool // which of them have tasks, and are not only judges
 	policy *handoff.Policy
 	titles []string          // as written
 	decide []string          // those whose results decide what runs, once for each time
 	words  map[string]string // canaries, by what they are planted in: title and path
+
+	prompts map[string]int // how many were of a kind
 
 	other   string // one of them; empty if there is none
 	changed string // the task whose instances answer otherwise; empty for none
@@ -46,12 +51,13 @@ var withNote = strings.Replace(decided, `"text":{"type":"string"},`, `"text":{"t
 
 // drawGoverned draws a graph for so many agents. With many, few of them read what one task made.
 func drawGoverned(t *rapid.T, agents int) *governedGraph {
-	g := &governedGraph{drawnGraph: drawGraphThatReads(t, 160/agents), policy: &handoff.Policy{}, words: map[string]string{}}
+	g := &governedGraph{drawnGraph: drawGraphThatReads(t, 160/agents), policy: &handoff.Policy{}, words: map[string]string{}, writes: map[string]bool{}, prompts: map[string]int{}}
 	levels := []label.Classification{label.Internal, label.Confidential, label.Confidential, label.Confidential, label.Confidential, label.Confidential}
 	for i := range agents {
 		g.agents = append(g.agents, team.Member{Name: fmt.Sprint("a", i), Accepts: one(g.drawing, levels, "accepts")})
+		g.people = append(g.people, g.chance(20, "person"))
 	}
-	g.govern(g.specs)
+	g.specs = g.govern(g.specs, 0)
 	names := []string{handoff.User, handoff.Anyone}
 	for i := range g.agents {
 		names = append(names, g.agents[i].Name)
@@ -59,7 +65,7 @@ func drawGoverned(t *rapid.T, agents int) *governedGraph {
 	paths := []task.Path{"/text", "/note", "note", "/items/*/q", "q"}
 	for _, from := range names[2:] {
 		for _, to := range names {
-			if !g.chance(140/agents, "rule") || from == to || to == handoff.Anyone {
+			if !g.chance(140/agents, "rule") || from == to || to == handoff.Anyone || !g.writes[from] {
 				continue
 			}
 			r := handoff.PairRule{From: from, To: to}
@@ -80,8 +86,53 @@ func drawGoverned(t *rapid.T, agents int) *governedGraph {
 	return g
 }
 
-// govern gives tasks their agents and labels, and plants canaries in their results.
-func (g *governedGraph) govern(specs []task.Spec) {
+// A template says what a task without a model makes of what it reads.
+const (
+	repeats = "{{range .results}}{{.}} {{end}}"
+	counts  = "{{len .results}}"
+)
+
+// repeat makes tasks without a model repeat what they read, or say nothing of it.
+func (g *governedGraph) repeat(specs []task.Spec, says string) {
+	for i := range specs {
+		switch s := &specs[i]; {
+		case s.Template != "":
+			s.Template = says
+		case s.Repeat != nil:
+			g.repeat(s.Repeat.Tasks, says)
+		case s.ForEach != nil:
+			g.repeat(s.ForEach.Tasks, says)
+		}
+	}
+}
+
+// cases adds two tasks of which one runs, one that reads whichever that is, and perhaps one without a
+// model that reads all of them and repeats it.
+func (g *governedGraph) cases(specs []task.Spec) []task.Spec {
+	add := func(s task.Spec) string {
+		g.named++
+		s.Title, s.Description = fmt.Sprint("T", g.named), "d"
+		specs = append(specs, s)
+		return s.Title
+	}
+	of := specs[0].Title
+	first := add(task.Spec{When: task.In(of, "/kind", "a"), DependsOn: task.On(of)})
+	other := add(task.Spec{When: task.Otherwise(), DependsOn: task.On(of)})
+	both := add(task.Spec{DependsOn: []task.Ref{{OneOf: []string{first, other}}}})
+	if g.chance(50, "computed") {
+		said := add(task.Spec{DependsOn: task.On(of, both), Template: repeats})
+		specs[len(specs)-1].Description = ""
+		add(task.Spec{DependsOn: task.On(said)})
+	}
+	return specs
+}
+
+// govern gives tasks their agents, judges and labels, and plants canaries in their results. It adds
+// tasks that [drawing] does not draw.
+func (g *governedGraph) govern(specs []task.Spec, depth int) []task.Spec {
+	if g.chance(40, "cases") {
+		specs = g.cases(specs)
+	}
 	for i := range specs {
 		s := &specs[i]
 		decides := func(title string) {
@@ -94,24 +145,34 @@ func (g *governedGraph) govern(specs []task.Spec) {
 			decides(s.ForEach.Task)
 		}
 		if s.Repeat != nil {
-			g.govern(s.Repeat.Tasks)
+			s.Repeat.Tasks = g.govern(s.Repeat.Tasks, depth+1)
 			s.Repeat.Until.Leaves(func(c *task.Condition) { decides(c.Task) })
 			continue
 		}
 		if s.ForEach != nil && s.ForEach.Tasks != nil {
-			g.govern(s.ForEach.Tasks)
+			s.ForEach.Tasks = g.govern(s.ForEach.Tasks, depth+1)
+			continue
+		}
+		if s.Template != "" {
 			continue
 		}
 		by := one(g.drawing, g.agents, "assignee")
-		s.Assignee, s.OutputSchema = by.Name, []byte(withNote)
-		if by.Accepts == label.Confidential && g.chance(10, "confidential") {
+		s.Assignee, s.OutputSchema, g.writes[by.Name] = by.Name, []byte(withNote), true
+		if by.Accepts == label.Confidential && g.chance(5, "confidential") {
 			s.Classification = label.Confidential
+		}
+		if depth < mostNested && (depth+1 < mostNested || s.ForEach == nil) && g.chance(12, "judged") {
+			s.Verify = &task.Verify{OnDissent: one(g.drawing, []string{"keep", "revise"}, "dissent"), Judges: []task.Judge{{Agent: one(g.drawing, g.agents, "judge").Name}, {Agent: one(g.drawing, g.agents, "judge").Name}}}
+			if s.Verify.OnDissent == "revise" {
+				s.Verify.MaxRounds = 2
+			}
 		}
 		g.titles = append(g.titles, s.Title)
 		for _, p := range planted {
 			g.words[s.Title+string(p)] = canaryOf(s.Title + string(p))
 		}
 	}
+	return specs
 }
 
 // canaryOf returns a word that stands nowhere else.
@@ -144,9 +205,12 @@ type meeting struct{ word, reader, where string }
 func (g *governedGraph) meetings(t require.TestingT, echoed bool, assert []string) (met []meeting, held map[string]bool, planned bool) {
 	var mu sync.Mutex
 	instances := map[task.ID]string{}
+	if g.repeat(g.specs, counts); echoed {
+		g.repeat(g.specs, repeats)
+	}
 	agents := append([]team.Member(nil), g.agents...)
 	for i := range agents {
-		agents[i].Agent = agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		answers := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			seen := canariesIn(p.Text())
 			mu.Lock()
 			met = append(met, meeting{"", agents[i].Name, p.System() + p.Text()})
@@ -155,7 +219,10 @@ func (g *governedGraph) meetings(t require.TestingT, echoed bool, assert []strin
 			}
 			mu.Unlock()
 			return agent.Reply{Text: g.answer(instances[p.Receipt().Task], echoed, seen)}, nil
-		})
+		}
+		if agents[i].Agent = agent.Func(answers); g.people[i] {
+			agents[i].Agent = person.New(answers)
+		}
 	}
 	tm, err := team.New(team.Config{Agents: agents, Policy: g.policy})
 	require.NoError(t, err)
@@ -195,6 +262,14 @@ func (g *governedGraph) answer(instance string, echoed bool, seen []string) stri
 	if titleOf(instance) == g.changed {
 		ok, kind, n = g.oracle(instance + " changed")
 		word = " changed"
+	}
+	if strings.Contains(instance, ": judge ") {
+		critique := "why"
+		if echoed {
+			critique = strings.Join(append(seen, critique), " ")
+		}
+		raw, _ := json.Marshal(map[string]any{"accept": ok, "critique": critique})
+		return string(raw)
 	}
 	says := func(path string) string {
 		words := []string{g.words[titleOf(instance)+path] + word}
@@ -237,6 +312,7 @@ func (g *governedGraph) never(t require.TestingT) (holding, met int, planned boo
 			return 0, 0, false
 		}
 		for _, m := range meetings {
+			g.note(m)
 			if assertion := of[m.word][m.reader]; held[assertion] {
 				require.Failf(t, "an assertion does not hold", "%s\n%s\n%+v", assertion, m.where, g.policy.Rules)
 			}
@@ -249,6 +325,19 @@ func (g *governedGraph) never(t require.TestingT) (holding, met int, planned boo
 		met += len(meetings)
 	}
 	return holding, met, true
+}
+
+// note counts prompts of judges and people, and those with results of tasks without a model.
+func (g *governedGraph) note(m meeting) {
+	if m.word != "" || m.reader == handoff.User {
+		return
+	}
+	n, _ := strconv.Atoi(m.reader[1:])
+	for what, is := range map[string]bool{"judge": strings.Contains(m.where, ": judge "), "person": g.people[n], "computed": strings.Contains(m.where, "(by computed)")} {
+		if is {
+			g.prompts[what]++
+		}
+	}
 }
 
 // apart checks that agents which a task never derives into read the same if it answers otherwise,
@@ -317,19 +406,25 @@ func TestAssertionsHoldInRuns(t *testing.T) {
 	t.Parallel()
 	graphs := graphsFor(t, 12/slowtest.Every(2))
 	var planned, holding, met int
+	prompts := map[string]int{}
 	for seed := range graphs {
-		h, m, ok := rapid.Custom(func(t *rapid.T) *governedGraph { return drawGoverned(t, 4) }).Example(seed).never(t)
+		g := rapid.Custom(func(t *rapid.T) *governedGraph { return drawGoverned(t, 4) }).Example(seed)
+		h, m, ok := g.never(t)
 		holding, met = holding+h, met+m
+		for what, n := range g.prompts {
+			prompts[what] += n
+		}
 		if ok {
 			planned++
 		}
 	}
-	t.Logf("%d of %d graphs can be run; %d assertions hold, %d canaries met", planned, graphs, holding, met)
+	t.Logf("%d of %d graphs can be run; %d assertions hold, %d canaries met; prompts of a kind: %v", planned, graphs, holding, met, prompts)
 	require.Greater(t, planned*6, graphs)
 	require.Greater(t, holding, planned*20)
 	require.Positive(t, met)
 	if !slowtest.RaceDetector { // under which the graphs are few
 		require.Greater(t, met, planned*20)
+		require.Len(t, prompts, 3, "judges, people and tasks without a model take part")
 	}
 }
 
