@@ -95,7 +95,9 @@ func TestExamplesKeepToTheirReaders(t *testing.T) {
 			query := f.PlantResult("Plan", "/searches/1/query")
 			f.Reaches(query, "searcher", "writer")
 			f.Never(f.PlantResult("Plan", "/reason"), "searcher", "writer")
-			f.Never(f.PlantInput("archive", "/old-mill.md"), "planner", "writer")
+			archive := f.PlantInput("archive", "/old-mill.md")
+			f.Reaches(archive, "searcher")
+			f.Never(archive, "planner")
 		}},
 	}
 	for _, tt := range tests {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -133,4 +134,61 @@ func (u *unroller) checkCondition(in *scope, i int, at, key string, c *Condition
 	if path, err := c.Check(); err != nil {
 		u.bad(in, i, at+naming.Pointer(path...), key+": "+err.Error(), "write a condition such as {task: Check, path: /valid, equals: true}")
 	}
+}
+
+// repeat writes out the loop that is spec i.
+func (u *unroller) repeat(specs []Spec, i int, in *scope) {
+	s, r := specs[i], specs[i].Repeat
+	output := slices.IndexFunc(r.Tasks, func(t Spec) bool { return isNamed(&t, r.Output) })
+	if !u.checkLoop(&s, r, output, in, i) {
+		return
+	}
+	u.rounds(&s, u.condition(specs, i, in), in, in.at(i), scope{pointer: in.at(i) + "/repeat/tasks"}, output)
+}
+
+// rounds writes out the rounds of a loop that is written at a pointer and runs on a condition. of
+// says where its tasks are written; output is the one whose result it has.
+func (u *unroller) rounds(s *Spec, when *Condition, in *scope, at string, of scope, output int) {
+	r, title := s.Repeat, s.Title+in.suffix
+	guard := both(in.guard, when)
+	until := make([]*Condition, r.MaxRounds)
+	results := make([]string, r.MaxRounds)
+	for n := 1; n <= r.MaxRounds; n++ {
+		round := &scope{
+			outer: in, pointer: of.pointer, pointers: of.pointers, suffix: suffixOf(in.suffix, n), loop: title,
+			key: in.key, depth: in.depth + 1, round: n, rounds: r.MaxRounds, guard: guard, guardAt: in.guardAt, lists: in.lists,
+			compare: r.OnRepeat != "continue", again: in.again,
+		}
+		switch {
+		case n > 1:
+			round.guard, round.guardAt, round.again = Not(until[n-2]), cmp.Or(of.guardAt, at+"/repeat/until"), nil
+		case when != nil:
+			round.guardAt = at + "/when"
+		}
+		u.list(r.Tasks, round)
+		until[n-1] = round.named(r.Until)
+		results[r.MaxRounds-n] = round.specs[output].Title + round.suffix
+	}
+	if len(u.found.list) > 0 {
+		return
+	}
+	out := writerOf(&r.Tasks[output])
+	join := Spec{
+		Title: title, Key: s.Key, Description: "The result of the last round.", Assignee: out.Assignee, OutputSchema: out.OutputSchema, OutputFiles: out.OutputFiles, Classification: s.Classification, Source: s.Source, Tools: []string{},
+		DependsOn: []Ref{{OneOf: results}}, When: when,
+		Instance: &Instance{
+			Pointer: at, Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds,
+			Joins: true, Guard: in.guard, GuardAt: in.guardAt, Again: in.again, Until: until, Fails: r.OnLimit == "fail",
+		},
+	}
+	u.add(join, Place{Pointer: at})
+}
+
+// writerOf returns the task that writes the result of a spec: its own, or that of the loop that it
+// is. Loops have been checked.
+func writerOf(s *Spec) *Spec {
+	for s.Repeat != nil {
+		s = &s.Repeat.Tasks[slices.IndexFunc(s.Repeat.Tasks, func(t Spec) bool { return isNamed(&t, s.Repeat.Output) })]
+	}
+	return s
 }
