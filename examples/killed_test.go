@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -73,6 +74,7 @@ type story struct {
 	file  *spec.File
 	team  *team.Team
 	store *killedStore
+	says  []string // the answers of the person, in the order of the questions
 }
 
 // begin loads an example, whose agents answer with its script. No task is asked again once its answer
@@ -157,8 +159,11 @@ func (s *story) run(batches int) *team.Result {
 			res, killed = s.process(most)
 		}
 	}
-	if res.Status == team.StatusSuspended {
-		s.answer()
+	for _, says := range s.says {
+		if res.Status != team.StatusSuspended {
+			break // it is refused below
+		}
+		s.answer(says)
 		if res, killed = s.process(batches); killed {
 			res, _ = s.process(unlimited)
 		}
@@ -167,14 +172,14 @@ func (s *story) run(batches int) *team.Result {
 	return res
 }
 
-// answer answers the one question of the run.
-func (s *story) answer() {
+// answer answers the one open question of the run.
+func (s *story) answer(says string) {
 	list, err := s.store.Questions(s.t.Context(), "r")
 	require.NoError(s.t, err)
-	require.Len(s.t, list, 1)
-	require.True(s.t, list[0].Open(), "an answer was not used")
-	_, err = s.store.Answer(s.t.Context(), "r", list[0].Task, func(*journal.Question) (record.Answer, error) {
-		return record.Answer{By: "ann", Text: `{"choice": "send", "note": "Fine."}`, Time: time.Now()}, nil
+	open := slices.DeleteFunc(list, func(q *journal.Question) bool { return !q.Open() })
+	require.Len(s.t, open, 1, "an answer was not used, or more is asked")
+	_, err = s.store.Answer(s.t.Context(), "r", open[0].Task, func(*journal.Question) (record.Answer, error) {
+		return record.Answer{By: "ann", Text: says, Time: time.Now()}, nil
 	})
 	require.NoError(s.t, err)
 }
@@ -192,27 +197,33 @@ func resultsOf(t *testing.T, res *team.Result) string {
 }
 
 // TestExamplesSurviveKills kills a process of an example after each batch that it stores, and the
-// process that follows, too: the result is the same, nothing durable is asked again, and the answer of
+// process that follows, too: the result is the same, nothing durable is asked again, and each answer of
 // a person is used once. A replay has the same result, and calls nobody.
 func TestExamplesSurviveKills(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"patterns/map-reduce", "human-approval"} {
+	for dir, says := range map[string][]string{
+		"patterns/map-reduce":   nil,
+		"human-approval":        {`{"choice": "send", "note": "Fine."}`},
+		"patterns/lead-scoring": {`{"choice": "rewrite", "note": "Write: we call on Friday."}`, `{"choice": "send"}`},
+	} {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			whole := begin(t, dir)
+			whole.says = says
 			want := resultsOf(t, whole.run(unlimited))
 			require.Greater(t, whole.store.stored, 5)
 			for n := 1; n <= whole.store.stored; n++ {
 				s := begin(t, dir)
+				s.says = says
 				require.Equal(t, want, resultsOf(t, s.run(n)), "killed after %d batches", n)
 				again, err := s.team.Replay(t.Context(), "r", s.options())
 				require.NoError(t, err)
 				require.Equal(t, want, resultsOf(t, again))
-				if dir == "human-approval" {
-					list, err := s.store.Questions(t.Context(), "r")
-					require.NoError(t, err)
-					require.Len(t, list, 1)
-					require.NotNil(t, list[0].Answer)
+				list, err := s.store.Questions(t.Context(), "r")
+				require.NoError(t, err)
+				require.Len(t, list, len(says))
+				for i := range list {
+					require.NotNil(t, list[i].Answer)
 				}
 			}
 		})
