@@ -48,7 +48,7 @@ func (p *priorRun) masked(key record.Key) record.Key {
 
 // answer returns what an agent answered to the same prompt before, or nil. A task takes its own
 // answer, if it has one, else that of another task: an item may have moved in its list. But each
-// round of a loop asks, and so does each question to a person.
+// round of a loop asks. Judges and people need no rule here: see withTask.
 func (p *priorRun) answer(x *modelCall) *record.AgentCall {
 	if p == nil {
 		return nil
@@ -59,14 +59,14 @@ func (p *priorRun) answer(x *modelCall) *record.AgentCall {
 		return last
 	}
 	other := last
-	if x.isPerson() || isOtherRound(x.task, last) {
+	if isOtherRound(x.task, last) {
 		other = nil
 	}
 	for _, e := range slices.Backward(p.earlier[key]) {
 		switch {
 		case e.Task == x.task.ID:
 			return e
-		case other == nil && !x.isPerson() && !isOtherRound(x.task, e):
+		case other == nil && !isOtherRound(x.task, e):
 			other = e
 		}
 	}
