@@ -133,12 +133,13 @@ func TestAPlanIsAnsweredInAPipe(t *testing.T) {
 		require.Contains(t, shown, "The plan that you wrote cannot be run")
 		require.Contains(t, shown, `unknown agent "wrter": did you mean "writer"?`)
 	}
-	got = at("answer", doc.RunID, "coordinator", "--question", question(), "--set", "decision=edit", "--set", `plan=[{"title": "Take", "description": "Take one.", "assignee": "writer"}]`, "--by", "ann")
+	got = at("answer", doc.RunID, "coordinator", "--question", question(), "--set", "decision=edit", "--set", `plan=[{"title": "Take", "description": "Take one.", "assignee": "writer"}]`, "--by", "ann", "--reason", "as discussed")
 	require.Zero(t, got.status, got.stderr)
 	got = at("resume", doc.RunID)
 	require.Zero(t, got.status, got.stderr)
 	require.Contains(t, got.stderr, "Take (writer)")
-	require.Contains(t, at("show", doc.RunID, "coordinator/approval").stdout, "answered by ann")
+	shown := at("show", doc.RunID, "coordinator/approval").stdout
+	require.Regexp(t, `approval of plan answered by \S+, \S+ \S+: no: Look for them\.\napproval of plan answered by \S+, \S+ \S+: edit\napproval of plan answered by ann, \S+ \S+: edit: as discussed\n`, shown)
 }
 
 // A reply of a script for a declassifier is one that is used.

@@ -103,6 +103,7 @@ func TestASuspendedRunIsAnsweredAndResumed(t *testing.T) {
 	require.Zero(t, got.status, got.stderr)
 	require.Contains(t, got.stdout, `{"choice":"send","pages":2,"urgent":false}`)
 	require.Contains(t, got.stdout, "Nothing is wrong.")
+	require.Contains(t, got.stderr, "resumed: 1 task completed before\n", "what people answered completes now")
 	got = at("show", "Decide")
 	require.Regexp(t, `answered by ann, \S+ \S+: as discussed\n`, got.stdout)
 	require.Contains(t, at("replay").stderr, "replayed 4 of 4 prompts, equal to the byte")

@@ -17,6 +17,8 @@ type Question struct {
 	Answer *record.Answer // nil if there is none that can be read
 	Ended  bool           // the task has an end that is newer than the question
 	failed bool           // that end is a failure
+
+	Earlier []Question // those that the task asked before it, and that were answered
 }
 
 // Open reports whether the question can be answered.
@@ -52,6 +54,15 @@ func (e *AnsweredError) Error() string {
 // Unwrap returns ErrAnswered.
 func (e *AnsweredError) Unwrap() error { return ErrAnswered }
 
+// keepEarlier makes room for the next question of the task.
+func (q *Question) keepEarlier() {
+	if q.Answer != nil {
+		earlier := *q
+		earlier.Earlier = nil
+		q.Earlier, q.Answer = append(q.Earlier, earlier), nil
+	}
+}
+
 // Questions returns the last question of each task of the history that a person was asked
 // about, in the order of their tasks' first questions.
 func (s *Stored) Questions() (list []*Question) {
@@ -66,7 +77,7 @@ func (s *Stored) Questions() (list []*Question) {
 				list = append(list, q)
 			}
 			if q.Key != e.Question.Key {
-				q.Answer = nil
+				q.keepEarlier()
 			}
 			q.Question, q.Ended, q.failed = *e.Question, false, false
 		case e.Answer != nil && e.Answer.Missing == "":

@@ -145,7 +145,7 @@ func (j *Journal) AnswerQuestion(ctx context.Context, run, id string, answer Per
 	if strings.TrimSpace(answer.By) == "" {
 		return false, errors.New("an answer needs the name of who gives it: set By")
 	}
-	for _, of := range []struct{ name, text string }{{"By", answer.By}, {"Reason", answer.Reason}} {
+	for _, of := range []struct{ name, text string }{{"the name of who answers", answer.By}, {"the reason", answer.Reason}} {
 		if !utf8.ValidString(of.text) {
 			return false, fmt.Errorf("%w: %s is not valid UTF-8", ErrAnswerForm, of.name)
 		}
