@@ -135,6 +135,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		{[]string{run, "Decied", "x"}, 2, `unknown task "Decied"; did you mean Decide?`},
 		{[]string{run, "Review", "--question", "abc", "x"}, 2, "write at least 6 characters"},
 		{[]string{run, "Review", "--question", "abcdef", "x"}, 2, `task "Review": the question has changed; see runteam questions `},
+		{[]string{run, "Review", "--question", "Review", "x"}, 2, `--question "Review": it is not the ID of a question; copy it from runteam questions `},
 		{[]string{"nosuchrun", "Review", "x"}, 2, "unknown run"},
 	}
 	for _, tt := range tests {

@@ -346,7 +346,7 @@ func (f *form) text(given string) (string, error) {
 	case len(f.fields) > 0 || f.value.kind == kindJSON:
 		v, err := jsonvalue.Parse(given)
 		switch {
-		case err != nil && len(f.fields) > 0:
+		case err != nil && len(f.fields) > 0 && !strings.HasPrefix(strings.TrimSpace(given), "{"):
 			return "", exit.Errorf(exit.KindValidation, "this question has fields: write %s", f.fields[0].setting())
 		case err != nil:
 			return "", exit.Errorf(exit.KindValidation, "the answer is not JSON: %w", err)

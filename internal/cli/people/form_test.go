@@ -28,6 +28,8 @@ func TestForms(t *testing.T) {
 		{name: "any JSON", schema: `true`, text: `[1]`, want: `[1]`},
 		{name: "all fields", schema: object, set: map[string]string{"choice": "2", "ok": "no", "n": "3", "note": "a=b", "more": "[1]"}, want: `{"choice":2,"more":[1],"n":3,"note":"a=b","ok":false}`},
 		{name: "an object as JSON", schema: object, text: `{"choice":"send","ok":true}`, want: `{"choice":"send","ok":true}`},
+		{name: "an object with a name twice", schema: object, text: `{"ok":true,"ok":false}`, err: "the answer is not JSON: "},
+		{name: "no object", schema: object, text: `yes`, err: "this question has fields: write --set ok=yes"},
 		{name: "a number that does not fit", schema: object, set: map[string]string{"choice": "send", "ok": "y", "n": "0"}, err: "n"},
 		{name: "a list that is none", schema: object, set: map[string]string{"choice": "send", "ok": "y", "more": "x"}, err: `more: "x" is not a JSON list`},
 		{name: "a field that is missing", schema: object, set: map[string]string{"choice": "send"}, err: "ok is missing: write --set ok=yes"},

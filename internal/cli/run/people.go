@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/people"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
@@ -86,7 +87,7 @@ func (x *execution) answerCommands(run string) (list []nextCommand) {
 		}
 	}
 	if more > 0 {
-		list = append(list, nextCommand{fmt.Sprintf("See these and %d more questions:", more), x.job.Journal.Command("questions", run)})
+		list = append(list, nextCommand{fmt.Sprintf("See these and %s:", format.Plural(more, "more question")), x.job.Journal.Command("questions", run)})
 	}
 	return list
 }
