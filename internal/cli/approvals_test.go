@@ -119,6 +119,8 @@ func TestAPlanIsAnsweredInAPipe(t *testing.T) {
 	require.Equal(t, []any{"suspended", "approval", "editor"}, []any{doc.Status, doc.Coordinator[1].Step, doc.Coordinator[1].WaitingFor})
 	require.Contains(t, got.stderr, "no task was run, the plan waits for a person")
 	require.Regexp(t, "answer "+doc.RunID[:8]+` coordinator --question [0-9a-f]{8} --set decision=yes\n`, got.stderr)
+	require.Contains(t, got.stderr, "# Approve the plan, which waits for editor:\n")
+	require.Contains(t, at("questions").stdout, "approval of the plan for editor, asked ")
 	require.Contains(t, at("questions").stdout, `"description": "Find the offers."`)
 	require.Contains(t, at("show", doc.RunID, "coordinator/approval").stdout, "waiting for the answer of editor")
 

@@ -117,7 +117,7 @@ func (a *answerFlags) unknown(waiting []journal.OpenQuestion, title string, err 
 // namesOf returns what people call a question: the title of its task, and that of its prompt.
 func namesOf(q *journal.Question) []string {
 	switch {
-	case q.Approval == "plan":
+	case ApprovesPlan(q.Approval, q.Task):
 		return []string{q.Title, plan.PlanApprovalTitle}
 	case q.Approves():
 		return []string{q.Title, plan.ApprovalTitle(cmp.Or(q.Tool, q.Approval))}
