@@ -149,3 +149,33 @@ func TestAQuestionThatHasChangedTakesNoAnswer(t *testing.T) {
 	require.Len(t, after, 2)
 	require.Contains(t, after[0].Prompt, "to everyone")
 }
+
+// A task that the spec has no more asks nothing, and asks again once the spec has it.
+//
+// Requirement: G56.
+func TestATaskThatWasRemovedTakesNoAnswer(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory()
+	defer j.Close() //nolint:errcheck // it ends with the test
+	tm, o := suspend(t, j)
+	before, err := j.Questions(t.Context())
+	require.NoError(t, err)
+	removed := *o
+	removed.Tasks = []task.Spec{{Title: "Review", Assignee: "editor", Description: "Fine?"}, o.Tasks[1]}
+	_, err = tm.Resume(t.Context(), "run-1", &removed)
+	require.NoError(t, err)
+	open, err := j.Questions(t.Context())
+	require.NoError(t, err)
+	require.Len(t, open, 1)
+	require.Equal(t, "Review", open[0].Title)
+	_, err = j.Answer(t.Context(), before[0].Run, before[0].ID, journal.Answer{By: "ann", Text: `{"choice":"send"}`})
+	require.ErrorIs(t, err, journal.ErrNoQuestion)
+	require.ErrorContains(t, err, "the run does not need it any more")
+
+	_, err = tm.Resume(t.Context(), "run-1", o)
+	require.NoError(t, err)
+	open, err = j.Questions(t.Context())
+	require.NoError(t, err)
+	require.Len(t, open, 2)
+	require.ElementsMatch(t, []string{before[0].ID, before[1].ID}, []string{open[0].ID, open[1].ID})
+}

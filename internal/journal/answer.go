@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -15,8 +17,9 @@ import (
 type Question struct {
 	record.Question
 	Answer *record.Answer // nil if there is none that can be read
-	Ended  bool           // the task has an end that is newer than the question
+	Ended  bool           // the task has an end that is newer than the question, or does not ask any more
 	failed bool           // that end is a failure
+	unused bool           // the run does not need the task, or its spec no longer has it
 
 	Earlier []Question // those that the task asked before it, and that were answered
 }
@@ -32,7 +35,10 @@ var errChanged = fmt.Errorf("%w: it asks something else by now", ErrNoQuestion)
 
 // whyEnded returns the error of an answer to a question whose task has ended.
 func (q *Question) whyEnded() error {
-	if q.failed {
+	switch {
+	case q.unused:
+		return fmt.Errorf("%w: the run does not need it any more", ErrNoQuestion)
+	case q.failed:
 		return fmt.Errorf("%w: it failed meanwhile, as at the end of its time", ErrNoQuestion)
 	}
 	return fmt.Errorf("%w: the question was answered where the run works", ErrNoQuestion)
@@ -98,7 +104,34 @@ func (s *Stored) Questions() (list []*Question) {
 			}
 		}
 	}
+	s.endUnused(list)
 	return list
+}
+
+// endUnused ends the questions of tasks that the last process did not have or need, since the spec
+// has changed. The tasks of a goal are not known before its plan.
+func (s *Stored) endUnused(list []*Question) {
+	unused := map[task.ID]bool{}
+	if n := len(s.History.Begins); n > 0 && len(s.History.Begins[n-1].Tasks) > 0 {
+		for _, q := range list {
+			unused[q.Task] = !strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
+		}
+		for i := range s.History.Begins[n-1].Tasks {
+			unused[s.History.Begins[n-1].Tasks[i].Task] = false
+		}
+	}
+	if end := s.History.End; end != nil {
+		for i := range end.Tasks {
+			if end.Tasks[i].Status == task.NotNeeded {
+				unused[end.Tasks[i].Task] = true
+			}
+		}
+	}
+	for _, q := range list {
+		if unused[q.Task] && q.Answer == nil {
+			q.Ended, q.unused = true, true
+		}
+	}
 }
 
 // Questions returns what [Stored.Questions] does for a run, which is named as for
