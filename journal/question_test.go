@@ -99,6 +99,9 @@ func TestAnswersOfProgramsThatAreRefused(t *testing.T) {
 		{"a member is missing", q.Run, q.ID, journal.Answer{By: "ann", Text: `{}`}, journal.ErrAnswerForm, "choice"},
 		{"no JSON", q.Run, q.ID, journal.Answer{By: "ann", Text: "send"}, journal.ErrAnswerForm, `text is not JSON: a text needs quotes, such as "\"send\""`},
 		{"broken JSON", q.Run, q.ID, journal.Answer{By: "ann", Text: `{"choice":`}, journal.ErrAnswerForm, "it is not JSON: "},
+		{"no UTF-8", q.Run, q.ID, journal.Answer{By: "ann", Text: "{\"choice\":\"\xff\"}"}, journal.ErrAnswerForm, "not valid UTF-8"},
+		{"a name that is no UTF-8", q.Run, q.ID, journal.Answer{By: "\xff", Text: `{"choice":"send"}`}, journal.ErrAnswerForm, "the name of who answers is not valid UTF-8"},
+		{"a reason that is no UTF-8", q.Run, q.ID, journal.Answer{By: "ann", Text: `{"choice":"send"}`, Reason: "\xff"}, journal.ErrAnswerForm, "the reason is not valid UTF-8"},
 		{"nobody", q.Run, q.ID, journal.Answer{Text: `{"choice":"send"}`}, nil, "set By"},
 		{"no such question", q.Run, "f00d", journal.Answer{By: "ann", Text: "x"}, journal.ErrNoQuestion, `question "f00d" of run "run-1"`},
 		{"no such run", "run-9", q.ID, journal.Answer{By: "ann", Text: "x"}, journal.ErrUnknownRun, "run-9"},
@@ -145,4 +148,34 @@ func TestAQuestionThatHasChangedTakesNoAnswer(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, after, 2)
 	require.Contains(t, after[0].Prompt, "to everyone")
+}
+
+// A task that the spec has no more asks nothing, and asks again once the spec has it.
+//
+// Requirement: G56.
+func TestATaskThatWasRemovedTakesNoAnswer(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory()
+	defer j.Close() //nolint:errcheck // it ends with the test
+	tm, o := suspend(t, j)
+	before, err := j.Questions(t.Context())
+	require.NoError(t, err)
+	removed := *o
+	removed.Tasks = []task.Spec{{Title: "Review", Assignee: "editor", Description: "Fine?"}, o.Tasks[1]}
+	_, err = tm.Resume(t.Context(), "run-1", &removed)
+	require.NoError(t, err)
+	open, err := j.Questions(t.Context())
+	require.NoError(t, err)
+	require.Len(t, open, 1)
+	require.Equal(t, "Review", open[0].Title)
+	_, err = j.Answer(t.Context(), before[0].Run, before[0].ID, journal.Answer{By: "ann", Text: `{"choice":"send"}`})
+	require.ErrorIs(t, err, journal.ErrNoQuestion)
+	require.ErrorContains(t, err, "the run does not need it any more")
+
+	_, err = tm.Resume(t.Context(), "run-1", o)
+	require.NoError(t, err)
+	open, err = j.Questions(t.Context())
+	require.NoError(t, err)
+	require.Len(t, open, 2)
+	require.ElementsMatch(t, []string{before[0].ID, before[1].ID}, []string{open[0].ID, open[1].ID})
 }

@@ -57,6 +57,22 @@ func TestTasksWithoutAnAgentHaveResults(t *testing.T) {
 	require.Equal(t, letter.Result, res.Output)
 }
 
+// Integers that a double does not have are texts in a value, as in every structured result.
+func TestAValueMayHaveLargeIntegers(t *testing.T) {
+	t.Parallel()
+	res, err := writerTeam(t, nil).RunTasks(t.Context(), []task.Spec{
+		{Title: "Account", Key: "a", Value: json.RawMessage(`{"n": 12345678901234567890, "list": [-9007199254740993, 7]}`)},
+		{Title: "Number", Key: "n", Value: json.RawMessage(`9007199254740993`)},
+		{Title: "Typed", Value: json.RawMessage(`9007199254740993`), OutputSchema: []byte(`{"type":"integer"}`)},
+		{Title: "Letter", DependsOn: []task.Ref{{Task: "a", As: task.Structured}, {Task: "n", As: task.Structured}, {Task: "Typed", As: task.Structured}}, Template: `{{.results.a.n}} {{index .results.a.list 0}} {{.results.n}} {{.results.Typed}}`},
+	}, nil)
+	require.NoError(t, err)
+	require.Equal(t, team.StatusOK, res.Status)
+	account, _ := res.Task("Account")
+	require.Equal(t, `{"list":["-9007199254740993",7],"n":"12345678901234567890"}`, account.Structured)
+	require.Equal(t, "12345678901234567890 -9007199254740993 9007199254740993 9007199254740993", res.Output)
+}
+
 // TestTemplatesObeyLabelsAndPolicies checks that no label is lowered on the way through a
 // template, that rules for computed apply, and that personal data is redacted.
 func TestTemplatesObeyLabelsAndPolicies(t *testing.T) {

@@ -119,6 +119,8 @@ func TestAPlanIsAnsweredInAPipe(t *testing.T) {
 	require.Equal(t, []any{"suspended", "approval", "editor"}, []any{doc.Status, doc.Coordinator[1].Step, doc.Coordinator[1].WaitingFor})
 	require.Contains(t, got.stderr, "no task was run, the plan waits for a person")
 	require.Regexp(t, "answer "+doc.RunID[:8]+` coordinator --question [0-9a-f]{8} --set decision=yes\n`, got.stderr)
+	require.Contains(t, got.stderr, "# Approve the plan, which waits for editor:\n")
+	require.Contains(t, at("questions").stdout, "approval of the plan for editor, asked ")
 	require.Contains(t, at("questions").stdout, `"description": "Find the offers."`)
 	require.Contains(t, at("show", doc.RunID, "coordinator/approval").stdout, "waiting for the answer of editor")
 
@@ -133,12 +135,13 @@ func TestAPlanIsAnsweredInAPipe(t *testing.T) {
 		require.Contains(t, shown, "The plan that you wrote cannot be run")
 		require.Contains(t, shown, `unknown agent "wrter": did you mean "writer"?`)
 	}
-	got = at("answer", doc.RunID, "coordinator", "--question", question(), "--set", "decision=edit", "--set", `plan=[{"title": "Take", "description": "Take one.", "assignee": "writer"}]`, "--by", "ann")
+	got = at("answer", doc.RunID, "coordinator", "--question", question(), "--set", "decision=edit", "--set", `plan=[{"title": "Take", "description": "Take one.", "assignee": "writer"}]`, "--by", "ann", "--reason", "as discussed")
 	require.Zero(t, got.status, got.stderr)
 	got = at("resume", doc.RunID)
 	require.Zero(t, got.status, got.stderr)
 	require.Contains(t, got.stderr, "Take (writer)")
-	require.Contains(t, at("show", doc.RunID, "coordinator/approval").stdout, "answered by ann")
+	shown := at("show", doc.RunID, "coordinator/approval").stdout
+	require.Regexp(t, `approval of plan answered by \S+, \S+ \S+: no: Look for them\.\napproval of plan answered by \S+, \S+ \S+: edit\napproval of plan answered by ann, \S+ \S+: edit: as discussed\n`, shown)
 }
 
 // A reply of a script for a declassifier is one that is used.

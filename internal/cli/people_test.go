@@ -103,6 +103,7 @@ func TestASuspendedRunIsAnsweredAndResumed(t *testing.T) {
 	require.Zero(t, got.status, got.stderr)
 	require.Contains(t, got.stdout, `{"choice":"send","pages":2,"urgent":false}`)
 	require.Contains(t, got.stdout, "Nothing is wrong.")
+	require.Contains(t, got.stderr, "resumed: 1 task completed before\n", "what people answered completes now")
 	got = at("show", "Decide")
 	require.Regexp(t, `answered by ann, \S+ \S+: as discussed\n`, got.stdout)
 	require.Contains(t, at("replay").stderr, "replayed 4 of 4 prompts, equal to the byte")
@@ -134,6 +135,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		{[]string{run, "Decied", "x"}, 2, `unknown task "Decied"; did you mean Decide?`},
 		{[]string{run, "Review", "--question", "abc", "x"}, 2, "write at least 6 characters"},
 		{[]string{run, "Review", "--question", "abcdef", "x"}, 2, `task "Review": the question has changed; see runteam questions `},
+		{[]string{run, "Review", "--question", "Review", "x"}, 2, `--question "Review": it is not the ID of a question; copy it from runteam questions `},
 		{[]string{"nosuchrun", "Review", "x"}, 2, "unknown run"},
 	}
 	for _, tt := range tests {

@@ -123,13 +123,16 @@ tasks:
   - {title: Write, assignee: writer, dependsOn: [A, B], description: Write it.}
 `})
 	at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
-	require.Equal(t, exit.StatusWaiting, at("run").status)
+	got := at("run")
+	require.Equal(t, exit.StatusWaiting, got.status)
+	require.Contains(t, got.stderr, `# Approve score-out for "Write", which waits for editor:`)
+	require.Contains(t, at("questions").stdout, `approval of score-out in "Write" for editor, asked `)
 	first := openQuestions(t, at)
 	require.Len(t, first, 1)
 	require.Equal(t, "score-out", first[0].Approval)
 	require.Zero(t, at(first[0].command()...).status)
 	require.Equal(t, exit.StatusWaiting, at("resume", first[0].RunID).status) // asks about the other value
-	got := at(first[0].command()...)
+	got = at(first[0].command()...)
 	require.Equal(t, exit.StatusUsage, got.status, "the second value was never shown")
 	require.Contains(t, got.stderr, "the question has changed")
 	require.Zero(t, at(openQuestions(t, at)[0].command()...).status)

@@ -34,7 +34,7 @@ func (c computation) Run(ctx context.Context, _ prompt.Prompt) (agent.Reply, err
 		if err != nil {
 			return agent.Reply{}, err
 		}
-		text, structured := plan.ResultOf(v, c.schema != nil)
+		text, structured := plan.ResultOf(v, c.task.OutputSchema != nil)
 		return agent.Reply{Text: text, JSON: structured}, nil
 	}
 	parsed, err := texttemplate.Parse(c.task.Template)

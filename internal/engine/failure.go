@@ -130,7 +130,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return callfault.IsTerminal(failed.Kind)
 	}
-	for _, condition := range [...]error{errNoAnswer, ErrEffectsUncertain, ErrListTooLong, codes.Condition(codes.Effects), ErrFilesConflict, ErrWorkspaceLimit, ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, schema.ErrMismatch, codes.Condition(codes.MaxTurns), codes.Condition(codes.Loop), codes.Condition(codes.ToolCall), codes.Condition(codes.Filtered), codes.Condition(codes.Refused), schema.ErrInvalid, brief.ErrTooLarge, brief.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
+	for _, condition := range [...]error{ErrPersonTimeout, ErrEffectsUncertain, ErrListTooLong, codes.Condition(codes.Effects), ErrFilesConflict, ErrWorkspaceLimit, ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, schema.ErrMismatch, codes.Condition(codes.MaxTurns), codes.Condition(codes.Loop), codes.Condition(codes.ToolCall), codes.Condition(codes.Filtered), codes.Condition(codes.Refused), schema.ErrInvalid, brief.ErrTooLarge, brief.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

@@ -26,9 +26,9 @@ import (
 // errLater ends an attempt whose person does not answer now.
 var errLater = fmt.Errorf("the task waits: %w", person.ErrLater)
 
-// errNoAnswer ends an attempt whose person had to answer within the time limit. To ask again would
+// ErrPersonTimeout ends an attempt whose person had to answer within the time limit. To ask again would
 // be to extend it.
-var errNoAnswer = fmt.Errorf("%w: there was no answer", ErrAttemptTimeout)
+var ErrPersonTimeout = fmt.Errorf("%w: there was no answer", ErrAttemptTimeout)
 
 // isPerson reports whether the agent is a person.
 func (r *request) isPerson() bool {
@@ -119,7 +119,7 @@ func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) error {
 		case ctx.Err() != nil:
 			return withCause(ctx, err)
 		case limited.Err() != nil && a.task.OnTimeout == "fail":
-			return fmt.Errorf("%w within %v", errNoAnswer, a.contract.Duration)
+			return fmt.Errorf("%w within %v", ErrPersonTimeout, a.contract.Duration)
 		case errors.Is(err, person.ErrLater), limited.Err() != nil:
 			return errLater
 		}

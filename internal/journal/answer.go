@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -15,8 +17,11 @@ import (
 type Question struct {
 	record.Question
 	Answer *record.Answer // nil if there is none that can be read
-	Ended  bool           // the task has an end that is newer than the question
+	Ended  bool           // the task has an end that is newer than the question, or does not ask any more
 	failed bool           // that end is a failure
+	unused bool           // the run does not need the task, or its spec no longer has it
+
+	Earlier []Question // those that the task asked before it, and that were answered
 }
 
 // Open reports whether the question can be answered.
@@ -30,7 +35,10 @@ var errChanged = fmt.Errorf("%w: it asks something else by now", ErrNoQuestion)
 
 // whyEnded returns the error of an answer to a question whose task has ended.
 func (q *Question) whyEnded() error {
-	if q.failed {
+	switch {
+	case q.unused:
+		return fmt.Errorf("%w: the run does not need it any more", ErrNoQuestion)
+	case q.failed:
 		return fmt.Errorf("%w: it failed meanwhile, as at the end of its time", ErrNoQuestion)
 	}
 	return fmt.Errorf("%w: the question was answered where the run works", ErrNoQuestion)
@@ -52,6 +60,15 @@ func (e *AnsweredError) Error() string {
 // Unwrap returns ErrAnswered.
 func (e *AnsweredError) Unwrap() error { return ErrAnswered }
 
+// keepEarlier makes room for the next question of the task.
+func (q *Question) keepEarlier() {
+	if q.Answer != nil {
+		earlier := *q
+		earlier.Earlier = nil
+		q.Earlier, q.Answer = append(q.Earlier, earlier), nil
+	}
+}
+
 // Questions returns the last question of each task of the history that a person was asked
 // about, in the order of their tasks' first questions.
 func (s *Stored) Questions() (list []*Question) {
@@ -66,7 +83,7 @@ func (s *Stored) Questions() (list []*Question) {
 				list = append(list, q)
 			}
 			if q.Key != e.Question.Key {
-				q.Answer = nil
+				q.keepEarlier()
 			}
 			q.Question, q.Ended, q.failed = *e.Question, false, false
 		case e.Answer != nil && e.Answer.Missing == "":
@@ -87,7 +104,34 @@ func (s *Stored) Questions() (list []*Question) {
 			}
 		}
 	}
+	s.endUnused(list)
 	return list
+}
+
+// endUnused ends the questions of tasks that the last process did not have or need, since the spec
+// has changed. The tasks of a goal are not known before its plan.
+func (s *Stored) endUnused(list []*Question) {
+	unused := map[task.ID]bool{}
+	if n := len(s.History.Begins); n > 0 && len(s.History.Begins[n-1].Tasks) > 0 {
+		for _, q := range list {
+			unused[q.Task] = !strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
+		}
+		for i := range s.History.Begins[n-1].Tasks {
+			unused[s.History.Begins[n-1].Tasks[i].Task] = false
+		}
+	}
+	if end := s.History.End; end != nil {
+		for i := range end.Tasks {
+			if end.Tasks[i].Status == task.NotNeeded {
+				unused[end.Tasks[i].Task] = true
+			}
+		}
+	}
+	for _, q := range list {
+		if unused[q.Task] && q.Answer == nil {
+			q.Ended, q.unused = true, true
+		}
+	}
 }
 
 // Questions returns what [Stored.Questions] does for a run, which is named as for
@@ -217,7 +261,30 @@ func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*Question
 		return nil, 0, err
 	}
 	n, err = j.store.commands.addAnswer(ctx, r.n, seen, a.Key, line)
+	if errors.Is(err, errCommandWaits) {
+		freed, failed := j.endUnreadable(ctx, r, q)
+		switch {
+		case failed != nil:
+			err = failed
+		case freed:
+			n, err = j.store.commands.addAnswer(ctx, r.n, seen, a.Key, line)
+		}
+	}
 	return q, n, j.fail("write", err)
+}
+
+// endUnreadable ends the wait of an answer to a question that was altered, so that another one can
+// be given. It reports whether there was one.
+func (j *Journal) endUnreadable(ctx context.Context, r row, q *Question) (ended bool, err error) {
+	c, err := j.store.commands.answerTo(ctx, r.n, q.Key)
+	if c == nil || err != nil {
+		return false, err
+	}
+	a, err := (&decoder{vault: j.vault, run: r.id}).answer(c.line)
+	if err != nil || a.Missing != ErrAltered.Error() && a.Key == q.Key && a.Task == q.Task {
+		return false, err
+	}
+	return j.store.commands.end(ctx, c.n, "it cannot be read: it is "+ErrAltered.Error())
 }
 
 // answeredFirst returns the error of an answer that came second.

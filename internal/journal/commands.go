@@ -84,6 +84,16 @@ func (s *commandTable) addAnswer(ctx context.Context, run, seen int64, key recor
 	return n, err
 }
 
+// answerTo returns the answer to the question with a key that waits; nil if there is none.
+func (s *commandTable) answerTo(ctx context.Context, run int64, key record.Key) (*storedCommand, error) {
+	var c storedCommand
+	err := s.read.QueryRowContext(ctx, "select n, line from commands where run = ? and kind = ? and subject = ? and outcome = ''", run, commandAnswer, key[:]).Scan(&c.n, &c.line)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &c, s.explain(err)
+}
+
 // waiting returns the commands of a kind that wait, the oldest first.
 func (s *commandTable) waiting(ctx context.Context, run int64, kind string) ([]storedCommand, error) {
 	if !s.has(withCommands) {

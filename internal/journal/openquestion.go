@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/promptview"
@@ -144,6 +145,11 @@ func (j *Journal) AnswerQuestion(ctx context.Context, run, id string, answer Per
 	if strings.TrimSpace(answer.By) == "" {
 		return false, errors.New("an answer needs the name of who gives it: set By")
 	}
+	for _, of := range []struct{ name, text string }{{"the name of who answers", answer.By}, {"the reason", answer.Reason}} {
+		if !utf8.ValidString(of.text) {
+			return false, fmt.Errorf("%w: %s is not valid UTF-8", ErrAnswerForm, of.name)
+		}
+	}
 	isMeant := func(q *Question) bool { return q.ID() == id }
 	return j.answer(ctx, run, isMeant, func(q *Question) (record.Answer, error) {
 		return record.Answer{By: answer.By, Time: j.now(), Reason: answer.Reason, Text: answer.Text}, q.check(answer.Text)
@@ -169,6 +175,8 @@ func (q *Question) check(text string) error {
 		return fmt.Errorf("the form of the question cannot be read: it is %s", q.Missing)
 	case len(text) > MaxAnswer:
 		return fmt.Errorf("%w: it has more than 1 MiB", ErrAnswerForm)
+	case !utf8.ValidString(text): // no line can hold it
+		return fmt.Errorf("%w: it is not valid UTF-8", ErrAnswerForm)
 	case q.Schema == "" && strings.TrimSpace(text) == "":
 		return fmt.Errorf("%w: it is empty, and the question asks for a text", ErrAnswerForm)
 	case q.Schema == "":

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"database/sql"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -39,4 +40,44 @@ func TestAlteredAnswerIsNotRead(t *testing.T) {
 	other, err := (&decoder{run: "r2", vault: j.vault}).answer(raw)
 	require.NoError(t, err)
 	require.NotEmpty(t, other.Missing, "an answer is for its run")
+}
+
+// An answer that was altered while it waits gives way to another one, or its question could never be
+// answered. One that can be read does not.
+func TestAnAlteredAnswerGivesWay(t *testing.T) {
+	t.Parallel()
+	j := InMemory(Options{})
+	defer j.Close() //nolint:errcheck // it ends with the test
+	r, err := j.Begin(t.Context(), Info{Run: "r", Command: "run", Time: time.Now()})
+	require.NoError(t, err)
+	stored := make(chan error, 1)
+	r.Append([]record.Entry{{Question: &record.Question{Session: "r/t/1", Task: "t", Title: "T", Agent: "editor", Attempt: 1, Time: time.Now(), Key: record.Key{1}}}}, func(err error) { stored <- err })
+	require.NoError(t, <-stored)
+	_, err = r.End(t.Context()) // suspended
+	require.NoError(t, err)
+	list, err := j.Questions(t.Context(), "r")
+	require.NoError(t, err)
+	answer := func(by string) error {
+		_, err := j.AnswerQuestion(t.Context(), "r", list[0].ID(), PersonAnswer{By: by, Text: "send"})
+		return err
+	}
+	require.NoError(t, answer("ann"))
+	require.ErrorIs(t, answer("bob"), ErrAnswered)
+	for _, change := range [][2]string{{`"send"`, `"stop"`}, {`"task":"t"`, `"task":"u"`}} {
+		require.NoError(t, j.store.commands.update(t.Context(), func(tx *sql.Tx) error {
+			done, err := tx.ExecContext(t.Context(), "update commands set line = cast(replace(cast(line as text), ?, ?) as blob) where outcome = ''", change[0], change[1])
+			require.NoError(t, err)
+			changed, err := done.RowsAffected()
+			require.EqualValues(t, 1, changed)
+			return err
+		}))
+		list, err = j.Questions(t.Context(), "r")
+		require.NoError(t, err)
+		require.True(t, list[0].Open(), change[0])
+		require.NoError(t, answer("cid"), change[0])
+		require.ErrorIs(t, answer("bob"), ErrAnswered)
+	}
+	list, err = j.Questions(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, "cid", list[0].Answer.By)
 }

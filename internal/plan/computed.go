@@ -146,10 +146,14 @@ func (c computedCheck) checkResult(about func() subject, s *task.Spec) {
 }
 
 // ResultOf returns the result of a task with a value. A text has no structured part, unless the
-// task has a schema.
+// task has a schema of its own. Without one, the result is the canonical form, which schemaOfValue
+// demands: large integers are texts in it.
 func ResultOf(v jsonvalue.Value, hasSchema bool) (text string, structured jsonvalue.Value) {
 	if text, isText := v.Value().(string); isText && !hasSchema {
 		return text, jsonvalue.Value{}
+	}
+	if same, err := jsonvalue.Parse(v.Canonical()); err == nil && !hasSchema {
+		v = same
 	}
 	return v.Canonical(), v
 }

@@ -235,7 +235,8 @@ func (f *File) checkReferences(found []finding) []finding {
 func plainTasks(tasks []task.Spec, places []*fields, loops map[*fields]loopPlace) (untitled bool) {
 	for i := range tasks {
 		s := &tasks[i]
-		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout, s.Requires, s.When = label.Public, nil, nil, 0, nil, nil
+		s.Classification, s.RequiredTags, s.OutputSchema, s.Requires, s.When = label.Public, nil, nil, nil, nil
+		s.Timeout, s.OnTimeout = 0, ""
 		s.DependsOn, s.Uses = plainReferences(s.DependsOn, s.Uses)
 		s.NeedToKnow, s.Verify = nil, plainVerify(s.Verify)
 		untitled = untitled || strings.TrimSpace(s.Title) == ""

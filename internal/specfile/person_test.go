@@ -72,3 +72,16 @@ func loaded(t *testing.T, text string) *specfile.File {
 	require.NoError(t, err)
 	return f
 }
+
+// A time limit that could be read is not reported as missing because of a mistake elsewhere.
+func TestAMistakeElsewhereHidesNoTimeLimit(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, `
+agents: [{name: editor, backend: {kind: person}}]
+tasks:
+  - {title: A, assignee: editor, description: a, timeoutMs: 5000, onTimeout: fail}
+  - {title: B, assignee: editor}
+`, specfile.Options{})
+	require.ErrorContains(t, err, `task "B": description: it is missing`)
+	require.NotContains(t, err.Error(), "no time limit")
+}

@@ -1,9 +1,11 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +20,8 @@ type questionDocument struct {
 	WaitingFor string            `json:"waitingFor,omitempty"` // the person whose answer is missing
 	Tool       string            `json:"tool,omitempty"`       // whose call waits for the approval of that person
 	Answered   *answeredDocument `json:"answered,omitempty"`   // nil also for an answer on the terminal of the run
+
+	Earlier []*answeredDocument `json:"answeredEarlier,omitempty"` // to what the task asked before
 }
 
 // An answeredDocument says who answered a question, and when. The text is the result of the task.
@@ -27,23 +31,44 @@ type answeredDocument struct {
 	Reason string    `json:"reason,omitempty"` // once the result shows that the user may see it
 
 	Decision string `json:"decision,omitempty"` // of an approval that the user may see
+	Approves string `json:"approves,omitempty"` // a tool, an entry of declassify, or "plan"; empty for the result of a task
 }
 
 // newQuestionDocument returns the document of a question; nil is none.
 func newQuestionDocument(q *journal.Question) (d questionDocument) {
+	if q == nil {
+		return d
+	}
 	switch {
-	case q == nil:
 	case q.Answer == nil && !q.Ended:
 		d.WaitingFor, d.Tool = q.Agent, q.Tool
 	case q.Answer != nil:
-		d.Answered = &answeredDocument{By: q.Answer.By, Time: q.Answer.Time}
-		if q.Approval != "" || q.Tool != "" {
-			d.Answered.decide(q)
-		} else if q.Ended {
-			d.Answered.Reason = q.Answer.Reason
-		}
+		d.Answered = newAnsweredDocument(q)
+	}
+	for i := range q.Earlier {
+		d.Earlier = append(d.Earlier, newAnsweredDocument(&q.Earlier[i]))
 	}
 	return d
+}
+
+// newAnsweredDocument returns the document of the answer to a question.
+func newAnsweredDocument(q *journal.Question) *answeredDocument {
+	a := &answeredDocument{By: q.Answer.By, Time: q.Answer.Time, Approves: cmp.Or(q.Tool, q.Approval)}
+	if a.Approves != "" {
+		a.decide(q)
+	} else if q.Ended {
+		a.Reason = q.Answer.Reason
+	}
+	return a
+}
+
+// hideReasons removes what people wrote about a result that the user may not see.
+func (d *questionDocument) hideReasons() {
+	for _, a := range append(slices.Clip(d.Earlier), d.Answered) {
+		if a != nil {
+			a.Reason = ""
+		}
+	}
 }
 
 // decide adds what a person decided about a call, a plan or an entry of the policy, and the reasons: that
@@ -57,7 +82,7 @@ func (a *answeredDocument) decide(q *journal.Question) {
 	if json.Unmarshal([]byte(q.Answer.Text), &form) == nil {
 		a.Decision, a.Reason = form.Decision, form.Reason
 	}
-	if q.Answer.Reason != "" {
+	if q.Answer.Reason != a.Reason && q.Answer.Reason != "" { // the command fills both with one text
 		a.Reason = strings.TrimPrefix(a.Reason+"; "+q.Answer.Reason, "; ")
 	}
 }
@@ -70,14 +95,24 @@ func (d *questionDocument) writeQuestion(w io.Writer) {
 	case d.WaitingFor != "":
 		fmt.Fprintf(w, "waiting for the answer of %s\n", terminal.CleanLine(d.WaitingFor))
 	}
-	if a := d.Answered; a != nil {
-		fmt.Fprintf(w, "answered by %s, %s", terminal.CleanLine(a.By), format.Time(a.Time))
-		if a.Decision != "" {
-			fmt.Fprintf(w, ": %s", terminal.CleanLine(a.Decision))
+	for _, a := range append(slices.Clip(d.Earlier), d.Answered) {
+		if a != nil {
+			a.write(w)
 		}
-		if a.Reason != "" {
-			fmt.Fprintf(w, ": %s", terminal.CleanLine(a.Reason))
-		}
-		fmt.Fprintln(w)
 	}
+}
+
+// write writes who answered what.
+func (a *answeredDocument) write(w io.Writer) {
+	if a.Approves != "" {
+		fmt.Fprintf(w, "approval of %s ", terminal.CleanLine(a.Approves))
+	}
+	fmt.Fprintf(w, "answered by %s, %s", terminal.CleanLine(a.By), format.Time(a.Time))
+	if a.Decision != "" {
+		fmt.Fprintf(w, ": %s", terminal.CleanLine(a.Decision))
+	}
+	if a.Reason != "" {
+		fmt.Fprintf(w, ": %s", terminal.CleanLine(a.Reason))
+	}
+	fmt.Fprintln(w)
 }

@@ -250,8 +250,8 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 		t.Result, t.Structured, t.Label = r.Text, json.RawMessage(r.Structured), &r.Label
 		t.Truncated = x.Result != nil && x.Result.Truncated
 		t.Call = x.Call
-		if a := t.Answered; a != nil && r.Hidden {
-			a.Reason = ""
+		if r.Hidden {
+			t.hideReasons()
 		}
 		if x.From != "" {
 			t.Reused = &reuseDocument{x.From, x.Saved()}

@@ -187,7 +187,7 @@ func (d *dialog) ask(ctx context.Context, who string, shown *promptview.Shown, f
 	case len(f.fields) > 0:
 		return d.askFields(ctx, f)
 	case f.schema == nil:
-		return d.askText(ctx)
+		return d.askText(ctx, f)
 	}
 	for {
 		text, err := d.line(ctx, f.value.hint()+": ")
@@ -203,7 +203,7 @@ func (d *dialog) ask(ctx context.Context, who string, shown *promptview.Shown, f
 }
 
 // askText reads a text of several lines.
-func (d *dialog) askText(ctx context.Context) (string, error) {
+func (d *dialog) askText(ctx context.Context, f *form) (string, error) {
 	fmt.Fprintln(d.w, "Write the answer, and end it with a line that has only a period.")
 	var text []string
 	for {
@@ -215,11 +215,12 @@ func (d *dialog) askText(ctx context.Context) (string, error) {
 			text = append(text, line)
 			continue
 		}
-		if answer := strings.Join(text, "\n"); strings.TrimSpace(answer) != "" {
+		answer, err := f.text(strings.Join(text, "\n"))
+		if err == nil {
 			return answer, nil
 		}
 		text = nil
-		fmt.Fprintln(d.w, "The answer is empty.")
+		fmt.Fprintf(d.w, "%v\n", err)
 	}
 }
 

@@ -30,6 +30,8 @@ func (a *answerFlags) checkQuestion(q *journal.Question, run string) error {
 		return nil
 	case len(a.question) < minQuestion:
 		return exit.Usagef("--question %q: write at least %d characters of the ID", a.question, minQuestion)
+	case strings.Trim(strings.ToLower(a.question), "0123456789abcdef") != "":
+		return exit.Usagef("--question %q: it is not the ID of a question; copy it from %s", a.question, a.Command("questions", run))
 	case !a.isMeant(q):
 		return a.stale(run)
 	}
@@ -72,7 +74,11 @@ func (a *answerFlags) findQuestion(ctx context.Context, j *journal.Journal, run 
 	if len(list) == 0 && err == nil {
 		return nil, "", exit.Usagef("run %s has asked no person", journals.ShortRun(run))
 	}
-	return nil, "", a.unknown(list, known.Title, err)
+	waiting, failed := j.OpenQuestions(ctx, run)
+	if failed != nil {
+		return nil, "", journals.ReadError(ctx, failed)
+	}
+	return nil, "", a.unknown(waiting, known.Title, err)
 }
 
 // rank orders questions of tasks with equal names: the one that is meant, open ones, others.
@@ -87,12 +93,10 @@ func (a *answerFlags) rank(q *journal.Question) int {
 }
 
 // unknown returns the error of a name that no question has.
-func (a *answerFlags) unknown(list []*journal.Question, title string, err error) error {
+func (a *answerFlags) unknown(waiting []journal.OpenQuestion, title string, err error) error {
 	var open []string
-	for _, q := range list {
-		if q.Open() {
-			open = append(open, q.Title)
-		}
+	for i := range waiting {
+		open = append(open, cmp.Or(waiting[i].Name, waiting[i].Title))
 	}
 	hint := "no question is open"
 	if len(open) > 0 {
@@ -113,7 +117,7 @@ func (a *answerFlags) unknown(list []*journal.Question, title string, err error)
 // namesOf returns what people call a question: the title of its task, and that of its prompt.
 func namesOf(q *journal.Question) []string {
 	switch {
-	case q.Approval == "plan":
+	case ApprovesPlan(q.Approval, q.Task):
 		return []string{q.Title, plan.PlanApprovalTitle}
 	case q.Approves():
 		return []string{q.Title, plan.ApprovalTitle(cmp.Or(q.Tool, q.Approval))}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
@@ -252,6 +253,9 @@ func (f *field) read(text string) (any, error) {
 	}
 	switch f.kind {
 	case kindText:
+		if !utf8.ValidString(text) {
+			return nil, fmt.Errorf("%s: the text is not valid UTF-8", cmp.Or(f.name, "the answer"))
+		}
 		return text, nil
 	case kindChoice:
 		if i := slices.Index(f.words(), strings.TrimSpace(text)); i >= 0 {
@@ -315,7 +319,8 @@ func (f *form) set(texts map[string]string) (string, error) {
 		values[name] = v
 	}
 	for i := range f.fields {
-		if one := &f.fields[i]; one.required && values[one.name] == nil {
+		one := &f.fields[i]
+		if _, given := values[one.name]; one.required && !given { // null may be a choice
 			return "", exit.Errorf(exit.KindValidation, "%s is missing: write --set %s=%s", one.name, one.name, one.example())
 		}
 	}
@@ -334,12 +339,14 @@ func (f *form) text(given string) (string, error) {
 	switch {
 	case f.schema == nil && strings.TrimSpace(given) == "":
 		return "", exit.Errorf(exit.KindValidation, "the answer is empty")
+	case f.schema == nil && !utf8.ValidString(given):
+		return "", exit.Errorf(exit.KindValidation, "the answer is not valid UTF-8; write it as text")
 	case f.schema == nil:
 		return given, nil
 	case len(f.fields) > 0 || f.value.kind == kindJSON:
 		v, err := jsonvalue.Parse(given)
 		switch {
-		case err != nil && len(f.fields) > 0:
+		case err != nil && len(f.fields) > 0 && !strings.HasPrefix(strings.TrimSpace(given), "{"):
 			return "", exit.Errorf(exit.KindValidation, "this question has fields: write %s", f.fields[0].setting())
 		case err != nil:
 			return "", exit.Errorf(exit.KindValidation, "the answer is not JSON: %w", err)

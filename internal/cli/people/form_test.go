@@ -17,6 +17,8 @@ func TestForms(t *testing.T) {
 	}{
 		{name: "a text", text: "fine\n", want: "fine\n"},
 		{name: "an empty text", text: " \n", err: "the answer is empty"},
+		{name: "a text that is no UTF-8", text: "a\xff", err: "the answer is not valid UTF-8"},
+		{name: "a field that is no UTF-8", schema: object, set: map[string]string{"choice": "send", "ok": "y", "note": "\xff"}, err: "--set note: the text is not valid UTF-8"},
 		{name: "a choice", schema: `{"enum":["send","stop"]}`, text: "stop", want: `"stop"`},
 		{name: "a wrong choice", schema: `{"enum":["send","stop"]}`, text: "burn", err: `"burn" is not one of send, stop`},
 		{name: "yes", schema: `{"type":"boolean"}`, text: "Yes", want: `true`},
@@ -26,9 +28,12 @@ func TestForms(t *testing.T) {
 		{name: "any JSON", schema: `true`, text: `[1]`, want: `[1]`},
 		{name: "all fields", schema: object, set: map[string]string{"choice": "2", "ok": "no", "n": "3", "note": "a=b", "more": "[1]"}, want: `{"choice":2,"more":[1],"n":3,"note":"a=b","ok":false}`},
 		{name: "an object as JSON", schema: object, text: `{"choice":"send","ok":true}`, want: `{"choice":"send","ok":true}`},
+		{name: "an object with a name twice", schema: object, text: `{"ok":true,"ok":false}`, err: "the answer is not JSON: "},
+		{name: "no object", schema: object, text: `yes`, err: "this question has fields: write --set ok=yes"},
 		{name: "a number that does not fit", schema: object, set: map[string]string{"choice": "send", "ok": "y", "n": "0"}, err: "n"},
 		{name: "a list that is none", schema: object, set: map[string]string{"choice": "send", "ok": "y", "more": "x"}, err: `more: "x" is not a JSON list`},
 		{name: "a field that is missing", schema: object, set: map[string]string{"choice": "send"}, err: "ok is missing: write --set ok=yes"},
+		{name: "the choice null", schema: `{"type":"object","properties":{"c":{"enum":[null,1]}},"required":["c"]}`, set: map[string]string{"c": "null"}, want: `{"c":null}`},
 		{name: "fields of a text", set: map[string]string{"a": "b"}, err: "--set is for an answer with fields, and this one is text"},
 	}
 	for _, tt := range tests {

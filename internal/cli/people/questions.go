@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
@@ -145,13 +146,23 @@ func CommandFor(g *journals.Flags, run string, q *journal.OpenQuestion) string {
 	return text.String()
 }
 
+// ApprovesPlan reports whether a question, by what it approves and the ID of its task, is about the
+// plan of the coordinator. An entry of the policy can be called "plan" too.
+func ApprovesPlan(what string, id task.ID) bool {
+	return what == "plan" && strings.HasPrefix(string(id), handoff.Coordinator+"/")
+}
+
 // about names what is asked.
 func (d *questionDocument) about() string {
 	title := cmp.Or(d.Named, d.Title)
-	if d.Tool == "" {
+	switch of := cmp.Or(d.Tool, d.What); {
+	case of == "":
 		return fmt.Sprintf("%q", terminal.CleanLine(title))
+	case ApprovesPlan(d.What, d.Task):
+		return "approval of the plan"
+	default:
+		return fmt.Sprintf("approval of %s in %q", terminal.CleanLine(of), terminal.CleanLine(title))
 	}
-	return fmt.Sprintf("approval of %s in %q", terminal.CleanLine(d.Tool), terminal.CleanLine(title))
 }
 
 func writeQuestions(w io.Writer, docs []questionDocument, short map[string]string) {

@@ -2,7 +2,9 @@ package report
 
 import (
 	"cmp"
+	"errors"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
@@ -31,6 +33,17 @@ var advice = map[string]string{
 	codes.Budget:          "raise --max-token-budget, or maxTokenBudget of the spec or the agent",
 	codes.CostBudget:      "raise --max-cost-budget, or maxCostBudget of the spec or the agent",
 	codes.NoPrice:         "add the model to prices in the spec",
+}
+
+// adviceOn says what to do about a failed task.
+func adviceOn(t *engine.TaskResult) string {
+	switch {
+	case errors.Is(t.Error, engine.ErrPersonTimeout):
+		return "resume the run to ask again, or raise timeoutMs of the task"
+	case t.Error.Code == codes.Schema && t.Assignee == handoff.Computed:
+		return "correct the template, or loosen outputSchema"
+	}
+	return advice[t.Error.Code]
 }
 
 // coordinatorAdvice says what to do about failures in a step of the coordinator.

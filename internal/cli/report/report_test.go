@@ -94,6 +94,17 @@ failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
 `, stderr.String())
 }
 
+// A task that calls no model is not told to use another one.
+func TestAdviceFitsWhoPerformsTheTask(t *testing.T) {
+	t.Parallel()
+	con, _, stderr := clitest.Console(t)
+	res := &engine.Result{Status: engine.StatusError, Answered: true, Tasks: []engine.TaskResult{
+		{ID: "1", Title: "T", Assignee: "computed", Status: task.Failed, Error: &engine.TaskError{Code: codes.Schema, Message: "no JSON", Task: "1"}},
+	}}
+	(&Ending{Result: res, Mode: "plain"}).Print(con)
+	require.Contains(t, stderr.String(), "no JSON\n         correct the template, or loosen outputSchema\n")
+}
+
 // One write, so that stdout on the same terminal cannot interrupt it.
 func TestSummaryIsOneWrite(t *testing.T) {
 	t.Parallel()

@@ -234,14 +234,15 @@ func causesOf(res *engine.Result) []*cause {
 	var all []*cause
 	byText := make(map[string]*cause)
 	byRoot := make(map[task.ID]*cause)
-	for _, t := range res.Tasks {
+	for i := range res.Tasks {
+		t := &res.Tasks[i]
 		if t.Error == nil || t.Error.Root != "" {
 			continue
 		}
 		key := t.Error.Code + "\x00" + t.Error.Message
 		c := byText[key]
 		if c == nil {
-			c = &cause{message: t.Error.LogMessage(), next: advice[t.Error.Code]}
+			c = &cause{message: t.Error.LogMessage(), next: adviceOn(t)}
 			byText[key] = c
 			all = append(all, c)
 		}

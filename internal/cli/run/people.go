@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/people"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
@@ -56,7 +57,12 @@ func (x *execution) checkPeople() error {
 // purposeOf says what answering a question does. Name is what people know its task by.
 func purposeOf(q *journal.Question, name string) string {
 	title, who := terminal.CleanLine(name), terminal.CleanLine(q.Agent)
-	if q.Tool == "" {
+	switch {
+	case people.ApprovesPlan(q.Approval, q.Task):
+		return fmt.Sprintf("Approve the plan, which waits for %s:", who)
+	case q.Approval != "":
+		return fmt.Sprintf("Approve %s for %q, which waits for %s:", terminal.CleanLine(q.Approval), title, who)
+	case q.Tool == "":
 		return fmt.Sprintf("Answer %q for %s:", title, who)
 	}
 	return fmt.Sprintf("Approve the call of %s in %q, which waits for %s:", terminal.CleanLine(q.Tool), title, who)
@@ -86,7 +92,7 @@ func (x *execution) answerCommands(run string) (list []nextCommand) {
 		}
 	}
 	if more > 0 {
-		list = append(list, nextCommand{fmt.Sprintf("See these and %d more questions:", more), x.job.Journal.Command("questions", run)})
+		list = append(list, nextCommand{fmt.Sprintf("See these and %s:", format.Plural(more, "more question")), x.job.Journal.Command("questions", run)})
 	}
 	return list
 }

@@ -30,9 +30,11 @@ type resumed struct {
 	isChanged  bool             // flags differ from those of the run
 	unused     string           // why earlier answers are not used; empty if they are
 
-	mu      sync.Mutex // guards what follows
-	earlier int        // tasks that had completed before
-	calls   int        // agents that were called
+	mu        sync.Mutex       // guards what follows
+	earlier   int              // tasks that had completed before
+	begun     map[task.ID]bool // tasks with an attempt in this process
+	completed int              // those of them that completed
+	calls     int              // agents that were called
 }
 
 // count counts an event for the summary.
@@ -42,6 +44,10 @@ func (r *resumed) count(e event.Event) {
 	switch {
 	case e.Type == event.TaskComplete && e.Reused == e.Run:
 		r.earlier++
+	case e.Type == event.TaskStart:
+		r.begun[e.Task] = true
+	case e.Type == event.TaskComplete && r.begun[e.Task]: // not a loop
+		r.completed++
 	case e.Type == event.AgentStart:
 		r.calls++
 	}
@@ -90,7 +96,7 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string, sender
 	if err != nil {
 		return err
 	}
-	again := &resumed{openJournal: opened}
+	again := &resumed{openJournal: opened, begun: map[task.ID]bool{}}
 	defer again.journal.Close() //nolint:errcheck // the run has reported failures of the journal
 	found, err := journals.Find(cmd.Context(), again.journal, run)
 	if err != nil {
