@@ -31,6 +31,7 @@ type brancher struct {
 	items     map[string]*gate.List    // by the task whose result has the list
 	keyed     map[keyedList]*namedList // the lists whose items have keys; nil until one is known
 	unnamed   map[string]bool          // the places of lists with a warning of items that keys do not name
+	cut       map[string]bool          // the places of lists with a warning of items that are not taken
 }
 
 // whyNotNeeded returns the reason of a task whose condition does not hold. It repeats the words of
