@@ -139,6 +139,8 @@ func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, messa
 		t.Instance.Guard = t.Instance.Guard.Clone()
 		guards = true
 		t.Instance.Guard.Leaves(add)
+		t.Instance.When = t.Instance.When.Clone()
+		t.Instance.When.Leaves(add) // Guard has it, so it adds nothing
 		guards = false
 		t.Instance.Lists = readLists(t.Instance.Lists, add, func(list *List) {
 			if k := slices.IndexFunc(slab[start:], func(of Ref) bool { return of.Task == list.Task }); k >= 0 {

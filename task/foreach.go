@@ -94,9 +94,11 @@ func (u *unroller) forEach(specs []Spec, i int, in *scope) {
 	if f.Input == "" {
 		list.Task = in.find(f.Task)
 	}
-	guard, guardAt := in.guard, in.guardAt
-	if len(f.Tasks) > 0 && s.When != nil {
-		guard, guardAt = both(in.guard, u.condition(specs, i, in)), in.at(i)+"/when"
+	guard, guardAt, when := in.guard, in.guardAt, in.when
+	if len(f.Tasks) > 0 {
+		if when = u.condition(specs, i, in); when != nil {
+			guard, guardAt = both(in.guard, when), in.at(i)+"/when"
+		}
 	}
 	before := len(u.found.list)
 	for n := range f.MaxItems {
@@ -107,7 +109,7 @@ func (u *unroller) forEach(specs []Spec, i int, in *scope) {
 		one.Index = n
 		inside := &scope{
 			outer: in, pointer: in.at(i) + "/forEach/tasks", suffix: fmt.Sprintf("%s[%d]", in.suffix, n+1), loop: in.loop,
-			key: in.key, depth: in.depth + 1, round: in.round, rounds: in.rounds, guard: guard, guardAt: guardAt, again: in.again,
+			key: in.key, depth: in.depth + 1, round: in.round, rounds: in.rounds, guard: guard, guardAt: guardAt, when: when, again: in.again,
 			lists: append(slices.Clip(in.lists), &one),
 			item:  itemScope{f.name(), &one, len(f.Tasks) == 0},
 		}
@@ -185,6 +187,8 @@ func (u *unroller) checkGroup(s *Spec, in *scope, i int) bool {
 	before := len(u.found.list)
 	f, bad := s.ForEach, func(path, message, hint string) { u.bad(in, i, path, message, hint) }
 	switch k := f.output(); {
+	case f.Output == "":
+		bad("/forEach/output", "output is missing", "name the task whose results {each: …} gets")
 	case k < 0:
 		bad("/forEach/output", fmt.Sprintf("the list has no task %s", naming.Quote(f.Output)), "name the task whose results {each: …} gets")
 	case f.Tasks[k].ForEach != nil:
@@ -240,6 +244,8 @@ func (u *unroller) grantItem(s *Spec, place *Place, in *scope, i int, use Use, k
 		need = list.parts(use.Need)
 	}
 	switch {
+	case slices.ContainsFunc(in.specs[i].Uses[:max(k, 0)], func(other Use) bool { return other.Name == use.Name }):
+		bad(naming.Quote(use.Name)+" is named before", "remove it")
 	case use.At != "":
 		bad("at is for folders, and "+naming.Quote(use.Name)+" is an item of a list", "remove at")
 	case list.Input == "" && len(use.Reveal) > 0:

@@ -53,6 +53,7 @@ type Instance struct {
 	Joins   bool
 	Guard   *Condition   // what the round, or the tasks for an item, need in order to run, besides the conditions of the tasks
 	GuardAt string       // where that is written, such as /tasks/2/repeat/until
+	When    *Condition   // of a task for an item: the condition of the list of tasks that it is written in, which Guard has too
 	Again   []Ref        // what the round reads of the one before, if it does not run when that repeats itself
 	Until   []*Condition // of a loop: what ends it after each round
 	Fails   bool         // of a loop: it fails if that does not hold after the last round
@@ -178,7 +179,7 @@ func (u *unroller) rounds(s *Spec, when *Condition, in *scope, at string, of sco
 		DependsOn: []Ref{{OneOf: results}}, When: when,
 		Instance: &Instance{
 			Pointer: at, Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds,
-			Joins: true, Guard: in.guard, GuardAt: in.guardAt, Again: in.again, Until: until, Fails: r.OnLimit == "fail",
+			Joins: true, Guard: in.guard, GuardAt: in.guardAt, When: in.when, Again: in.again, Until: until, Fails: r.OnLimit == "fail",
 		},
 	}
 	u.add(join, Place{Pointer: at})

@@ -90,10 +90,13 @@ func (r *resolver) enter(i int, normal string) {
 		if first, taken := r.titles[normal]; !taken {
 			r.titles[normal] = int32(i)
 		} else if fine {
+			message := fmt.Sprintf("title: task %d has the title %s too", r.number(int(first)), naming.Quote(r.tasks[first].Title))
+			if s.Instance == nil && r.specs[first].Instance != nil {
+				message = fmt.Sprintf("title: it is that of one of the rounds or items of task %d", r.number(int(first)))
+			}
 			r.found.add(i, Problem{
-				Pointer: pointer(i, "title"), Subject: subject(i, title), Err: ErrDuplicate,
-				Message: fmt.Sprintf("title: task %d has the title %s too", r.number(int(first)), naming.Quote(r.tasks[first].Title)),
-				Hint:    "give each task its own title; titles are not case-sensitive",
+				Pointer: pointer(i, "title"), Subject: subject(i, title), Err: ErrDuplicate, Message: message,
+				Hint: "give each task its own title; titles are not case-sensitive",
 			})
 		}
 	}
@@ -245,6 +248,9 @@ func (r *resolver) hint(ref string) string {
 	if utf8.RuneCountInString(ref) > naming.MaxTitle {
 		return otherwise // no title is that long
 	}
+	if inside, ok := r.insideHint(ref); ok {
+		return inside
+	}
 	best, ok := naming.NearestIn(ref, func(yield func(string) bool) {
 		for i := range r.specs {
 			if in := r.specs[i].Instance; in != nil && in.Title != r.tasks[i].Title {
@@ -262,6 +268,22 @@ func (r *resolver) hint(ref string) string {
 		return otherwise
 	}
 	return fmt.Sprintf("did you mean %s?", naming.Quote(best))
+}
+
+// insideHint says what to write in place of the title or the key of a task of a loop or a list.
+func (r *resolver) insideHint(ref string) (hint string, ok bool) {
+	normal := naming.Normalize(ref)
+	for i := range r.specs {
+		in := r.specs[i].Instance
+		if in == nil || naming.Normalize(in.Title) != normal && (in.Key == "" || in.Key != normal) {
+			continue
+		}
+		if len(in.Lists) > 0 {
+			return "it is one of the tasks for each item of a list; depend on {each: …} with the title of that list", true
+		}
+		return fmt.Sprintf("it is a task of the loop %s, and only the loop has a result outside; name the loop", naming.Quote(in.Loop)), true
+	}
+	return "", false
 }
 
 // directRef resolves a reference without a graph, for [New].

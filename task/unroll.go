@@ -80,6 +80,7 @@ type scope struct {
 	rounds   int
 	guard    *Condition // what its tasks need in order to run, besides their own conditions
 	guardAt  string     // where that is written
+	when     *Condition // the condition of the list that its tasks are written in
 	compare  bool       // it does not run if it repeats an earlier round
 	again    []Ref      // what is compared for that, here or in the round around it
 	lists    []*List    // that it has an item of each
@@ -170,7 +171,7 @@ func (u *unroller) task(specs []Spec, i int, in *scope) (Spec, Place) {
 	if in.outer != nil {
 		s.Instance = &Instance{
 			Pointer: in.at(i), Title: s.Title, Key: s.Key, Loop: in.loop, Round: in.round, Rounds: in.rounds,
-			Lists: in.lists, Guard: in.guard, GuardAt: in.guardAt, Again: in.again,
+			Lists: in.lists, Guard: in.guard, GuardAt: in.guardAt, When: in.when, Again: in.again,
 		}
 		u.countRereads(in, i)
 		s.Title, s.Key = s.Title+in.suffix, ""

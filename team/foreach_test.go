@@ -90,6 +90,9 @@ func TestForEachOfATooLongList(t *testing.T) {
 	require.Equal(t, "LIST_TOO_LONG", search.Error.Code)
 	res, _ = research(t, 5, func(specs []task.Spec) { specs[1].ForEach.OnOverflow = "first" })
 	require.Len(t, res.Tasks, 6)
+	require.Equal(t, []string{"/searches of Plan: the list has 5 items, and only the first 4 are taken"}, res.Warnings)
+	res, _ = research(t, 4, func(specs []task.Spec) { specs[1].ForEach.OnOverflow = "first" })
+	require.Empty(t, res.Warnings)
 }
 
 func TestForEachRequired(t *testing.T) {

@@ -278,6 +278,7 @@ func TestResultsOfManyItemsThatDoNotFit(t *testing.T) {
 		return strings.Join(all, "\n")
 	}
 	require.Empty(t, warned(300, 1000, nil), "the list is known")
+	require.Equal(t, `/tasks/0/forEach/maxItems task "Mail": input "leads" has 3 items, and only the first 2 are taken`, warned(3, 2, func(s []task.Spec) { s[0].ForEach.OnOverflow = "first" }))
 	require.Contains(t, warned(600, 1000, nil), `/tasks/1/dependsOn/0 task "Report": a prompt of "summer" has 512 KiB, so each of the 600 results of "Mail" has room for 873 bytes of it`)
 	require.Contains(t, warned(10, 10, func(s []task.Spec) { s[1].DependsOn[0].MaxContextBytes = 100 << 10 }), "each of the 10 results")
 	require.Empty(t, warned(600, 1000, func(s []task.Spec) { s[1].DependsOn[0].Need = []task.Path{""} }))

@@ -70,6 +70,8 @@ func TestALoopIsResumedReplayedAndShown(t *testing.T) {
 	require.NotContains(t, shown, "#3")
 	require.NotContains(t, shown, "# Letter\n", "its result is shown below Draft#2")
 	require.Contains(t, at("show", "Send[2]").stdout, "Bob")
+	require.Regexp(t, `(?m)^not needed +Send\[3\] .*there is no such round or item$`, at("show", "Send[3]").stdout)
+	require.Contains(t, at("show", "Draft#3", "-o", "json").stdout, `"status":"not_needed"`)
 	require.Contains(t, at("explain", "Send[2]").stdout, "result of Plan from computed, internal, forEach (team.yaml:")
 	require.Contains(t, at("replay").stderr, "equal to the byte")
 	got = at("replay", "--without", "Decide#1", "--offline")
@@ -184,6 +186,34 @@ func TestPlanShowsRounds(t *testing.T) {
 	require.Contains(t, dot, `label="previous round\nparts by task: /note"`)
 	require.Equal(t, 1, strings.Count(dot, "next round"), "only of the task that reads nothing of the round before")
 	require.Regexp(t, `label="for each\\nparts by task: /to/\*,`, dot)
+}
+
+// A list of tasks with a condition says for each item that there is why nothing ran.
+func TestListsOfTasksThatAreNotNeeded(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `name: lists
+agents: [{name: a, backend: {kind: process, command: cat}}]
+tasks:
+  - {title: Plan, value: {to: [1, 2], send: false}, outputSchema: {type: object, properties: {to: {type: array, items: {type: integer}}, send: {type: boolean}}, required: [to, send]}}
+  - title: All
+    when: {task: Plan, path: /send, equals: true}
+    forEach:
+      task: Plan
+      path: /to
+      maxItems: 4
+      output: Send
+      tasks:
+        - {title: Send, template: "sent"}
+        - {title: Log, template: "logged", dependsOn: [Send]}
+`})
+	at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
+	require.Equal(t, 2, strings.Count(at("plan").stdout, "\n   when /send of \"Plan\" is true\n"))
+	got := at("run", "--progress", "plain")
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	require.Contains(t, got.stderr, `not needed Send[2] (computed): it runs when /send of "Plan" is true`)
+	require.Contains(t, got.stderr, `not needed Log[2] (computed): "Send[2]" was not needed`)
+	require.NotContains(t, got.stderr, "[3]", "there is no such item")
+	require.Contains(t, got.stderr, "1 of 5 tasks completed, 4 not needed")
 }
 
 // A loop for each item has a line for each item that there is, and one name in a plan.

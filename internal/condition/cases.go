@@ -15,6 +15,14 @@ type Domain struct {
 	Absent   bool     // a result need not have the value
 }
 
+// HasNumber reports whether a number is among the values.
+func (d *Domain) HasNumber() bool {
+	return d.Numbers || slices.ContainsFunc(d.Values, func(v string) bool {
+		_, ok := number(v)
+		return ok && v[0] != '"'
+	})
+}
+
 // Words for cases that are no single value.
 const (
 	anotherText = "another text"
@@ -75,6 +83,10 @@ func (d *Domain) numbers(named []string) (cases []Case) {
 	points = slices.CompactFunc(points, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 })
 	all := slices.Clone(points)
 	for i, p := range points {
+		if !p.IsInt() { // the whole numbers beside it
+			below := new(big.Rat).SetInt(new(big.Int).Div(p.Num(), p.Denom()))
+			all = append(all, below, new(big.Rat).Add(below, big.NewRat(1, 1)))
+		}
 		all = append(all, new(big.Rat).Sub(p, big.NewRat(1, 1)), new(big.Rat).Add(p, big.NewRat(1, 1)))
 		if i > 0 {
 			between := new(big.Rat).Add(points[i-1], p)

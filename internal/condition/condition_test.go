@@ -122,8 +122,9 @@ func draw(t *rapid.T, depth int) condition.Condition {
 		}
 		return all
 	}
+	number := func() float64 { return float64(rapid.IntRange(0, 36).Draw(t, "number")) / 4 }
 	value := func() any {
-		return rapid.SampledFrom([]any{rapid.IntRange(0, 9).Draw(t, "number"), true, nil, "a", "b", "5"}).Draw(t, "value")
+		return rapid.SampledFrom([]any{number(), true, nil, "a", "b", "5"}).Draw(t, "value")
 	}
 	switch rapid.IntRange(min(depth, 2)*2, 8).Draw(t, "kind") {
 	case 0, 1:
@@ -133,9 +134,9 @@ func draw(t *rapid.T, depth int) condition.Condition {
 	case 3:
 		return of(condition.Not, draw(t, depth+1))
 	case 4:
-		return leaf(t, condition.AtLeast, rapid.IntRange(0, 9).Draw(t, "number"))
+		return leaf(t, condition.AtLeast, number())
 	case 5:
-		return leaf(t, condition.AtMost, rapid.IntRange(0, 9).Draw(t, "number"))
+		return leaf(t, condition.AtMost, number())
 	case 6:
 		return leaf(t, condition.Exists)
 	case 7:
@@ -212,4 +213,16 @@ func TestJSONOfAnyConditionIsTheSame(t *testing.T) {
 	var c condition.Condition
 	require.NoError(t, json.Unmarshal([]byte(`{"task":"A","path":"/x","gte":1,"lte":3,"exists":false}`), &c))
 	require.Equal(t, `/x of "A" is at least 1 and /x of "A" is at most 3 and not /x of "A" exists`, (&c).String())
+}
+
+// Between 1.3 and 2.9 there is a whole number, and neither the middle of them nor what is one beside
+// them is whole.
+func TestCasesOfWholeNumbersBetweenFractions(t *testing.T) {
+	t.Parallel()
+	d := condition.Domain{Numbers: true, Integer: true}
+	var names []string
+	for _, one := range d.Cases([]*condition.Condition{new(leaf(t, condition.AtMost, 1.3)), new(leaf(t, condition.AtLeast, 2.9))}) {
+		names = append(names, one.Name)
+	}
+	require.Equal(t, []string{"1", "2", "3"}, names)
 }

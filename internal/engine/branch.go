@@ -29,6 +29,7 @@ type brancher struct {
 	items     map[string]*gate.List    // by the task whose result has the list
 	keyed     map[keyedList]*namedList // the lists whose items have keys; nil until one is known
 	unnamed   map[string]bool          // the places of lists with a warning of items that keys do not name
+	cut       map[string]bool          // the places of lists with a warning of items that are not taken
 }
 
 // whyNotNeeded returns the reason of a task whose condition does not hold. It repeats the words of
@@ -192,7 +193,7 @@ func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string
 		case err != nil:
 			return "", err
 		case !holds:
-			return WhyLeftOut, nil
+			return r.whyGuarded(ctx, i, now)
 		}
 	}
 	if again, err := r.repeats(ctx, i, now); err != nil || again {
@@ -203,6 +204,21 @@ func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string
 	}
 	if holds, err := r.evaluate(ctx, i, t.When, now); err != nil || holds {
 		return "", err
+	}
+	return r.whyNotNeeded(i), nil
+}
+
+// whyGuarded says why a task is not needed whose guard does not hold: the condition of the list of tasks
+// that it is written in, or that there is no such round or item.
+func (r *brancher) whyGuarded(ctx context.Context, i int, now time.Time) (string, error) {
+	in := r.plan.Graph.Task(i).Instance
+	if in.When == nil || in.Joins { // it is not known here whether a loop has an item
+		return WhyLeftOut, nil
+	}
+	if around := in.Guard.Of; in.Guard.Op == condition.All && len(around) == 2 && around[1].String() == in.When.String() {
+		if holds, err := r.evaluate(ctx, i, &around[0], now); err != nil || !holds {
+			return WhyLeftOut, err
+		}
 	}
 	return r.whyNotNeeded(i), nil
 }

@@ -88,6 +88,9 @@ func (r listReader) hasItem(ctx context.Context, i int, list *task.List, now tim
 			r.lists = map[listKey]listLength{}
 		}
 		r.lists[key] = length
+		if length.err == nil {
+			r.warnCut(list, length.items)
+		}
 	}
 	switch {
 	case length.err != nil:
@@ -96,6 +99,19 @@ func (r listReader) hasItem(ctx context.Context, i int, list *task.List, now tim
 		return false, fmt.Errorf("%w: it has %d items, and maxItems is %d; raise it, or write onOverflow: first", ErrListTooLong, length.items, list.Most)
 	}
 	return list.Index < length.items, nil
+}
+
+// warnCut warns, once for each list of the spec, that a result has more items than instances run. Of
+// inputs, the check says so.
+func (r listReader) warnCut(list *task.List, items int) {
+	if list.Fails || items <= list.Most || list.Input != "" || r.cut[list.Pointer] {
+		return
+	}
+	if r.cut == nil {
+		r.cut = map[string]bool{}
+	}
+	r.cut[list.Pointer] = true
+	r.warn(fmt.Sprintf("%s: the list has %d items, and only the first %d are taken", plan.ListText(r.plan, list), items, list.Most))
 }
 
 // countItems counts the items of a list that the agent of task i may read. It also counts items of

@@ -35,7 +35,18 @@ func MayBeLeftOut(t *task.Task) bool {
 
 // ConditionText returns the condition of a task as people read it, with titles; empty without one.
 func ConditionText(p *Plan, i int) string {
-	return conditionText(p, p.Graph.Task(i).When, func(t *task.Task) string { return t.Title })
+	return conditionText(p, ownCondition(p.Graph.Task(i)), func(t *task.Task) string { return t.Title })
+}
+
+// ownCondition returns the condition of a task, with that of the list of tasks that it is written in.
+func ownCondition(t *task.Task) *task.Condition {
+	switch {
+	case t.Instance == nil || t.Instance.When == nil:
+		return t.When
+	case t.When == nil:
+		return t.Instance.When
+	}
+	return task.All(t.Instance.When, t.When)
 }
 
 // conditionText returns a condition as people read it.

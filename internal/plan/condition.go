@@ -16,7 +16,10 @@ import (
 )
 
 // A branchCheck checks the conditions of tasks, and alternatives.
-type branchCheck struct{ *checker }
+type branchCheck struct {
+	*checker
+	certain map[certainKey]bool // whether tasks run in any case
+}
 
 // checkBranches reports conditions on values that no schema bounds, or that are never true, cases
 // that no task takes, and readers who may not know which tasks run.
@@ -24,59 +27,35 @@ func (c branchCheck) checkBranches() {
 	if c.plan.Branches == nil {
 		return
 	}
-	cases, written := map[value][]int{}, map[string]bool{} // of each value, the tasks whose conditions compare it alone
+	cases, written := map[value][]taskCase{}, map[string]bool{}
 	for i := range c.plan.Graph.Len() {
-		t := c.plan.Graph.Task(i)
+		t, guarded := c.plan.Graph.Task(i), true
 		if t.Instance != nil {
 			for k, list := range t.Instance.Lists {
 				c.checkList(i, k, list)
 			}
 			for _, until := range append(t.Instance.Until, t.Instance.Guard) {
-				until.Leaves(func(l *condition.Condition) { c.checkLeaf(i, l) })
+				until.Leaves(func(l *condition.Condition) { guarded = c.checkLeaf(i, l) && guarded })
 			}
-		}
-		if t.When == nil {
-			continue
 		}
 		ok := true
 		t.When.Leaves(func(l *condition.Condition) { ok = c.checkLeaf(i, l) && ok })
-		if at, single := valueOf(t.When); single && ok && !isAgain(t, written) {
-			cases[at] = append(cases[at], i)
+		for _, one := range casesOf(i, t) {
+			if at, single := valueOf(one.when); single && ok && guarded && !one.isAgain(written) {
+				cases[at] = append(cases[at], one)
+				c.checkHolds(at, one)
+			}
 		}
 	}
 	for i := range c.plan.Graph.Len() {
-		t := c.plan.Graph.Task(i)
-		if at, single := valueOf(t.When); single && len(cases[at]) > 0 && cases[at][0] == i {
-			c.checkCases(at, cases[at])
+		for _, one := range casesOf(i, c.plan.Graph.Task(i)) {
+			if at, single := valueOf(one.when); single && len(cases[at]) > 0 && cases[at][0] == one {
+				c.checkCases(at, cases[at])
+			}
 		}
 		c.checkAlternatives(i)
 		c.checkObservers(i)
 	}
-}
-
-// isAgain reports whether a task is another instance of one that was met, and compares the same
-// value: what a round compares of its own results is another value.
-func isAgain(t *task.Task, met map[string]bool) bool {
-	if t.Instance == nil {
-		return false
-	}
-	of, path, _ := t.When.Value()
-	key := t.Instance.Pointer + " " + of + " " + path
-	again := met[key]
-	met[key] = true
-	return again
-}
-
-// A value is one that conditions compare.
-type value struct{ task, path string }
-
-// valueOf returns the value that a condition compares, if it is one.
-func valueOf(when *task.Condition) (at value, single bool) {
-	if when == nil {
-		return at, false
-	}
-	at.task, at.path, single = when.Value()
-	return at, single
 }
 
 // checkLeaf reports what is wrong with one comparison of task i, and whether nothing is.
@@ -102,6 +81,10 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) (ok bool) {
 		return false
 	}
 	domain := s.Domain(pick.Tokens(path))
+	if (l.Op == condition.AtLeast || l.Op == condition.AtMost) && !domain.HasNumber() {
+		at(string(l.Op)).report(fmt.Sprintf("%s of the result of %q is never a number", path, of.Title), suggestValue("", domain.Values)+" with equals or in", task.ErrUnknown)
+		return false
+	}
 	if domain.Texts || domain.Numbers {
 		return true
 	}
@@ -235,86 +218,6 @@ func suggestValue(value string, known []string) string {
 		return "did you mean " + near + "?"
 	}
 	return "write one of " + strings.Join(known, ", ")
-}
-
-// checkCases reports values for which none of several tasks runs: somebody who wrote several
-// cases meant all of them. A single condition may leave values.
-func (c branchCheck) checkCases(at value, tasks []int) {
-	if len(tasks) < 2 || c.options.Replay.omitsTasks() {
-		return
-	}
-	up, _ := c.plan.Graph.Index(task.ID(at.task))
-	left := c.left(c.plan.Schemas[up], at, tasks)
-	if len(left) == 0 {
-		return
-	}
-	c.task(tasks[0]).at("when").report(
-		fmt.Sprintf("no task runs if %s of the result of %q is %s", at.path, c.plan.Graph.Task(up).Title, strings.Join(left, " or ")),
-		"give a task this case, or one with when: else", task.ErrInvalid)
-}
-
-// left returns the cases of a value in which none of the tasks runs.
-func (c branchCheck) left(s *schema.Schema, at value, tasks []int) (names []string) {
-	conditions := c.conditions(tasks)
-	domain := s.Domain(pick.Tokens(task.Path(at.path)))
-	for _, one := range domain.Cases(conditions) {
-		if !slices.ContainsFunc(conditions, one.Meets) && !slices.Contains(names, one.Name) {
-			names = append(names, one.Name)
-		}
-	}
-	return names
-}
-
-func (c branchCheck) conditions(tasks []int) []*condition.Condition {
-	all := make([]*condition.Condition, len(tasks))
-	for k, i := range tasks {
-		all[k] = c.plan.Graph.Task(i).When
-	}
-	return all
-}
-
-// checkAlternatives reports alternatives of which two may run: the dependent would get one of
-// them only. Those whose conditions do not compare one and the same value are not compared.
-func (c branchCheck) checkAlternatives(i int) {
-	p, t := c.plan, c.plan.Graph.Task(i)
-	if Joins(t) { // of its rounds, several may run
-		return
-	}
-	for j := 0; j < len(t.DependsOn); j += max(len(t.DependsOn[j].OneOf), 1) {
-		n := len(t.DependsOn[j].OneOf)
-		if n == 0 {
-			continue
-		}
-		tasks := make([]int, n)
-		same, first := true, value{}
-		for k, up := range p.Graph.Upstream(i)[j : j+n] {
-			at, single := valueOf(p.Graph.Task(int(up)).When)
-			same = same && single && (k == 0 || at == first)
-			tasks[k], first = int(up), at
-		}
-		if same {
-			c.checkExclusive(dependency(c.checker, i, j), first, tasks)
-		}
-	}
-}
-
-// checkExclusive reports a case in which two of the tasks run.
-func (c branchCheck) checkExclusive(at subject, of value, tasks []int) {
-	up, _ := c.plan.Graph.Index(task.ID(of.task))
-	domain := c.plan.Schemas[up].Domain(pick.Tokens(task.Path(of.path)))
-	conditions := c.conditions(tasks)
-	for _, one := range domain.Cases(conditions) {
-		var both []string
-		for k, when := range conditions {
-			if one.Meets(when) {
-				both = append(both, fmt.Sprintf("%q", c.plan.Graph.Task(tasks[k]).Title))
-			}
-		}
-		if len(both) > 1 {
-			at.report(fmt.Sprintf("%s run if %s is %s, and only one of them is granted", strings.Join(both, " and "), of.path, one.Name), "make their conditions exclude each other, or depend on each with optional: true", task.ErrInvalid)
-			return
-		}
-	}
 }
 
 // checkObservers reports that the caller, or the coordinator, is not cleared for what decides

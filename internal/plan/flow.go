@@ -39,7 +39,7 @@ func (c *checker) checkFlow() *loweringCheck {
 		labels.checkRefusals(i, parts)
 	})
 	labels.reportBlocked()
-	branchCheck{c}.checkBranches()
+	branchCheck{c, map[certainKey]bool{}}.checkBranches()
 	lowering.checkLoweredOutside()
 	(&idleCheck{c}).checkIdle()
 	c.checkReaders()

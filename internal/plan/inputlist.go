@@ -98,6 +98,9 @@ func (c inputListCheck) checkInputList(about subject, l *task.List) *InputList {
 		}
 		about.at("maxItems").report(message, "raise it, or write onOverflow: first", errors.Join(task.ErrInvalid, ErrInputValue))
 	}
+	if list.Items > l.Most && !l.Fails && !hidden {
+		c.advise(about.at("maxItems"), fmt.Sprintf("input %q has %d items, and only the first %d are taken", input.Name, list.Items, l.Most), "")
+	}
 	if list.Items == 0 && !hidden {
 		c.advise(about.at("input"), fmt.Sprintf("input %q has no items, so nothing runs for them", input.Name), "")
 	}

@@ -32,8 +32,11 @@ func KeyName(l *task.List) string {
 
 // KeyText names the keys of a list, such as key /email of input leads.
 func KeyText(p *Plan, l *task.List) string {
-	return fmt.Sprintf("key %s of %s", l.Key, listsText(p, []*task.List{l}))
+	return fmt.Sprintf("key %s of %s", l.Key, ListText(p, l))
 }
+
+// ListText names a list, such as /people of Plan.
+func ListText(p *Plan, l *task.List) string { return listsText(p, []*task.List{l}) }
 
 // SeesKeys reports whether the caller may be delivered the keys of a list. If not, the check has
 // said so.

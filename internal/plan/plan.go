@@ -243,7 +243,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 	tk, caps := p.Graph.Task(i), &t.Capabilities[p.Members[i]]
 	out := PlannedTask{
 		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i), Computed: computedBy(&tk.Spec),
-		Classification: tk.Classification, Label: p.Labels[i], When: textOf(p, tk.When), Reads: []Reading{},
+		Classification: tk.Classification, Label: p.Labels[i], When: textOf(p, ownCondition(tk)), Reads: []Reading{},
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
 	describeInstance(p, tk, &out)

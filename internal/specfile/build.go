@@ -217,7 +217,7 @@ func (f *File) checkReferences(found []finding) []finding {
 		switch {
 		case untitled && errors.Is(problem, task.ErrUnknown), unread && errors.Is(problem, plan.ErrUnknownInput):
 			continue
-		case !p.written(tokens(problem.Pointer)), errors.Is(problem, plan.ErrInputValue): // the inputs have other texts here
+		case !p.written(tokens(problem.Pointer)), errors.Is(problem, plan.ErrInputValue), errors.Is(problem, plan.ErrConditions): // the inputs have other texts here, and the tasks no conditions
 			continue
 		}
 		out = append(out, p.find(problem))

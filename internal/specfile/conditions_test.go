@@ -138,11 +138,22 @@ func TestBadConditionsOfSpecs(t *testing.T) {
 		{"no task of a dependency", work("A", "dependsOn: [{as: output}]"), []string{`6:61: task "A": dependsOn[0]: task: it is missing; write {task: …}`}},
 		{"one alternative", work("A", "dependsOn: [{oneOf: [Route]}]"), []string{`6:69: task "A": oneOf: there is one alternative; write task: "Route"`}},
 		{"no alternative", work("A", "dependsOn: [{oneOf: []}]"), []string{`6:69: task "A": oneOf: the list is empty; name something, or leave the key out`}},
-		{"an empty task and oneOf", work("A", "dependsOn: [{task: '', oneOf: [Free, Route]}]"), []string{`6:61: task "A": dependsOn[0]: task is empty; remove task`}},
+		{"an empty task and oneOf", work("A", "dependsOn: [{task: '', oneOf: [Ask, Tell]}]") + work("Ask", "when: {task: Route, path: /n, lte: 5}") + work("Tell", "when: else"), []string{`6:61: task "A": dependsOn[0]: task is empty; remove task`}},
 		{"task and oneOf", work("A", "dependsOn: [{task: Free, oneOf: [Free, Route]}]"), []string{`6:61: task "A": dependsOn[0]: it has task and oneOf; write one of them`}},
 		{"an unknown alternative", work("A", "dependsOn: [{oneOf: [Free, Rout]}]"), []string{`6:76: task "A": dependsOn[0]: oneOf: no task "Rout"; did you mean "Route"?`}},
 		{"alternatives that both run", a("{task: Route, path: /team, in: [billing, sales]}") + work("B", "when: {task: Route, path: /team, in: [sales, other]}") + work("C", "dependsOn: [Route, {oneOf: [A, B]}]"), []string{
 			`8:77: task "C": "A" and "B" run if /team is "sales", and only one of them is granted; make their conditions exclude each other, or depend on each with optional: true`,
+		}},
+		{"alternatives that run in any case", a("else") + work("B", "when: {task: Route, path: /team, equals: sales}") + work("C", "dependsOn: [Free]") + work("D", "dependsOn: [{oneOf: [A, C]}]"), []string{
+			`9:73: task "D": "C" runs in any case, and only one of the alternatives is granted; give it a condition such as when: else, or depend on each with optional: true`,
+		}},
+		{"alternatives after cases", a("else") + work("B", "when: {task: Route, path: /team, equals: sales}") + work("C", "dependsOn: [A]") + work("D", "dependsOn: [{oneOf: [B, C]}]"), nil},
+		{"a number of texts", a("{task: Route, path: /team, lte: 4}"), []string{`6:87: task "A": /team of the result of "Route" is never a number; write one of "billing", "other", "sales" with equals or in`}},
+		{"numbers out of range", a("{task: Route, path: /n, gte: 9.5}"), []string{`6:55: task "A": its condition never holds: the outputSchema allows no such value for /n of the result of "Route"; correct the condition, or remove the task`}},
+		{"two values at once", a("[{task: Route, path: /team, equals: sales}, {task: Route, path: /team, equals: other}]"), []string{`6:55: task "A": its condition never holds: the outputSchema allows no such value for /team of the result of "Route"; correct the condition, or remove the task`}},
+		{"no value of a required member", a("{task: Route, path: /team, exists: false}"), []string{`6:55: task "A": its condition never holds: the outputSchema allows no such value for /team of the result of "Route"; correct the condition, or remove the task`}},
+		{"a whole number between fractions", a("{task: Route, path: /n, lte: 1.3}") + work("B", "when: {task: Route, path: /n, gte: 2.9}"), []string{
+			`6:55: task "A": no task runs if /n of the result of "Route" is 2; give a task this case, or one with when: else`,
 		}},
 		{"a cycle", "- {title: A, assignee: worker, description: d, dependsOn: [B], outputSchema: {type: object, properties: {x: {type: boolean}}}}\n" + work("B", "when: {task: A, path: /x, equals: true}"), []string{
 			`6:59: task "A": dependency cycle: A -> B -> A; remove one of these dependencies`,
@@ -154,6 +165,35 @@ func TestBadConditionsOfSpecs(t *testing.T) {
 			require.Equal(t, tt.want, saidOf(t, fmt.Sprintf(routed, tt.tasks)))
 		})
 	}
+}
+
+// The condition of tasks for the items of a list is a case like that of a task.
+func TestListsOfTasksAreCases(t *testing.T) {
+	t.Parallel()
+	list := func(title, team string) string {
+		return fmt.Sprintf("- title: %[1]s\n  when: {task: Route, path: /team, equals: %[2]s}\n  forEach: {input: %[1]s, maxItems: 2, output: Do %[1]s, tasks: [{title: Do %[1]s, assignee: worker, description: d, uses: [item]}, {title: Also %[1]s, assignee: worker, description: d}]}\n", title, team)
+	}
+	spec := "inputs: {A: {text: '[1,2]'}, B: {text: '[1]'}}\n" + routed
+	require.Empty(t, saidOf(t, fmt.Sprintf(spec, list("A", "billing")+list("B", "sales")+work("C", "when: {task: Route, path: /team, equals: other}"))))
+	require.Empty(t, saidOf(t, fmt.Sprintf(spec, list("A", "billing")+list("B", "sales")+work("C", "when: else"))))
+	require.Equal(t, []string{`8:9: task "Do A": no task runs if /team of the result of "Route" is "other"; give a task this case, or one with when: else`},
+		saidOf(t, fmt.Sprintf(spec, list("A", "billing")+list("B", "sales"))))
+	require.Equal(t, []string{`8:9: task "Do A": /team of the result of "Route" is never "biling"; did you mean "billing"?`},
+		saidOf(t, fmt.Sprintf(spec, list("A", "biling")+list("B", "sales"))))
+}
+
+// An else that no value is left for is a warning: the schema may get another value.
+func TestElseThatTakesNothing(t *testing.T) {
+	t.Parallel()
+	f, err := load(t, fmt.Sprintf(routed, work("A", "when: {task: Route, path: /team, in: [billing, sales, other]}")+work("B", "when: else")), specfile.Options{})
+	require.NoError(t, err)
+	tm, err := f.Build(idle)
+	require.NoError(t, err)
+	p, err := tm.Plan(f.Tasks, &f.Run)
+	require.NoError(t, err)
+	require.Len(t, p.Warnings, 1)
+	require.Equal(t, "/tasks/3/when", p.Warnings[0].Pointer)
+	require.Equal(t, `task "B": it never runs: other tasks take all values of /team of the result of "Route"`, p.Warnings[0].Error())
 }
 
 // TestConditionsThatTellTooMuch checks conditions on what the reader, or who sees the status of

@@ -102,7 +102,7 @@ func TestJudgesOfAWrongTask(t *testing.T) {
 		{"equal titles", judged("Score", "") + judged("Other", "") + judged("score", ""), []string{
 			`5:13: task "score": title: task 1 has the title "Score" too; give each task its own title; titles are not case-sensitive`}},
 		{"the title of a judge", judged("Score", "") + "  - {title: 'Score: judge b#1', assignee: a, description: x}\n", []string{
-			`4:13: task "Score: judge b#1": title: task 1 has the title "Score: judge b" too; give each task its own title; titles are not case-sensitive`}},
+			`4:13: task "Score: judge b#1": title: it is that of one of the rounds or items of task 1; give each task its own title; titles are not case-sensitive`}},
 		{"a cycle", judged("Score", ", dependsOn: [Other]") + judged("Other", ", dependsOn: [Score]"), []string{
 			`3:86: task "Score": dependency cycle: Score -> Other -> Score; remove one of these dependencies`}},
 		{"a task that depends on itself", judged("Score", ", dependsOn: [Score]"), []string{

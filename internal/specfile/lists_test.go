@@ -116,7 +116,10 @@ func TestBadListsOfSpecs(t *testing.T) {
 	for _, tt := range []struct{ name, old, fresh, want string }{
 		{"an assignee", "  key: leads\n", "  assignee: writer\n", `6:3: task "Leads": assignee: a list does not have it`},
 		{"an unknown input", "input: leads\n", "input: leeds\n", `8:12: task "Look": unknown input "leeds"`},
-		{"no output", "    output: Send\n", "", `8:5: task "Leads": the list has no task ""`},
+		{"no output", "    output: Send\n", "", `8:5: task "Leads": output is missing`},
+		{"an item that is named twice", "uses: [{name: lead, need: [/name]}]", "uses: [lead, lead]", `13:54: task "Look": "lead" is named before`},
+		{"the title of an item", "- {title: Report", "- {title: 'Send[2]', description: Send.}\n- {title: Report", `15:11: task "Send[2]": title: it is that of one of the rounds or items of task 1`},
+		{"a task of the list by its title", "dependsOn: [{each: leads}]", "dependsOn: [Look]", `hint: it is one of the tasks for each item of a list; depend on {each: …} with the title of that list`},
 		{"an unknown key", "    as: lead\n", "    az: lead\n", `9:5: task "Leads": unknown key "az" in forEach`},
 		{"a need that no row has", "need: [/name]", "need: [/nmae]", "13:68: task \"Look\": no item of input \"leads\" has /nmae\n"},
 		{"the columns of a list", "need: [/name]", "need: [/nmae]", `hint: did you mean "/name"? the columns are n, name`},

@@ -73,6 +73,7 @@ func TestBadLoopsAndListsOfSpecs(t *testing.T) {
 		{"a value that is unknown", "equals: true}\n", "equals: maybe}\n", []string{`10:12: task "Draft": /valid of the result of "Check" is never "maybe"; write one of false, true`}},
 		{"else", "until: {task: Check, path: /valid, equals: true}", "until: else", []string{`10:12: task "Draft": until: the text "else" where a condition belongs; write {task: Triage, path: /team, equals: billing}, or a list of conditions that must all hold`}},
 		{"an unknown task", "dependsOn: [Write]", "dependsOn: [Wrote]", []string{`14:85: task "Check": dependsOn[0]: no task "Wrote"; did you mean "Write"?`}},
+		{"a task of a loop outside of it", "dependsOn: [Draft]", "dependsOn: [Write]", []string{`15:51: task "Judge": dependsOn[0]: no task "Write"; it is a task of the loop "Draft", and only the loop has a result outside; name the loop`}},
 		{"an unknown input", "uses: [brief]", "uses: [breif]", []string{`13:70: task "Write": unknown input "breif"; did you mean "brief"?`}},
 		{"an unknown agent", "assignee: editor", "assignee: edtior", []string{`14:44: task "Check": unknown agent "edtior"; did you mean "editor"?`}},
 		{"an unknown key", "key: check", "kee: check", []string{`14:22: task "Check": unknown key "kee" in a task; did you mean key?`}},

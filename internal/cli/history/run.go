@@ -274,6 +274,7 @@ func newFullTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*T
 		return nil, err
 	}
 	s := k.TaskOf(id, k.Trace.Title(id), "")
+	k.FindNotNeeded(s)
 	t := newTaskDocument(k, s)
 	for _, x := range s.Calls {
 		e := promptDocument{

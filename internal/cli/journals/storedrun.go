@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
@@ -242,6 +243,20 @@ func (k *StoredRun) statuses() {
 		if t.Status = status; status.Terminal() && status != task.Completed {
 			t.Ended = record.TaskEnd{Reason: e.Message, Code: e.Code, Root: e.Root}
 		}
+	}
+}
+
+// FindNotNeeded sets the status of a pending task that was not needed: the end of a run does not list the
+// rounds and items that there were not.
+func (k *StoredRun) FindNotNeeded(t *StoredTask) {
+	for _, e := range slices.Backward(k.Trace.Events) {
+		if t.Status != task.Pending || e.Task != t.ID || record.StatusAfter(e.Type) == "" {
+			continue
+		}
+		if e.Type == event.TaskNotNeeded {
+			t.Status, t.Ended = task.NotNeeded, record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Agent, Status: task.NotNeeded, Reason: e.Message, Root: e.Root}
+		}
+		return
 	}
 }
 
