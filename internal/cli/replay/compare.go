@@ -47,7 +47,8 @@ type comparedSide struct {
 	Text   string                `json:"text,omitempty"`  // the result, if it differs
 	Error  string                `json:"error,omitempty"` // why there is none
 
-	hidden bool // the viewer may not see the result
+	hidden  bool // the viewer may not see the result
+	unknown bool // the run has no text of the result, as of a loop, which has that of its last round
 }
 
 // shownName returns what people know the task by.
@@ -57,7 +58,7 @@ func (c *ComparedTask) shownName() string { return cmp.Or(c.Name, c.Title) }
 func (c *ComparedTask) compare() {
 	b, a := c.Before, c.After
 	switch {
-	case b == nil || a == nil || b.Status != task.Completed || a.Status != task.Completed:
+	case b == nil || a == nil || b.Status != task.Completed || a.Status != task.Completed || b.unknown != a.unknown:
 		c.Result = none
 	case b.hidden || a.hidden:
 		c.Result = withheld
@@ -109,6 +110,7 @@ func storedSide(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
 	s := &comparedSide{Status: t.Status, Agent: t.Agent, Usage: t.Usage(), Error: k.WhyNoResult(t)}
 	x := t.Accepted()
 	if x == nil || s.Status != task.Completed {
+		s.unknown = s.Status == task.Completed
 		return s
 	}
 	r := k.Result(x)
