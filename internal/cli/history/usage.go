@@ -51,8 +51,8 @@ type UsageRow struct {
 	cost, saved llm.Money
 }
 
-// newUsageDocument sums up the calls of a run.
-func newUsageDocument(k *journals.StoredRun) *UsageDocument {
+// NewUsageDocument sums up the calls of a run.
+func NewUsageDocument(k *journals.StoredRun) *UsageDocument {
 	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}}
 	_ = json.Unmarshal(k.Info.Prices, &d.Prices) // without prices nothing has a cost
 	for _, t := range k.Tasks {
