@@ -48,8 +48,8 @@ type UsageRow struct {
 	cost, saved llm.Money
 }
 
-// newUsageDocument sums up the calls of a run.
-func newUsageDocument(k *journals.StoredRun) *UsageDocument {
+// NewUsageDocument sums up the calls of a run.
+func NewUsageDocument(k *journals.StoredRun) *UsageDocument {
 	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}, Prices: k.Prices()}
 	for _, t := range k.Tasks {
 		for _, x := range t.Calls {
