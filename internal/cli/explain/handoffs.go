@@ -36,7 +36,7 @@ func HandoffsOf(t *trace.Trace, name string) (*HandoffsDocument, error) {
 		return nil, &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
 	return handoffs(t, func(h *event.Handoff) bool {
-		return h.Task == tk.ID || isTask(h.Source.Kind) && h.Source.Name == string(tk.ID)
+		return h.Task == tk.ID || sourceTask(h) == tk.ID
 	}), nil
 }
 
@@ -57,21 +57,22 @@ func handoffs(t *trace.Trace, wanted func(*event.Handoff) bool) *HandoffsDocumen
 		if h.Task != "" {
 			one.Title = t.Title(h.Task)
 		}
-		if isTask(h.Source.Kind) {
-			one.SourceTitle = t.Title(task.ID(h.Source.Name))
+		if id := sourceTask(h); id != "" {
+			one.SourceTitle = t.Title(id)
 		}
 		d.Handoffs = append(d.Handoffs, one)
 	}
 	return d
 }
 
-// isTask reports whether a source of this kind has the ID of a task as its name.
-func isTask(kind handoff.SourceKind) bool {
-	switch kind {
+// sourceTask returns the task whose result a decision is about; empty for other context.
+func sourceTask(h *event.Handoff) task.ID {
+	switch h.Source.Kind {
 	case handoff.Dependency, handoff.Files, handoff.Condition:
-		return true
+		id, _ := turnOf(h.Source.Name)
+		return task.ID(id)
 	}
-	return false
+	return ""
 }
 
 // attemptOf returns the attempt that a decision is for, which its session has after run and task.

@@ -28,10 +28,27 @@ func FlowOf(p *engine.Plan, from, to string) (*RunFlow, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newRunFlow(p, v), nil
+}
+
+// mostWays bounds how many ways [FlowWithWays] looks for: each takes time proportional to the plan.
+const mostWays = 4000
+
+// FlowWithWays returns the flow of a plan with the path from each source to each reader, unless there are too many.
+func FlowWithWays(p *engine.Plan) (*RunFlow, error) {
+	v, err := (&flowFlags{}).view(p)
+	if err != nil {
+		return nil, err
+	}
+	v.from = len(v.sources)*len(v.readers) <= mostWays
+	return newRunFlow(p, v), nil
+}
+
+func newRunFlow(p *engine.Plan, v *flowView) *RunFlow {
 	d := &RunFlow{flowDocument: v.document(), Assertions: make([]assertionDocument, len(p.Findings))}
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		d.Assertions[i] = assertionDocument{f.Assertion.Text, f.Assertion.Line, f.Holds, f.Why, f.Path}
 	}
-	return d, nil
+	return d
 }
