@@ -101,6 +101,7 @@ var arrows = []struct {
 	{"spec", "person prompt llm llm/limit llm/openai task agent team internal/specfile internal/engine internal/plan"},
 	{"internal/inspector", "internal/event label steer task"},
 	{"flowtest", "tool internal/listformat internal/condition internal/graph internal/plan llm internal/supervise internal/filetree internal/brief internal/codes internal/naming internal/specfile label task internal/pick handoff prompt internal/event agent internal/trace internal/flow spec internal/scripted internal/schema internal/jsonvalue person internal/engine"},
+	{"internal/inspector/page", "label"},
 }
 
 // pure packages compute and do nothing else.
