@@ -132,10 +132,7 @@ func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Liste
 	err := inspector.Serve(serving, l, inspector.New(o))
 	stop(err)
 	all.Wait() // the runs have been canceled, and end
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	return err
+	return err // none if it was interrupted, which is how it ends
 }
 
 // announce says where what is served, and warns of what others on the network can read.
