@@ -9,7 +9,7 @@ import (
 )
 
 // A Fanout hands what models write in the runs of this process to many subscribers. The zero value has
-// no run. It is safe for concurrent use, and implements [Streams].
+// no run. It is safe for concurrent use.
 type Fanout struct {
 	mu   sync.Mutex // guards runs
 	runs map[string]*broadcast
@@ -137,7 +137,7 @@ func (s *subscriber) wake() {
 	}
 }
 
-// Subscribe subscribes to a run; see [Streams].
+// Subscribe subscribes to the run with an ID; see [Streams].
 func (f *Fanout) Subscribe(run string) (Subscription, error) {
 	f.mu.Lock()
 	b := f.runs[run]

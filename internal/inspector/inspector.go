@@ -137,7 +137,7 @@ type Event struct {
 type Streams interface {
 	// Subscribe returns what is written in a run from now on, and first what has been written of
 	// each running task. The error is a not_found [Error] if the run is not of this process.
-	Subscribe(run string) (Subscription, error)
+	Subscribe(ctx context.Context, run string) (Subscription, error)
 }
 
 // A Subscription yields pieces of what models write. A subscriber who is slow gets several pieces

@@ -3,6 +3,7 @@ package inspector
 import (
 	"fmt"
 	"html"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -51,8 +52,10 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: h.o.Access.cookieName(), Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	w.Header().Set("Location", "/")
-	w.WriteHeader(http.StatusSeeOther)
+	// A redirect would be part of the navigation of the site that has the link, to which a browser does not
+	// send this cookie. A page that is followed by another is not.
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = io.WriteString(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/\"><title>runteam</title>\n<p><a href=\"/\">Go on</a></p>\n</html>\n") // the client may be gone
 }
 
 // notice writes a page with a heading and a sentence.

@@ -178,7 +178,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	from, err := h.o.Streams.Subscribe(r.PathValue("run"))
+	from, err := h.o.Streams.Subscribe(r.Context(), r.PathValue("run"))
 	if err != nil {
 		return err
 	}

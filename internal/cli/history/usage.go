@@ -112,6 +112,14 @@ func (d *UsageDocument) add(t *journals.StoredTask, agent, model string, r Usage
 	d.Total.add(&r)
 }
 
+// Money returns the cost of a row as a text; false if one of its models has no price.
+func (r *UsageRow) Money() (text string, known bool) {
+	if r.unpriced {
+		return "", false
+	}
+	return r.cost.String(), true
+}
+
 // rowOf returns the row of a task, agent and model, which it appends if it is new.
 func rowOf(list *[]*UsageRow, id task.ID, title, agent, model string) *UsageRow {
 	for _, r := range slices.Backward(*list) {

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -32,13 +33,20 @@ type Viewer struct {
 	whole   label.Classification // the highest of the run
 }
 
-// NewViewer returns a viewer with a clearance of a run whose caller has another one.
+// NewViewer returns a viewer with a clearance of a run whose caller has another one. Give
+// [label.Secret] for one that is not known.
 func NewViewer(accepts, caller label.Classification) *Viewer {
 	return &Viewer{accepts: accepts, narrows: caller > accepts, levels: map[task.ID]label.Classification{}}
 }
 
-// Caller raises what the caller of the run may see, as when another process resumes it.
-func (v *Viewer) Caller(accepts label.Classification) { v.narrows = v.narrows || accepts > v.accepts }
+// Caller sets what the caller of the run may see, once the first process has begun, and raises it when
+// another one resumes the run. Nil is not known.
+func (v *Viewer) Caller(accepts *label.Classification, first bool) {
+	v.narrows = !first && v.narrows || accepts == nil || *accepts > v.accepts
+}
+
+// Narrows reports whether the viewer may see less than the caller of the run.
+func (v *Viewer) Narrows() bool { return v.narrows }
 
 // LoadFor is [Load] for a viewer with a clearance.
 func LoadFor(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary, name string, accepts label.Classification) (*StoredRun, error) {
@@ -127,20 +135,24 @@ func (v *Viewer) LearnHandoff(h *event.Handoff) {
 	}
 }
 
+// LearnReceipt learns the label of a task from a prompt.
+func (v *Viewer) LearnReceipt(r *prompt.Receipt) {
+	v.learn(r.Task, r.Classification)
+	for k := range r.Sources {
+		v.learn(r.Task, r.Sources[k].Classification)
+		if d := r.Sources[k].Decision; d != nil && d.IsDelivered() {
+			v.learn(r.Task, d.Before)
+		}
+	}
+}
+
 // learnTrace learns the labels of the tasks of a trace.
 func (v *Viewer) learnTrace(t *trace.Trace) {
 	for i := range t.Handoffs {
 		v.LearnHandoff(&t.Handoffs[i])
 	}
 	for i := range t.Prompts {
-		r := t.Prompts[i].Receipt
-		v.learn(r.Task, r.Classification)
-		for k := range r.Sources {
-			v.learn(r.Task, r.Sources[k].Classification)
-			if d := r.Sources[k].Decision; d != nil && d.IsDelivered() {
-				v.learn(r.Task, d.Before)
-			}
-		}
+		v.LearnReceipt(t.Prompts[i].Receipt)
 	}
 	if t.Result != nil {
 		for i := range t.Result.Tasks {
@@ -245,7 +257,9 @@ func (v *Viewer) trace(t *trace.Trace) {
 // prompt narrows a prompt.
 func (v *Viewer) prompt(s *promptview.Shown) {
 	lowered, _ := s.Lower(v.accepts)
-	*s = *lowered
+	if *s = *lowered; s.Receipt == nil {
+		return
+	}
 	for i := range s.Receipt.Sources {
 		if d := s.Receipt.Sources[i].Decision; d != nil && v.Hides(d.Before) {
 			d = d.Clone()
