@@ -2,6 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/export"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/inspector/page"
 	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
 )
@@ -44,7 +48,7 @@ replies:
 `
 
 // collected returns the documents of an export of the newest run in a folder.
-func collected(t *testing.T, dir string, env map[string]string, accepts label.Classification) *export.Run {
+func collected(t *testing.T, dir string, env map[string]string, accepts label.Classification) *page.ExportDocument {
 	t.Helper()
 	docs := documentsIn(t, dir)
 	docs.con.LookupEnv = func(name string) (string, bool) { value, ok := env[name]; return value, ok }
@@ -86,7 +90,7 @@ func TestExportsHaveNothingThatIsWithheld(t *testing.T) {
 			}
 			require.Equal(t, tt.confidential, strings.Contains(all, "canary-confidential"))
 			require.NotRegexp(t, regexp.MustCompile(`\[/?envelope [0-9a-f]{4}`), all)
-			base := "/runs/" + run.ID
+			base := "/runs/" + run.Run
 			require.Equal(t, tt.flow, run.Documents[base+"/flow"] != nil)
 			require.Contains(t, all, "[withheld: secret]")
 			if tt.accepts >= label.Internal {
@@ -151,4 +155,60 @@ func TestExportsHaveEveryDocument(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestExportWritesOneFile(t *testing.T) {
+	t.Parallel()
+	dir := runOf(t, "claims")
+	export := func(args ...string) outcome { return call{dir: dir, args: append([]string{"export"}, args...)}.run(t) }
+	got := export("--html", "run.html")
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	run := listRuns(t, call{dir: dir})[0].Run
+	require.Regexp(t, `^run `+run+`: \d+ KB up to confidential in run\.html\n$`, got.stdout)
+	text := clitest.Contents(t, filepath.Join(dir, "run.html"))
+	require.True(t, strings.HasPrefix(text, "<!doctype html>"))
+	_, rest, found := strings.Cut(text, `<script type="application/json" id="runteam-export">`)
+	require.True(t, found)
+	embedded, _, found := strings.Cut(rest, "</script>")
+	require.True(t, found)
+	var doc page.ExportDocument
+	require.NoError(t, json.Unmarshal([]byte(embedded), &doc))
+	require.Equal(t, []string{run, "confidential"}, []string{doc.Run, doc.Accepts.String()})
+	want := collected(t, dir, nil, label.Confidential)
+	require.Equal(t, len(want.Documents), len(doc.Documents))
+	for path, one := range want.Documents {
+		require.JSONEq(t, string(one), string(doc.Documents[path]), path)
+	}
+	require.NotContains(t, text, "IE30 TEST", "an IBAN of a result")
+
+	got = export("--html", "run.html")
+	require.Equal(t, exit.StatusUsage, got.status)
+	require.Contains(t, got.stderr, "it exists: add --force to replace it")
+	got = export(run[:8], "--html", "run.html", "--force", "--accepts", "internal", "-o", "json")
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.Equal(t, "internal", object(t, got.stdout)["accepts"])
+	info, err := os.Stat(filepath.Join(dir, "run.html"))
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+	require.NotContains(t, clitest.Contents(t, filepath.Join(dir, "run.html")), "Quay Terrace", "a confidential result")
+}
+
+func TestExportRefuses(t *testing.T) {
+	t.Parallel()
+	dir := runOf(t, "claims")
+	for _, tt := range []struct{ args, want string }{
+		{"", "export needs the name of the file: add --html FILE"},
+		{"--html x.html --accepts secret", "--accepts secret: no export has secret values"},
+		{"--html x.html --accepts internl", `did you mean internal?`},
+		{"--html .", "name a file"},
+		{"--html .runteam/runs.db --force", "this is a file of the journal"},
+		{"nosuchrun --html x.html", `unknown run "nosuchrun"`},
+		{"a b --html x.html", "one RUN"},
+	} {
+		got := call{dir: dir, args: append([]string{"export"}, strings.Fields(tt.args)...)}.run(t)
+		require.Contains(t, []int{exit.StatusUsage}, got.status, "%s: %+v", tt.args, got)
+		require.Contains(t, got.stderr, tt.want, tt.args)
+	}
+	_, err := os.Stat(filepath.Join(dir, "x.html"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }

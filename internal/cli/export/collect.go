@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/explain"
@@ -18,25 +17,16 @@ import (
 	"github.com/runteam/runteam/internal/cli/rungraph"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/inspector/page"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 )
 
-// A Run is what one viewer may take along of a run: the documents that the API of the inspector serves, by
-// their paths below /api/v1.
-type Run struct {
-	ID        string                     `json:"run"`
-	Name      string                     `json:"name,omitempty"`
-	Time      time.Time                  `json:"time"` // of the export
-	Accepts   label.Classification       `json:"accepts"`
-	Documents map[string]json.RawMessage `json:"documents"`
-}
-
-// Collect collects the documents of a run for a viewer with a clearance, which is at most confidential: secret
+// Collect collects the documents of a run that the API of the inspector serves, for a viewer with a clearance, which is at most confidential: secret
 // values never leave the journal. Personal data and secrets are redacted, and so are the patterns of the
 // policy of the run. Nothing says how long a text is that is withheld or redacted, and no digest is of one.
-func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, found journal.Summary, accepts label.Classification) (*Run, error) {
+func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, found journal.Summary, accepts label.Classification) (*page.ExportDocument, error) {
 	accepts = min(accepts, label.Confidential)
 	k, err := journals.LoadFor(ctx, con, j, found, "", accepts)
 	if err != nil {
@@ -51,7 +41,7 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 	if err != nil {
 		return nil, err
 	}
-	c := &collector{run: k, into: &Run{ID: k.Run, Name: k.Name, Time: con.Now().UTC(), Accepts: accepts, Documents: map[string]json.RawMessage{}}}
+	c := &collector{run: k, into: &page.ExportDocument{Run: k.Run, Name: k.Name, Time: con.Now().UTC(), Accepts: accepts, Documents: map[string]json.RawMessage{}}}
 	if c.clean, err = newCleaner(ctx, p, accepts); err != nil {
 		return nil, err
 	}
@@ -82,7 +72,7 @@ func planOf(ctx context.Context, con *console.Console, g *journals.Flags, j *jou
 // A collector adds documents to a run.
 type collector struct {
 	run   *journals.StoredRun
-	into  *Run
+	into  *page.ExportDocument
 	clean *cleaner
 }
 
