@@ -161,6 +161,110 @@ func TestGraphsOfRuns(t *testing.T) {
 	}
 }
 
+// nestedSpec has a loop in a list, a list in a loop, and a loop in a loop.
+const nestedSpec = `
+name: nested
+model: m
+agents: [{name: solo, systemPrompt: You answer.}]
+inputs: {names: {text: '["ann", "bob"]'}}
+tasks:
+  - title: Letters
+    forEach:
+      input: names
+      maxItems: 5
+      output: Letter
+      tasks:
+        - title: Letter
+          repeat:
+            maxRounds: 3
+            until: {task: Check, path: /ok, equals: true}
+            output: Draft
+            tasks:
+              - {title: Draft, assignee: solo, uses: [item], description: Write.}
+              - {title: Check, assignee: solo, dependsOn: [Draft], description: Check., outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}}
+  - title: Outer
+    repeat:
+      maxRounds: 2
+      onRepeat: continue
+      until: {task: Judge, path: /ok, equals: true}
+      output: Inner
+      tasks:
+        - title: Inner
+          repeat:
+            maxRounds: 2
+            onRepeat: continue
+            until: {task: Try, path: /ok, equals: true}
+            output: Try
+            tasks:
+              - {title: Try, assignee: solo, description: Try., outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}}
+        - title: Each
+          assignee: solo
+          description: Look at one.
+          forEach: {input: names, maxItems: 5, as: name}
+        - {title: Judge, assignee: solo, dependsOn: [Inner, {each: Each}], description: Judge., outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}}
+  - {title: End, assignee: solo, dependsOn: [Outer, {each: Letters}], description: End.}
+`
+
+const nestedScript = `
+replies:
+  - {task: Draft, text: Dear all.}
+  - {task: Check, text: '{"ok": true}'}
+  - {task: Try, text: '{"ok": true}'}
+  - {task: Each, text: Seen.}
+  - {task: Judge, text: '{"ok": true}'}
+  - {task: End, text: Done.}
+`
+
+func TestNestedLoopsAndListsAreFoldedFromOutside(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": nestedSpec, "script.yaml": nestedScript})
+	got := offlineRun(t, call{dir: dir}, "--script", "script.yaml")
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	docs := documentsIn(t, dir)
+	k := docs.load("")
+	p := docs.plan(k)
+	for i, expand := range [][]string{nil, {"Letter"}, {"Letter", "Letter[1]"}, {"Outer"}, {"Outer", "Inner#1", "Each#1"}, {"Letter[1]", "Each#1"}} {
+		d := rungraph.New(k, p, expand)
+		requireDrawn(t, d)
+		clitest.RequireGolden(t, fmt.Sprintf("testdata/graph-nested-%d.txt", i), sketch(d))
+	}
+	for _, recorded := range [][]string{nil, {"Draft", "Check"}} {
+		requireDrawn(t, rungraph.New(k, nil, recorded))
+	}
+}
+
+// While a run works, a fold says how many there may be; the items of a list are counted once it is there.
+func TestFoldsOfARunThatWorks(t *testing.T) {
+	t.Parallel()
+	docs := documentsIn(t, runOf(t, "patterns/map-reduce"))
+	k := docs.load("")
+	p := docs.plan(k)
+	fold := func() *rungraph.Node {
+		for _, n := range rungraph.New(k, p, nil).Nodes {
+			if n.ID == "fold:Search" {
+				return n
+			}
+		}
+		return nil
+	}
+	require.Equal(t, []int{3, 0}, []int{fold().Count, fold().Most})
+	k.History.End = nil
+	require.Equal(t, []int{3, 10}, []int{fold().Count, fold().Most})
+	for i := range p.Graph.Len() {
+		if t := p.Graph.Task(i); strings.HasPrefix(t.Title, "Search[") {
+			stored := k.TaskOf(t.ID, t.Title, t.Assignee)
+			stored.Status, stored.Calls = task.Blocked, nil
+		}
+	}
+	require.Equal(t, []int{0, 10, 10}, []int{fold().Count, fold().Most, len(fold().Members)})
+	for _, s := range k.Tasks {
+		if s.Title == "Search[9]" {
+			s.Status, s.Ended.Reason = task.NotNeeded, engine.WhyLeftOut
+		}
+	}
+	require.Equal(t, []int{9, 10, 9}, []int{fold().Count, fold().Most, len(fold().Members)})
+}
+
 // Every task and step of a run is in its graph once, folded or not.
 func TestGraphsHaveEveryTask(t *testing.T) {
 	t.Parallel()

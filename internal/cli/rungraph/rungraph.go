@@ -238,19 +238,20 @@ func (g *graph) document(expand []string) *Document {
 // The sizes of nodes, in pixels of a page with 14-pixel letters.
 const (
 	letterWidth = 8
-	leastWidth  = 120
-	mostWidth   = 264
-	padding     = 32
-	nodeHeight  = 56
+	leastWidth  = 144
+	mostWidth   = 272
+	besideTitle = 56  // for the mark of the state, and both sides
+	besideAgent = 112 // for the model
+	nodeHeight  = 66
 	inputHeight = 40
 )
 
-// sizeOf returns how large a node is drawn: its title and its agent have a line each.
+// sizeOf returns how large a node is drawn: title, agent with model, and numbers have a line each.
 func sizeOf(n *Node) graphlayout.Size {
-	longest := max(utf8.RuneCountInString(cmp.Or(n.Name, n.Title)), utf8.RuneCountInString(n.Agent))
-	size := graphlayout.Size{W: min(max(padding+letterWidth*longest, leastWidth), mostWidth), H: nodeHeight}
+	title, agent := letterWidth*utf8.RuneCountInString(cmp.Or(n.Name, n.Title)), letterWidth*utf8.RuneCountInString(n.Agent)
+	size := graphlayout.Size{W: min(max(title+besideTitle, agent+besideAgent, leastWidth), mostWidth), H: nodeHeight}
 	if n.Kind == kindInput {
-		size.H = inputHeight
+		size = graphlayout.Size{W: min(max(title+besideTitle, leastWidth), mostWidth), H: inputHeight}
 	}
 	return size
 }
