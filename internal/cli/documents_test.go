@@ -143,6 +143,7 @@ func TestGraphsOfRuns(t *testing.T) {
 		{name: "list", example: "patterns/map-reduce"},
 		{name: "list-expanded", example: "patterns/map-reduce", expand: []string{"Search", "unknown"}},
 		{name: "list-names", example: "patterns/lead-scoring", expand: []string{"Score", "Mails"}},
+		{name: "list-recorded", example: "patterns/lead-scoring", recorded: true},
 		{name: "coordinator", example: "patterns/orchestrator-workers", recorded: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -373,11 +374,12 @@ func TestHandoffsOfARun(t *testing.T) {
 	t.Parallel()
 	docs := documentsIn(t, runOf(t, "claims"))
 	k := docs.load("")
-	total, seen := len(k.Trace.Handoffs), map[int]bool{}
+	total, seen, byTask := len(k.Trace.Handoffs), map[int]bool{}, explain.HandoffsByTask(k.Trace)
 	for i := range k.Trace.Tasks {
 		tk := &k.Trace.Tasks[i]
 		d, err := explain.HandoffsOf(k.Trace, tk.Title)
 		require.NoError(t, err)
+		require.Equal(t, d, byTask[tk.ID])
 		for _, h := range d.Handoffs {
 			require.True(t, h.Task == tk.ID || h.Handoff.Source.Name == string(tk.ID))
 			require.Equal(t, k.Trace.Handoffs[h.Seq-1], h.Handoff)

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
 )
@@ -35,32 +37,50 @@ func HandoffsOf(t *trace.Trace, name string) (*HandoffsDocument, error) {
 	if err != nil {
 		return nil, &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
-	return handoffs(t, func(h *event.Handoff) bool {
-		return h.Task == tk.ID || sourceTask(h) == tk.ID
-	}), nil
+	d := &HandoffsDocument{Handoffs: []HandoffDocument{}}
+	for i := range t.Handoffs {
+		if h := &t.Handoffs[i]; h.Task == tk.ID || sourceTask(h) == tk.ID {
+			d.Handoffs = append(d.Handoffs, newHandoff(t, i))
+		}
+	}
+	return d, nil
+}
+
+// HandoffsByTask returns for each task with decisions what [HandoffsOf] returns.
+func HandoffsByTask(t *trace.Trace) map[task.ID]*HandoffsDocument {
+	all := map[task.ID]*HandoffsDocument{}
+	for i := range t.Handoffs {
+		h, one := &t.Handoffs[i], newHandoff(t, i)
+		for _, id := range slices.Compact([]task.ID{h.Task, sourceTask(h)}) {
+			if all[id] == nil {
+				all[id] = &HandoffsDocument{}
+			}
+			all[id].Handoffs = append(all[id].Handoffs, one)
+		}
+	}
+	return all
 }
 
 // HandoffsBetween returns the decisions about what one reader had of another.
 func HandoffsBetween(t *trace.Trace, from, to string) *HandoffsDocument {
-	return handoffs(t, func(h *event.Handoff) bool { return h.From == from && h.To == to })
-}
-
-// handoffs returns the decisions for which wanted is true.
-func handoffs(t *trace.Trace, wanted func(*event.Handoff) bool) *HandoffsDocument {
 	d := &HandoffsDocument{Handoffs: []HandoffDocument{}}
 	for i := range t.Handoffs {
-		h := &t.Handoffs[i]
-		if !wanted(h) {
-			continue
+		if h := &t.Handoffs[i]; h.From == from && h.To == to {
+			d.Handoffs = append(d.Handoffs, newHandoff(t, i))
 		}
-		one := HandoffDocument{Handoff: *h, Seq: i + 1, Time: h.Time, Task: h.Task, Attempt: attemptOf(t.Run, h)}
-		if h.Task != "" {
-			one.Title = t.Title(h.Task)
-		}
-		if id := sourceTask(h); id != "" {
-			one.SourceTitle = t.Title(id)
-		}
-		d.Handoffs = append(d.Handoffs, one)
+	}
+	return d
+}
+
+// newHandoff returns the document of decision i of a trace.
+func newHandoff(t *trace.Trace, i int) HandoffDocument {
+	h := &t.Handoffs[i]
+	d := HandoffDocument{Handoff: *h, Seq: i + 1, Time: h.Time, Task: h.Task, Attempt: attemptOf(t.Run, h)}
+	if h.Task != "" {
+		d.Title = t.Title(h.Task)
+	}
+	if id := sourceTask(h); id != "" {
+		d.SourceTitle = t.Title(id)
 	}
 	return d
 }
@@ -69,7 +89,7 @@ func handoffs(t *trace.Trace, wanted func(*event.Handoff) bool) *HandoffsDocumen
 func sourceTask(h *event.Handoff) task.ID {
 	switch h.Source.Kind {
 	case handoff.Dependency, handoff.Files, handoff.Condition:
-		id, _ := turnOf(h.Source.Name)
+		id, _, _ := strings.Cut(h.Source.Name, record.TurnPrefix)
 		return task.ID(id)
 	}
 	return ""

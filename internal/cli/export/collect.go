@@ -118,14 +118,15 @@ func (c *collector) collect(p *engine.Plan) error {
 
 // tasks adds the documents of each task.
 func (c *collector) tasks(base string) error {
+	decisions := explain.HandoffsByTask(c.run.Trace)
 	for _, t := range c.run.Tasks {
 		one, err := history.NewTaskDocument(c.run, string(t.ID), false)
 		if err != nil {
 			return err
 		}
-		handoffs, err := explain.HandoffsOf(c.run.Trace, string(t.ID))
-		if err != nil {
-			return err
+		handoffs := decisions[t.ID]
+		if handoffs == nil {
+			handoffs = &explain.HandoffsDocument{Handoffs: []explain.HandoffDocument{}}
 		}
 		if err := c.add(base+"/tasks/"+escape(string(t.ID)), one); err != nil {
 			return err

@@ -1,9 +1,12 @@
 package rungraph
 
 import (
+	"strings"
+
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -96,17 +99,18 @@ func (g *graph) linkRecorded() {
 			continue
 		}
 		to := string(h.Task)
+		of, _, _ := strings.Cut(h.Source.Name, record.TurnPrefix)
 		switch h.Source.Kind {
 		case handoff.Dependency, handoff.Files, handoff.Digest:
-			g.connect(h.Source.Name, to, edgeResult)
+			g.connect(of, to, edgeResult)
 		case handoff.Fault:
-			if _, of := g.index[h.Source.Name]; of {
-				g.connect(h.Source.Name, to, edgeResult)
+			if _, known := g.index[of]; known {
+				g.connect(of, to, edgeResult)
 			} else if step {
 				g.connect(last[h.Task], to, edgeResult)
 			}
 		case handoff.Condition:
-			g.connect(h.Source.Name, to, edgeCondition)
+			g.connect(of, to, edgeCondition)
 		case handoff.Input:
 			g.addInput(h.Source.Name, h.Label)
 			g.connect(inputID(h.Source.Name), to, edgeInput)
