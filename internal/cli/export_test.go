@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,11 +94,55 @@ func TestExportsHaveNothingThatIsWithheld(t *testing.T) {
 			base := "/runs/" + run.Run
 			require.Equal(t, tt.flow, run.Documents[base+"/flow"] != nil)
 			require.Contains(t, all, "[withheld: secret]")
+			requireNoTokens(t, run, "Hidden", "Last")
 			if tt.accepts >= label.Internal {
 				require.Contains(t, all, "[REDACTED:badge]")
 			}
 		})
 	}
+}
+
+// requireNoTokens checks that nothing says how many tokens these tasks used, or all together.
+func requireNoTokens(t *testing.T, run *page.ExportDocument, titles ...string) {
+	t.Helper()
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, one := range v {
+				walk(path, one)
+			}
+		case map[string]any:
+			title, _ := v["title"].(string)
+			_, exact := v["input_tokens"]
+			_, usage := v["tokenUsage"]
+			require.False(t, slices.Contains(titles, title) && (exact || usage), "%s: %v", path, v)
+			require.NotContains(t, v, "totalTokenUsage", path)
+			for _, one := range v {
+				walk(path, one)
+			}
+		}
+	}
+	for path, text := range run.Documents {
+		var v any
+		require.NoError(t, json.Unmarshal(text, &v))
+		walk(path, v)
+	}
+}
+
+// The drawing of a title that is redacted does not depend on what it was.
+func TestExportsDrawRedactedTitlesAlike(t *testing.T) {
+	t.Parallel()
+	graphs := map[string]bool{}
+	for _, name := range []string{"a@b.example", "a-much-longer-name@canary.example"} {
+		dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: solo}]\nmodel: m\ntasks: [{title: Mail " + name + ", assignee: solo, description: d}]\n"})
+		require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}).status)
+		run := collected(t, dir, nil, label.Confidential)
+		graph := string(run.Documents["/runs/"+run.Run+"/graph"])
+		require.Contains(t, graph, "Mail [REDACTED:email]")
+		graphs[regexp.MustCompile(`"id":"[^"]*"`).ReplaceAllString(graph, "")] = true
+	}
+	require.Len(t, graphs, 1)
 }
 
 // An export has a document for each view of the page, and its prompts are whole: each piece begins where the one

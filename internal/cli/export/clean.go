@@ -103,8 +103,10 @@ func isPositive(v any) bool {
 	return ok && n != "0"
 }
 
+const uuid = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`
+
 // identifier matches what names runs, tasks and sessions, and times.
-var identifier = regexp.MustCompile(`^(input:|artifact://)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}((/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?/[a-zA-Z0-9/]{1,24})?$|^\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)$`)
+var identifier = regexp.MustCompile(`^` + uuid + `(/(` + uuid + `|[a-z]{1,12}|\d{1,4})){0,6}$|^\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)$`)
 
 // fence matches the fences of prompts. They are made of a digest of all payloads, by which a redacted value
 // could be guessed.

@@ -95,7 +95,7 @@ func (c *collector) collect(p *engine.Plan) error {
 		{base + "/usage", history.NewUsageDocument(k)},
 		{base + "/receipts", receipts},
 		{base + "/events", eventsDocument{append([]event.Event{}, k.Trace.Events...)}},
-		{base + "/graph", rungraph.New(k, p, nil)},
+		{base + "/graph", rungraph.NewCleaned(k, p, nil, c.clean.text)},
 		{base + "/artifacts", history.Artifacts(k, "")},
 		{base + "/questions", []any{}}, // nobody can answer in a file
 	}

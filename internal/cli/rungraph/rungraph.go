@@ -74,7 +74,13 @@ type Edge struct {
 // those that the run has recorded: the plan of a coordinator and the decisions so far. Folds whose titles
 // expand has are drawn as what they consist of.
 func New(k *journals.StoredRun, p *engine.Plan, expand []string) *Document {
-	g := &graph{run: k, plan: p, index: map[string]int{}}
+	return NewCleaned(k, p, expand, func(text string) string { return text })
+}
+
+// NewCleaned is [New] with titles and names as clean returns them, so that no size in the drawing depends on what
+// they were before.
+func NewCleaned(k *journals.StoredRun, p *engine.Plan, expand []string, clean func(string) string) *Document {
+	g := &graph{run: k, plan: p, index: map[string]int{}, clean: clean}
 	g.addTasks()
 	g.addInputs()
 	if p != nil {
@@ -110,6 +116,7 @@ type graph struct {
 	vertices []vertex
 	index    map[string]int // by ID
 	links    []link
+	clean    func(string) string
 }
 
 // add adds a vertex, unless there is one with its ID, and returns its index.
@@ -213,6 +220,7 @@ func (g *graph) document(expand []string) *Document {
 	}
 	sizes := make([]graphlayout.Size, len(d.Nodes))
 	for i, n := range d.Nodes {
+		n.Title, n.Name, n.Agent = g.clean(n.Title), g.clean(n.Name), g.clean(n.Agent)
 		sizes[i] = sizeOf(n)
 	}
 	edges := make([]graphlayout.Edge, len(pairs))
