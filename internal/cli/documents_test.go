@@ -489,3 +489,32 @@ func TestRepeatSaysWhatDiffers(t *testing.T) {
 	require.Contains(t, d.Replay.Differences[0].Why, `it was "wo." and is "hree."`)
 	require.Equal(t, task.Failed, d.Tasks[1].After.Status)
 }
+
+// Where a replay differs in what a viewer may not see, the viewer learns that and nothing else.
+func TestRepeatWithholdsWhatDiffers(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": exportedSpec, "script.yaml": exportedScript})
+	env := map[string]string{journals.EnvJournalKey: journalTestKey}
+	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}, "--script", "script.yaml").status)
+	docs := documentsIn(t, dir)
+	docs.con.LookupEnv = func(name string) (string, bool) { value, ok := env[name]; return value, ok }
+	k := docs.load("")
+	for i := range k.Info.Files {
+		k.Info.Files[i].Text = strings.Replace(k.Info.Files[i].Text, "The plan is canary-confidential.", "The canary-confidential plan.", 1)
+	}
+	j, _, err := journals.Open(docs.con, docs.flags, journals.ToRead)
+	require.NoError(t, err)
+	defer j.Close() //nolint:errcheck // nothing was written
+	for _, accepts := range []label.Classification{label.Confidential, label.Internal} {
+		shown, err := journals.LoadFor(t.Context(), docs.con, j, k.Summary, "", accepts)
+		require.NoError(t, err)
+		d, err := replay.Repeat(t.Context(), docs.con, docs.flags, k, shown, accepts)
+		require.NoError(t, err)
+		text, err := json.Marshal(d)
+		require.NoError(t, err)
+		require.False(t, d.Equal)
+		require.Equal(t, "Closed", d.Replay.Differences[0].Title)
+		require.Equal(t, accepts == label.Confidential, strings.Contains(string(text), "canary-confidential"), "%s", text)
+		require.NotContains(t, string(text), "canary-secret")
+	}
+}

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +38,7 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 		return err
 	}
 	again := &repetition{run: k, seen: map[record.Key]bool{}}
-	res, output, err := again.repeat(cmd.Context(), con, r, label.Secret)
+	res, output, err := again.repeat(cmd.Context(), con, r)
 	if err != nil {
 		return err
 	}
@@ -53,8 +52,8 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 }
 
 // repeat repeats the run with a team whose agents are not called. It returns the tasks whose results
-// form the answer, unless the coordinator wrote it. Values above accepts are withheld from the result.
-func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *replayFlags, accepts label.Classification) (res *engine.Result, output []task.ID, err error) {
+// form the answer, unless the coordinator wrote it.
+func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *replayFlags) (res *engine.Result, output []task.ID, err error) {
 	s, err := flags.loadSpec(ctx, con, r.run, false)
 	if err != nil {
 		return nil, nil, err
@@ -73,9 +72,6 @@ func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *re
 	}
 	o, history := file.Run, r.run.History
 	o.RunID, o.Assert, o.Reuse, o.Timeout, o.MaxTokenBudget, o.MaxCostBudget = r.run.Run, nil, false, 0, 0, 0 // the run started, so these are not checked again
-	if own := cmp.Or(o.UserAccepts, new(label.Confidential)); accepts < *own {
-		o.UserAccepts = &accepts
-	}
 	if flags.reveal {
 		o.UserAccepts, o.Reveal = new(label.Secret), true
 	}

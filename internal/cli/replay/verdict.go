@@ -65,13 +65,22 @@ func (r *repetition) counts() (want, got, later int) {
 func Repeat(ctx context.Context, con *console.Console, g *journals.Flags, k, shown *journals.StoredRun, accepts label.Classification) (*ComparedRuns, error) {
 	own := *con // loading the spec changes its environment
 	r := &repetition{run: k, seen: map[record.Key]bool{}}
-	res, _, err := r.repeat(ctx, &own, &replayFlags{ReadFlags: journals.ReadFlags{Flags: *g}}, accepts)
+	res, _, err := r.repeat(ctx, &own, &replayFlags{ReadFlags: journals.ReadFlags{Flags: *g}})
 	if err != nil {
 		return nil, err
 	}
+	narrows := k.History.Clearance() > accepts
 	differing := r.differences(res)
+	for i := range differing {
+		if p := differing[i].prompt; p != nil && narrows {
+			differing[i].prompt, _ = p.Lower(accepts)
+		}
+	}
 	r.complete(res, len(differing) == 0)
 	d := &ComparedRuns{Before: newComparedRun(shown), After: comparedRun{Run: k.Run, Name: shown.Name, Status: string(res.Status), Usage: res.Usage}, Tasks: []ComparedTask{}}
+	if narrows {
+		d.After.Usage = d.Before.Usage
+	}
 	d.Replay = r.verdict(differing, shown.Trace)
 	d.Equal = d.Replay.equal()
 	steps := map[string]int{}
@@ -83,10 +92,29 @@ func Repeat(ctx context.Context, con *console.Console, g *journals.Flags, k, sho
 		} else if t, ok := res.Task(string(s.ID)); ok {
 			c.After = sideOf(res, t, accepts)
 		}
+		if narrows {
+			c.After.narrow(c.Before)
+		}
 		c.compare()
 		d.Tasks = append(d.Tasks, c)
 	}
 	return d, nil
+}
+
+// narrow takes from a side what a viewer may not see who sees less than the caller of the run. Tokens are those of
+// the stored run, which are classes, and so is an error, whose label only that run knows.
+func (s *comparedSide) narrow(stored *comparedSide) {
+	if s == nil {
+		return
+	}
+	if s.Usage = stored.Usage; s.hidden {
+		s.Text = "[withheld: " + s.level() + "]"
+	}
+	if s.Error != "" {
+		if s.Error = ""; s.Status == stored.Status {
+			s.Error = stored.Error
+		}
+	}
 }
 
 // promptOf says whether the replay built the last prompt of a task again.

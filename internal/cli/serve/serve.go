@@ -191,9 +191,10 @@ func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, ac
 // options returns what an inspector of the site offers.
 func (s *site) options(version string) inspector.Options {
 	documents := &documents{site: s, cache: &runCache{}, figures: figureCache{}}
+	graphs := &graphs{documents: documents}
 	return inspector.Options{
 		Viewer:    inspector.Viewer{Accepts: s.accepts, By: s.con.UserName(), Version: version},
-		Documents: inspector.Documents{Runs: documents, Receipts: documents, Questions: questions{s}},
+		Documents: inspector.Documents{Runs: documents, Receipts: documents, Questions: questions{s}, Graph: graphs, Flow: graphs, Handoffs: graphs, Comparer: graphs, Exporter: graphs},
 		Watcher:   watcher{s}, Streams: streams{s}, Steerer: steerer{s},
 		Escape: escaped,
 	}
