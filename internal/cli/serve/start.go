@@ -43,7 +43,7 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 		}
 		missing := slices.ContainsFunc(d.Inputs, func(in specfile.DeclaredInput) bool { return !in.HasDefault }) ||
 			slices.ContainsFunc(d.Params, func(p specfile.DeclaredParam) bool { return !p.HasDefault })
-		if err != nil && !missing && !d.Goal {
+		if err != nil && !missing {
 			return nil, err
 		}
 		name := cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(d.Path), filepath.Ext(d.Path)))
