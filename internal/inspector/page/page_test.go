@@ -132,3 +132,14 @@ func TestExportAllowsItsOwnScriptAndStyleAlone(t *testing.T) {
 		require.Contains(t, policy[1], directive+" 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"';")
 	}
 }
+
+// Without preloading, a browser learns of one module after another.
+func TestIndexPreloadsEveryModule(t *testing.T) {
+	t.Parallel()
+	all := files(t)
+	for name := range all {
+		if path.Ext(name) == ".js" {
+			require.Contains(t, all["index.html"], `"/assets/`+name+`"`)
+		}
+	}
+}

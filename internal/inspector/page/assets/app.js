@@ -44,6 +44,7 @@ function shell() {
   app.actions = h("div", { class: "actions" });
   app.main = h("main", { id: "main", tabindex: "-1" });
   const theme = button(glyph("M8 2.500a5.500 5.500 0 1 0 0 11zM8 2.500v11"), toggleTheme, { class: "icon", "aria-label": "Switch between light and dark", title: "Light or dark (T)" });
+  document.querySelector(".boot")?.remove();
   const help = button("?", shortcuts, { class: "icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)" });
   document.body.append(
     h("a", { class: "skip", href: "#main", onclick: (e) => { e.preventDefault(); app.main.focus(); } }, "Skip to content"),

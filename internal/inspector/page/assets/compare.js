@@ -63,12 +63,12 @@ export class CompareView {
     b.setAttribute("aria-expanded", String(!detail.hidden));
     const td = detail.firstChild;
     if (td.firstChild) return;
-    fill(td, t.result === "changed" && [h("h4", null, "Result"), diffView(t.before?.text ?? "", t.after?.text ?? "")]);
+    fill(td, t.result === "changed" && [h("h3", null, "Result"), diffView(t.before?.text ?? "", t.after?.text ?? "")]);
     if (t.prompt !== "changed" || this.other === "replay") return;
     const wait = td.appendChild(loading("the prompts"));
     try {
       const [x, y] = await Promise.all([doc.before.runId, doc.after.runId].map((id) => get(path("runs", id, "receipts") + "?task=" + encodeURIComponent(t.id))));
-      wait.replaceWith(h("h4", null, "Prompt"), diffView(words(x), words(y)));
+      wait.replaceWith(h("h3", null, "Prompt"), diffView(words(x), words(y)));
     } catch (err) {
       wait.replaceWith(failure(err));
     }

@@ -69,7 +69,7 @@ export class EdgePanel {
     try {
       const handoffs = await handoffsOf(this.page, reader ? { task: reader.id } : { from: this.from, to: this.to });
       const list = handoffs.filter((d) => !reader || d.task === reader.id && d.toAgentId !== "user" && (source ? d.source.name.split("#")[0] === source.id : this.from.startsWith("input:") ? d.source.kind === "input" && d.source.name === this.from.slice(6) : d.fromAgentId === this.from));
-      fill(this.body, list.length === 0 ? empty("Nothing has been offered along this edge", reader && !reader.startedAt ? "The reader has not begun." : "It orders the tasks, or is the condition of one.") : [h("p", { class: "muted" }, plural(list.length, "decision") + " of the gate"), handoffList(this.page, list)]);
+      fill(this.body, list.length === 0 ? empty("Nothing has been offered along this edge", reader && !reader.startedAt ? "The reader has not begun." : "It orders the tasks, or is the condition of one.") : [h("h3", null, plural(list.length, "decision") + " of the gate"), handoffList(this.page, list)]);
       const first = this.body.querySelector("details");
       if (first) first.open = true;
     } catch (err) {

@@ -2,7 +2,7 @@
 // and far away all nodes of a state are one path.
 
 import { get, path } from "./api.js";
-import { button, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord, visible } from "./dom.js";
+import { button, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
 import { nameOf, tokensOf, tookMs } from "./state.js";
 
 const farScale = 0.34, farNodes = 700;
@@ -215,7 +215,8 @@ export class GraphView {
     this.isFar = this.k < farScale && nodes.size > 60 || nodes.size > farNodes;
     this.svg.classList.toggle("is-far", this.isFar);
     this.svg.classList.toggle("is-small", this.k < 0.5);
-    if (this.isFar) this.paintFar(nodes, edges); else this.paintNear(nodes, edges);
+    if (force && this.isFar) this.farDrawn = false;
+    if (this.isFar) this.paintFar(); else this.paintNear(nodes, edges, v);
   }
 
   query(v, nodes, edges) {
@@ -234,22 +235,29 @@ export class GraphView {
     }
   }
 
-  paintFar(nodes, edges) {
+  // paintFar draws the whole graph at once, and again only after something changed.
+  paintFar() {
+    if (this.farDrawn) return;
+    this.farDrawn = true;
     this.reset();
-    const by = new Map();
-    for (const n of nodes) {
+    const by = new Map(), { edges } = this;
+    for (const n of this.nodes.values()) {
       const k = this.statusOf(n);
       by.set(k, (by.get(k) ?? "") + `M${n.x} ${n.y}h${n.w}v${n.h}h${-n.w}z`);
     }
     let lines = "";
-    if (edges.size < 4000) for (const e of edges) lines += "M" + e.points[0].join(" ") + "L" + e.points[e.points.length - 1].join(" ");
+    if (edges.length < 6000) for (const e of edges) lines += "M" + e.points[0].join(" ") + "L" + e.points[e.points.length - 1].join(" ");
     fill(this.far, s("path", { class: "far-edges", d: lines }), [...by].map(([k, d]) => s("path", { class: "far-" + k, d })));
     const sel = this.nodes.get(this.selected ?? "");
     if (sel) this.far.append(s("rect", { class: "far-selected", x: sel.x, y: sel.y, width: sel.w, height: sel.h }));
   }
 
-  paintNear(nodes, edges) {
-    if (this.far.firstChild) fill(this.far);
+  // paintNear draws what is in sight now, and what is around it as far as a frame has time for it.
+  paintNear(nodes, edges, v) {
+    if (this.farDrawn) {
+      this.farDrawn = false;
+      fill(this.far);
+    }
     const cur = this.nodes.get(this.current);
     if (cur) nodes.add(cur);
     for (const [id, el] of this.drawn) {
@@ -257,13 +265,26 @@ export class GraphView {
       el.remove();
       this.drawn.delete(id);
     }
-    for (const n of nodes) if (!this.drawn.has(n.id)) this.drawn.set(n.id, this.nodeLayer.appendChild(this.node(n)));
+    const until = performance.now() + 3;
+    let later = false;
+    for (const n of nodes) {
+      if (this.drawn.has(n.id)) continue;
+      if (n.x < v.x1 && n.x + n.w > v.x0 && n.y < v.y1 && n.y + n.h > v.y0 || n === cur || performance.now() < until) this.drawn.set(n.id, this.nodeLayer.appendChild(this.node(n)));
+      else later = true;
+    }
     for (const [i, el] of this.edgesDrawn) {
       if (edges.has(this.edges[i])) continue;
       el.remove();
       this.edgesDrawn.delete(i);
     }
-    for (const e of edges) if (!this.edgesDrawn.has(e.i)) this.edgesDrawn.set(e.i, this.edgeLayer.appendChild(this.edge(e)));
+    for (const e of edges) {
+      if (this.edgesDrawn.has(e.i)) continue;
+      if (e.x0 < v.x1 && e.x1 > v.x0 && e.y0 < v.y1 && e.y1 > v.y0 || performance.now() < until) this.edgesDrawn.set(e.i, this.edgeLayer.appendChild(this.edge(e)));
+      else later = true;
+    }
+    if (!later) return;
+    this.seen = null;
+    this.draw();
   }
 
   statusOf(n) {
@@ -281,14 +302,25 @@ export class GraphView {
     if (n.id === this.selected) g.classList.add("selected");
     if (fold) g.append(s("rect", { class: "back", x: 5, y: 5, width: n.w, height: n.h, rx: 8 }));
     g.append(s("rect", { class: "body", width: n.w, height: n.h, rx: 8 }), s("path", { class: "bar", d: `M0 8a8 8 0 0 1 4-6.900v${n.h - 2.2}a8 8 0 0 1-4-6.900z` }));
-    const small = n.h < 50, room = Math.floor((n.w - (small ? 52 : 40)) / 6.6);
+    const small = n.h < 50;
     if (n.kind !== "input") g.append(s("g", { transform: "translate(13 12)" }, statusIcon(status, { width: 13, height: 13 })));
-    g.append(s("text", { class: "title", x: n.kind === "input" ? 16 : 33, y: small ? n.h / 2 + 4 : 23 }, clip(title, room)));
+    const x = n.kind === "input" ? 16 : 33, end = this.clip(n.w - (small ? 26 : 8));
+    g.append(s("text", { class: "title", x, y: small ? n.h / 2 + 4 : 23, "clip-path": end }, title.slice(0, 200)));
     const words = small ? [] : [fold ? n.members.length + (n.kind === "loop" ? " in rounds" : " items") : n.agent ?? "", t?.model ?? ""].filter(Boolean);
-    if (!small) g.append(s("text", { class: "sub", x: 14, y: 40 }, clip(words.join(" · "), Math.floor((n.w - 26) / 6))), s("text", { class: "sub num", x: 14, y: n.h - 9 }, this.numbers(n, t)));
-    g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label), s("title", null, "label " + label)));
-    g.setAttribute("aria-label", visible([title, n.kind === "input" ? "input" : statusWord(status), ...words, "label " + label, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
+    if (!small) g.append(s("text", { class: "sub", x: 14, y: 40, "clip-path": end }, words.join(" · ").slice(0, 200)), s("text", { class: "sub num", x: 14, y: n.h - 9 }, this.numbers(n, t)));
+    g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
+    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : statusWord(status), "label " + label, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
     return g;
+  }
+
+  // clip returns a clip path that ends texts where a node of this width does.
+  clip(width) {
+    const id = "clip" + Math.round(width);
+    if (!this.clips?.has(id)) {
+      (this.clips ??= new Set()).add(id);
+      this.svg.firstChild.append(s("clipPath", { id }, s("rect", { width, height: 200 })));
+    }
+    return `url(#${id})`;
   }
 
   numbers(n, t) {
@@ -401,6 +433,7 @@ export class GraphView {
     this.selected = id;
     this.edgesDrawn.forEach((el, i) => el.classList.toggle("lit", Boolean(id) && (this.edges[i].from === id || this.edges[i].to === id)));
     this.drawn.forEach((el, k) => el.classList.toggle("selected", k === id));
+    if (this.isFar) this.draw(true);
     const n = this.nodes.get(id);
     if (n) {
       this.setCurrent(id);
@@ -464,9 +497,4 @@ function route(p) {
     d += `Q${p[i][0]} ${p[i][1]} ${mx.toFixed(1)} ${my.toFixed(1)}`;
   }
   return d;
-}
-
-function clip(text, n) {
-  const all = [...text];
-  return all.length > n ? all.slice(0, Math.max(1, n - 1)).join("") + "…" : text;
 }

@@ -6,6 +6,7 @@ export class VirtualList {
   // row(i) returns the element of row i; key(i) identifies it, so that it can be kept.
   constructor({ row, key, height, label, role, onopen, head }) {
     Object.assign(this, { row, key, height, onopen });
+    this.isGrid = !role;
     this.n = 0;
     this.current = 0;
     this.rows = new Map();
@@ -37,7 +38,7 @@ export class VirtualList {
     this.n = n;
     this.current = Math.min(this.current, Math.max(0, n - 1));
     if (fresh) this.clear();
-    this.el.setAttribute("aria-rowcount", n + 1);
+    if (this.isGrid) this.el.setAttribute("aria-rowcount", n + 1);
     this.space.style.setProperty("height", n * this.height + "px");
     this.render();
   }
@@ -78,7 +79,8 @@ export class VirtualList {
     if (r.i !== i) {
       r.i = i;
       r.el.dataset.i = i;
-      r.el.setAttribute("aria-rowindex", i + 2);
+      r.el.setAttribute(this.isGrid ? "aria-rowindex" : "aria-posinset", i + (this.isGrid ? 2 : 1));
+      if (!this.isGrid) r.el.setAttribute("aria-setsize", this.n);
       r.el.style.setProperty("top", i * this.height + "px");
     }
     r.el.tabIndex = i === this.current ? 0 : -1;

@@ -19,10 +19,10 @@ export function questionCard(app, q, withRun) {
     h("div", { class: "field" }, h("label", { for: id + "-reason" }, "Why? (kept with the answer)"), reason), status,
     h("footer", null, h("button", { type: "submit", class: "primary" }, "Answer")));
   const what = q.tool ? ["May ", h("b", null, bdi(q.agent)), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title)];
-  const card = h("details", { class: "card question", open: !withRun },
+  const card = h("details", { class: "card question", open: !withRun && q.status === "suspended" },
     h("summary", null, h("span", { class: "q-what" }, what), h("span", { class: "muted" }, " for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
-      withRun && h("a", { class: "q-run", href: "#/runs/" + encodeURIComponent(q.runId) }, bdi(q.name || "run"), " ", short(q.runId))),
-    h("div", { class: "q-body" }, view.el, form || h("p", { class: "muted" }, "To answer: ", h("code", null, bdi(q.answerCommand)))));
+      withRun && h("span", { class: "q-run muted" }, bdi(q.name || "run"), " ", short(q.runId))),
+    h("div", { class: "q-body" }, h("div", null, view.el, withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || h("p", { class: "muted" }, "To answer: ", h("code", null, bdi(q.answerCommand)))));
   if (form) form.addEventListener("submit", (e) => { e.preventDefault(); answer(q, inputs, text, reason, status, card); });
   return card;
 }

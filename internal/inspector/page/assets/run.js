@@ -57,6 +57,7 @@ export class RunPage {
     this.clock = setInterval(() => this.tick(), 1000);
     this.usage();
     this.questions();
+    if (!this.state.live && this.state.order.length <= 300) setTimeout(() => this.state.readEvents().catch(() => {}), 300); // for what was withheld
     return true;
   }
 

@@ -46,7 +46,7 @@ function wrap(text, cols) {
         continue;
       }
       i += step;
-      if (text[i - 1] === " " || text[i - 1] === ",") space = i;
+      if (text[i - 1] === " " || text[i - 1] === "," && !/\d/.test(text[i] ?? "")) space = i;
     }
     rows.push([at, end]);
     line = end + 1;

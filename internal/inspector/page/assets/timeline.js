@@ -49,8 +49,8 @@ export class TimelineView {
     const a = Date.parse(t.startedAt) - this.t0, took = tookMs(t);
     const left = a / this.span * 100, width = Math.max(0.15, Math.min(100 - left, took / this.span * 100));
     const late = left + width > 82;
-    return h("div", { class: "tl-row", role: "option", "aria-selected": this.selected === t.id ? "true" : "false", "aria-label": `${nameOf(t)}, ${statusWord(t.status)}, began after ${duration(a) || "0 s"}, took ${duration(took)}` },
-      h("span", { class: "tl-name" }, statusIcon(t.status), bdi(nameOf(t))),
+    return h("div", { class: "tl-row", role: "option", "aria-selected": this.selected === t.id ? "true" : "false" },
+      h("span", { class: "tl-name" }, statusIcon(t.status), bdi(nameOf(t)), h("span", { class: "sr" }, `, ${statusWord(t.status)}, began after ${duration(a)}, took `)),
       h("span", { class: "tl-track" }, h("i", { class: "tl-bar b-" + t.status, style: { left: left + "%", width: width + "%" } }),
         h("span", { class: "tl-took num", style: late ? { right: 100 - left + "%" } : { left: left + width + "%" } }, duration(took), t.attempts > 1 ? ` ×${t.attempts}` : "")));
   }

@@ -79,13 +79,14 @@ function draw(page, text, task, found, body, d) {
     fill(body, quote(text), h("p", null, "This text occurs in nothing that you may see."), unsearched > 0 && h("p", { class: "muted" }, plural(unsearched, "piece") + " above your clearance were not searched."));
     return;
   }
-  const steps = group(page, occurrences);
+  const steps = group(page, occurrences), way = wayTo(steps, task), on = steps.filter((st) => way.has(st)), off = steps.filter((st) => !way.has(st));
   fill(body, quote(text),
     h("div", { class: "origins" }, origins.map((o, i) => h("p", { class: i ? "origin also" : "origin" }, h("span", { class: "origin-word" }, i ? "also from" : "comes from"), " ", originText(o),
       o.task && [" ", button("open", () => jump(page, d, { task: o.task, where: "result" }), { class: "link" })],
       o.unseen > 0 && h("span", { class: "muted" }, " unless it was in " + plural(o.unseen, "withheld piece") + " of its prompt")))),
-    h("h3", null, "Its way through the run ", h("span", { class: "muted" }, plural(occurrences.length, "place"))),
-    h("ol", { class: "way" }, originStep(origins[0]), steps.map((st) => step(page, d, st, task))),
+    h("h3", null, task ? "Its way to here" : "Its way through the run", " ", h("span", { class: "muted" }, plural(occurrences.length, "place"))),
+    h("ol", { class: "way" }, originStep(origins[0]), on.map((st) => step(page, d, st, task))),
+    off.length > 0 && h("details", null, h("summary", null, "It also reached ", plural(off.length, "other task")), h("ol", { class: "way" }, off.map((st) => step(page, d, st, task)))),
     unsearched > 0 && h("p", { class: "muted" }, plural(unsearched, "piece") + " above your clearance were not searched."));
   body.querySelector("button")?.focus();
 }
@@ -104,6 +105,22 @@ function group(page, occurrences) {
   }
   const at = (x) => Date.parse(page.state.tasks.get(x.task)?.startedAt ?? "") || Infinity;
   return [...by.values()].sort((a, b) => at(a) - at(b));
+}
+
+// wayTo returns the places from which the text came to a task, one handoff after another: those of
+// the task, of the tasks whose results its prompt has the text from, and so on.
+function wayTo(steps, task) {
+  const start = steps.find((st) => st.task === task) ?? steps.findLast((st) => st.task && st.places.some((o) => o.where === "result"));
+  if (!start) return new Set(steps);
+  const way = new Set([start]);
+  for (const st of way) {
+    for (const from of st.places.flatMap((o) => o.from ?? [])) {
+      const title = /^(?:result|output files) of (.+) from [^,]+(?:,|$)/.exec(from)?.[1];
+      const before = title && steps.find((x) => x.title === title || from.startsWith("result of " + x.title + " from "));
+      if (before) way.add(before);
+    }
+  }
+  return way;
 }
 
 function step(page, d, st, here) {
