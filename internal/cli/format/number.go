@@ -130,3 +130,17 @@ const (
 	Skipped   = "skipped"   // it never began
 	NotNeeded = "not needed"
 )
+
+// Dollars writes an amount of money, with more digits if it is small.
+func Dollars(m llm.Money) string {
+	switch amount := m.Dollars(); {
+	case amount == 0:
+		return "$0"
+	case amount < 0.0001:
+		return "<$0.0001"
+	case amount < 1:
+		return fmt.Sprintf("$%.4f", amount)
+	default:
+		return fmt.Sprintf("$%.2f", amount)
+	}
+}

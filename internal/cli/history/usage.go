@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -19,17 +18,15 @@ import (
 
 // A UsageDocument is the tokens and the cost of a run, in JSON.
 type UsageDocument struct {
-	Run    string      `json:"runId"`
-	Name   string      `json:"name"`
-	Status string      `json:"status"`
-	Rows   []*UsageRow `json:"rows"` // by task, agent and model
-	Agents []*UsageRow `json:"agents"`
-	Models []*UsageRow `json:"models"`
-	Total  *UsageRow   `json:"total"`
-	Prices priceList   `json:"prices,omitempty"` // US dollars for a million tokens
+	Run    string          `json:"runId"`
+	Name   string          `json:"name"`
+	Status string          `json:"status"`
+	Rows   []*UsageRow     `json:"rows"` // by task, agent and model
+	Agents []*UsageRow     `json:"agents"`
+	Models []*UsageRow     `json:"models"`
+	Total  *UsageRow       `json:"total"`
+	Prices journals.Prices `json:"prices,omitempty"` // US dollars for a million tokens
 }
-
-type priceList map[string]llm.Price
 
 // A UsageRow is what a task used with an agent and its model, or a sum of such rows.
 type UsageRow struct {
@@ -51,10 +48,9 @@ type UsageRow struct {
 	cost, saved llm.Money
 }
 
-// newUsageDocument sums up the calls of a run.
-func newUsageDocument(k *journals.StoredRun) *UsageDocument {
-	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}}
-	_ = json.Unmarshal(k.Info.Prices, &d.Prices) // without prices nothing has a cost
+// NewUsageDocument sums up the calls of a run.
+func NewUsageDocument(k *journals.StoredRun) *UsageDocument {
+	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}, Prices: k.Prices()}
 	for _, t := range k.Tasks {
 		for _, x := range t.Calls {
 			d.addCall(t, x)
@@ -107,13 +103,21 @@ func (d *UsageDocument) addCall(t *journals.StoredTask, x *record.AgentCall) {
 
 // add adds a call to its row and to the sums.
 func (d *UsageDocument) add(t *journals.StoredTask, agent, model string, r UsageRow) {
-	price, known := d.Prices[model]
-	r.unpriced = !known && r.cost == 0 && r.Usage != (llm.Usage{})
-	r.cost, r.saved = cmp.Or(r.cost, price.Cost(r.Usage)), price.Cost(r.Saved)
+	cost, known := d.Prices.Cost(model, r.Usage, r.cost)
+	r.cost, r.unpriced = cost, !known
+	r.saved = d.Prices[model].Cost(r.Saved)
 	rowOf(&d.Rows, t.ID, t.Title, agent, model).add(&r)
 	rowOf(&d.Agents, "", "", agent, "").add(&r)
 	rowOf(&d.Models, "", "", "", model).add(&r)
 	d.Total.add(&r)
+}
+
+// Money returns the cost of a row as a text; false if one of its models has no price.
+func (r *UsageRow) Money() (text string, known bool) {
+	if r.unpriced {
+		return "", false
+	}
+	return r.cost.String(), true
 }
 
 // rowOf returns the row of a task, agent and model, which it appends if it is new.
@@ -169,9 +173,9 @@ func (d *UsageDocument) sum() string {
 	text += cmp.Or(format.Tokens(t.Usage, ", "+format.ApproximationMark(t.Interrupted+t.Rounded > 0)), ", no tokens counted")
 	switch {
 	case len(unpriced) == 0:
-		text += ", " + dollars(t.cost)
+		text += ", " + format.Dollars(t.cost)
 	case t.cost > 0:
-		text += fmt.Sprintf(", %s without %s, for which there is no price", dollars(t.cost), format.List(unpriced, 5))
+		text += fmt.Sprintf(", %s without %s, for which there is no price", format.Dollars(t.cost), format.List(unpriced, 5))
 	default:
 		text += fmt.Sprintf("; without a price of %s no cost: write prices: in the spec", format.List(unpriced, 5))
 	}
@@ -192,7 +196,7 @@ func (d *UsageDocument) sum() string {
 
 // counts returns the cells with the counts of a row. Numbers that are not exact are marked.
 func (r *UsageRow) counts() []string {
-	cost := dollars(r.cost)
+	cost := format.Dollars(r.cost)
 	if r.unpriced {
 		cost = "-"
 	}
@@ -224,21 +228,7 @@ func (r *UsageRow) remarks() string {
 func (r *UsageRow) savings() string {
 	text := format.Tokens(r.Saved, ", saved ")
 	if r.saved > 0 {
-		text += " (" + dollars(r.saved) + ")"
+		text += " (" + format.Dollars(r.saved) + ")"
 	}
 	return text
-}
-
-// dollars writes an amount of money, with more digits if it is small.
-func dollars(m llm.Money) string {
-	switch amount := m.Dollars(); {
-	case amount == 0:
-		return "$0"
-	case amount < 0.0001:
-		return "<$0.0001"
-	case amount < 1:
-		return fmt.Sprintf("$%.4f", amount)
-	default:
-		return fmt.Sprintf("$%.2f", amount)
-	}
 }

@@ -19,9 +19,11 @@ import (
 // flowFlags limit the flow that plan shows to one source or one reader.
 type flowFlags struct {
 	from, to string
+	prefix   string // of their names in messages
 }
 
 func (q *flowFlags) flags(cmd *cobra.Command) {
+	q.prefix = "--"
 	f := cmd.Flags()
 	f.StringVar(&q.from, "from", "", "show only which readers this input or result reaches, and how: a `NAME`, a task's title or key")
 	f.StringVar(&q.to, "to", "", "show only what reaches this `READER`: an agent, coordinator, user or the URL of an endpoint")
@@ -54,14 +56,14 @@ func (q *flowFlags) view(p *engine.Plan) (*flowView, error) {
 	if v.from {
 		i, err := findSource(g, q.from)
 		if err != nil {
-			return nil, err
+			return nil, exit.Usagef("%sfrom %w", q.prefix, err)
 		}
 		v.sources = []int{i}
 	}
 	if v.to {
 		i, err := findReader(g, q.to)
 		if err != nil {
-			return nil, err
+			return nil, exit.Usagef("%sto %w", q.prefix, err)
 		}
 		v.readers = []int{i}
 	}
@@ -76,7 +78,7 @@ func indices(n int) []int {
 	return all
 }
 
-// findSource finds the source that --from names, as an assertion does (input NAME, task TITLE) or by
+// findSource finds the source that a name means, as an assertion does (input NAME, task TITLE) or by
 // the name alone.
 func findSource(g *flow.Graph, name string) (int, error) {
 	var found []int
@@ -91,12 +93,12 @@ func findSource(g *flow.Graph, name string) (int, error) {
 	}
 	switch len(found) {
 	case 0:
-		return 0, exit.Usagef("--from %q: no input and no task has this name; %s", name, naming.Suggest(name, known))
+		return 0, fmt.Errorf("%q: no input and no task has this name; %s", name, naming.Suggest(name, known))
 	case 1:
 		return found[0], nil
 	}
 	first, second := &g.Sources[found[0]], &g.Sources[found[1]]
-	return 0, exit.Usagef("--from %q names several: write %q or %q", name, sourceKindWord(first)+" "+first.Name, sourceKindWord(second)+" "+second.Name)
+	return 0, fmt.Errorf("%q names several: write %q or %q", name, sourceKindWord(first)+" "+first.Name, sourceKindWord(second)+" "+second.Name)
 }
 
 // namesOf returns the names of a source.
@@ -140,7 +142,7 @@ func findReader(g *flow.Graph, name string) (int, error) {
 		}
 		known = append(known, format.Readers(r.Name))
 	}
-	return 0, exit.Usagef("--to %q: no reader has this name; %s", name, naming.Suggest(name, known))
+	return 0, fmt.Errorf("%q: no reader has this name; %s", name, naming.Suggest(name, known))
 }
 
 // flowDocument is the flow in JSON.

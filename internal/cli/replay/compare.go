@@ -33,6 +33,7 @@ type ComparedTask struct {
 	After   *comparedSide `json:"after,omitempty"`
 	Omitted bool          `json:"leftOut,omitempty"` // as the flags ask
 	Step    bool          `json:"step,omitempty"`    // of the coordinator
+	Cost    string        `json:"cost,omitempty"`    // same, changed or none, of stored runs; none without prices
 }
 
 // A comparedSide is a task in one of the runs.
@@ -41,11 +42,13 @@ type comparedSide struct {
 	Agent  string                `json:"assignee,omitempty"`
 	Label  *label.Classification `json:"label,omitempty"` // of a result
 	Usage  llm.Usage             `json:"tokenUsage"`
+	Cost   *float64              `json:"cost,omitempty"` // US dollars, of a stored run; nil if a model has no price
 	Reused string                `json:"reused,omitempty"`
 	Text   string                `json:"text,omitempty"`  // the result, if it differs
 	Error  string                `json:"error,omitempty"` // why there is none
 
-	hidden bool // the viewer may not see the result
+	hidden  bool // the viewer may not see the result
+	unknown bool // the run has no text of the result, as of a loop, which has that of its last round
 }
 
 // shownName returns what people know the task by.
@@ -55,7 +58,7 @@ func (c *ComparedTask) shownName() string { return cmp.Or(c.Name, c.Title) }
 func (c *ComparedTask) compare() {
 	b, a := c.Before, c.After
 	switch {
-	case b == nil || a == nil || b.Status != task.Completed || a.Status != task.Completed:
+	case b == nil || a == nil || b.Status != task.Completed || a.Status != task.Completed || b.unknown != a.unknown:
 		c.Result = none
 	case b.hidden || a.hidden:
 		c.Result = withheld
@@ -66,10 +69,32 @@ func (c *ComparedTask) compare() {
 	}
 }
 
-// equal reports whether no difference is known.
+// compareCosts compares what both sides cost.
+func (c *ComparedTask) compareCosts() {
+	b, a := c.Before, c.After
+	switch {
+	case b == nil || a == nil || b.Cost == nil || a.Cost == nil:
+		c.Cost = none
+	case *b.Cost == *a.Cost:
+		c.Cost = Same
+	default:
+		c.Cost = Changed
+	}
+}
+
+// equal reports whether no difference is known. Costs are none: an equal run may cost less.
 func (c *ComparedTask) equal() bool {
 	return c.Before != nil && c.After != nil && c.Before.Status == c.After.Status && c.Before.level() == c.After.level() &&
 		c.Before.Agent == c.After.Agent && c.Prompt != Changed && c.Result != Changed
+}
+
+// pricedSide returns a task of a stored run with its cost.
+func pricedSide(k *journals.StoredRun, t *journals.StoredTask, prices journals.Prices) *comparedSide {
+	s := storedSide(k, t)
+	if cost, known := t.Cost(prices); known {
+		s.Cost = new(cost.Dollars())
+	}
+	return s
 }
 
 // level returns the label of the result; it is empty without a result.
@@ -85,6 +110,7 @@ func storedSide(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
 	s := &comparedSide{Status: t.Status, Agent: t.Agent, Usage: t.Usage(), Error: k.WhyNoResult(t)}
 	x := t.Accepted()
 	if x == nil || s.Status != task.Completed {
+		s.unknown = s.Status == task.Completed
 		return s
 	}
 	r := k.Result(x)
@@ -144,6 +170,17 @@ func (s *comparedSide) tokens() string {
 		return "-"
 	}
 	return format.Number(s.Usage.InputTokens) + "+" + format.Number(s.Usage.OutputTokens)
+}
+
+// costs reports whether a task cost anything.
+func (s *comparedSide) costs() bool { return s != nil && s.Cost != nil && *s.Cost > 0 }
+
+// dollars returns what a task cost.
+func (s *comparedSide) dollars() string {
+	if s == nil || s.Cost == nil {
+		return "-"
+	}
+	return format.Dollars(llm.Dollars(*s.Cost))
 }
 
 // change returns a value, or how it changed.

@@ -7,32 +7,31 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/internal/promptview"
-
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/explain"
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
 // firstDifference says where a prompt first differs from the one that was sent.
-func (r *repetition) firstDifference(now *promptview.Shown) string {
-	was := r.sent(now.Receipt.Task)
+func firstDifference(t *trace.Trace, now *promptview.Shown) string {
+	was := sent(t, now.Receipt.Task)
 	if was == nil {
 		return promptDiffers + ", and the one that was sent is not in the journal"
 	}
-	if text := firstDifferingPart(r.run.Trace, was, now); text != "" {
+	if text := firstDifferingPart(t, was, now); text != "" {
 		return text
 	}
 	return promptDiffers + ": its visible words are the same, so the difference is in what is withheld, in the agent, its model or its settings"
 }
 
 // sent returns the last stored prompt of a task.
-func (r *repetition) sent(id task.ID) *trace.Prompt {
-	for i := range slices.Backward(r.run.Trace.Prompts) {
-		if p := &r.run.Trace.Prompts[i]; p.Receipt.Task == id {
+func sent(t *trace.Trace, id task.ID) *trace.Prompt {
+	for i := range slices.Backward(t.Prompts) {
+		if p := &t.Prompts[i]; p.Receipt.Task == id {
 			return p
 		}
 	}

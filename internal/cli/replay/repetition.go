@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
@@ -21,7 +18,6 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
@@ -58,18 +54,19 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 // repeat repeats the run with a team whose agents are not called. It returns the tasks whose results
 // form the answer, unless the coordinator wrote it.
 func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *replayFlags) (res *engine.Result, output []task.ID, err error) {
-	m, file, err := flags.loadSpec(ctx, con, r.run, false)
+	s, err := flags.loadSpec(ctx, con, r.run, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	restoreModels(r.run, file)
+	m, file := s.Invocation, s.File
+	s.RestoreModels(r.run.History.Log)
 	for i := range file.Agents { // no model is called, and prices may have changed
 		file.Agents[i].Member.MaxTokenBudget, file.Agents[i].Member.MaxCostBudget = 0, 0
 	}
 	if c := file.Coordinator; c != nil {
 		c.MaxTokenBudget, c.MaxCostBudget = 0, 0
 	}
-	t, err := connect.BuildTeam(file, silentAgents(m, con.LookupEnv))
+	t, err := s.SilentTeam(con.LookupEnv)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,30 +87,6 @@ func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *re
 	run.SetTasks(&o, file)
 	res, err = t.Replay(ctx, r.run.Run, &o)
 	return res, output, file.Locate(err)
-}
-
-// silentAgents connects agents that are not called. Their endpoints are those of the run.
-func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) func(specfile.Agent) (engine.Agent, error) {
-	return func(ag specfile.Agent) (engine.Agent, error) {
-		if ag.Process != nil {
-			return silentProcess(ag.Process)
-		}
-		if ag.Person {
-			return connect.Absent(), nil
-		}
-		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
-		if bases[0] == "" {
-			bases, _ = connect.AllBaseURLs(ag.Connection, lookup)
-		}
-		return connect.SilentAgent(ag, bases, nil), nil
-	}
-}
-
-// silentProcess returns a command that is not run, as confined as the given one. The program of that
-// one may be missing here.
-func silentProcess(p *agent.Process) (engine.Agent, error) {
-	self, err := os.Executable()
-	return &agent.Process{Command: self, Confine: p.Confine, Repeatable: p.Repeatable}, err
 }
 
 // mask returns the form in which the journal stores the key of a prompt, and records the key.
@@ -148,9 +121,10 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, diff
 	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
 		return exit.Status(stop.Status())
 	}
-	want, got, later := r.counts()
-	text := fmt.Sprintf("replayed %s of %s", format.Number(got), format.Plural(want, "prompt"))
-	if want == got && len(differing) == 0 {
+	v := r.verdict(differing, r.run.Trace)
+	later := v.Later
+	text := fmt.Sprintf("replayed %s of %s", format.Number(v.Replayed), format.Plural(v.Prompts, "prompt"))
+	if v.equal() {
 		con.Say("runteam: %s, equal to the byte", text)
 		if later > 0 {
 			con.Say("         %s after calls of tools not repeated: a replay calls no tool", format.Plural(later, "prompt"))
@@ -164,34 +138,14 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, diff
 		return nil
 	}
 	con.Say("runteam: %s; the replay differs from the run", text)
-	for i, o := range differing {
+	for i, o := range v.Differences {
 		if i == report.MaxFailures {
 			con.Say("… and %d more", len(differing)-i)
 			break
 		}
-		if o.prompt != nil && i == 0 {
-			o.why = r.firstDifference(o.prompt)
-		}
-		con.Say("differs: %s: %s", terminal.CleanLine(o.title), terminal.Clean(o.why))
+		con.Say("differs: %s: %s", terminal.CleanLine(o.Title), terminal.Clean(o.Why))
 	}
 	return exit.Status(exit.StatusFailed)
-}
-
-// counts returns how many prompts the result of the run consists of, and how many of them the
-// replay built again. later prompts follow calls of tools.
-func (r *repetition) counts() (want, got, later int) {
-	known := map[record.Key]bool{}
-	final, later := finalCalls(r.run)
-	for _, x := range final {
-		if known[x.Key] {
-			continue
-		}
-		known[x.Key] = true
-		if want++; r.seen[x.Key] {
-			got++
-		}
-	}
-	return want, got, later
 }
 
 // A difference is a task in which the replay differs from the run.

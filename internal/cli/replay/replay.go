@@ -4,12 +4,9 @@ package replay
 
 import (
 	"context"
-	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -17,10 +14,9 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/records"
-	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/cli/restored"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
@@ -148,52 +144,9 @@ func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error
 	return progress.CheckMode(con, r.progress)
 }
 
-// loadSpec reads the spec of the run from the copies in the journal, whatever the files contain now.
-// The environment is that of the command; its variables may be missing if no model is called.
-func (r *replayFlags) loadSpec(ctx context.Context, con *console.Console, k *journals.StoredRun, callsModels bool) (*run.StoredInvocation, *specfile.File, error) {
-	m, err := run.ReadInvocation(&k.Info)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, path := range slices.Sorted(maps.Keys(m.Missing)) {
-		return nil, nil, exit.Errorf(exit.KindRuntime, "run %s cannot be replayed: %s: %s", k.Run, path, m.Missing[path])
-	}
-	src, err := m.Source()
-	if err != nil {
-		return nil, nil, err
-	}
-	src.StoredOnly, src.Results = true, r.Flags.Results(con)
-	src.Models = append(src.Models, r.models...)
-	src.Environment, src.NoCalls = r.environment, !callsModels || m.Offline || r.Offline
-	file, err := src.Load(ctx, con)
-	if err != nil {
-		return nil, nil, err
-	}
-	if file.Offline != "" && !filepath.IsAbs(file.Offline) {
-		file.Offline = filepath.Join(m.Folder, file.Offline)
-	}
-	file.Config.Logger = con.Log
-	return m, file, m.RestoreTools(file)
-}
-
-// restoreModels sets the models that the agents had in the run, which may be from the environment.
-func restoreModels(k *journals.StoredRun, file *specfile.File) {
-	models := map[string]string{}
-	for i := range k.History.Log {
-		if x := k.History.Log[i].Exchange; x != nil {
-			models[x.Agent] = x.Model
-		}
-	}
-	for i := range file.Agents {
-		if model, ok := models[file.Agents[i].Member.Name]; ok && file.Agents[i].HasModel() {
-			file.Agents[i].Model, file.Agents[i].Member.Model = model, model
-		}
-	}
-	if c := file.Coordinator; c != nil {
-		if model, ok := models[handoff.Coordinator]; ok {
-			c.Connection.Model, c.Coordinator.Model = model, model
-		}
-	}
+// loadSpec reads the spec of the run from the copies in the journal.
+func (r *replayFlags) loadSpec(ctx context.Context, con *console.Console, k *journals.StoredRun, callsModels bool) (*restored.Spec, error) {
+	return restored.Load(ctx, con, &r.Flags, &k.Info, restored.Options{Models: r.models, Environment: r.environment, CallsModels: callsModels, Offline: r.Offline})
 }
 
 // finalCalls returns the calls that the result of a run consists of: the last attempt of each

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -10,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
 	"github.com/spf13/cobra"
 )
 
@@ -18,13 +20,30 @@ type ComparedRuns struct {
 	Equal  bool           `json:"equal"`
 	Before comparedRun    `json:"before"`
 	After  comparedRun    `json:"after"`
-	Tasks  []ComparedTask `json:"tasks"` // then the steps of the coordinator
+	Replay *Verdict       `json:"replay,omitempty"` // if the run after is a replay of the one before
+	Tasks  []ComparedTask `json:"tasks"`            // then the steps of the coordinator
 }
 
 type comparedRun struct {
-	Run    string `json:"runId"`
-	Name   string `json:"name"`
-	Status string `json:"status"`
+	Run    string    `json:"runId"`
+	Name   string    `json:"name"`
+	Status string    `json:"status"`
+	Usage  llm.Usage `json:"totalTokenUsage"`
+	Cost   *float64  `json:"cost"` // US dollars; nil if a model has no price
+}
+
+// newComparedRun returns a stored run with what it used.
+func newComparedRun(k *journals.StoredRun) comparedRun {
+	r := comparedRun{Run: k.Run, Name: k.Name, Status: k.Status}
+	prices, sum, all := k.Prices(), llm.Money(0), true
+	for _, t := range k.Tasks {
+		cost, known := t.Cost(prices)
+		r.Usage, sum, all = r.Usage.Add(t.Usage()), sum.Add(cost), all && known
+	}
+	if all {
+		r.Cost = new(sum.Dollars())
+	}
+	return r
 }
 
 // compareRuns compares two stored runs task by task.
@@ -39,7 +58,7 @@ func compareRuns(con *console.Console, cmd *cobra.Command, r *replayFlags) error
 	if err != nil {
 		return err
 	}
-	d := compared(before, after)
+	d := Compare(before, after)
 	err = con.PrintResult(d, func(w io.Writer) { d.write(w, con.TitleWidth(), r.verbose) })
 	if err == nil && !d.Equal {
 		err = exit.Status(exit.StatusFailed)
@@ -47,21 +66,20 @@ func compareRuns(con *console.Console, cmd *cobra.Command, r *replayFlags) error
 	return err
 }
 
-func compared(before, after *journals.StoredRun) *ComparedRuns {
-	d := &ComparedRuns{
-		Equal: before.Status == after.Status, Tasks: []ComparedTask{},
-		Before: comparedRun{before.Run, before.Name, before.Status}, After: comparedRun{after.Run, after.Name, after.Status},
-	}
+// Compare compares two stored runs task by task, as far as they show it.
+func Compare(before, after *journals.StoredRun) *ComparedRuns {
+	d := &ComparedRuns{Equal: before.Status == after.Status, Tasks: []ComparedTask{}, Before: newComparedRun(before), After: newComparedRun(after)}
+	old, now := before.Prices(), after.Prices()
 	for _, t := range before.Tasks {
-		c := ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, Before: storedSide(before, t)}
+		c := ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, Before: pricedSide(before, t, old)}
 		if other := after.ByID[t.ID]; other != nil {
-			c.After, c.Prompt = storedSide(after, other), promptsOf(t, other)
+			c.After, c.Prompt = pricedSide(after, other, now), promptsOf(t, other)
 		}
 		d.add(c)
 	}
 	for _, t := range after.Tasks {
 		if before.ByID[t.ID] == nil {
-			d.add(ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, After: storedSide(after, t)})
+			d.add(ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, After: pricedSide(after, t, now)})
 		}
 	}
 	return d
@@ -69,6 +87,7 @@ func compared(before, after *journals.StoredRun) *ComparedRuns {
 
 func (d *ComparedRuns) add(c ComparedTask) {
 	c.compare()
+	c.compareCosts()
 	d.Tasks, d.Equal = append(d.Tasks, c), d.Equal && c.equal()
 }
 
@@ -94,9 +113,16 @@ func (d *ComparedRuns) write(w io.Writer, titleWidth int, verbose bool) {
 	}
 	fmt.Fprintln(w)
 	table := format.NewTable(w, "").WithTitleWidth(titleWidth)
-	table.Row("task", "status", "label", "prompt", "result", "tokens")
+	priced := slices.ContainsFunc(d.Tasks, func(c ComparedTask) bool { return c.Before.costs() || c.After.costs() })
+	row := func(cost string, cells ...string) {
+		if priced {
+			cells = append(cells, cost)
+		}
+		table.Row(cells...)
+	}
+	row("cost", "task", "status", "label", "prompt", "result", "tokens")
 	for _, c := range d.Tasks {
-		table.Row(table.Title(c.Title), c.statuses(), c.labels(), c.Prompt, c.Result, c.usages())
+		row(change(c.Before.dollars(), c.After.dollars()), table.Title(c.Title), c.statuses(), c.labels(), c.Prompt, c.Result, c.usages())
 	}
 	table.Flush()
 	for i := range d.Tasks {

@@ -42,10 +42,11 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 	if err != nil {
 		return err
 	}
-	m, file, err := r.loadSpec(cmd.Context(), con, k, true)
+	s, err := r.loadSpec(cmd.Context(), con, k, true)
 	if err != nil {
 		return err
 	}
+	m, file := s.Invocation, s.File
 	t := &variant{flags: r, prior: k, invocation: m, job: r.job(m), file: file}
 	if err := t.omit(); err != nil {
 		return err

@@ -42,6 +42,8 @@ type execution struct {
 	journal      *JournalWriter // nil without a journal
 	stream       *answerStream  // nil without --stream
 	asker        *people.Asker  // nil if no questions are asked on the terminal
+	attendant    *Attendant     // nil if nothing accompanies the run
+	watcher      func(event.Event)
 
 	plan     *engine.Plan // nil if the coordinator makes it
 	withheld report.Withheld
@@ -120,6 +122,13 @@ func (x *execution) perform(ctx context.Context) (err error) {
 	if err := x.openJournal(ctx, &o); err != nil {
 		return err
 	}
+	if err := x.attend(ctx); err != nil {
+		return err
+	}
+	if x.attendant != nil {
+		o.Monitor = x.attendant.Monitor
+		defer x.attendant.Ended()
+	}
 	x.began = x.con.Now()
 	view := progress.View{Mode: x.job.Progress, Plan: x.plan}
 	if x.journal != nil {
@@ -176,6 +185,9 @@ func (x *execution) subscribers(all []func(event.Event)) []func(event.Event) {
 	}
 	if x.job.Progress != "none" {
 		all = append(all, x.withheld.Observe)
+	}
+	if x.watcher != nil {
+		all = append(all, x.watcher)
 	}
 	return all
 }

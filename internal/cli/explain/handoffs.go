@@ -1,0 +1,107 @@
+package explain
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/task"
+)
+
+// A HandoffsDocument lists decisions of the gate, in JSON.
+type HandoffsDocument struct {
+	Handoffs []HandoffDocument `json:"handoffs"`
+}
+
+// A HandoffDocument is one decision, as an event has it, with what identifies it in the run.
+type HandoffDocument struct {
+	event.Handoff
+	Seq         int       `json:"seq"` // of the decision among those of the run, from 1
+	Time        time.Time `json:"time"`
+	Task        task.ID   `json:"task,omitempty"` // whose agent reads; of the caller, that of the result
+	Title       string    `json:"title,omitempty"`
+	Attempt     int       `json:"attempt,omitempty"`     // from 1; none for the caller
+	SourceTitle string    `json:"sourceTitle,omitempty"` // of the task whose result it is
+}
+
+// HandoffsOf returns the decisions about what a task read, and about its result for other readers. The name
+// is a title, a key, an ID or a name; no task is a usage error.
+func HandoffsOf(t *trace.Trace, name string) (*HandoffsDocument, error) {
+	tk, err := t.Find(name)
+	if err != nil {
+		return nil, &exit.Error{Kind: exit.KindUsage, Err: err}
+	}
+	d := &HandoffsDocument{Handoffs: []HandoffDocument{}}
+	for i := range t.Handoffs {
+		if h := &t.Handoffs[i]; h.Task == tk.ID || sourceTask(h) == tk.ID {
+			d.Handoffs = append(d.Handoffs, newHandoff(t, i))
+		}
+	}
+	return d, nil
+}
+
+// HandoffsByTask returns for each task with decisions what [HandoffsOf] returns.
+func HandoffsByTask(t *trace.Trace) map[task.ID]*HandoffsDocument {
+	all := map[task.ID]*HandoffsDocument{}
+	for i := range t.Handoffs {
+		h, one := &t.Handoffs[i], newHandoff(t, i)
+		for _, id := range slices.Compact([]task.ID{h.Task, sourceTask(h)}) {
+			if all[id] == nil {
+				all[id] = &HandoffsDocument{}
+			}
+			all[id].Handoffs = append(all[id].Handoffs, one)
+		}
+	}
+	return all
+}
+
+// HandoffsBetween returns the decisions about what one reader had of another.
+func HandoffsBetween(t *trace.Trace, from, to string) *HandoffsDocument {
+	d := &HandoffsDocument{Handoffs: []HandoffDocument{}}
+	for i := range t.Handoffs {
+		if h := &t.Handoffs[i]; h.From == from && h.To == to {
+			d.Handoffs = append(d.Handoffs, newHandoff(t, i))
+		}
+	}
+	return d
+}
+
+// newHandoff returns the document of decision i of a trace.
+func newHandoff(t *trace.Trace, i int) HandoffDocument {
+	h := &t.Handoffs[i]
+	d := HandoffDocument{Handoff: *h, Seq: i + 1, Time: h.Time, Task: h.Task, Attempt: attemptOf(t.Run, h)}
+	if h.Task != "" {
+		d.Title = t.Title(h.Task)
+	}
+	if id := sourceTask(h); id != "" {
+		d.SourceTitle = t.Title(id)
+	}
+	return d
+}
+
+// sourceTask returns the task whose result a decision is about; empty for other context.
+func sourceTask(h *event.Handoff) task.ID {
+	switch h.Source.Kind {
+	case handoff.Dependency, handoff.Files, handoff.Condition:
+		id, _, _ := strings.Cut(h.Source.Name, record.TurnPrefix)
+		return task.ID(id)
+	}
+	return ""
+}
+
+// attemptOf returns the attempt that a decision is for, which its session has after run and task.
+func attemptOf(run string, h *event.Handoff) int {
+	rest, ok := strings.CutPrefix(h.Session, run+"/"+string(h.Task)+"/")
+	if !ok {
+		return 0
+	}
+	number, _, _ := strings.Cut(rest, "/")
+	n, _ := strconv.Atoi(number) // a session of a condition has no number
+	return n
+}

@@ -1,0 +1,153 @@
+package replay
+
+import (
+	"context"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A Verdict says whether a replay equals the run, and where it differs.
+type Verdict struct {
+	Prompts     int          `json:"prompts"`         // that the result of the run consists of
+	Replayed    int          `json:"replayed"`        // how many of these the replay built again, byte for byte
+	Later       int          `json:"later,omitempty"` // prompts after calls of tools, which a replay does not make
+	Differences []Difference `json:"differences"`
+}
+
+// A Difference is a task in which a replay differs from the run, and why.
+type Difference struct {
+	Title string `json:"title"`
+	Why   string `json:"why"`
+}
+
+// equal reports whether the replay equals the run.
+func (v *Verdict) equal() bool { return v.Prompts == v.Replayed && len(v.Differences) == 0 }
+
+// verdict returns what a replay has shown, in the words of a trace that the viewer may see.
+func (r *repetition) verdict(differing []difference, t *trace.Trace) *Verdict {
+	v := &Verdict{Differences: make([]Difference, len(differing))}
+	v.Prompts, v.Replayed, v.Later = r.counts()
+	for i, o := range differing {
+		if o.prompt != nil && i == 0 {
+			o.why = firstDifference(t, o.prompt)
+		}
+		v.Differences[i] = Difference{o.title, o.why}
+	}
+	return v
+}
+
+// counts returns how many prompts the result of the run consists of, and how many of them the
+// replay built again. later prompts follow calls of tools.
+func (r *repetition) counts() (want, got, later int) {
+	known := map[record.Key]bool{}
+	final, later := finalCalls(r.run)
+	for _, x := range final {
+		if known[x.Key] {
+			continue
+		}
+		known[x.Key] = true
+		if want++; r.seen[x.Key] {
+			got++
+		}
+	}
+	return want, got, later
+}
+
+// Repeat repeats a stored run without calling a model, and compares it with the run as far as a viewer
+// with this clearance may see both. k is the whole run, whose prompts are built again; shown is what the
+// viewer sees of it. Repeat prints nothing, stores nothing and uses no network.
+func Repeat(ctx context.Context, con *console.Console, g *journals.Flags, k, shown *journals.StoredRun, accepts label.Classification) (*ComparedRuns, error) {
+	own := *con // loading the spec changes its environment
+	r := &repetition{run: k, seen: map[record.Key]bool{}}
+	res, _, err := r.repeat(ctx, &own, &replayFlags{ReadFlags: journals.ReadFlags{Flags: *g}})
+	if err != nil {
+		return nil, err
+	}
+	narrows := k.History.Clearance() > accepts
+	differing := r.differences(res)
+	for i := range differing {
+		if p := differing[i].prompt; p != nil && narrows {
+			differing[i].prompt, _ = p.Lower(accepts)
+		}
+	}
+	r.complete(res, len(differing) == 0)
+	d := &ComparedRuns{Before: newComparedRun(shown), After: comparedRun{Run: k.Run, Name: shown.Name, Status: string(res.Status), Usage: res.Usage}, Tasks: []ComparedTask{}}
+	if narrows {
+		d.After.Usage = d.Before.Usage
+	}
+	d.Replay = r.verdict(differing, shown.Trace)
+	d.Equal = d.Replay.equal()
+	steps := map[string]int{}
+	for _, s := range shown.Tasks {
+		c := ComparedTask{ID: s.ID, Title: s.Title, Name: s.Name, Step: s.Step, Prompt: r.promptOf(s.ID), Before: storedSide(shown, s)}
+		if s.Step {
+			c.After = stepSide(res, s.Title, steps[s.Title], c.Before)
+			steps[s.Title]++
+		} else if t, ok := res.Task(string(s.ID)); ok {
+			c.After = sideOf(res, t, accepts)
+		}
+		if narrows {
+			c.After.narrow(c.Before)
+		}
+		c.compare()
+		d.Tasks = append(d.Tasks, c)
+	}
+	return d, nil
+}
+
+// narrow takes from a side what a viewer may not see who sees less than the caller of the run. Tokens are those of
+// the stored run, which are classes, and so is an error, whose label only that run knows.
+func (s *comparedSide) narrow(stored *comparedSide) {
+	if s == nil {
+		return
+	}
+	if s.Usage = stored.Usage; s.hidden {
+		s.Text = "[withheld: " + s.level() + "]"
+	}
+	if s.Error != "" {
+		if s.Error = ""; s.Status == stored.Status {
+			s.Error = stored.Error
+		}
+	}
+}
+
+// promptOf says whether the replay built the last prompt of a task again.
+func (r *repetition) promptOf(id task.ID) string {
+	s := r.run.ByID[id]
+	if s == nil {
+		return none
+	}
+	switch x := s.LastPrompt(); {
+	case x == nil || x.Key == (record.Key{}):
+		return none
+	case r.seen[x.Key]:
+		return Same
+	}
+	return Changed
+}
+
+// stepSide returns a step of the coordinator in a replay, the nth of its kind; nil if there is none. Its
+// answer is that of the run, since no model is called.
+func stepSide(res *engine.Result, kind string, n int, before *comparedSide) *comparedSide {
+	for i := range res.Steps {
+		step := &res.Steps[i]
+		if string(step.Kind) != kind {
+			continue
+		}
+		if n--; n >= 0 {
+			continue
+		}
+		s := &comparedSide{Status: task.Completed, Agent: before.Agent, Label: before.Label, Usage: step.Metrics.Usage, Reused: step.Reused, Text: before.Text, hidden: before.hidden}
+		if step.Error != nil {
+			s.Status, s.Text, s.Error = task.Failed, "", step.Error.Message
+		}
+		return s
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+// The answer of a run with its inputs and errors, and its events.
+
+import { bdi, bytes, clock, count, empty, failure, fill, h, labelChip, loading, money, statusWord } from "./dom.js";
+import { VirtualList } from "./list.js";
+import { textBlock } from "./text.js";
+import { origin } from "./trace.js";
+
+export class AnswerView {
+  constructor(page) {
+    this.page = page;
+    this.el = h("div", { class: "scroll pad answer" });
+    this.draw();
+  }
+
+  close() { this.view?.close(); }
+
+  draw() {
+    const { doc, live } = this.page.state;
+    this.view?.close();
+    this.view = doc.output ? textBlock(doc.output, { label: "The answer", most: 60, onselect: origin(this.page) }) : null;
+    fill(this.el,
+      h("section", null, h("h2", null, "Answer"), this.view ? [h("p", { class: "muted hint" }, "Select any text to see how it got here."), this.view.el] : live ? empty("No answer yet", "It appears when the run ends.") : empty("This run has no answer")),
+      doc.errors?.length > 0 && h("section", null, h("h2", null, "Errors"), h("ul", { class: "plain" }, doc.errors.map((e) => h("li", { class: "notice bad" }, h("code", null, bdi(e.code ?? "error")), " ", bdi(e.message))))),
+      doc.warnings?.length > 0 && h("section", null, h("h2", null, "Warnings"), h("ul", { class: "plain" }, doc.warnings.map((w) => h("li", { class: "notice" }, bdi(w))))),
+      this.usage(),
+      h("section", null, h("h2", null, "Inputs"), doc.inputs?.length > 0 ? h("table", { class: "grid slim" },
+        h("thead", null, h("tr", null, ["Input", "Label", "Size", "Line"].map((x) => h("th", { scope: "col" }, x)))),
+        h("tbody", null, doc.inputs.map((i) => h("tr", null, h("td", null, bdi(i.name)), h("td", null, labelChip(i.classification)), h("td", { class: "num" }, i.bytes === undefined ? "" : bytes(i.bytes)), h("td", { class: "mono" }, bdi(i.line ?? "")))))) : h("p", { class: "muted" }, "none")),
+      doc.commands?.length > 0 && h("section", null, h("h2", null, "Steered"), h("ul", { class: "plain" }, doc.commands.map((c) => h("li", null, h("span", { class: "mono muted" }, clock(c.sentAt)), " ", h("b", null, c.command), " ", bdi(c.title || c.agent || ""), " by ", bdi(c.by), c.reason && [": ", bdi(c.reason)])))));
+  }
+
+  usage() {
+    const { usage } = this.page.state;
+    if (!usage?.agents?.length) return null;
+    const row = (r, name) => h("tr", null, h("td", null, bdi(name)), h("td", { class: "right num" }, count(r.calls)), h("td", { class: "right num" }, count(r.tokenUsage?.input_tokens)), h("td", { class: "right num" }, count(r.tokenUsage?.output_tokens)), h("td", { class: "right num" }, money(r.cost) || "–"));
+    return h("section", null, h("h2", null, "Use"), h("table", { class: "grid slim" },
+      h("thead", null, h("tr", null, ["Agent", "Calls", "In", "Out", "Cost"].map((x, i) => h("th", { scope: "col", class: i ? "right" : "" }, x)))),
+      h("tbody", null, usage.agents.map((r) => row(r, r.agent)), (usage.models ?? []).map((r) => row(r, r.model || "no model")), row(usage.total, "total"))));
+  }
+
+  update(_, whole) { if (whole) this.draw(); }
+}
+
+export class EventsView {
+  constructor(page) {
+    this.page = page;
+    this.state = page.state;
+    this.filter = h("input", { type: "search", "aria-label": "Filter events", placeholder: "Filter by type, task or agent", oninput: () => this.draw(true) });
+    this.found = h("span", { class: "muted num", role: "status" });
+    this.list = new VirtualList({ height: 28, label: "Events", role: "listbox", key: (i) => this.rows[i].seq, row: (i) => this.row(this.rows[i]), onopen: (i) => this.open(this.rows[i]) });
+    this.list.body.setAttribute("role", "presentation");
+    this.none = h("div");
+    this.el = h("div", { class: "events" }, h("div", { class: "toolbar" }, this.filter, this.found), this.none, this.list.el);
+    this.load();
+  }
+
+  async load() {
+    if (this.state.events.length === 0) fill(this.none, loading("the events"));
+    try {
+      await this.state.readEvents();
+      this.draw(true);
+    } catch (err) {
+      fill(this.none, failure(err, () => this.load()));
+    }
+  }
+
+  draw(fresh) {
+    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean), all = this.state.events;
+    this.rows = words.length === 0 ? all : all.filter((e) => {
+      const text = `${e.type} ${e.name ?? ""} ${e.title ?? ""} ${e.agent ?? ""} ${e.code ?? ""} ${e.handoff?.verdict ?? ""}`.toLowerCase();
+      return words.every((w) => text.includes(w));
+    });
+    fill(this.found, count(this.rows.length) + " events");
+    const end = this.list.el.scrollTop + this.list.el.clientHeight > this.list.el.scrollHeight - 60;
+    this.list.reset(this.rows.length, fresh);
+    if (end && this.state.live) this.list.el.scrollTop = this.list.el.scrollHeight;
+    fill(this.none, this.rows.length === 0 && empty(words.length > 0 ? "No event fits the filter" : "No events yet"));
+  }
+
+  row(e) {
+    return h("div", { class: "ev-row ev-" + e.type, role: "option", "aria-selected": "false" },
+      h("span", { class: "mono muted ev-time" }, clock(e.time)), h("span", { class: "ev-type" }, e.type.replaceAll("_", " ")), h("span", { class: "ev-task" }, bdi(e.name || e.title || "")), h("span", { class: "ev-what muted" }, bdi(whatHappened(e))));
+  }
+
+  open(e) {
+    if (e.handoff && e.handoff.toAgentId !== "user" && e.task) this.page.app.go(this.page.edgeLink(e.handoff.source.kind === "dependency" ? e.handoff.source.name : e.handoff.fromAgentId, e.task));
+    else if (e.task) this.page.openTask(e.task);
+  }
+
+  update(changed, whole) {
+    if (changed.size > 0 || whole) this.drawing ??= setTimeout(() => { this.drawing = undefined; this.draw(); }, 120);
+  }
+}
+
+// whatHappened says in a few words what an event reports.
+export function whatHappened(e) {
+  const d = e.handoff;
+  if (d) return `${d.fromAgentId} → ${d.toAgentId}: ${d.verdict}${d.reason ? ", " + d.reason : ""}, ${d.governanceRuleId}${d.line ? " (" + d.line + ")" : ""}`;
+  const parts = [e.agent, e.status && statusWord(e.status), e.code, e.from && "from " + e.from, e.input_tokens && count(e.input_tokens) + " in, " + count(e.output_tokens) + " out", e.attempt > 1 && "attempt " + e.attempt, e.message];
+  return parts.filter(Boolean).join(", ");
+}
+

@@ -1,0 +1,246 @@
+// Elements and texts. Text gets into the page here and nowhere else: as text nodes, with
+// characters that could deceive a reader replaced by visible ones.
+
+const svgNS = "http://www.w3.org/2000/svg";
+
+// Controls, bidirectional controls, zero-width characters, tags and lone surrogates.
+const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udfff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+function symbol(c) {
+  const n = c.codePointAt(0);
+  if (n < 0x20) return String.fromCharCode(0x2400 + n);
+  if (n === 0x7f) return "\u2421";
+  return "‹U+" + n.toString(16).toUpperCase().padStart(4, "0") + "›";
+}
+
+// visible returns a text with every hidden character made visible.
+export function visible(text) {
+  return String(text ?? "").replace(hidden, symbol);
+}
+
+// splitHidden yields the parts of a text: [text, false], or [character, true] for a hidden one.
+export function splitHidden(text) {
+  const parts = [];
+  let at = 0;
+  for (const m of text.matchAll(hidden)) {
+    if (m.index > at) parts.push([text.slice(at, m.index), false]);
+    parts.push([m[0], true]);
+    at = m.index + m[0].length;
+  }
+  if (at < text.length) parts.push([text.slice(at), false]);
+  return parts;
+}
+
+export function symbolOf(c) { return symbol(c); }
+
+function set(el, props) {
+  for (const key in props) {
+    const value = props[key];
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) el.addEventListener(key.slice(2), value);
+    else if (key === "style") for (const k in value) el.style.setProperty(k, value[k]);
+    else if (key === "value") el.value = value;
+    else if (key === "data") for (const k in value) el.dataset[k] = value[k];
+    else el.setAttribute(key, value === true ? "" : visible(value));
+  }
+}
+
+function add(el, children) {
+  for (const c of children.flat(Infinity)) {
+    if (c === undefined || c === null || c === false || c === "") continue;
+    el.append(c instanceof Node ? c : document.createTextNode(visible(c)));
+  }
+}
+
+// h makes an HTML element. A child is a node, a text or a list.
+export function h(tag, props, ...children) {
+  const el = document.createElement(tag);
+  set(el, props);
+  add(el, children);
+  return el;
+}
+
+// s makes an SVG element.
+export function s(tag, props, ...children) {
+  const el = document.createElementNS(svgNS, tag);
+  set(el, props);
+  add(el, children);
+  return el;
+}
+
+// bdi isolates a text that somebody else wrote from the text around it.
+export function bdi(text, cls) { return h("bdi", { class: cls }, text); }
+
+// fill replaces the children of an element.
+export function fill(el, ...children) {
+  el.replaceChildren();
+  add(el, children);
+  return el;
+}
+
+// change sets the text of an element if it differs.
+export function change(el, text) {
+  text = visible(text);
+  if (el.textContent !== text) el.textContent = text;
+}
+
+const number = new Intl.NumberFormat("en-US");
+
+export function count(n) { return number.format(n ?? 0); }
+
+export function plural(n, word, many) { return count(n) + " " + (n === 1 ? word : many ?? word + "s"); }
+
+// compact writes 1,234 as 1.2k.
+export function compact(n) {
+  n = n ?? 0;
+  if (n < 1000) return String(n);
+  if (n < 99950) return (n / 1000).toFixed(1) + "k";
+  if (n < 999500) return Math.round(n / 1000) + "k";
+  return (n / 1e6).toFixed(n < 1e7 ? 2 : 1) + "M";
+}
+
+export function bytes(n) {
+  if (n < 1024) return n + " B";
+  if (n < 1048576) return (n / 1024).toFixed(n < 10240 ? 1 : 0) + " KiB";
+  return (n / 1048576).toFixed(1) + " MiB";
+}
+
+export function duration(ms) {
+  if (!(ms >= 0)) return "";
+  if (ms < 1000) return Math.round(ms) + " ms";
+  if (ms < 60000) return (ms / 1000).toFixed(1) + " s";
+  const m = Math.floor(ms / 60000);
+  if (m < 60) return m + "m " + String(Math.floor(ms / 1000) % 60).padStart(2, "0") + "s";
+  return Math.floor(m / 60) + "h " + String(m % 60).padStart(2, "0") + "m";
+}
+
+export function money(cost) {
+  if (cost === undefined || cost === null || cost === "") return "";
+  const n = Number(String(cost).replace(/[^0-9.eE-]/g, ""));
+  if (!Number.isFinite(n)) return String(cost);
+  return "$" + (n === 0 ? "0" : n < 0.01 ? n.toFixed(5) : n < 1 ? n.toFixed(4) : n.toFixed(2));
+}
+
+export function ago(time) {
+  const sec = (Date.now() - Date.parse(time)) / 1000;
+  if (!(sec >= 0)) return "now";
+  if (sec < 5) return "just now";
+  if (sec < 60) return Math.floor(sec) + " s ago";
+  if (sec < 3600) return Math.floor(sec / 60) + " min ago";
+  if (sec < 86400) return Math.floor(sec / 3600) + " h ago";
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+export function clock(time) {
+  const d = new Date(time);
+  return Number.isNaN(+d) ? "" : d.toTimeString().slice(0, 8) + "." + String(d.getMilliseconds()).padStart(3, "0");
+}
+
+export function short(id) { return String(id).slice(0, 8); }
+
+const shapes = {
+  public: "M6 1.500a4.500 4.500 0 1 0 0 9a4.500 4.500 0 1 0 0-9zm0 1.600a2.900 2.900 0 1 1 0 5.800a2.900 2.900 0 1 1 0-5.800z",
+  internal: "M6 1.500a4.500 4.500 0 1 0 0 9a4.500 4.500 0 1 0 0-9z",
+  confidential: "M6 .6L11.400 6L6 11.400L.6 6z",
+  secret: "M6 .8L11.600 10.800H.4z",
+};
+
+export function labelShape(label, props) {
+  return s("path", { d: shapes[label] ?? shapes.secret, ...props });
+}
+
+// labelChip shows a label by its name, a shape and a colour.
+export function labelChip(label) {
+  if (!label) return null;
+  return h("span", { class: "label l-" + label, title: "label: " + label },
+    s("svg", { viewBox: "0 0 12 12", "aria-hidden": "true" }, labelShape(label)), label);
+}
+
+const marks = {
+  completed: "M3 6.200l2.200 2.300L9.200 4",
+  failed: "M3.500 3.500l5 5M8.500 3.500l-5 5",
+  skipped: "M3.200 6h5.600",
+  not_needed: "M4 6h4",
+  waiting: "M4.500 3.800v4.400M7.500 3.800v4.400",
+};
+const words = {
+  pending: "pending", blocked: "blocked", ready: "ready", in_progress: "running", waiting: "waiting", completed: "completed", failed: "failed",
+  skipped: "skipped", not_needed: "not needed",
+};
+
+export function statusWord(status) { return words[status] ?? String(status ?? "").replaceAll("_", " "); }
+
+export function statusClass(status) {
+  switch (status) {
+    case "ok": case "completed": return "ok";
+    case "error": case "failed": case "timeout": case "budget_exhausted": return "bad";
+    case "running": case "in_progress": return "run";
+    case "suspended": case "waiting": case "paused": case "interrupted": return "wait";
+  }
+  return "idle";
+}
+
+// statusIcon draws a state: each has its own shape.
+export function statusIcon(status, props) {
+  const cls = "st st-" + (status in words ? status : { ok: "completed", error: "failed", running: "in_progress", suspended: "waiting", cancelled: "skipped", timeout: "failed", budget_exhausted: "failed", interrupted: "waiting" }[status] ?? "pending");
+  const name = cls.slice(6);
+  const g = s("svg", { viewBox: "0 0 12 12", class: cls, "aria-hidden": "true", ...props });
+  g.append(s("circle", { cx: 6, cy: 6, r: 5, class: "ring" }));
+  if (name === "in_progress") g.append(s("path", { d: "M6 1a5 5 0 0 1 5 5", class: "spin" }), s("circle", { cx: 6, cy: 6, r: 1.8, class: "dot" }));
+  if (name === "ready") g.append(s("circle", { cx: 6, cy: 6, r: 1.8, class: "dot" }));
+  if (marks[name]) g.append(s("path", { d: marks[name], class: "mark" }));
+  return g;
+}
+
+export function statusChip(status) {
+  return h("span", { class: "status s-" + statusClass(status) }, statusIcon(status), statusWord(status));
+}
+
+export function button(text, onclick, props) {
+  return h("button", { type: "button", onclick, ...props }, text);
+}
+
+export function empty(title, ...more) {
+  return h("div", { class: "empty", role: "status" }, h("p", { class: "empty-title" }, title), more.length > 0 && h("p", null, ...more));
+}
+
+export function loading(what) {
+  return h("div", { class: "loading", role: "status" }, h("span", { class: "bar" }), h("span", { class: "sr" }, "Loading " + what + "…"));
+}
+
+// failure shows an error of the API with its hint, its problems and a way to try again.
+export function failure(err, again) {
+  return h("div", { class: "failure", role: "alert" },
+    h("p", { class: "failure-title" }, bdi(err.message)),
+    err.hint && h("p", null, bdi(err.hint)),
+    problems(err.problems),
+    again && button("Try again", again, { class: "small" }));
+}
+
+export function problems(list, onclick) {
+  if (!list?.length) return null;
+  return h("ul", { class: "problems" }, list.map((p) => h("li", null,
+    p.pointer && (onclick ? button(p.pointer, () => onclick(p.pointer), { class: "link mono" }) : h("code", null, bdi(p.pointer))), " ",
+    bdi(p.message), p.hint && h("span", { class: "muted" }, "; ", bdi(p.hint)))));
+}
+
+let toasts;
+
+// toast says for some seconds what happened, also to a screen reader.
+export function toast(text, bad) {
+  toasts ??= document.body.appendChild(h("div", { class: "toasts", role: "status", "aria-live": "polite" }));
+  const t = h("div", { class: bad ? "toast bad" : "toast" }, text);
+  toasts.append(t);
+  setTimeout(() => t.remove(), bad ? 9000 : 4500);
+}
+
+// dialog opens a modal dialog. It returns the element; closing it removes it.
+export function dialog(title, body, props) {
+  const d = h("dialog", { "aria-label": title, ...props },
+    h("header", null, h("h2", null, title), button("✕", () => d.close(), { class: "icon", "aria-label": "Close" })), body);
+  d.addEventListener("close", () => d.remove());
+  d.addEventListener("click", (e) => { if (e.target === d) d.close(); });
+  document.body.append(d);
+  d.showModal();
+  return d;
+}

@@ -1,0 +1,80 @@
+// One edge: what the gate decided about each piece of context that was offered along it.
+
+import { exported, get, path } from "./api.js";
+import { bdi, button, bytes, clock, empty, failure, fill, h, labelChip, loading, plural } from "./dom.js";
+import { pair, paths } from "./prompt.js";
+
+const kinds = (c) => c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" + n : "")).join(", ");
+
+// handoffsOf reads the decisions about a task, or from one agent to another.
+export async function handoffsOf(page, of) {
+  if (!exported) return (await get(path("runs", page.id, "handoffs") + "?" + new URLSearchParams(of))).handoffs;
+  const { events } = await get(path("runs", page.id, "events"));
+  return events.filter((e) => e.handoff && (of.task ? e.task === of.task || e.handoff.source.name.split("#")[0] === of.task : e.handoff.fromAgentId === of.from && e.handoff.toAgentId === of.to))
+    .map((e) => ({ ...e.handoff, seq: e.seq, time: e.time, task: e.task, title: e.title, attempt: e.attempt }));
+}
+
+// handoffList shows decisions as rows that open.
+export function handoffList(page, list) {
+  return h("div", { class: "handoffs" }, list.map((d) => h("details", { class: "handoff v-" + d.verdict }, summary(page, d), decision(page, d))));
+}
+
+function sourceName(page, s) {
+  const t = page.state.tasks.get(s.name);
+  if (t) return (s.kind === "files" ? "files of " : "") + (t.name || t.title);
+  return s.kind + (s.name && s.name !== s.kind ? " " + s.name.replace(/^.*#/, "") : "");
+}
+
+function summary(page, d) {
+  const narrowed = d.contextAfterScoping?.fieldsExcluded?.length > 0;
+  return h("summary", null,
+    h("span", { class: "verdict" }, h("span", { "aria-hidden": "true" }, d.verdict === "passed" ? narrowed ? "◐" : "●" : "▒"), " ", d.verdict === "passed" ? narrowed ? "in part" : "passed" : d.verdict),
+    h("span", { class: "ho-who" }, h("b", null, bdi(d.fromAgentId)), " → ", h("b", null, bdi(d.toAgentId))), h("span", { class: "ho-what muted" }, bdi(sourceName(page, d.source))), labelChip(d.labelAfter ?? d.labelBefore),
+    h("span", { class: "ho-size muted num" }, bytes(d.contextBeforeScoping?.bytes ?? 0) + " → " + bytes(d.contextAfterScoping?.bytes ?? 0)));
+}
+
+function sizes(d) {
+  const a = d.contextBeforeScoping ?? {}, b = d.contextAfterScoping ?? {}, most = Math.max(1, a.bytes ?? 0, b.bytes ?? 0);
+  const row = (name, x, cls) => h("div", { class: "size-row" }, h("span", null, name), h("span", { class: "size-track", "aria-hidden": "true" }, h("i", { class: cls, style: { width: (x.bytes ?? 0) / most * 100 + "%" } })), h("span", { class: "num" }, bytes(x.bytes ?? 0), h("span", { class: "muted" }, " · about " + plural(x.totalTokens ?? 0, "token"))));
+  return h("div", { class: "sizes" }, row("before", a, "s-before"), row("after", b, "s-after"), d.coarse && h("p", { class: "muted" }, "Sizes are classes, since you may not see the value."));
+}
+
+function decision(page, d) {
+  const after = d.contextAfterScoping ?? {};
+  return h("div", { class: "decision" }, sizes(d),
+    h("div", { class: "decision-cols" },
+      h("section", null, h("h4", null, "Contract"), h("dl", { class: "pairs" }, pair("Mode", d.handoffMode), pair("Rule", [bdi(d.governanceRuleId), d.line && [" ", h("code", null, bdi(d.line))]]), pair("Entries", d.policyEntries?.length > 0 && d.policyEntries.map((e, i) => [i ? ", " : "", bdi(e)])), pair("Session", h("code", { class: "session" }, bdi(d.sessionId.replace(page.id + "/", "…/")))), pair("Policy", d.policyDigest && h("code", null, bdi(d.policyDigest.slice(0, 12)))))),
+      h("section", null, h("h4", null, "Decision"), h("dl", { class: "pairs" }, pair("Verdict", d.verdict), pair("Why", d.reason && bdi(d.reason.replaceAll("_", " "))), pair("Detail", d.detail && bdi(d.detail)), pair("Label", d.labelBefore !== d.labelAfter ? [labelChip(d.labelBefore), " → ", labelChip(d.labelAfter)] : labelChip(d.labelBefore)), pair("Redacted", kinds(d.redacted)), pair("Revealed", kinds(d.revealed)), pair("Translated", d.conversationTranslationApplied && "into the minimal form"), pair("When", h("span", { class: "mono" }, clock(d.timestamp ?? d.time)))))),
+    (after.fieldsIncluded?.length > 0 || after.fieldsExcluded?.length > 0) && h("div", { class: "fields" },
+      h("section", null, h("h4", null, "Delivered"), after.fieldsIncluded?.length > 0 ? paths(after.fieldsIncluded) : h("p", { class: "muted" }, d.verdict === "passed" ? "all of it" : "nothing")),
+      h("section", { class: "excluded" }, h("h4", null, "Left out"), after.fieldsExcluded?.length > 0 ? paths(after.fieldsExcluded) : h("p", { class: "muted" }, "nothing"))),
+    d.task && h("p", { class: "source-links" }, button("Open the reader's prompt", () => page.openTask(d.task, { tab: "prompt" }), { class: "link" }), page.state.tasks.has(d.source.name) && button("Open the result", () => page.openTask(d.source.name, { tab: "result" }), { class: "link" })));
+}
+
+export class EdgePanel {
+  // from is a task, input:NAME or an agent; to is a task or an agent.
+  constructor(page, from, to) {
+    Object.assign(this, { page, from, to });
+    this.body = h("div", { class: "panel-body" });
+    const name = (x) => page.state.find(x)?.name || page.state.find(x)?.title || x.replace(/^input:/, "input ").replace(/^fold:/, "");
+    this.el = h("div", { class: "edge-panel" }, h("header", { class: "panel-head" }, h("div", { class: "panel-title" }, h("h2", { tabindex: "-1" }, bdi(name(from)), " → ", bdi(name(to))), h("div", { class: "panel-tools" }, button("✕", () => page.back(), { class: "icon", "aria-label": "Close", title: "Close (Esc)" })))), this.body);
+    this.load();
+  }
+
+  focus() { this.el.querySelector("h2").focus({ preventScroll: true }); }
+
+  async load() {
+    fill(this.body, loading("the handoff"));
+    const { state } = this.page, reader = state.find(this.to), source = state.find(this.from);
+    try {
+      const handoffs = await handoffsOf(this.page, reader ? { task: reader.id } : { from: this.from, to: this.to });
+      const list = handoffs.filter((d) => !reader || d.task === reader.id && d.toAgentId !== "user" && (source ? d.source.name.split("#")[0] === source.id : this.from.startsWith("input:") ? d.source.kind === "input" && d.source.name === this.from.slice(6) : d.fromAgentId === this.from));
+      fill(this.body, list.length === 0 ? empty("Nothing has been offered along this edge", reader && !reader.startedAt ? "The reader has not begun." : "It orders the tasks, or is the condition of one.") : [h("h3", null, plural(list.length, "decision") + " of the gate"), handoffList(this.page, list)]);
+      const first = this.body.querySelector("details");
+      if (first) first.open = true;
+    } catch (err) {
+      fill(this.body, failure(err, () => this.load()));
+    }
+  }
+}
+

@@ -1,0 +1,136 @@
+// The policy of a run: what it is, what holds for a pair, and, while the run works, another one.
+
+import { exported, get, getTagged, path, send } from "./api.js";
+import { bdi, button, count, empty, failure, fill, h, loading, problems, toast } from "./dom.js";
+import { pair, paths } from "./prompt.js";
+import { textBlock } from "./text.js";
+
+export class PolicyView {
+  constructor(page) {
+    this.page = page;
+    this.base = path("runs", page.id, "governance", "handoff-rules");
+    this.el = h("div", { class: "scroll pad policy" });
+    this.load();
+  }
+
+  close() { this.view?.close(); }
+
+  async load() {
+    fill(this.el, loading("the policy"));
+    try {
+      const { doc, tag } = await getTagged(this.base);
+      this.doc = doc;
+      this.tag = tag || `"${doc.digest}"`;
+      this.draw();
+    } catch (err) {
+      fill(this.el, h("h2", null, "Policy"), failure(err, err.status === 404 ? undefined : () => this.load()));
+    }
+  }
+
+  draw() {
+    const { digest, policy, rules } = this.doc, text = JSON.stringify(policy ?? {}, null, 2), edit = this.page.state.live && this.page.app.canWrite();
+    this.view?.close();
+    this.view = edit ? null : textBlock(text, { label: "The policy", most: 50 });
+    fill(this.el,
+      h("div", { class: "flow-head" }, h("h2", null, "Policy"), h("span", { class: "muted" }, "digest ", h("code", null, bdi(String(digest).slice(0, 16))))),
+      h("div", { class: "policy-cols" },
+        h("section", null, h("h3", null, "Rules ", h("span", { class: "muted" }, count(rules?.length ?? 0))), rules?.length > 0 ? this.rules(rules) : empty("No rules", "A dependency is granted whole; secrets and personal data are redacted everywhere."), this.ask()),
+        h("section", null, h("h3", null, edit ? "Edit" : "As JSON"), edit ? this.editor(text) : [this.view.el, !exported && h("p", { class: "muted hint" }, this.page.state.live ? "This viewer may only read." : "A policy can be replaced while the run works.")])));
+  }
+
+  rules(rules) {
+    return h("ul", { class: "plain rules" }, rules.map((r) => h("li", { class: "source" },
+      h("div", { class: "source-head" }, button([bdi(r.from ?? "*"), " → ", bdi(r.to ?? "*")].map((x) => x), () => this.pair(r.from, r.to), { class: "link" }), r.line && h("code", null, bdi(r.line))),
+      h("dl", { class: "pairs" }, pairOf(r)))));
+  }
+
+  ask() {
+    const names = [...new Set(this.page.state.order.map((t) => t.assignee).filter(Boolean))], option = (a) => h("option", { value: a }, a);
+    if (names.length === 0 || exported) return null;
+    const from = h("select", { id: "pair-from", "aria-label": "From" }, [...names, "user"].map(option)), to = h("select", { id: "pair-to", "aria-label": "To" }, [...names, "user"].map(option));
+    this.answer = h("div", { class: "pair-answer", role: "status" });
+    return h("div", null, h("h3", null, "What holds for a pair?"), h("div", { class: "toolbar" }, from, h("span", null, "→"), to, button("Show", () => this.pair(from.value, to.value), { class: "small" })), this.answer);
+  }
+
+  async pair(from, to) {
+    if (!this.answer) return;
+    try {
+      const p = await get(this.base + path(from, to));
+      fill(this.answer, h("div", { class: "source" }, h("div", { class: "source-head" }, h("b", null, bdi(p.from), " → ", bdi(p.to))), h("dl", { class: "pairs" }, pairOf(p), pair("From rules", p.rules?.length > 0 && p.rules.map((r, i) => [i ? ", " : "", bdi(r.id), r.line && [" ", h("code", null, bdi(r.line))]])))));
+    } catch (err) {
+      fill(this.answer, failure(err));
+    }
+    this.answer.scrollIntoView({ block: "nearest" });
+  }
+
+  editor(text) {
+    const area = h("textarea", { id: "policy-json", class: "mono", rows: Math.min(44, text.split("\n").length + 3), spellcheck: "false", "aria-describedby": "policy-about", value: text });
+    const reason = h("input", { id: "policy-reason", type: "text", autocomplete: "off" });
+    this.status = h("div", { role: "alert" });
+    const form = h("form", { class: "form" },
+      h("p", { class: "muted hint", id: "policy-about" }, "In the form of the spec's policy. It is checked against everything that has not completed; if anything is wrong, nothing changes."),
+      h("div", { class: "field" }, h("label", { for: "policy-json" }, "Policy (JSON)"), area), h("div", { class: "field" }, h("label", { for: "policy-reason" }, "Why? (kept with the command)"), reason), this.status,
+      h("footer", null, button("Undo", () => { area.value = text; fill(this.status); }), h("button", { type: "submit", class: "primary" }, "Replace the policy")));
+    form.addEventListener("submit", (e) => { e.preventDefault(); this.put(area, reason.value); });
+    return form;
+  }
+
+  async put(area, reason) {
+    let policy;
+    try { policy = JSON.parse(area.value); } catch (err) { return fill(this.status, h("p", { class: "failure-title" }, "The JSON cannot be read: ", bdi(err.message))); }
+    try {
+      await send("PUT", this.base, { policy, ...(reason ? { reason } : {}) }, { "If-Match": this.tag });
+      toast("The policy holds from the next decision on");
+      this.load();
+    } catch (err) {
+      fill(this.status, h("p", { class: "failure-title" }, bdi(err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems, (p) => goTo(area, p)),
+        err.status === 412 && h("p", null, "Somebody else replaced the policy. ", button("Read it again (your text is lost)", () => this.load(), { class: "small" })));
+    }
+  }
+}
+
+function pairOf(r) {
+  const kinds = (c) => c && Object.keys(c).length > 0 && Object.entries(c).map(([k, p], i) => [i ? ", " : "", bdi(k), " at ", paths(Array.isArray(p) ? p : [String(p)])]);
+  return [pair("Mode", r.mode), pair("Allow", r.allow?.length > 0 && paths(r.allow)), pair("Block", r.block?.length > 0 && paths(r.block)), pair("At most", r.maxClassification), pair("Redact", r.redact?.length > 0 && paths(r.redact)), pair("Reveal", kinds(r.reveal)), pair("Declassify", r.declassify?.length > 0 && paths(r.declassify.map((x) => x.name ?? String(x))))];
+}
+
+// goTo selects what a JSON pointer names in a text that is JSON.
+function goTo(area, pointer) {
+  const text = area.value, at = locate(text, pointer.replace(/^\/policy(?=\/)/, "").split("/").slice(1).map((x) => x.replaceAll("~1", "/").replaceAll("~0", "~")));
+  if (!at) return;
+  area.focus();
+  area.setSelectionRange(...at);
+  area.scrollTop = (text.slice(0, at[0]).split("\n").length - 4) * parseFloat(getComputedStyle(area).lineHeight);
+}
+
+// locate returns where the value at a path of keys begins and ends, or of its nearest parent.
+export function locate(text, keys) {
+  let i = 0, found = null;
+  const space = () => { while (/\s/.test(text[i] ?? "")) i++; };
+  const string = () => {
+    const from = i++;
+    while (i < text.length && text[i] !== '"') i += text[i] === "\\" ? 2 : 1;
+    i++;
+    return JSON.parse(text.slice(from, i));
+  };
+  const value = (depth, on) => {
+    space();
+    const from = i, open = text[i];
+    if (open === "{" || open === "[") {
+      i++;
+      for (let n = 0; ; n++) {
+        space();
+        if (i >= text.length || text[i] === "}" || text[i] === "]") { i++; break; }
+        let key = String(n);
+        if (open === "{") { key = string(); space(); i++; }
+        value(depth + 1, on && key === keys[depth]);
+        space();
+        if (text[i] === ",") i++;
+      }
+    } else if (open === '"') string();
+    else while (i < text.length && !/[\s,\]}]/.test(text[i])) i++;
+    if (on && (!found || depth > found[2])) found = [from, i, depth];
+  };
+  try { value(0, true); } catch { return null; }
+  return found?.slice(0, 2);
+}

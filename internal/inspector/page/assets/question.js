@@ -1,0 +1,68 @@
+// A question to a person, with the form of its answer.
+
+import { path, post } from "./api.js";
+import { ago, bdi, fill, h, labelChip, problems, short, toast } from "./dom.js";
+import { textBlock } from "./text.js";
+
+let serial = 0;
+
+// questionCard shows an open question; withRun adds the link to its run.
+export function questionCard(app, q, withRun) {
+  const id = "q" + ++serial, inputs = new Map();
+  const view = textBlock(q.prompt, { label: "What is asked", most: 14 });
+  const status = h("div", { role: "alert" });
+  const reason = h("input", { id: id + "-reason", type: "text", autocomplete: "off" });
+  const fields = (q.fields ?? []).map((f) => formField(id, f, inputs));
+  const text = fields.length === 0 && h("textarea", { id: id + "-text", rows: 3 });
+  const form = app.canWrite() && h("form", { class: "form" }, fields,
+    text && h("div", { class: "field" }, h("label", { for: id + "-text" }, q.schema ? "Answer (JSON)" : "Answer"), text),
+    h("div", { class: "field" }, h("label", { for: id + "-reason" }, "Why? (kept with the answer)"), reason), status,
+    h("footer", null, h("button", { type: "submit", class: "primary" }, "Answer")));
+  const what = q.tool ? ["May ", h("b", null, bdi(q.agent)), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title)];
+  const card = h("details", { class: "card question", open: !withRun && q.status === "suspended" },
+    h("summary", null, h("span", { class: "q-what" }, what), h("span", { class: "muted" }, " for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
+      withRun && h("span", { class: "q-run muted" }, bdi(q.name || "run"), " ", short(q.runId))),
+    h("div", { class: "q-body" }, h("div", null, view.el, withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || h("p", { class: "muted" }, "To answer: ", h("code", null, bdi(q.answerCommand)))));
+  if (form) form.addEventListener("submit", (e) => { e.preventDefault(); answer(q, inputs, text, reason, status, card); });
+  return card;
+}
+
+function formField(id, f, inputs) {
+  const fid = id + "-" + f.name, about = f.description && h("p", { class: "hint", id: fid + "-about" }, bdi(f.description));
+  const described = about ? fid + "-about" : undefined, title = f.name + (f.required ? "" : " (optional)");
+  if (f.choices?.length || f.kind === "yes or no" || f.kind === "yesNo" || f.kind === "boolean") {
+    const choices = f.choices?.length ? f.choices : [true, false];
+    const name = fid, radios = choices.map((c, i) => {
+      const r = h("input", { type: "radio", name, id: fid + i, required: f.required, "aria-describedby": described });
+      return { r, c, el: h("label", { class: "choice", for: fid + i }, r, bdi(c === true ? "yes" : c === false ? "no" : String(c))) };
+    });
+    inputs.set(f.name, () => radios.find((x) => x.r.checked)?.c);
+    return h("fieldset", { class: "field" }, h("legend", null, title), radios.map((x) => x.el), about);
+  }
+  const number = f.kind === "number";
+  const input = f.kind === "text" || f.kind === "JSON" || f.kind === "json" ? h("textarea", { id: fid, rows: 2, required: f.required, "aria-describedby": described })
+    : h("input", { id: fid, type: number ? "number" : "text", step: "any", required: f.required, "aria-describedby": described });
+  inputs.set(f.name, () => {
+    if (input.value === "") return undefined;
+    if (number) return Number(input.value);
+    if (/json/i.test(f.kind)) try { return JSON.parse(input.value); } catch { return input.value; }
+    return input.value;
+  });
+  return h("div", { class: "field" }, h("label", { for: fid }, title), input, about);
+}
+
+async function answer(q, inputs, text, reason, status, card) {
+  const body = { reason: reason.value };
+  if (text) body.text = text.value;
+  else {
+    body.fields = {};
+    for (const [name, value] of inputs) if (value() !== undefined) body.fields[name] = value();
+  }
+  try {
+    const { taken } = await post(path("runs", q.runId, "questions", q.id, "answer"), body);
+    toast(taken ? "The run has taken the answer" : "The answer is stored; the run takes it when it continues");
+    card.remove();
+  } catch (err) {
+    fill(status, h("p", { class: "failure-title" }, bdi(err.code === "conflict" ? "Somebody else answered first: " + err.message : err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems));
+  }
+}

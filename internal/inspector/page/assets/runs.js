@@ -1,0 +1,175 @@
+// The list of runs, the open questions, and the form that starts a run.
+
+import { get, post } from "./api.js";
+import { ago, bdi, button, compact, count, dialog, duration, empty, failure, fill, h, labelChip, loading, money, plural, problems, short, statusChip, statusWord, toast } from "./dom.js";
+import { questionCard } from "./question.js";
+
+const statuses = ["completed", "in_progress", "ready", "waiting", "failed", "skipped", "not_needed", "blocked", "pending"];
+
+// progress draws how many tasks are in which state.
+export function progress(counts) {
+  const all = Object.values(counts ?? {}).reduce((a, b) => a + b, 0);
+  if (!all) return h("span", { class: "muted" }, "–");
+  const shown = statuses.filter((st) => counts[st] > 0);
+  const text = shown.map((st) => count(counts[st]) + " " + statusWord(st)).join(", ");
+  return h("span", { class: "progress", title: text },
+    h("span", { class: "progress-bar", "aria-hidden": "true" }, shown.map((st) => h("i", { class: "p-" + st, style: { "flex-grow": counts[st] } }))),
+    h("span", { class: "num" }, count(counts.completed ?? 0) + "/" + count(all)), h("span", { class: "sr" }, text));
+}
+
+export class RunsPage {
+  constructor(app) {
+    this.app = app;
+    app.title("Runs");
+    fill(app.crumbs, h("span", { "aria-current": "page" }, "Runs"));
+    if (app.viewer.canStart && app.canWrite()) fill(app.actions, button("Start a run", () => this.startForm(), { class: "primary" }));
+    this.questions = h("section", { class: "questions", "aria-label": "Open questions" });
+    this.list = h("div", { class: "runs" }, loading("the runs"));
+    this.el = h("div", { class: "page" }, h("h1", { class: "sr" }, "Runs"), this.questions, this.list);
+    this.more = [];
+    this.load();
+    this.timer = setInterval(() => { if (!document.hidden) this.load(true); }, 4000);
+  }
+
+  close() { clearInterval(this.timer); }
+
+  async load(again) {
+    try {
+      const [{ runs, more }, open] = await Promise.all([get("/runs?limit=100"), get("/questions")]);
+      if (this.app.page !== this) return;
+      this.showQuestions(open);
+      const key = JSON.stringify(runs);
+      if (again && key === this.key) return;
+      this.key = key;
+      this.runs = runs;
+      this.hasMore = more && this.more.length === 0 || this.hasMore;
+      this.show();
+    } catch (err) {
+      if (!again || err.status === 401) fill(this.list, failure(err, () => this.load()));
+    }
+  }
+
+  // showQuestions leaves alone the forms of questions that are still open, since somebody may be writing.
+  showQuestions(open) {
+    this.cards ??= new Map();
+    for (const [id, card] of this.cards) if (!open.some((q) => q.runId + q.id === id)) { card.remove(); this.cards.delete(id); }
+    for (const q of open) {
+      if (this.cards.has(q.runId + q.id)) continue;
+      const card = questionCard(this.app, q, true);
+      this.cards.set(q.runId + q.id, card);
+      this.questions.append(card);
+    }
+  }
+
+  show() {
+    const all = [...this.runs, ...this.more];
+    if (all.length === 0) {
+      fill(this.list, empty("No runs yet", "“runteam run” writes each run into the journal, and it appears here. Try an example that needs no key: ", h("code", null, "runteam init && runteam run --offline")));
+      return;
+    }
+    const focus = document.activeElement?.closest?.("tr")?.dataset.id;
+    const live = all.filter((r) => r.live), rest = all.filter((r) => !r.live);
+    fill(this.list,
+      live.length > 0 && this.table("Live", live),
+      rest.length > 0 && this.table(live.length > 0 ? "Earlier" : "Runs", rest),
+      this.hasMore && button("Show older runs", () => this.loadMore(), { class: "more" }));
+    if (focus) this.list.querySelector(`tr[data-id="${CSS.escape(focus)}"] a`)?.focus({ preventScroll: true });
+  }
+
+  async loadMore() {
+    const all = [...this.runs, ...this.more];
+    const { runs, more } = await get("/runs?limit=100&before=" + encodeURIComponent(all[all.length - 1].runId));
+    this.more.push(...runs);
+    this.hasMore = more;
+    this.show();
+  }
+
+  table(caption, runs) {
+    const head = ["Run", "Status", "Started", "Took", "Tasks", "Tokens", "Cost", "Withheld"];
+    return h("table", { class: "grid" }, h("caption", null, caption, h("span", { class: "muted" }, " " + count(runs.length))),
+      h("thead", null, h("tr", null, head.map((x, i) => h("th", { scope: "col", class: i > 4 || i === 3 ? "right" : "" }, x)))),
+      h("tbody", null, runs.map((r) => this.row(r))));
+  }
+
+  row(r) {
+    const took = r.endedAt ? duration(Date.parse(r.endedAt) - Date.parse(r.startedAt)) : r.live ? duration(Date.now() - Date.parse(r.startedAt)) : "";
+    const tokens = r.tokens ? r.tokens.input + r.tokens.output : 0;
+    return h("tr", { class: r.live ? "live-row" : "", data: { id: r.runId }, onclick: (e) => { if (!e.target.closest("a")) this.app.go("#/runs/" + r.runId); } },
+      h("td", { class: "c-name" }, h("a", { href: "#/runs/" + encodeURIComponent(r.runId) }, bdi(r.name || "unnamed")), " ", h("span", { class: "mono muted" }, short(r.runId)),
+        r.experiment && h("span", { class: "tag" }, "experiment"), r.questions > 0 && h("span", { class: "tag warn" }, plural(r.questions, "question"))),
+      h("td", { class: "c-status" }, statusChip(r.paused ? "paused" : r.status), r.paused && h("span", { class: "sr" }, "paused")),
+      h("td", { class: "c-when" }, h("time", { datetime: r.startedAt, title: r.startedAt }, ago(r.startedAt))),
+      h("td", { class: "c-took right num" }, took),
+      h("td", { class: "c-tasks" }, progress(r.tasks)),
+      h("td", { class: "c-tokens right num", title: r.tokens && count(r.tokens.input) + " in, " + count(r.tokens.output) + " out" }, tokens ? compact(tokens) : "–", h("span", { class: "unit" }, " tokens")),
+      h("td", { class: "c-cost right num" }, money(r.cost) || h("span", { class: "muted" }, "–")),
+      h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : h("span", { class: "muted" }, "–"), h("span", { class: "unit" }, " withheld")));
+  }
+
+  async startForm() {
+    const body = h("div", { class: "pad" }, loading("the specs"));
+    const d = dialog("Start a run", body);
+    try {
+      const specs = await get("/specs");
+      if (specs.length === 0) fill(body, empty("No spec is served", "Start the server with the specs that may be run: ", h("code", null, "runteam serve team.yaml")));
+      else new StartForm(this.app, specs, body, d);
+    } catch (err) {
+      fill(body, failure(err));
+    }
+  }
+}
+
+class StartForm {
+  constructor(app, specs, el, d) {
+    Object.assign(this, { app, specs, dialog: d });
+    this.pick = h("select", { id: "start-spec", onchange: () => this.show() }, specs.map((x) => h("option", { value: x.name }, x.name + (x.path ? "  ·  " + x.path : ""))));
+    this.fields = h("div");
+    this.reason = h("input", { id: "start-reason", type: "text", autocomplete: "off" });
+    this.problems = h("div", { role: "alert" });
+    fill(el, h("form", { class: "form", onsubmit: (e) => { e.preventDefault(); this.start(); } },
+      field("start-spec", "Spec", this.pick), this.fields, field("start-reason", "Why? (kept with the run)", this.reason), this.problems,
+      h("footer", null, h("button", { type: "submit", class: "primary" }, "Start"))));
+    this.show();
+  }
+
+  show() {
+    const spec = this.specs.find((x) => x.name === this.pick.value) ?? this.specs[0];
+    this.spec = spec;
+    this.inputs = new Map();
+    this.params = new Map();
+    fill(this.fields,
+      spec.goal && this.area("goal", "Goal", null),
+      (spec.inputs ?? []).map((x) => this.area("in-" + x.name, "Input " + x.name, x, this.inputs)),
+      (spec.params ?? []).map((x) => {
+        const input = h("input", { id: "par-" + x.name, type: "text", required: !x.hasDefault, placeholder: x.hasDefault ? "as in the spec" : "" });
+        this.params.set(x.name, input);
+        return field("par-" + x.name, "Parameter " + x.name, input);
+      }));
+  }
+
+  area(id, title, input, into) {
+    const el = h("textarea", { id, rows: 3, required: !input?.hasDefault && into, placeholder: input?.hasDefault ? "as in the spec" : "" });
+    if (into) into.set(input.name, el);
+    else this.goal = el;
+    return field(id, title, el, input && labelChip(input.classification));
+  }
+
+  async start() {
+    const filled = (m) => Object.fromEntries([...m].filter(([, el]) => el.value !== "").map(([k, el]) => [k, el.value]));
+    const body = { spec: this.spec.name, inputs: filled(this.inputs), params: filled(this.params), reason: this.reason.value };
+    if (this.spec.goal && this.goal?.value) body.goal = this.goal.value;
+    try {
+      const { runId } = await post("/runs", body);
+      this.dialog.close();
+      toast("The run has started");
+      this.app.go("#/runs/" + runId);
+    } catch (err) {
+      fill(this.problems, h("p", { class: "failure-title" }, bdi(err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems));
+    }
+  }
+}
+
+export function field(id, title, input, more) {
+  return h("div", { class: "field" }, h("label", { for: id }, title, more && [" ", more]), input);
+}
+

@@ -1,0 +1,298 @@
+// The state of one run: its document, kept up to date by its events. Events are collected and
+// applied once per frame; listeners learn which tasks changed.
+
+import { exported, follow, get, path } from "./api.js";
+
+const working = new Set(["running", "in_progress"]);
+
+export class RunState {
+  constructor(id) {
+    this.id = id;
+    this.tasks = new Map();
+    this.order = [];
+    this.steps = [];
+    this.events = [];
+    this.texts = new Map(); // what is being written, by task
+    this.listeners = new Set();
+    this.queue = [];
+    this.usage = null;
+    this.live = false;
+    this.paused = false;
+    this.withheld = 0;
+    this.redacted = 0;
+    this.series = []; // [time, tokens so far]
+    this.connection = "";
+  }
+
+  async load() {
+    this.take(await get(path("runs", this.id)));
+  }
+
+  // take replaces the state by a document.
+  take(doc) {
+    this.doc = doc;
+    this.id = doc.runId;
+    this.status = doc.status;
+    this.live = !exported && (working.has(doc.status) || doc.status === "paused");
+    this.total = { input: doc.totalTokenUsage?.input_tokens ?? 0, output: doc.totalTokenUsage?.output_tokens ?? 0 };
+    const old = this.tasks;
+    this.tasks = new Map();
+    this.order = [];
+    this.steps = [];
+    for (const t of doc.coordinator ?? []) this.steps.push(this.adopt(t, old, true));
+    for (const t of doc.tasks ?? []) this.order.push(this.adopt(t, old));
+    this.paused = (doc.commands ?? []).reduce((p, c) => c.command === "pause" ? true : c.command === "resume" ? false : p, false) && this.live;
+    this.recount();
+  }
+
+  adopt(t, old, step) {
+    const was = old.get(t.id);
+    t.step = step;
+    t.model = t.call?.model ?? was?.model ?? "";
+    t.activity = was?.activity ?? Math.max(Date.parse(t.startedAt) || 0, Date.parse(t.endedAt) || 0);
+    t.since = Math.max(Date.parse(t.startedAt) || 0, Date.parse(t.endedAt) || 0);
+    if (t.waitingFor) t.status = "waiting";
+    t.log = was?.log ?? [];
+    t.session = was?.session;
+    t.open = working.has(t.status) && (was?.open ?? true);
+    this.tasks.set(t.id, t);
+    return t;
+  }
+
+  recount() {
+    this.counts = {};
+    for (const t of this.order) this.counts[t.status] = (this.counts[t.status] ?? 0) + 1;
+  }
+
+  find(id) {
+    return this.tasks.get(id) ?? this.order.find((t) => t.title === id || t.key === id || t.name === id);
+  }
+
+  // start follows the events of the run, and what its models write.
+  start() {
+    if (this.stops) return;
+    this.stops = [follow(path("runs", this.id, "events"), {
+      event: (type, e) => this.push(e),
+      state: (state) => this.connected(state),
+    })];
+    this.stops.push(follow(path("runs", this.id, "stream"), {
+      event: (_, d) => this.push({ type: "delta", ...d }),
+      state: (state) => { this.streams = state === "open"; },
+    }));
+  }
+
+  // replay reads the events of a run that has ended.
+  async readEvents() {
+    if (this.stops || this.allRead) return;
+    const { events } = await get(path("runs", this.id, "events"));
+    this.allRead = true;
+    for (const e of events) this.apply(e, new Set(), true);
+    this.tell(new Set(), true);
+  }
+
+  stop() {
+    for (const stop of this.stops ?? []) stop();
+    this.stops = null;
+  }
+
+  connected(state) {
+    this.connection = state;
+    if (state === "end") this.finish();
+    this.tell(new Set(), true);
+  }
+
+  async finish() {
+    for (const stop of this.stops?.slice(1) ?? []) stop();
+    this.flush();
+    try {
+      this.take(await get(path("runs", this.id)));
+    } catch { /* what the events said stays */ }
+    this.live = false;
+    this.tell(new Set(this.tasks.keys()), true);
+  }
+
+  push(e) {
+    this.queue.push(e);
+    if (this.timer) return;
+    const run = () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(this.timer);
+      this.timer = 0;
+      this.flush();
+    };
+    const frame = requestAnimationFrame(run);
+    this.timer = setTimeout(run, 250); // a hidden page has no frames
+  }
+
+  flush() {
+    const changed = new Set(), queue = this.queue;
+    this.queue = [];
+    if (queue.length === 0) return;
+    for (const e of queue) this.apply(e, changed);
+    this.tell(changed, false);
+  }
+
+  tell(changed, whole) {
+    for (const f of [...this.listeners]) f(changed, whole);
+  }
+
+  listen(f) {
+    this.listeners.add(f);
+    return () => this.listeners.delete(f);
+  }
+
+  apply(e, changed, past) {
+    if (e.type === "delta") return this.delta(e, changed);
+    if (e.receipt) {
+      e.sources = e.receipt.sources?.length;
+      delete e.receipt;
+    }
+    this.events.push(e);
+    const at = Date.parse(e.time);
+    if (e.type === "context_handoff") this.handed(e);
+    if (past) {
+      this.tasks.get(e.task)?.log.push(e);
+      return;
+    }
+    if (e.plan) this.planned(e.plan);
+    if (e.type === "steered") this.steered(e);
+    if (e.type === "run_complete") this.status = e.code ?? this.status;
+    const t = this.tasks.get(e.task);
+    if (!t) return;
+    changed.add(t.id);
+    t.log.push(e);
+    t.activity = Math.max(t.activity, at);
+    if (at >= t.since) this.advance(t, e);
+  }
+
+  handed(e) {
+    const d = e.handoff;
+    if (d.verdict !== "passed" || d.contextAfterScoping?.fieldsExcluded) this.withheld++;
+    for (const k in d.redacted ?? {}) this.redacted += d.redacted[k];
+    if (d.toAgentId === "user" && d.source?.kind === "dependency") {
+      const t = this.tasks.get(d.source.name);
+      if (t) t.label ??= d.labelBefore;
+    }
+  }
+
+  advance(t, e) {
+    const was = t.status;
+    switch (e.type) {
+      case "task_ready": t.status = "ready"; break;
+      case "task_start": t.status = "in_progress"; t.startedAt = e.time; break;
+      case "agent_start":
+        t.status = "in_progress";
+        t.attempts = Math.max(t.attempts ?? 0, e.attempt ?? 1);
+        t.open = true;
+        t.note = "";
+        break;
+      case "agent_complete": t.open = false; break;
+      case "task_complete": this.completed(t, e); break;
+      case "task_skipped": case "task_not_needed": case "error": this.ended(t, e); break;
+      case "task_waiting": t.status = "waiting"; t.open = false; break;
+      case "task_retry": t.note = "retries" + (e.waitMs ? " in " + Math.round(e.waitMs / 100) / 10 + " s" : ""); t.open = false; break;
+      case "rate_limited": t.note = "waits for the endpoint"; break;
+      case "tool_start": t.tool = e.from; break;
+      case "tool_complete": t.tool = ""; break;
+    }
+    if (was !== t.status && !t.step) {
+      this.counts[was]--;
+      this.counts[t.status] = (this.counts[t.status] ?? 0) + 1;
+    }
+  }
+
+  completed(t, e) {
+    t.status = "completed";
+    t.endedAt = e.time;
+    t.open = false;
+    t.model = e.call?.model ?? t.model;
+    const old = t.tokenUsage ?? {};
+    this.total.input += (e.input_tokens ?? 0) - (old.input_tokens ?? 0);
+    this.total.output += (e.output_tokens ?? 0) - (old.output_tokens ?? 0);
+    t.tokenUsage = { input_tokens: e.input_tokens ?? 0, output_tokens: e.output_tokens ?? 0 };
+    t.stale = true; // the result is not in the event
+    this.series.push([Date.parse(e.time), this.total.input + this.total.output]);
+  }
+
+  ended(t, e) {
+    t.status = e.status ?? { task_skipped: "skipped", task_not_needed: "not_needed", error: "failed" }[e.type];
+    t.open = false;
+    if (t.startedAt) t.endedAt = e.time;
+    if (e.type === "task_not_needed") t.reason = e.message;
+    else t.error = { code: e.code, message: e.message ?? "", root: e.root };
+  }
+
+  planned(plan) {
+    for (const p of plan) {
+      if (this.tasks.has(p.task)) continue;
+      this.order.push(this.adopt({ id: p.task, title: p.title, assignee: p.agent, status: "pending", attempts: 0, tokenUsage: {} }, new Map()));
+    }
+    this.shape = (this.shape ?? 0) + 1; // the graph has to be read again
+    this.recount();
+  }
+
+  steered(e) {
+    if (e.code === "pause") this.paused = true;
+    if (e.code === "resume") this.paused = false;
+    (this.doc.commands ??= []).push({ command: e.code, by: e.from, reason: e.message, sentAt: e.time, task: e.task, title: e.title, agent: e.agent });
+  }
+
+  delta(d, changed) {
+    const t = this.texts.get(d.task) ?? { text: "", done: false };
+    if (d.reset) {
+      t.text = "";
+      t.done = false;
+    }
+    t.text += d.text ?? "";
+    t.done = Boolean(d.done);
+    t.time = Date.now();
+    this.texts.set(d.task, t);
+    const task = this.tasks.get(d.task);
+    if (!task) return;
+    task.activity = Math.max(task.activity, t.time);
+    changed.add(task.id);
+  }
+
+  // connectionOf says how the session of a task stands: reference words, and what it does now.
+  connectionOf(t) {
+    const text = this.texts.get(t.id);
+    const streaming = this.live && text && !text.done && Date.now() - text.time < 3000;
+    if (streaming) return ["connected", "streaming"];
+    if (t.status === "in_progress" && t.open) return ["connected", t.tool ? "calls " + t.tool.replace("tool:", "") : t.note || "waits for the model"];
+    if (t.status === "in_progress" || t.status === "waiting" || t.status === "ready") return ["idle", t.status === "waiting" ? "waits for " + (t.waitingFor ?? t.assignee) : t.note || ""];
+    return ["disconnected", ""];
+  }
+
+  costOf(input, output, model) {
+    const p = this.usage?.prices?.[model];
+    return p ? (input * p.input + output * p.output) / 1e6 : undefined;
+  }
+
+  // cost is what the run has cost so far: the tasks by the prices, once they are known.
+  cost() {
+    const known = this.usage?.total?.cost;
+    if (!this.usage?.prices || !this.live) return known ?? undefined;
+    let sum = 0;
+    for (const t of [...this.steps, ...this.order]) sum += this.costOf(t.tokenUsage?.input_tokens ?? 0, t.tokenUsage?.output_tokens ?? 0, t.model) ?? 0;
+    return Math.max(sum, known ?? 0);
+  }
+
+  async loadUsage() {
+    this.usage = await get(path("runs", this.id, "usage"));
+    this.costs = new Map();
+    for (const r of this.usage.rows ?? []) if (r.cost !== null && r.cost !== undefined) this.costs.set(r.task, (this.costs.get(r.task) ?? 0) + r.cost);
+  }
+
+  taskCost(t) {
+    return this.costs?.get(t.id) ?? this.costOf(t.tokenUsage?.input_tokens ?? 0, t.tokenUsage?.output_tokens ?? 0, t.model);
+  }
+}
+
+export function nameOf(t) { return t.name || t.title; }
+
+export function tookMs(t, now) {
+  if (!t.startedAt) return undefined;
+  return (t.endedAt ? Date.parse(t.endedAt) : now ?? Date.now()) - Date.parse(t.startedAt);
+}
+
+export function tokensOf(t) { return (t.tokenUsage?.input_tokens ?? 0) + (t.tokenUsage?.output_tokens ?? 0); }

@@ -1,0 +1,208 @@
+// One task: its prompts with their sources, its result, its handoffs, and what happened.
+
+import { exported, get, path } from "./api.js";
+import { ago, bdi, button, bytes, clock, compact, count, duration, empty, failure, fill, h, labelChip, loading, money, plural, statusChip, statusWord } from "./dom.js";
+import { handoffList, handoffsOf } from "./edge.js";
+import { PromptView } from "./prompt.js";
+import { nameOf, tokensOf, tookMs } from "./state.js";
+import { steer } from "./steer.js";
+import { charAt, textBlock } from "./text.js";
+import { origin } from "./trace.js";
+import { whatHappened } from "./answer.js";
+
+const tabs = [["prompt", "Prompt"], ["result", "Result"], ["handoffs", "Handoffs"], ["activity", "Activity"]];
+
+export class TaskPanel {
+  constructor(page, id) {
+    Object.assign(this, { page, id });
+    this.state = page.state;
+    this.views = [];
+    this.head = h("header", { class: "panel-head" });
+    this.facts = h("dl", { class: "facts" });
+    this.stream = h("section", { class: "stream", hidden: true, "aria-label": "What the model writes now" });
+    this.tabs = h("div", { class: "subtabs", role: "tablist", "aria-label": "Parts of the task" });
+    this.body = h("div", { class: "panel-body", role: "tabpanel", tabindex: "-1" });
+    this.el = h("div", { class: "task" }, this.head, this.facts, this.stream, this.tabs, this.body);
+    this.draw();
+  }
+
+  get task() { return this.state.tasks.get(this.id) ?? { id: this.id, title: this.id, status: "", log: [], tokenUsage: {} }; }
+
+  close() {
+    for (const v of this.views) v.close();
+    this.live?.close();
+  }
+
+  focus() { this.head.querySelector("h2")?.focus({ preventScroll: true }); }
+
+  draw() {
+    const t = this.task, { page } = this;
+    const act = page.state.live && page.app.canWrite() && !t.step, open = t.status === "in_progress" || t.status === "waiting";
+    fill(this.head,
+      h("div", { class: "panel-title" }, h("h2", { tabindex: "-1" }, bdi(nameOf(t))), h("div", { class: "panel-tools" },
+        button("↑", () => page.step(-1), { class: "icon", "aria-label": "Previous task", title: "Previous task (K)" }), button("↓", () => page.step(1), { class: "icon", "aria-label": "Next task", title: "Next task (J)" }),
+        button("⤢", () => page.toggleFull(), { class: "icon wide-only", "aria-label": "Full view", title: "Full view (F)" }), button("✕", () => page.back(), { class: "icon", "aria-label": "Close", title: "Close (Esc)" }))),
+      h("div", { class: "panel-sub" }, statusChip(t.status), labelChip(t.label), t.assignee && h("span", null, h("span", { class: "muted" }, "by "), bdi(t.assignee)), t.name && t.name !== t.title && h("span", { class: "muted" }, bdi(t.title)),
+        act && h("span", { class: "commands" }, open && button("Interrupt", () => steer(page, "interrupt", t), { class: "small" }), button("Message", () => steer(page, "message", t), { class: "small" }),
+          !t.endedAt && t.status !== "completed" && button("Cancel", () => steer(page, "cancelTask", t), { class: "small danger" }), (t.status === "failed" || t.status === "skipped") && button("Run again", () => steer(page, "rerun", t), { class: "small" }))),
+      t.error?.message && h("p", { class: "notice bad" }, t.error.code && h("code", null, bdi(t.error.code)), " ", bdi(t.error.message), t.error.root && t.error.root !== t.id && [" ", button("the cause", () => page.openTask(t.error.root), { class: "link" })]),
+      t.reason && h("p", { class: "notice" }, bdi(t.reason)));
+    this.drawFacts();
+    this.drawStream();
+  }
+
+  drawFacts() {
+    const t = this.task, x = this.doc?.exchanges ?? [], last = x[x.length - 1], cost = this.state.taskCost(t), [conn, what] = this.state.connectionOf(t);
+    const session = last?.sessionId ?? t.log.findLast((e) => e.handoff?.sessionId)?.handoff.sessionId;
+    const fact = (k, v, cls) => v !== undefined && v !== "" && v !== null && v !== false && h("div", { class: cls }, h("dt", null, k), h("dd", null, v));
+    const context = x.find((e) => e.context)?.context;
+    fill(this.facts,
+      fact("Model", t.model && bdi(t.model)), fact("Endpoint", last?.call?.endpoint && bdi(last.call.endpoint)), fact("Took", t.startedAt && h("span", { class: "num" }, duration(tookMs(t)))),
+      fact("Tokens", tokensOf(t) > 0 && h("span", { class: "num", title: "input and output" }, compact(t.tokenUsage.input_tokens) + " in, " + compact(t.tokenUsage.output_tokens) + " out")), fact("Cost", cost > 0 && h("span", { class: "num" }, money(cost))),
+      fact("Attempts", t.attempts > 1 && count(t.attempts)), fact("Reused", t.reused && ["from run ", bdi(t.reused.runId.slice(0, 8))]),
+      fact("Context", context && h("span", { class: "num", title: "what its prompts sent, of what they would have sent if every agent read everything" }, bytes(context.bytesSent) + " of " + bytes(context.bytesIfShared))),
+      fact("Connection", h("span", { class: "conn conn-" + conn }, h("i", { "aria-hidden": "true" }), conn, what && h("span", { class: "muted" }, ", ", bdi(what)))),
+      fact("Last activity", t.activity > 0 && h("time", { title: new Date(t.activity).toISOString() }, this.state.live ? ago(t.activity) : clock(t.activity))),
+      fact("Session", session && h("code", { class: "session", title: session }, bdi(session.replace(this.page.id + "/", "…/"))), "wide"));
+  }
+
+  tick() { if (this.state.live) this.drawFacts(); }
+
+  drawStream() {
+    const s = this.state.texts.get(this.id), on = this.state.live && s && !s.done && s.text !== "";
+    this.stream.hidden = !on;
+    if (!on) {
+      this.live?.close();
+      this.live = null;
+      fill(this.stream);
+    } else if (!this.live) {
+      this.live = textBlock(" ", { label: "What the model writes now", most: 12 });
+      fill(this.stream, h("h3", null, "Writing now"), this.live.el);
+    }
+    if (on) this.live.setText(s.text);
+  }
+
+  go(query) {
+    const tab = query.get("tab") ?? this.tab ?? this.page.lastTab ?? "prompt";
+    this.at = query.get("at") && { range: query.get("at").split("-").map(Number), where: query.get("where") ?? "prompt", attempt: Number(query.get("attempt")) || 0 };
+    this.show(tab, Boolean(this.at));
+  }
+
+  show(tab, force) {
+    if (tab === this.tab && !force) return;
+    this.tab = this.page.lastTab = tab;
+    fill(this.tabs, tabs.map(([key, title]) => button(title, () => this.show(key), { role: "tab", "aria-selected": key === tab ? "true" : "false", tabindex: key === tab ? 0 : -1, data: { key } })));
+    this.tabs.onkeydown = (e) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+      if (!by) return;
+      e.preventDefault();
+      this.show(tabs[(tabs.findIndex(([k]) => k === this.tab) + by + tabs.length) % tabs.length][0]);
+      this.tabs.querySelector('[aria-selected="true"]').focus();
+    };
+    this.body.setAttribute("aria-label", tabs.find(([k]) => k === tab)[1]);
+    this.load();
+  }
+
+  async load() {
+    const tab = this.tab;
+    for (const v of this.views.splice(0)) v.close();
+    fill(this.body, loading("the task"));
+    try {
+      this.doc ??= await get(path("runs", this.page.id, "tasks", this.id)).catch((err) => { if (!exported) throw err; return this.task; });
+      const el = await { prompt: () => this.prompts(), result: () => this.result(), handoffs: () => this.handoffs(), activity: () => this.activity() }[tab]();
+      if (this.tab !== tab) return;
+      fill(this.body, el);
+      this.drawFacts();
+    } catch (err) {
+      if (this.tab === tab) fill(this.body, failure(err, () => this.load()));
+    }
+  }
+
+  async receipts() {
+    if (!exported) return get(path("runs", this.page.id, "receipts") + "?task=" + encodeURIComponent(this.id));
+    const all = await get(path("runs", this.page.id, "receipts"));
+    return { prompts: all.prompts.filter((p) => p.task === this.id), unsent: (all.unsent ?? []).filter((u) => u.id === this.id) };
+  }
+
+  async prompts() {
+    const doc = await this.receipts();
+    if (!doc.prompts?.length) return doc.unsent?.length ? unsent(doc.unsent) : empty("No prompt", this.task.status === "completed" ? "This task called no model." : "It appears when the task starts: with every byte and its source.");
+    const view = new PromptView(this.page, this.id, doc.prompts, this.at, this.doc?.exchanges ?? []);
+    this.views.push(view);
+    return [doc.unsent?.length > 0 && unsent(doc.unsent), view.el];
+  }
+
+  async result() {
+    const d = this.doc, all = await get(path("runs", this.page.id, "artifacts")).catch(() => []), mine = all.filter((a) => a.task === this.id);
+    const view = d.result ? textBlock(d.result, { label: "The result", most: 40, onselect: origin(this.page, this.id) }) : null;
+    if (view) {
+      this.views.push(view);
+      if (this.at?.where === "result") view.show(...this.at.range.map((b) => charAt(d.result, b)));
+    }
+    const structured = d.structured !== undefined && textBlock(JSON.stringify(d.structured, null, 2), { label: "The structured result", most: 30, onselect: origin(this.page, this.id) });
+    if (structured) this.views.push(structured);
+    return [
+      view ? h("section", null, h("p", { class: "muted hint" }, "Select any text to see how it got here.", d.truncated && h("span", { class: "tag warn" }, "truncated")), view.el) : empty("No result", d.error?.message ? bdi(d.error.message) : "The task has not completed."),
+      structured && h("details", { open: !view }, h("summary", null, "Structured result"), structured.el),
+      mine.length > 0 && h("section", null, h("h3", null, "Artifacts"), h("table", { class: "grid slim" }, h("thead", null, h("tr", null, ["Name", "Type", "Label", "Size"].map((x) => h("th", { scope: "col" }, x)))),
+        h("tbody", null, mine.map((a) => h("tr", null, h("td", { class: "mono" }, bdi(a.name)), h("td", null, a.removed ? "removed" : a.type), h("td", null, labelChip(a.label)), h("td", { class: "num" }, a.withheld ? h("span", { class: "tag warn" }, bdi(a.withheld)) : bytes(a.bytes ?? 0))))))),
+    ];
+  }
+
+  async handoffs() {
+    const handoffs = await handoffsOf(this.page, { task: this.id });
+    const into = handoffs.filter((x) => x.task === this.id && x.toAgentId !== "user"), out = handoffs.filter((x) => x.toAgentId === "user" && x.task === this.id || x.task !== this.id);
+    return [
+      h("section", null, h("h3", null, "Incoming ", h("span", { class: "muted" }, count(into.length))), into.length > 0 ? handoffList(this.page, into) : h("p", { class: "muted" }, "Nothing was offered to this task.")),
+      h("section", null, h("h3", null, "Outgoing ", h("span", { class: "muted" }, count(out.length))), out.length > 0 ? handoffList(this.page, out) : h("p", { class: "muted" }, "Nothing of its result has gone to anybody.")),
+    ];
+  }
+
+  async activity() {
+    const x = this.doc.exchanges ?? [];
+    if (!this.state.live) await this.state.readEvents().catch(() => {});
+    const rejected = (e) => {
+      if (!e.rejected) return null;
+      const v = textBlock(e.rejected.text, { label: "Rejected answer", most: 10, onselect: origin(this.page, this.id) });
+      this.views.push(v);
+      return [h("p", { class: "notice bad" }, "Rejected: ", bdi(e.rejected.problem ?? "")), v.el];
+    };
+    const log = this.task.log;
+    return [
+      x.length > 0 && h("section", null, h("h3", null, "Model calls ", h("span", { class: "muted" }, count(x.length))), h("ol", { class: "calls" }, x.map((e) => h("li", { class: "call s-" + (e.state === "failed" ? "bad" : e.state === "completed" ? "ok" : "idle") },
+        h("div", { class: "call-head" }, h("b", null, "attempt ", count(e.attempt), e.part && [" ", bdi(e.part.replace(/^\//, "").replaceAll("/", " "))]), h("span", null, bdi(e.model ?? e.agent)), h("span", { class: "muted num" }, e.startedAt && clock(e.startedAt), e.endedAt && " · " + duration(Date.parse(e.endedAt) - Date.parse(e.startedAt))), h("span", { class: "muted num" }, e.estimated && "about ", compact(e.tokenUsage?.input_tokens) + " in, " + compact(e.tokenUsage?.output_tokens) + " out"), h("span", null, statusWord(e.state))),
+        h("div", { class: "muted" }, [e.call?.endpoint, e.call?.finishReason && "finished: " + e.call.finishReason, e.call?.requestId, e.turns > 1 && plural(e.turns, "turn"), e.reused && "cached answer of run " + e.reused.slice(0, 8)].filter(Boolean).map((p, i) => [i ? " · " : "", bdi(p)])),
+        e.warnings?.map((w) => h("p", { class: "notice" }, bdi(w))), e.error && h("p", { class: "notice bad" }, e.error.code && h("code", null, bdi(e.error.code)), " ", bdi(e.error.message)), rejected(e))))),
+      h("section", null, h("h3", null, "Events ", h("span", { class: "muted" }, count(log.length))), log.length > 0 ? h("ol", { class: "log" }, log.slice(-300).map((e) => h("li", null, h("span", { class: "mono muted" }, clock(e.time)), " ", h("b", null, e.type.replaceAll("_", " ")), " ", h("span", { class: "muted" }, bdi(whatHappened(e)))))) : h("p", { class: "muted" }, "None yet.")),
+    ];
+  }
+
+  update(changed, whole) {
+    if (!whole && !changed.has(this.id)) return;
+    const t = this.task, key = t.status + (t.attempts ?? 0) + t.label + this.state.live + (t.error?.message ?? "");
+    this.drawStream();
+    if (key === this.key) return;
+    const first = this.key === undefined;
+    this.key = key;
+    const focus = this.head.contains(document.activeElement) && document.activeElement.getAttribute("aria-label");
+    this.draw();
+    if (focus) this.head.querySelector(`[aria-label="${focus}"]`)?.focus();
+    if (!first) this.reload();
+  }
+
+  // reload reads the documents of the task again, some time after it changed.
+  reload() {
+    this.reloading ??= setTimeout(() => {
+      this.reloading = undefined;
+      if (this.page.panel !== this) return;
+      if (document.getSelection()?.toString() && this.body.contains(document.getSelection().anchorNode)) return;
+      this.doc = undefined;
+      this.load();
+    }, 700);
+  }
+}
+
+function unsent(list) {
+  return h("div", { class: "notice bad" }, h("p", null, "No prompt was sent, since context that the task needs was withheld:"), list.map((u) => (u.held ?? []).map((d) => h("p", null, bdi(d.fromAgentId), " → ", bdi(d.toAgentId), ": ", bdi(d.detail || d.reason || ""), d.line && [" ", h("code", null, bdi(d.line))]))));
+}
+
