@@ -108,6 +108,10 @@ type Options struct {
 	// settings of tools must be set and allowed.
 	CallsTools bool
 
+	// Unbound accepts inputs and parameters that have no text or value, for callers of
+	// [File.Outline]. Nothing can be run then.
+	Unbound bool
+
 	// Unlisted accepts MCP servers without allow, for callers that list what servers offer.
 	Unlisted bool
 }
@@ -121,6 +125,8 @@ type File struct {
 	Path string // as given or found; "-" for standard input
 	Dir  string // folder that its relative paths start from
 	Name string // name of the team
+
+	Description string // what the team does; may be empty
 
 	Agents []Agent       // in the order written
 	Config engine.Config // all but Agents and Coordinator, which Build fills in

@@ -41,6 +41,7 @@ type Job struct {
 
 	includeMessages bool
 	noInput         bool
+	accepts         *label.Classification // of the user; nil means the default
 	stream          bool
 }
 
@@ -188,13 +189,18 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	defer x.release()
 	err = x.perform(cmd.Context())
 	unwritten := x.events.Close()
-	switch {
-	case errors.Is(err, engine.ErrAssertion):
-		return &exit.Error{Kind: exit.KindValidation, Err: file.Locate(err), Status: exit.StatusFailed}
-	case err != nil:
-		return file.Locate(err)
+	if err != nil {
+		return x.located(err)
 	}
 	return x.printOutcome(errors.Join(x.closeRecords(), unwritten))
+}
+
+// located returns the error that ended the run before it began, with places in the spec.
+func (x *execution) located(err error) error {
+	if errors.Is(err, engine.ErrAssertion) {
+		return &exit.Error{Kind: exit.KindValidation, Err: x.file.Locate(err), Status: exit.StatusFailed}
+	}
+	return x.file.Locate(err)
 }
 
 // loadSpec reads the spec, and refuses one without tasks and goal.
@@ -227,6 +233,9 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 		o.MaxConcurrency = j.Concurrency
 	}
 	o.KeepWorkspaces = j.keepFiles
+	if j.accepts != nil {
+		o.UserAccepts = j.accepts
+	}
 	j.Limits.Apply(&o)
 	if j.Reveal {
 		o.UserAccepts, o.Reveal = new(label.Secret), true

@@ -72,6 +72,11 @@ type SpecFlags struct {
 	NoCalls      bool // no model is called, so no variable is sent to one
 	CallsTools   bool // tools are called, even without calls of models
 	AnyAllow     bool // MCP servers need no allow
+	Unbound      bool // only the outline of the spec is wanted, so inputs and parameters need no value
+
+	// Names are what messages call the flags, by the field of [specfile.Options]. Nil means their
+	// names on the command line.
+	Names map[string]string
 
 	Stored     []specfile.StoredFile // replace files that no longer exist
 	StoredOnly bool                  // no file is read
@@ -93,6 +98,12 @@ func (s *SpecFlags) AddTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&s.Inputs, "input", nil, "take an input from a file, as `NAME=FILE`; - is standard input, run:RUN/TASK a result of an earlier run (repeatable)")
 	f.StringArrayVar(&s.Params, "param", nil, "set a parameter, as `K=V` (repeatable)")
+	s.AddSettingsTo(cmd)
+}
+
+// AddSettingsTo adds the flags of AddTo that do not depend on what the spec declares.
+func (s *SpecFlags) AddSettingsTo(cmd *cobra.Command) {
+	f := cmd.Flags()
 	s.Environment.AddTo(cmd)
 	f.BoolVar(&s.StrictTools, "strict-tools", false, "refuse commands that are not confined to their workspace")
 	f.StringArrayVar(&s.Models, "model", nil, "use this `MODEL` for all agents and the coordinator, or AGENT=MODEL for one (repeatable)")
@@ -157,6 +168,10 @@ func (s *SpecFlags) read(ctx context.Context, con *console.Console, allowed []sp
 	if err != nil {
 		return nil, err
 	}
+	names := s.Names
+	if names == nil {
+		names = optionNames
+	}
 	results := s.Results
 	if results == nil {
 		results = (&journals.Flags{}).Results(con)
@@ -172,8 +187,8 @@ func (s *SpecFlags) read(ctx context.Context, con *console.Console, allowed []sp
 		Path: s.Path, Stdin: con.Stdin, Team: s.Team, Orchestrator: s.Orchestrator, Goal: goal, Coordinator: s.Coordinator,
 		Inputs: inputs, Params: params, Models: s.Models, Stored: s.Stored, StoredOnly: s.StoredOnly,
 		Lookup: con.LookupEnv, AllowEnv: allowed, Trusted: func(path string, uses []specfile.EnvUse) bool { return IsTrusted(con, path, uses) }, Offline: s.NoCalls,
-		CallsTools: s.CallsTools, Unlisted: s.AnyAllow,
-		Names: optionNames,
+		CallsTools: s.CallsTools, Unlisted: s.AnyAllow, Unbound: s.Unbound,
+		Names: names,
 	})
 }
 
