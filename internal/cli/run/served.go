@@ -90,6 +90,8 @@ func (r *Request) check() error {
 			return exit.Usagef("input %q: it is empty; give a text", name)
 		case len(text) > MaxRequestText:
 			return exit.Usagef("input %q: it is larger than %s; give a shorter text", name, bytesize.Text(MaxRequestText))
+		case strings.IndexByte(text, 0) >= 0:
+			return exit.Usagef("input %q: it holds a zero byte; give a text", name)
 		case strings.Contains(name, "="):
 			return exit.Usagef("input %q: unknown input", name)
 		}
