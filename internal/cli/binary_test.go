@@ -194,8 +194,8 @@ type endpointServer struct {
 	calls atomic.Int64
 }
 
-// serve starts an endpoint. The handler gets the number of the call, from 1.
-func serve(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) *endpointServer {
+// serveModel starts an endpoint. The handler gets the number of the call, from 1.
+func serveModel(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) *endpointServer {
 	t.Helper()
 	s := &endpointServer{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

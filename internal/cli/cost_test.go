@@ -74,7 +74,7 @@ func billed(w http.ResponseWriter) {
 // Cached and reasoning tokens are shown wherever tokens are shown, and they are in the cost.
 func TestCachedAndReasoningTokensAreShown(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { billed(w) })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { billed(w) })
 	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(strings.Replace(chargedTeam, "model: big", "model: small", 1), "0.05", "5", 1)})
 	got := call{dir: dir, env: server.env(), args: []string{"run", "-o", "json", "--events", "events.ndjson"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -113,7 +113,7 @@ func TestCachedAndReasoningTokensAreShown(t *testing.T) {
 // A replay costs nothing.
 func TestCostBudgetOfARun(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { billed(w) })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { billed(w) })
 	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(chargedTeam, "{name: ada, maxTokens: 20}\n  - name: bob\n    model: big", "{name: ada, maxTokens: 20}\n  - {name: bob, maxTokens: 20}", 1)})
 	runs := func(args ...string) outcome { return call{dir: dir, env: server.env(), args: args}.run(t) }
 	got := runs("run", "--max-concurrency", "1")
@@ -160,7 +160,7 @@ agents: [{name: solo, maxTokens: 20}]
 // If an endpoint reports no usage for a call, show --usage says that the sum does not include it.
 func TestUsageNamesUncountedCalls(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, n int) {
 		usage := "null"
 		if n > 1 {
 			usage = `{"prompt_tokens": 10, "completion_tokens": 10}`

@@ -125,7 +125,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			server := serve(t, tt.handle)
+			server := serveModel(t, tt.handle)
 			args := append([]string{"run", "-"}, tt.args...)
 			if tt.status != exit.StatusOK {
 				args = append(args, "-o", "json")
@@ -149,7 +149,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 
 func TestVersionOfTheAPIIsMissing(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { http.Error(w, "404 page not found", 404) })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { http.Error(w, "404 page not found", 404) })
 	got := call{args: []string{"run", "-"}, stdin: one, env: map[string]string{"OPENAI_BASE_URL": server.URL}}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "/v1 is missing in the base URL: set baseURL or OPENAI_BASE_URL to "+server.URL+"/v1")
@@ -157,7 +157,7 @@ func TestVersionOfTheAPIIsMissing(t *testing.T) {
 
 func TestEndpointIsDown(t *testing.T) {
 	t.Parallel()
-	server := serve(t, nil)
+	server := serveModel(t, nil)
 	server.Close()
 	got := call{args: []string{"run", "-", "-o", "json"}, stdin: one, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
@@ -180,7 +180,7 @@ func TestNoKey(t *testing.T) {
 
 func TestNoModel(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "fine") })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "fine") })
 	without := strings.Replace(one, "model: test-model\n", "", 1)
 	got := call{args: []string{"run", "-"}, stdin: without, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
@@ -197,7 +197,7 @@ func TestNoModel(t *testing.T) {
 func TestEndpointTextIsEscaped(t *testing.T) {
 	t.Parallel()
 	const key = "sk-not-a-real-key-0123456789"
-	server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		if r.Header.Get("Authorization") != "Bearer "+key {
 			t.Error("the key did not arrive")
 		}

@@ -207,7 +207,7 @@ func TestEventsToAClosedPipe(t *testing.T) {
 		r, w, err := os.Pipe()
 		require.NoError(t, err)
 		closed := make(chan struct{})
-		server := serve(t, func(out http.ResponseWriter, _ *http.Request, _ int) {
+		server := serveModel(t, func(out http.ResponseWriter, _ *http.Request, _ int) {
 			<-closed
 			reply(out, "the answer")
 		})

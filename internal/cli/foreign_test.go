@@ -75,7 +75,7 @@ func TestForeignTextsRepeatNothing(t *testing.T) {
 			}
 			t.Run(place+"/"+form, func(t *testing.T) {
 				t.Parallel()
-				server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+				server := serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 					body, _ := io.ReadAll(r.Body)
 					said := "and " + r.Header.Get("Authorization") + " and " + r.Header.Get("X-Team")
 					if _, prompt, ok := strings.Cut(string(body), "Find the "); ok {

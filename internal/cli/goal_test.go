@@ -123,7 +123,7 @@ func TestGoalInTheFormOfTheOriginal(t *testing.T) {
 
 func TestInvalidGoals(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
 	dir := goalFolder(t, goalScript)
 	tests := []struct {
 		name, args, stdin, want string
@@ -239,7 +239,7 @@ func TestEndpointsOfACoordinatorThatFail(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			server := serve(t, tt.handle)
+			server := serveModel(t, tt.handle)
 			for _, command := range []string{"run", "plan"} {
 				got := call{dir: goalFolder(t, ""), args: []string{command, "--goal", "Say."}, env: server.env()}.run(t)
 				require.Equal(t, tt.status, got.status, "%+v", got)
@@ -255,7 +255,7 @@ func TestEndpointsOfACoordinatorThatFail(t *testing.T) {
 		require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 		require.Contains(t, got.stderr, "OPENAI_API_KEY")
 	}
-	down := serve(t, nil)
+	down := serveModel(t, nil)
 	down.Close()
 	got := call{dir: goalFolder(t, ""), args: []string{"plan", "--goal", "Say."}, env: down.env()}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
@@ -281,7 +281,7 @@ func TestSignalsInEachPhaseOfAGoal(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			reached := make(chan struct{}, 1)
-			server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+			server := serveModel(t, func(w http.ResponseWriter, r *http.Request, n int) {
 				body, _ := io.ReadAll(r.Body)
 				switch {
 				case bytes.Contains(body, []byte(tt.stuck)):
@@ -326,7 +326,7 @@ func TestSignalWhileAPlanIsMade(t *testing.T) {
 		t.Skip("signals are sent on Unix only")
 	}
 	reached := make(chan struct{}, 1)
-	server := serve(t, func(_ http.ResponseWriter, r *http.Request, _ int) {
+	server := serveModel(t, func(_ http.ResponseWriter, r *http.Request, _ int) {
 		reached <- struct{}{}
 		<-r.Context().Done()
 	})

@@ -68,7 +68,7 @@ func startCounting(t *testing.T, blocked ...string) *countingServer {
 	for _, title := range blocked {
 		s.blocked[title] = true
 	}
-	s.endpointServer = serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+	s.endpointServer = serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		title, text := answerTo(t, r)
 		s.mu.Lock()
 		s.byTask[title]++

@@ -26,7 +26,7 @@ tasks: [{title: Write, assignee: writer, description: Write., outputFiles: ["*.t
 func startWriting(t *testing.T) (server *endpointServer, blocked chan struct{}, released *atomic.Bool, asked *[4]atomic.Int32) {
 	t.Helper()
 	blocked, released, asked = make(chan struct{}, 10), &atomic.Bool{}, &[4]atomic.Int32{}
-	server = serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+	server = serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		var call struct{ Messages []struct{ Role string } }
 		if err := json.NewDecoder(r.Body).Decode(&call); err != nil {
 			t.Error(err)

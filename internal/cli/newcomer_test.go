@@ -66,7 +66,7 @@ func TestEnvironmentErrorsNameNoAgent(t *testing.T) {
 
 func TestSkippedTasksNameTheCause(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
+	server := serveModel(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	got := call{args: []string{"run", "-", "--timeout", "100ms"}, stdin: failing, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "skipped   Further left (solo): timed out\n")

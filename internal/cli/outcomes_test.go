@@ -53,7 +53,7 @@ func TestCommandsCountOutcomesTheSame(t *testing.T) {
 // no model has answered.
 func TestTimeLimitOfARunHasOneStatus(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
+	server := serveModel(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	for _, limit := range []string{"1ns", "300ms"} {
 		got := call{args: []string{"run", "-", "--timeout", limit, "-o", "json"}, stdin: one, env: server.env()}.run(t)
 		require.Equal(t, exit.StatusFailed, got.status, "%s: %+v", limit, got)

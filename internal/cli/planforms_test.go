@@ -194,7 +194,7 @@ func TestInvalidAssertionsAreLocated(t *testing.T) {
 // Requirement: G46.
 func TestPlanCallsNoModel(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
 	questions := [][]string{nil, {"-o", "json"}, {"-o", "dot"}, {"-o", "mermaid"}, {"--from", "report"}, {"--to", "writer", "-o", "json"}, {"--assert", "input report never derives into writer"}}
 	for _, q := range questions {
 		got := call{dir: harvestPath(t), args: append([]string{"plan"}, q...), env: server.env()}.run(t)

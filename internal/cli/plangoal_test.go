@@ -37,7 +37,7 @@ $`, got.stderr)
 
 func TestPlanOfAGoalCallsOnlyTheCoordinator(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, twoTasks) })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, twoTasks) })
 	dir := goalFolder(t, "")
 	got := call{dir: dir, args: []string{"plan", "--goal", "Know."}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -105,7 +105,7 @@ func TestPlanOfAGoalOfOneStep(t *testing.T) {
 
 func TestLimitsOfPlanning(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
+	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	dir := goalFolder(t, goalScript)
 	got := call{dir: dir, args: []string{"plan", "--goal", "Know.", "--timeout", "50ms"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
@@ -125,7 +125,7 @@ func TestLimitsOfPlanning(t *testing.T) {
 func TestSavedPlanRunsWithoutPlanning(t *testing.T) {
 	t.Parallel()
 	var plans atomic.Int32 // a handler may return after its client
-	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		body, _ := io.ReadAll(r.Body)
 		switch text := string(body); {
 		case strings.Contains(text, "# Original Goal"):
@@ -163,7 +163,7 @@ func TestSavedPlanRunsWithoutPlanning(t *testing.T) {
 
 func TestPlansThatCannotBeSaved(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, twoTasks) })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, twoTasks) })
 	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(roster, "You write.", "{file: p.md}", 1), "p.md": "You write.", "sub/x": ""})
 	for args, want := range map[string]string{
 		"--save team.yaml":         "it exists: add --force",

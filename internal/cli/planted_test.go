@@ -36,7 +36,7 @@ type leakServer struct {
 func startLeakServer(t *testing.T) *leakServer {
 	t.Helper()
 	s := &leakServer{}
-	s.endpointServer = serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+	s.endpointServer = serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -151,7 +151,7 @@ func countPrefix(lines []string, prefix string) (n int) {
 func TestLiveTableWhileItRuns(t *testing.T) {
 	t.Parallel()
 	started, stuck := make(chan struct{}, 8), make(chan struct{})
-	server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		if n == 1 {
 			reply(w, "an answer")
 			return
@@ -199,7 +199,7 @@ func TestLiveTableOfATerminalThatShrinksAndGrows(t *testing.T) {
 // shrinkAndGrow reports whether no row of an earlier frame was left.
 func shrinkAndGrow(t *testing.T) (clean bool) {
 	stuck := make(chan struct{})
-	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		select {
 		case <-stuck:
 		case <-r.Context().Done():
@@ -267,7 +267,7 @@ func TestLiveTableOfAGoal(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ width, height int }{{80, 24}, {40, 5}} {
 		seen := make(chan struct{})
-		server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		server := serveModel(t, func(w http.ResponseWriter, r *http.Request, n int) {
 			if n == 1 || n == 4 { // the plan, the synthesis
 				select {
 				case <-seen:
@@ -334,7 +334,7 @@ func TestRevealShowsSecretsOnATerminalOnly(t *testing.T) {
 
 func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, strings.Repeat("x", 1<<20)) })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, strings.Repeat("x", 1<<20)) })
 	cmd := call{args: []string{"run", "-"}, stdin: one, env: server.env()}.command(t)
 	r, w, err := os.Pipe() // that nobody reads, so that printing the result never ends
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 
 func TestRecordingReplaysTheRun(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, n int) {
 		switch n {
 		case 1:
 			reply(w, twoTasks)
@@ -62,7 +62,7 @@ func sameRun(text string) string {
 
 func TestRecordingOfTasksAndOfFailures(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, n int) {
 		if n == 1 {
 			reply(w, "the first is done")
 			return
@@ -84,7 +84,7 @@ func TestRecordingOfTasksAndOfFailures(t *testing.T) {
 
 func TestRecordingsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
 	dir := clitest.Folder(t, map[string]string{
 		"team.yaml": one, "sub/team.yaml": one, "script.yaml": "replies: [{text: hello}]", "there.yaml": "mine", "note.md": "x",
 		"named.yaml": one + "inputs: {log: {file: log.md}}\n", "log.md": "09:12 stop",

@@ -21,7 +21,7 @@ func TestKeysOfRequestsAreSent(t *testing.T) {
 	var body map[string]any
 	var query string
 	var header http.Header
-	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		raw, _ := io.ReadAll(r.Body)
 		_ = json.Unmarshal(raw, &body)
 		query, header = r.URL.RawQuery, r.Header
@@ -68,7 +68,7 @@ tasks:
 func TestAgentsShareRefusedSettings(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int32
-	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		raw, _ := io.ReadAll(r.Body)
 		for _, key := range []string{"max_tokens", "temperature"} {
 			if strings.Contains(string(raw), `"`+key+`":`) {
@@ -127,7 +127,7 @@ func TestStructuredOutputIsSent(t *testing.T) {
 		t.Run(tt.value, func(t *testing.T) {
 			t.Parallel()
 			var sent []any
-			server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+			server := serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 				var body struct {
 					Format struct {
 						Type any `json:"type"`

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/plan"
 	"github.com/runteam/runteam/internal/cli/replay"
 	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/cli/serve"
 	"github.com/runteam/runteam/internal/cli/steering"
 	"github.com/runteam/runteam/internal/cli/tools"
 	"github.com/runteam/runteam/internal/cli/verify"
@@ -73,7 +74,7 @@ people; 130 or 143 interrupted.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(con, cmd, err) })
 	con.Settings.Flags(root)
 	root.Flags().Bool("version", false, "print the version")
-	root.AddCommand(run.Command(con), run.TaskCommand(con), run.ResumeCommand(con), people.QuestionsCommand(con), people.AnswerCommand(con), plan.CheckCommand(con), plan.Command(con), tools.Command(con), initCommand(con), schemaCommand(con), mockCommand(con), trustCommand(con), verify.Command(con), explain.Command(con), history.RunsCommand(con), history.ShowCommand(con), history.ArtifactsCommand(con), replay.Command(con), history.GCCommand(con), versionCommand(con))
+	root.AddCommand(run.Command(con, serve.Beside(con, thisVersion().Version)), run.TaskCommand(con), run.ResumeCommand(con), serve.Command(con, thisVersion().Version), people.QuestionsCommand(con), people.AnswerCommand(con), plan.CheckCommand(con), plan.Command(con), tools.Command(con), initCommand(con), schemaCommand(con), mockCommand(con), trustCommand(con), verify.Command(con), explain.Command(con), history.RunsCommand(con), history.ShowCommand(con), history.ArtifactsCommand(con), replay.Command(con), history.GCCommand(con), versionCommand(con))
 	root.AddCommand(steering.Commands(con)...)
 	completionCommand(con, root)
 	helpCommand(root)

@@ -90,7 +90,7 @@ func TestRunPrintsTheNamesOfTheOriginal(t *testing.T) {
 
 func TestTaskRunsAFileOfTheOriginal(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		var asked struct{ Model string }
 		_ = json.NewDecoder(r.Body).Decode(&asked)
 		reply(w, "answer of "+asked.Model)
@@ -184,7 +184,7 @@ func TestSignals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			stuck := make(chan struct{}, 1)
-			server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+			server := serveModel(t, func(w http.ResponseWriter, r *http.Request, n int) {
 				if n == 1 {
 					reply(w, "the first is done")
 					return
@@ -268,7 +268,7 @@ func TestStdinMayBeClosed(t *testing.T) {
 
 func TestTimeoutKeepsCompletedResults(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		if n == 1 {
 			reply(w, "the first is done")
 			return

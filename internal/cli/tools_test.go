@@ -72,7 +72,7 @@ func toolServer(t *testing.T) string {
 
 // caller answers with a call of a tool, and then with its result.
 func caller(t *testing.T, name, arguments string) *endpointServer {
-	return serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+	return serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		var body struct {
 			Messages []struct{ Role, Content string }
 			Tools    []struct {

@@ -16,7 +16,7 @@ import (
 func TestAnsweredTurnsOfAnInterruptedAttempt(t *testing.T) {
 	t.Parallel()
 	reached := make(chan struct{}, 1)
-	server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		switch n {
 		case 1:
 			reply(w, "many")

@@ -215,7 +215,7 @@ func TestSpecIsFound(t *testing.T) {
 
 func TestBadSpecsRunNothing(t *testing.T) {
 	t.Parallel()
-	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
+	server := serveModel(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
 	bad := func(replace ...string) string { return strings.NewReplacer(replace...).Replace(one) }
 	tests := map[string]string{
 		"empty":                   "",

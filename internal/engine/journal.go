@@ -39,7 +39,7 @@ func (r *run) begin() {
 
 // runStart is what the journal stores of the beginning of the run.
 func (r *run) runStart() *record.RunStart {
-	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers}
+	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers, Accepts: new(r.accepts)}
 	if r.plan != nil {
 		b.Tasks = outlineOf(r.plan)
 	}

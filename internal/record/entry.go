@@ -48,6 +48,10 @@ type RunStart struct {
 	Tasks  []event.Planned `json:"tasks,omitempty"` // none for a goal that is not planned yet
 	Inputs []Input         `json:"inputs,omitempty"`
 	Goal   bool            `json:"goal,omitempty"` // a coordinator answers it
+
+	// Accepts is the highest label of what the entries have in the form for the caller; nil in runs of
+	// earlier versions, of which it is not known.
+	Accepts *label.Classification `json:"accepts,omitempty"`
 }
 
 // An Input names an input of the run. Its text is not stored.
@@ -277,4 +281,20 @@ type History struct {
 	// Mask replaces a key in the history: a journal stores no key in clear. Nil
 	// means that keys are not replaced.
 	Mask func(Key) Key
+}
+
+// Clearance returns the highest label that texts of the history for its caller may have. It is
+// [label.Secret] if that is not known of one of its processes.
+func (h *History) Clearance() (highest label.Classification) {
+	if len(h.Begins) == 0 {
+		return label.Secret
+	}
+	highest = label.Public
+	for i := range h.Begins {
+		if h.Begins[i].Accepts == nil {
+			return label.Secret
+		}
+		highest = highest.Join(*h.Begins[i].Accepts)
+	}
+	return highest
 }

@@ -108,12 +108,10 @@ type Options struct {
 	// settings of tools must be set and allowed.
 	CallsTools bool
 
-	// Unbound accepts inputs and parameters that have no text or value, for callers of
-	// [File.Outline]. Nothing can be run then.
-	Unbound bool
-
 	// Unlisted accepts MCP servers without allow, for callers that list what servers offer.
 	Unlisted bool
+
+	unbound bool // accepts inputs and parameters without a text or value; see [Declare]
 }
 
 // called returns what messages call a field of the options.

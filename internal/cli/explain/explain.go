@@ -71,7 +71,7 @@ func explain(con *console.Console, cmd *cobra.Command, e *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	x, err := e.document(t)
+	x, err := NewDocument(t, Query{e.path, e.Task, e.contains, e.hasContains, e.search})
 	if err != nil {
 		return &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
@@ -145,20 +145,30 @@ type unsent struct {
 	Withheld []event.Handoff `json:"held"`
 }
 
-// document returns the part of a trace to print.
-func (e *explainFlags) document(t *trace.Trace) (*Document, error) {
-	x := &Document{File: e.path, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Result != nil && !t.Torn, Torn: t.Torn, Partial: t.Partial, Prompts: []PromptDocument{}, Trace: t}
+// A Query says which part of a trace is explained: of a task, or of all if Task is empty, the prompts,
+// or where a text was found.
+type Query struct {
+	File        string // of the trace; empty for a run of the journal
+	Task        string
+	Contains    string
+	HasContains bool
+	Found       trace.Search
+}
+
+// NewDocument returns the part of a trace that is asked for.
+func NewDocument(t *trace.Trace, q Query) (*Document, error) {
+	x := &Document{File: q.File, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Result != nil && !t.Torn, Torn: t.Torn, Partial: t.Partial, Prompts: []PromptDocument{}, Trace: t}
 	only := func(string) bool { return true }
-	if e.Task != "" {
-		tk, err := t.Find(e.Task)
+	if q.Task != "" {
+		tk, err := t.Find(q.Task)
 		if err != nil {
 			return nil, err
 		}
 		x.task = tk.Title
 		only = func(id string) bool { return id == string(tk.ID) }
 	}
-	if e.hasContains {
-		x.Text, x.Search = e.contains, x.found(e.search, only)
+	if q.HasContains {
+		x.Text, x.Search = q.Contains, x.found(q.Found, only)
 		return x, nil
 	}
 	for i := range t.Prompts {

@@ -104,15 +104,16 @@ func artifacts(con *console.Console, cmd *cobra.Command, a *artifactFlags) error
 	if a.patch {
 		return printPatch(con, k, only)
 	}
-	list := artifactsOf(k, only)
+	list := Artifacts(k, only)
 	if a.save != "" {
 		return saveArtifacts(con, list, a)
 	}
 	return con.PrintResult(list, func(w io.Writer) { writeArtifacts(w, list) })
 }
 
-// artifactsOf returns the results and output files of the tasks of a run, or of one task.
-func artifactsOf(k *journals.StoredRun, only task.ID) []ArtifactDocument {
+// Artifacts returns the results and output files of the tasks of a run, or of one task if only is
+// not empty.
+func Artifacts(k *journals.StoredRun, only task.ID) []ArtifactDocument {
 	list := []ArtifactDocument{}
 	folders := map[string]bool{}
 	for _, t := range k.Tasks {

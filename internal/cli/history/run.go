@@ -186,8 +186,8 @@ type rejectedDocument struct {
 	Call    llm.CallInfo `json:"call,omitzero"`
 }
 
-// newRunDocument returns the document of a stored run.
-func newRunDocument(k *journals.StoredRun) *RunDocument {
+// NewRunDocument returns the document of a stored run.
+func NewRunDocument(k *journals.StoredRun) *RunDocument {
 	invocation := journals.InvocationOf(&k.Info)
 	r := &RunDocument{
 		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Spec: invocation.Found, Fingerprint: k.Info.Fingerprint,
@@ -205,7 +205,7 @@ func newRunDocument(k *journals.StoredRun) *RunDocument {
 		r.Errors = append(r.Errors, end.Errors...)
 	}
 	for _, stored := range k.Tasks {
-		t := newTaskDocument(k, stored)
+		t := summarize(k, stored)
 		r.Usage, r.Rounded = r.Usage.Add(t.Usage), r.Rounded || t.Rounded
 		if t.isStep {
 			r.Steps = append(r.Steps, t)
@@ -234,8 +234,8 @@ func (r *RunDocument) answer(output []task.ID) {
 	r.Output = strings.Join(parts, "\n\n")
 }
 
-// newTaskDocument returns the document of a task without its calls.
-func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
+// summarize returns the document of a task without its calls.
+func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	t := TaskDocument{
 		taskName: taskName{s.ID, s.Key, s.Title, s.Name}, Agent: s.Agent, Status: s.Status,
 		attemptCounts: attemptCounts{Attempts: s.Attempts(), Interrupted: len(s.Interrupted), Running: s.Running},
@@ -267,14 +267,14 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 	return t
 }
 
-// newFullTaskDocument returns the document of the task that a name means, with its calls.
-func newFullTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskDocument, error) {
+// NewTaskDocument returns the document of the task that a name means, with its calls.
+func NewTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskDocument, error) {
 	id, err := k.FindTask(name)
 	if err != nil {
 		return nil, err
 	}
 	s := k.TaskOf(id, k.Trace.Title(id), "")
-	t := newTaskDocument(k, s)
+	t := summarize(k, s)
 	for _, x := range s.Calls {
 		e := promptDocument{
 			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,

@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"time"
 
@@ -115,16 +116,22 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 	found := make([]ListedRun, len(list))
 	failed := false
 	for i, s := range list {
-		found[i] = ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, journals.ReadExperiment(cmd.Context(), j, &s), s, false}
-		if s.Tasks == nil {
-			found[i].Tasks = journal.Counts{}
-		}
+		found[i] = Listed(cmd.Context(), j, &s)
 		if err == nil && !failed && found[i].Experiment == nil && s.Status == string(engine.StatusError) {
 			found[i].refused, err = journals.IsRefused(cmd.Context(), j, s.Run)
 			failed = s.Command != ""
 		}
 	}
 	return found, journals.ReadError(cmd.Context(), err)
+}
+
+// Listed returns a run as the list has it.
+func Listed(ctx context.Context, j *journal.Journal, s *journal.Summary) ListedRun {
+	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), *s, false}
+	if r.Tasks == nil {
+		r.Tasks = journal.Counts{}
+	}
+	return r
 }
 
 // durationText returns how long a run took, or has been running.

@@ -77,16 +77,16 @@ func show(con *console.Console, cmd *cobra.Command, s *showFlags) error {
 	}
 	switch {
 	case s.usage:
-		u := newUsageDocument(k)
+		u := NewUsageDocument(k)
 		return con.PrintResult(u, func(w io.Writer) { u.write(w, con.TitleWidth()) })
 	case s.Task != "":
-		t, err := newFullTaskDocument(k, s.Task, s.reasoning)
+		t, err := NewTaskDocument(k, s.Task, s.reasoning)
 		if err != nil {
 			return err
 		}
 		return con.PrintResult(t, t.write)
 	}
-	r := newRunDocument(k)
+	r := NewRunDocument(k)
 	r.nameInputs(cmd.Context(), j)
 	r.titleWidth, r.journal = con.TitleWidth(), &s.Flags
 	if r.refused, err = journals.IsRefused(cmd.Context(), j, k.Run); err != nil {

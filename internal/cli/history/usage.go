@@ -51,8 +51,8 @@ type UsageRow struct {
 	cost, saved llm.Money
 }
 
-// newUsageDocument sums up the calls of a run.
-func newUsageDocument(k *journals.StoredRun) *UsageDocument {
+// NewUsageDocument sums up the calls of a run.
+func NewUsageDocument(k *journals.StoredRun) *UsageDocument {
 	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}}
 	_ = json.Unmarshal(k.Info.Prices, &d.Prices) // without prices nothing has a cost
 	for _, t := range k.Tasks {
@@ -114,6 +114,14 @@ func (d *UsageDocument) add(t *journals.StoredTask, agent, model string, r Usage
 	rowOf(&d.Agents, "", "", agent, "").add(&r)
 	rowOf(&d.Models, "", "", "", model).add(&r)
 	d.Total.add(&r)
+}
+
+// Money returns the cost of a row as a text; false if one of its models has no price.
+func (r *UsageRow) Money() (text string, known bool) {
+	if r.unpriced {
+		return "", false
+	}
+	return r.cost.String(), true
 }
 
 // rowOf returns the row of a task, agent and model, which it appends if it is new.

@@ -36,10 +36,20 @@ type StoredRun struct {
 	ByID  map[task.ID]*StoredTask
 
 	firstTurns map[string]*record.AgentCall // by session
+	viewer     *Viewer                      // nil for the user of the run
 }
 
 // Load reads a run that was found, or only one task of it.
 func Load(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary, name string) (*StoredRun, error) {
+	k, err := read(ctx, con, j, run, name)
+	if err == nil {
+		k.collect()
+	}
+	return k, err
+}
+
+// read reads a run or one task of it, in the form for the user of the run.
+func read(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary, name string) (*StoredRun, error) {
 	k := &StoredRun{Summary: run, Now: con.Now(), ByID: map[task.ID]*StoredTask{}}
 	read := k.readRun
 	if name != "" {
@@ -48,7 +58,6 @@ func Load(ctx context.Context, con *console.Console, j *journal.Journal, run jou
 	if err := read(ctx, j); err != nil {
 		return nil, ReadError(ctx, err)
 	}
-	k.collect()
 	return k, nil
 }
 
@@ -274,6 +283,9 @@ func (k *StoredRun) Result(x *record.AgentCall) StoredResult {
 		return withheldResult(label.Secret, label.Secret.String())
 	}
 	level := x.Result.Classification
+	if k.viewer.Hides(level) {
+		return withheldResult(level, level.String())
+	}
 	e, err := x.Result.Envelope()
 	switch {
 	case err != nil || e.Genuine() != nil:

@@ -69,11 +69,11 @@ func (s *server) runContext(call context.Context) (ctx context.Context, cancel f
 
 // call runs the spec of a tool.
 func (s *server) call(ctx context.Context, t *tool, req *sdk.CallToolRequest) *sdk.CallToolResult {
-	given, err := t.request(req.Params.Arguments)
-	if err != nil {
+	launch := s.base
+	if err := t.fill(&launch, req.Params.Arguments); err != nil {
 		return failed(err.Error() + "; nothing was run")
 	}
-	p, err := s.served.Prepare(ctx, s.con, t.path, given)
+	p, err := launch.Prepare(ctx, s.con)
 	if err != nil {
 		return failed(refusal(err))
 	}

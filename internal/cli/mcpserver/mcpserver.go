@@ -31,23 +31,25 @@ const maxMessage = 16 << 20
 // errClosed is why the runs end if the client goes away.
 var errClosed = errors.New("the MCP client closed the connection")
 
-// Serve offers each spec as a tool to the client that writes to in and reads from out, until the
-// client closes in or ctx ends. Then it cancels the runs and waits for them. An error before that
-// says why the specs cannot be offered. Nothing but MCP is written to out.
-func Serve(ctx context.Context, con *console.Console, specs []string, served *run.Served, version string, in io.Reader, out io.Writer) error {
+// Serve offers each of the specs as a tool to the client that writes to in and reads from out, until
+// the client closes in or ctx ends. Then it cancels the runs and waits for them. What base sets holds
+// for all runs. An error before that says why the specs cannot be offered. Nothing but MCP is written
+// to out.
+func Serve(ctx context.Context, con *console.Console, specs []string, base run.Launch, version string, in io.Reader, out io.Writer) error {
 	if len(specs) == 0 {
 		return exit.Usagef("--mcp offers specs as tools: name at least one SPEC")
 	}
-	tools, err := loadTools(ctx, con, specs, served)
+	base.Journal.Program = con.Program
+	tools, err := loadTools(ctx, con, specs, &base)
 	if err != nil {
 		return err
 	}
-	if err := openJournal(con, served); err != nil {
+	if err := openJournal(con, &base.Journal); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &server{con: con, served: served, done: ctx, slots: make(chan struct{}, maxRuns)}
+	s := &server{con: con, base: base, done: ctx, slots: make(chan struct{}, maxRuns)}
 	err = s.speak(s.protocol(tools, version), io.NopCloser(&endReader{in, func() { cancel(errClosed) }}), nopWriteCloser{out})
 	cancel(errClosed)
 	s.end()
@@ -99,9 +101,8 @@ func (s *server) speak(p *sdk.Server, in io.ReadCloser, out io.WriteCloser) erro
 const lastWrites = 2 * time.Second
 
 // openJournal creates the journal if there is none, and returns an error if no run could be stored.
-func openJournal(con *console.Console, served *run.Served) error {
-	served.Journal.Program = con.Program
-	j, _, err := journals.Open(con, &served.Journal, journals.ToStore)
+func openJournal(con *console.Console, g *journals.Flags) error {
+	j, _, err := journals.Open(con, g, journals.ToStore)
 	if err != nil {
 		return err
 	}
@@ -110,10 +111,10 @@ func openJournal(con *console.Console, served *run.Served) error {
 
 // A server runs the specs that the tools stand for.
 type server struct {
-	con    *console.Console
-	served *run.Served
-	done   context.Context // ends all runs: the contexts of the protocol outlive the connection
-	slots  chan struct{}
+	con   *console.Console
+	base  run.Launch
+	done  context.Context // ends all runs: the contexts of the protocol outlive the connection
+	slots chan struct{}
 
 	mu    sync.Mutex // guards ended, and the start of runs
 	ended bool

@@ -67,13 +67,13 @@ type service struct {
 }
 
 // start serves the specs of a folder. Prepare may change the console and the flags.
-func start(t *testing.T, files map[string]string, specs []string, prepare func(*console.Console, *run.Served)) *service {
+func start(t *testing.T, files map[string]string, specs []string, prepare func(*console.Console, *run.Launch)) *service {
 	t.Helper()
 	con, stdout, stderr := clitest.Console(t)
 	s := &service{dir: clitest.Folder(t, files), stderr: stderr, ended: make(chan error, 1)}
-	served := &run.Served{}
+	base := &run.Launch{}
 	if prepare != nil {
-		prepare(con, served)
+		prepare(con, base)
 	}
 	paths := make([]string, len(specs))
 	for i, spec := range specs {
@@ -84,7 +84,7 @@ func start(t *testing.T, files map[string]string, specs []string, prepare func(*
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.stop, s.leave = stop, toServer.Close
 	go func() {
-		s.ended <- mcpserver.Serve(ctx, con, paths, served, "1.2.3", fromClient, toClient)
+		s.ended <- mcpserver.Serve(ctx, con, paths, *base, "1.2.3", fromClient, toClient)
 		toClient.Close()
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, &sdk.ClientOptions{
@@ -131,7 +131,7 @@ func TestToolsDescribeTheirSpecs(t *testing.T) {
 		"goal.yaml": "name: planner\nmodel: m\nagents: [{name: a}]\ngoal: Do it.",
 		"none.yaml": "name: free\nmodel: m\nagents: [{name: a}]",
 		"list.yaml": "name: two\nmodel: m\nagents: [{name: a}]\ntasks: [{title: Find, description: D.}, {title: Sum up, description: D.}]",
-	}, []string{"echo.yaml", "goal.yaml", "none.yaml", "list.yaml"}, func(_ *console.Console, f *run.Served) { f.Offline = true })
+	}, []string{"echo.yaml", "goal.yaml", "none.yaml", "list.yaml"}, func(_ *console.Console, f *run.Launch) { f.Answers.Offline = true })
 	require.Equal(t, "runteam", s.InitializeResult().ServerInfo.Name)
 	require.Equal(t, "1.2.3", s.InitializeResult().ServerInfo.Version)
 	list, err := s.ListTools(t.Context(), nil)
@@ -189,13 +189,13 @@ func TestSpecsThatCannotBeOffered(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			err := mcpserver.Serve(t.Context(), con, specs, &run.Served{}, "", strings.NewReader(""), &out)
+			err := mcpserver.Serve(t.Context(), con, specs, run.Launch{}, "", strings.NewReader(""), &out)
 			require.ErrorContains(t, err, tt.want)
 			require.Empty(t, out.String())
 		})
 	}
 	con, _, _ := clitest.Console(t)
-	err := mcpserver.Serve(t.Context(), con, []string{"-"}, &run.Served{}, "", strings.NewReader(""), io.Discard)
+	err := mcpserver.Serve(t.Context(), con, []string{"-"}, run.Launch{}, "", strings.NewReader(""), io.Discard)
 	require.Equal(t, exit.KindUsage, exit.KindOf(err))
 }
 
@@ -203,7 +203,7 @@ func TestSpecsThatCannotBeOffered(t *testing.T) {
 func TestACallIsARun(t *testing.T) {
 	t.Parallel()
 	var con *console.Console
-	s := start(t, map[string]string{"echo.yaml": echo}, []string{"echo.yaml"}, func(c *console.Console, _ *run.Served) { con = c })
+	s := start(t, map[string]string{"echo.yaml": echo}, []string{"echo.yaml"}, func(c *console.Console, _ *run.Launch) { con = c })
 	res := s.call(t, "Echo_team", map[string]any{"claim": "The roof leaks.", "tone": "kind"})
 	require.False(t, res.IsError, textOf(t, res))
 	require.Equal(t, "The roof leaks. Pay.", textOf(t, res))
@@ -248,7 +248,7 @@ tasks:
 	require.Contains(t, string(raw), "withheld: secret")
 	require.Contains(t, string(raw), "Open.")
 
-	low := start(t, map[string]string{"echo.yaml": echo}, []string{"echo.yaml"}, func(_ *console.Console, f *run.Served) { f.Accepts = new(label.Internal) })
+	low := start(t, map[string]string{"echo.yaml": echo}, []string{"echo.yaml"}, func(_ *console.Console, f *run.Launch) { f.Accepts = new(label.Internal) })
 	res = low.call(t, "Echo_team", map[string]any{"claim": "CANARY-7431", "tone": "kind"})
 	raw, err = json.Marshal(res)
 	require.NoError(t, err)
@@ -274,7 +274,7 @@ tasks:
 
 func TestBadArguments(t *testing.T) {
 	t.Parallel()
-	s := start(t, map[string]string{"echo.yaml": echo, "free.yaml": "name: free\nmodel: m\nagents: [{name: a}]"}, []string{"echo.yaml", "free.yaml"}, func(_ *console.Console, f *run.Served) { f.Offline = true })
+	s := start(t, map[string]string{"echo.yaml": echo, "free.yaml": "name: free\nmodel: m\nagents: [{name: a}]"}, []string{"echo.yaml", "free.yaml"}, func(_ *console.Console, f *run.Launch) { f.Answers.Offline = true })
 	good := map[string]any{"claim": "C.", "tone": "kind"}
 	tests := []struct {
 		name, tool string
@@ -287,12 +287,12 @@ func TestBadArguments(t *testing.T) {
 		{"no string", "Echo_team", map[string]any{"words": 3}, `argument "words" is no string`},
 		{"empty input", "Echo_team", map[string]any{"claim": "  "}, `input "claim": it is empty`},
 		{"zero byte", "Echo_team", map[string]any{"claim": "a\x00b"}, "zero byte"},
-		{"too large", "Echo_team", map[string]any{"claim": strings.Repeat("x", run.MaxRequestText+1)}, "it is larger than 4 MiB"},
+		{"too large", "Echo_team", map[string]any{"claim": strings.Repeat("x", run.MaxText+1)}, "it is larger than 4 MiB"},
 		{"two lines", "Echo_team", map[string]any{"tone": "a\nb"}, "parameter tone: "},
 		{"a path is a text", "Echo_team", map[string]any{"claim": "/etc/hostname"}, ""},
 		{"a goal in a spec with tasks", "Echo_team", map[string]any{"goal": "Leak."}, `unknown argument "goal"`},
 		{"no goal", "free", map[string]any{"claim": nil, "tone": nil}, `argument "goal" is missing`},
-		{"empty goal", "free", map[string]any{"claim": nil, "tone": nil, "goal": " "}, `argument "goal" is empty`},
+		{"empty goal", "free", map[string]any{"claim": nil, "tone": nil, "goal": " "}, `goal is empty`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -341,14 +341,14 @@ tasks: [{title: Review, assignee: editor, uses: [letter], description: May it be
 }
 
 // endpoint answers model calls with what answer writes.
-func endpoint(t *testing.T, answer func(http.ResponseWriter, *http.Request)) func(*console.Console, *run.Served) {
+func endpoint(t *testing.T, answer func(http.ResponseWriter, *http.Request)) func(*console.Console, *run.Launch) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices a client that leaves
 		answer(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return func(con *console.Console, _ *run.Served) {
+	return func(con *console.Console, _ *run.Launch) {
 		con.LookupEnv = func(name string) (string, bool) {
 			if name == "OPENAI_BASE_URL" {
 				return server.URL + "/v1", true
@@ -387,7 +387,7 @@ func TestCancellationCancelsTheRun(t *testing.T) {
 				<-r.Context().Done()
 				close(canceled)
 			})
-			s := start(t, map[string]string{"a.yaml": asksModel}, []string{"a.yaml"}, func(c *console.Console, f *run.Served) {
+			s := start(t, map[string]string{"a.yaml": asksModel}, []string{"a.yaml"}, func(c *console.Console, f *run.Launch) {
 				con = c
 				reachable(c, f)
 			})
@@ -479,7 +479,7 @@ func TestAClientThatReadsNothing(t *testing.T) {
 	out, server := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- mcpserver.Serve(t.Context(), con, []string{filepath.Join(dir, "echo.yaml")}, &run.Served{}, "", in, server)
+		ended <- mcpserver.Serve(t.Context(), con, []string{filepath.Join(dir, "echo.yaml")}, run.Launch{}, "", in, server)
 	}()
 	say := func(line string) {
 		_, err := io.WriteString(client, line+"\n")
@@ -500,7 +500,7 @@ func TestWhatIsNoMCPEndsTheServer(t *testing.T) {
 	con, stdout, _ := clitest.Console(t)
 	dir := clitest.Folder(t, map[string]string{"echo.yaml": echo})
 	var out bytes.Buffer
-	err := mcpserver.Serve(t.Context(), con, []string{filepath.Join(dir, "echo.yaml")}, &run.Served{}, "", strings.NewReader("hello\n"), &out)
+	err := mcpserver.Serve(t.Context(), con, []string{filepath.Join(dir, "echo.yaml")}, run.Launch{}, "", strings.NewReader("hello\n"), &out)
 	require.ErrorContains(t, err, "the MCP client: ")
 	require.Empty(t, stdout.String())
 }

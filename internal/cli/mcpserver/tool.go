@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/specfile"
 )
@@ -26,23 +27,28 @@ const goalArgument = "goal"
 
 // A tool is a spec that is offered.
 type tool struct {
-	name    string
-	path    string
-	outline *specfile.Outline
+	name     string
+	path     string
+	declared *specfile.Declared
 }
 
 // loadTools reads the specs, and refuses those that cannot be offered together.
-func loadTools(ctx context.Context, con *console.Console, specs []string, served *run.Served) ([]*tool, error) {
+func loadTools(ctx context.Context, con *console.Console, specs []string, base *run.Launch) ([]*tool, error) {
 	byName := map[string]*tool{}
 	var all []*tool
 	for _, path := range specs {
-		outline, err := served.Outline(ctx, con, path)
+		if path == "-" {
+			return nil, exit.Usagef("SPEC -: standard input is for the MCP client: name a file or a folder")
+		}
+		spec := base.Spec
+		spec.Path, spec.NoCalls, spec.CallsTools, spec.Results = path, base.Answers.Offline, true, base.Journal.Results(con)
+		d, err := spec.Declare(ctx, con)
 		if err != nil {
 			return nil, err
 		}
-		t := &tool{name: toolName(outline.Name), path: path, outline: outline}
+		t := &tool{name: toolName(d.Name), path: path, declared: d}
 		if t.name == "" {
-			return nil, exit.Usagef("%s: no tool can have its name %q: write a name with letters from a to z or digits", path, outline.Name)
+			return nil, exit.Usagef("%s: no tool can have its name %q: write a name with letters from a to z or digits", path, d.Name)
 		}
 		if other := byName[t.name]; other != nil {
 			return nil, exit.Usagef("%s and %s would both be the tool %s: change the name of one of them", other.path, path, t.name)
@@ -75,7 +81,7 @@ func toolName(name string) string {
 // checkArguments returns an error if two arguments of the tool would have one name.
 func (t *tool) checkArguments() error {
 	kinds := map[string]string{}
-	if t.outline.Goal {
+	if t.declared.Goal {
 		kinds[goalArgument] = "the goal"
 	}
 	add := func(kind, name string) error {
@@ -85,12 +91,12 @@ func (t *tool) checkArguments() error {
 		kinds[name] = "the " + kind
 		return nil
 	}
-	for _, in := range t.outline.Inputs {
+	for _, in := range t.declared.Inputs {
 		if err := add("input", in.Name); err != nil {
 			return err
 		}
 	}
-	for _, p := range t.outline.Params {
+	for _, p := range t.declared.Params {
 		if err := add("parameter", p.Name); err != nil {
 			return err
 		}
@@ -101,8 +107,8 @@ func (t *tool) checkArguments() error {
 // definition returns what clients read about the tool.
 func (t *tool) definition() *sdk.Tool {
 	return &sdk.Tool{
-		Name: t.name, Title: terminal.CleanLine(t.outline.Name), Description: t.description(), InputSchema: t.schema(),
-		Annotations: &sdk.ToolAnnotations{Title: terminal.CleanLine(t.outline.Name)},
+		Name: t.name, Title: terminal.CleanLine(t.declared.Name), Description: t.description(), InputSchema: t.schema(),
+		Annotations: &sdk.ToolAnnotations{Title: terminal.CleanLine(t.declared.Name)},
 	}
 }
 
@@ -111,7 +117,7 @@ const maxListed = 12
 
 // description returns that of the spec, or the tasks of the team.
 func (t *tool) description() string {
-	switch o := t.outline; {
+	switch o := t.declared; {
 	case o.Description != "":
 		return terminal.Clean(o.Description)
 	case len(o.Tasks) > 0:
@@ -142,57 +148,57 @@ func (t *tool) schema() *schema {
 		}
 		s.Properties[name] = &schema{Type: "string", Description: description}
 	}
-	if t.outline.Goal {
-		add(goalArgument, "What the team should find out or produce", t.outline.GoalDefault)
+	if t.declared.Goal {
+		add(goalArgument, "What the team should find out or produce", t.declared.GoalDefault)
 		s.Properties[goalArgument].MinLength = 1
 	}
-	for _, in := range t.outline.Inputs {
+	for _, in := range t.declared.Inputs {
 		add(in.Name, "A text, which the team treats as "+in.Classification.String(), in.HasDefault)
 		s.Properties[in.Name].MinLength = 1
 	}
-	for _, p := range t.outline.Params {
+	for _, p := range t.declared.Params {
 		add(p.Name, "One line", p.HasDefault)
 	}
 	return s
 }
 
-// request returns what the arguments of a call give to the run. The error says what to write.
-func (t *tool) request(arguments json.RawMessage) (*run.Request, error) {
+// fill gives the arguments of a call to the run. The error says what to write.
+func (t *tool) fill(l *run.Launch, arguments json.RawMessage) error {
 	values, err := t.values(arguments)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &run.Request{Inputs: map[string]string{}, Params: map[string]string{}}
-	take := func(to map[string]string, name string, hasDefault bool) {
-		value, given := values[name]
+	take := func(name string, hasDefault bool) (value string, given bool) {
+		value, given = values[name]
 		delete(values, name)
-		switch {
-		case given:
-			to[name] = value
-		case !hasDefault && err == nil:
+		if !given && !hasDefault && err == nil {
 			err = fmt.Errorf("argument %q is missing: give a text", name)
 		}
+		return value, given
 	}
-	if t.outline.Goal {
-		goal := map[string]string{}
-		take(goal, goalArgument, t.outline.GoalDefault)
-		if r.Goal = goal[goalArgument]; err == nil && len(goal) > 0 && strings.TrimSpace(r.Goal) == "" {
-			err = fmt.Errorf("argument %q is empty: write what the team should find out or produce", goalArgument)
+	l.Spec.Path, l.Spec.Params, l.Texts = t.path, nil, map[string]string{}
+	if t.declared.Goal {
+		if goal, given := take(goalArgument, t.declared.GoalDefault); given {
+			l.Spec.Goal = source.GoalFlag{Text: goal, Given: true, Literal: true}
 		}
 	}
-	for _, in := range t.outline.Inputs {
-		take(r.Inputs, in.Name, in.HasDefault)
+	for _, in := range t.declared.Inputs {
+		if text, given := take(in.Name, in.HasDefault); given {
+			l.Texts[in.Name] = text
+		}
 	}
-	for _, p := range t.outline.Params {
-		take(r.Params, p.Name, p.HasDefault)
+	for _, p := range t.declared.Params {
+		if value, given := take(p.Name, p.HasDefault); given {
+			l.Spec.Params = append(l.Spec.Params, p.Name+"="+value)
+		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		return nil, fmt.Errorf("unknown argument %q: %s", terminal.CleanLine(name), t.known())
+		return fmt.Errorf("unknown argument %q: %s", terminal.CleanLine(name), t.known())
 	}
-	return r, nil
+	return nil
 }
 
 // values reads the arguments, all of which are texts.
@@ -218,13 +224,13 @@ func (t *tool) values(arguments json.RawMessage) (map[string]string, error) {
 // known says which arguments the tool takes.
 func (t *tool) known() string {
 	var names []string
-	if t.outline.Goal {
+	if t.declared.Goal {
 		names = append(names, goalArgument)
 	}
-	for _, in := range t.outline.Inputs {
+	for _, in := range t.declared.Inputs {
 		names = append(names, in.Name)
 	}
-	for _, p := range t.outline.Params {
+	for _, p := range t.declared.Params {
 		names = append(names, p.Name)
 	}
 	if len(names) == 0 {

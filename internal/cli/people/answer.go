@@ -179,6 +179,16 @@ func (a *answerFlags) read(ctx context.Context, con *console.Console, cmd *cobra
 
 // answerTo returns the text of the answer to a question.
 func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (string, error) {
+	return answerOf(q, a.reason, func(f *form) (string, error) {
+		if fields != nil {
+			return f.set(fields)
+		}
+		return f.text(a.text)
+	})
+}
+
+// answerOf returns the text of the answer that take takes from the form of a question.
+func answerOf(q *journal.Question, reason string, take func(*form) (string, error)) (string, error) {
 	if q.Missing != "" {
 		return "", exit.Errorf(exit.KindRuntime, "the form of the question cannot be read: it is %s", q.Missing)
 	}
@@ -186,19 +196,14 @@ func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (s
 	if err != nil {
 		return "", err
 	}
-	text := ""
-	if fields != nil {
-		text, err = f.set(fields)
-	} else {
-		text, err = f.text(a.text)
-	}
+	text, err := take(f)
 	if err != nil && q.Schema == record.RefusalForm {
 		return "", exit.Errorf(exit.KindValidation, "%q: %s", q.Title, record.RefusedUnseen)
 	}
 	if err != nil {
 		return "", err
 	}
-	return f.withReason(text, a.reason)
+	return f.withReason(text, reason)
 }
 
 // answerError returns the error of an answer that was not stored.

@@ -2,6 +2,7 @@ package people
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,9 +21,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A questionDocument is an open question, in JSON. Prompt and form are as the user of the run may
+// A QuestionDocument is an open question, in JSON. Prompt and form are as the user of the run may
 // see them.
-type questionDocument struct {
+type QuestionDocument struct {
 	Run    string               `json:"runId"`
 	ID     string               `json:"id"` // of the question, within the run; it changes with what is shown
 	Name   string               `json:"name,omitempty"`
@@ -71,39 +72,52 @@ as far as the user of the run may see it, and the command that answers.`,
 }
 
 func listQuestions(con *console.Console, cmd *cobra.Command, read *journals.ReadFlags) error {
-	ctx := cmd.Context()
 	j, err := read.Open(cmd, con)
 	if err != nil {
 		return err
 	}
 	defer j.Close() //nolint:errcheck // nothing was written
+	docs, short, err := OpenQuestions(cmd.Context(), j, &read.Flags, read.Run, nil)
+	if err != nil {
+		return err
+	}
+	return con.PrintResult(docs, func(w io.Writer) { writeQuestions(w, docs, short) })
+}
+
+// OpenQuestions returns the open questions of a run, or of all if run is empty, and the short IDs of all
+// runs. A narrow that is not nil brings each question into the form for another viewer than the user.
+func OpenQuestions(ctx context.Context, j *journal.Journal, flags *journals.Flags, run string, narrow func(*journal.OpenQuestion) error) (docs []QuestionDocument, short map[string]string, err error) {
 	all, err := j.Newest(ctx, "", 1<<31-1)
 	if err != nil {
-		return journals.ReadError(ctx, err)
+		return nil, nil, journals.ReadError(ctx, err)
 	}
-	run := ""
-	if read.Run != "" {
-		found, err := journals.Find(ctx, j, read.Run)
+	if run != "" {
+		found, err := journals.Find(ctx, j, run)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		run = found.Run
 	}
 	open, err := j.OpenQuestions(ctx, run)
 	if err != nil {
-		return journals.ReadError(ctx, err)
+		return nil, nil, journals.ReadError(ctx, err)
 	}
-	short := journals.ShortIDs(all)
-	docs := make([]questionDocument, len(open))
+	short = journals.ShortIDs(all)
+	docs = make([]QuestionDocument, len(open))
 	for i := range open {
-		docs[i] = documentOf(&open[i], all, short, &read.Flags)
+		if narrow != nil {
+			if err := narrow(&open[i]); err != nil {
+				return nil, nil, err
+			}
+		}
+		docs[i] = documentOf(&open[i], all, short, flags)
 	}
-	return con.PrintResult(docs, func(w io.Writer) { writeQuestions(w, docs, short) })
+	return docs, short, nil
 }
 
 // documentOf returns the document of an open question of one of these runs.
-func documentOf(q *journal.OpenQuestion, runs []journal.Summary, short map[string]string, g *journals.Flags) questionDocument {
-	d := questionDocument{
+func documentOf(q *journal.OpenQuestion, runs []journal.Summary, short map[string]string, g *journals.Flags) QuestionDocument {
+	d := QuestionDocument{
 		Run: q.Run, ID: q.ID, Task: q.Task, Title: q.Title, Named: q.Name, Tool: q.Tool, Call: q.Call, What: q.Approval, Schema: json.RawMessage(q.Schema), Agent: q.Agent, Asked: q.Asked, Label: q.Label, Prompt: q.Prompt,
 		Answer: CommandFor(g, cmp.Or(short[q.Run], q.Run), q),
 	}
@@ -146,7 +160,7 @@ func CommandFor(g *journals.Flags, run string, q *journal.OpenQuestion) string {
 }
 
 // about names what is asked.
-func (d *questionDocument) about() string {
+func (d *QuestionDocument) about() string {
 	title := cmp.Or(d.Named, d.Title)
 	if d.Tool == "" {
 		return fmt.Sprintf("%q", terminal.CleanLine(title))
@@ -154,7 +168,7 @@ func (d *questionDocument) about() string {
 	return fmt.Sprintf("approval of %s in %q", terminal.CleanLine(d.Tool), terminal.CleanLine(title))
 }
 
-func writeQuestions(w io.Writer, docs []questionDocument, short map[string]string) {
+func writeQuestions(w io.Writer, docs []QuestionDocument, short map[string]string) {
 	if len(docs) == 0 {
 		fmt.Fprintln(w, "no open questions")
 		return

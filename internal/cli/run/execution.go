@@ -42,6 +42,7 @@ type execution struct {
 	journal      *JournalWriter // nil without a journal
 	stream       *answerStream  // nil without --stream
 	asker        *people.Asker  // nil if no questions are asked on the terminal
+	attendant    *Attendant     // nil if nothing accompanies the run
 
 	plan     *engine.Plan // nil if the coordinator makes it
 	withheld report.Withheld
@@ -137,6 +138,13 @@ func (x *execution) prepare(ctx context.Context) (start func(context.Context, pr
 	}
 	x.began = x.con.Now()
 	return func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
+		if err := x.attend(ctx); err != nil {
+			return nil, err
+		}
+		if x.attendant != nil {
+			o.Monitor = x.attendant.Monitor
+			defer x.attendant.Ended()
+		}
 		o.Subscribers, o.Stream = x.subscribers(observer.Events), x.streamTo(observer.Stream)
 		switch {
 		case x.job.resumed != nil:
@@ -211,7 +219,7 @@ func (x *execution) printOutcome(recordErr error) error {
 	if x.plan != nil {
 		ending.Findings = x.plan.Findings
 	}
-	output := x.output()
+	output := outputOf(x.plan, x.file)
 	var err error
 	if x.stream != nil {
 		err = x.stream.end(report.Answer(output, x.result))
@@ -243,10 +251,10 @@ func (x *execution) printOutcome(recordErr error) error {
 	return exit.Status(status)
 }
 
-// output returns the tasks whose results form the answer; none if the coordinator writes it.
-func (x *execution) output() []task.ID {
-	if x.plan == nil || x.file.Run.Answer != nil {
+// outputOf returns the tasks whose results form the answer; none if the coordinator writes it.
+func outputOf(plan *engine.Plan, file *specfile.File) []task.ID {
+	if plan == nil || file.Run.Answer != nil {
 		return nil
 	}
-	return x.plan.Output
+	return plan.Output
 }

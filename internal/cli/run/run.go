@@ -43,11 +43,12 @@ type Job struct {
 	noInput         bool
 	accepts         *label.Classification // of the user; nil means the default
 	stream          bool
+	attendance
 }
 
-// Command returns the command run.
-func Command(con *console.Console) *cobra.Command {
-	j := &Job{Command: "run"}
+// Command returns the command run. With --inspect, inspect accompanies the run.
+func Command(con *console.Console, inspect Attend) *cobra.Command {
+	j := &Job{Command: "run", attendance: attendance{attend: inspect}}
 	cmd := &cobra.Command{
 		Use:   "run [SPEC]",
 		Short: "Run the tasks of a spec, or plan and run a goal, and print the answer",
@@ -57,6 +58,7 @@ func Command(con *console.Console) *cobra.Command {
   runteam run claims.yaml --input claim=new.md -o json
   runteam run team.yaml --goal "Compare the two offers."
   runteam run claims.yaml --reuse              calls models only for prompts that changed
+  runteam run claims.yaml --inspect            watch and steer it in the browser
   runteam run claims.yaml --record script.yaml && runteam run claims.yaml --offline --script script.yaml
   runteam run --team team.json --goal "Compare the two offers." --pretty`,
 		Args: j.Argument,
@@ -65,6 +67,7 @@ func Command(con *console.Console) *cobra.Command {
 	j.flags(cmd, con)
 	j.AddGoalFlagsTo(cmd)
 	j.saveFlag(cmd)
+	cmd.Flags().BoolVar(&j.inspect, "inspect", false, "show the run in the browser while it works, and print the link; Enter ends that")
 	cmd.Flags().Lookup("team").Annotations = map[string][]string{console.OriginalAnnotation: {"true"}}
 	j.messagesFlag(cmd)
 	return cmd
@@ -148,6 +151,8 @@ func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 		return exit.Usagef("--max-concurrency %d: write 1 or more", j.Concurrency)
 	case j.includeMessages && !con.Settings.JSON():
 		return exit.Usagef("--include-messages adds to the JSON of the result: add -o json")
+	case j.inspect && j.Journal.None:
+		return exit.Usagef("--inspect shows the run from the journal: leave out --no-journal, or --inspect")
 	case changed("audit-key") && j.Journal.None && !changed("trace"):
 		return exit.Usagef("--audit-key needs --trace or a journal")
 	case j.record.Force && !changed("record") && !changed("trace") && !changed("events") && !changed("save"):
@@ -173,6 +178,9 @@ func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 
 // runJob runs a spec and prints the outcome.
 func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
+	if !j.inspect {
+		j.attend = nil
+	}
 	if j.resumed == nil {
 		if err := j.check(cmd, con); err != nil {
 			return err
@@ -186,21 +194,22 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	if err := x.openRecords(cmd); err != nil {
 		return err
 	}
+	defer x.dismiss() // after the terminal is free
 	defer x.release()
 	err = x.perform(cmd.Context())
 	unwritten := x.events.Close()
 	if err != nil {
-		return x.located(err)
+		return located(file, err)
 	}
 	return x.printOutcome(errors.Join(x.closeRecords(), unwritten))
 }
 
 // located returns the error that ended the run before it began, with places in the spec.
-func (x *execution) located(err error) error {
+func located(file *specfile.File, err error) error {
 	if errors.Is(err, engine.ErrAssertion) {
-		return &exit.Error{Kind: exit.KindValidation, Err: x.file.Locate(err), Status: exit.StatusFailed}
+		return &exit.Error{Kind: exit.KindValidation, Err: file.Locate(err), Status: exit.StatusFailed}
 	}
-	return x.file.Locate(err)
+	return file.Locate(err)
 }
 
 // loadSpec reads the spec, and refuses one without tasks and goal.

@@ -59,16 +59,26 @@ func (x *execution) openStream() error {
 	return nil
 }
 
-// streamTo returns what takes what models write: the progress, and the answer on stdout.
+// streamTo returns what takes what models write: the progress, the answer on stdout, and what accompanies
+// the run; nil if nobody watches.
 func (x *execution) streamTo(progress func(event.Delta)) func(event.Delta) {
-	if x.stream == nil {
-		return progress
+	var all []func(event.Delta)
+	if progress != nil {
+		all = append(all, progress)
+	}
+	if x.stream != nil {
+		all = append(all, x.stream.take)
+	}
+	if x.attendant != nil && x.attendant.Stream != nil {
+		all = append(all, x.attendant.Stream)
+	}
+	if len(all) == 0 {
+		return nil
 	}
 	return func(d event.Delta) {
-		if progress != nil {
-			progress(d)
+		for _, take := range all {
+			take(d)
 		}
-		x.stream.take(d)
 	}
 }
 

@@ -72,7 +72,6 @@ type SpecFlags struct {
 	NoCalls      bool // no model is called, so no variable is sent to one
 	CallsTools   bool // tools are called, even without calls of models
 	AnyAllow     bool // MCP servers need no allow
-	Unbound      bool // only the outline of the spec is wanted, so inputs and parameters need no value
 
 	// Names are what messages call the flags, by the field of [specfile.Options]. Nil means their
 	// names on the command line.
@@ -132,51 +131,69 @@ func (s *SpecFlags) AddCoordinatorFlagTo(cmd *cobra.Command) {
 // Load reads the spec. It runs nothing and uses no network. It sets the environment of con to the one
 // of the spec, with the variables of --env-file.
 func (s *SpecFlags) Load(ctx context.Context, con *console.Console) (*specfile.File, error) {
-	lookup, err := files.Await(ctx, func() (func(string) (string, bool), error) { return s.Environment.lookup(con.LookupEnv) })
-	if err != nil {
-		return nil, err
-	}
-	allowed, err := s.Environment.allowed(con.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	con.LookupEnv = lookup
-	file, err := files.Await(ctx, func() (*specfile.File, error) { return s.read(ctx, con, allowed) })
+	file, err := readWith(ctx, con, s, specfile.Load)
 	if err == nil {
 		file.Run.StrictTools = s.StrictTools
 	}
 	return file, s.addConsentHints(err)
 }
 
-// read reads the spec with the variables that it may send.
-func (s *SpecFlags) read(ctx context.Context, con *console.Console, allowed []specfile.EnvUse) (*specfile.File, error) {
+// Declare reads what may be given to the spec; see [specfile.Declare].
+func (s *SpecFlags) Declare(ctx context.Context, con *console.Console) (*specfile.Declared, error) {
+	own := *con
+	d, err := readWith(ctx, &own, s, specfile.Declare)
+	return d, s.addConsentHints(err)
+}
+
+// readWith reads the spec in a way, and sets the environment of con to the one of the spec.
+func readWith[T any](ctx context.Context, con *console.Console, s *SpecFlags, read func(specfile.Options) (T, error)) (none T, err error) {
+	lookup, err := files.Await(ctx, func() (func(string) (string, bool), error) { return s.Environment.lookup(con.LookupEnv) })
+	if err != nil {
+		return none, err
+	}
+	allowed, err := s.Environment.allowed(con.LookupEnv)
+	if err != nil {
+		return none, err
+	}
+	con.LookupEnv = lookup
+	return files.Await(ctx, func() (T, error) {
+		o, err := s.options(ctx, con, allowed)
+		if err != nil {
+			return none, err
+		}
+		return read(o)
+	})
+}
+
+// options returns the options of the spec with the variables that it may send.
+func (s *SpecFlags) options(ctx context.Context, con *console.Console, allowed []specfile.EnvUse) (o specfile.Options, err error) {
 	inputs, err := flags.Pairs("input", "NAME=FILE", s.Inputs)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	params, err := flags.Pairs("param", "K=V", s.Params)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	if slices.Contains(s.Models, "") {
-		return nil, exit.Usagef("--model is empty: write MODEL or AGENT=MODEL")
+		return o, exit.Usagef("--model is empty: write MODEL or AGENT=MODEL")
 	}
 	if err := s.readsOnce(inputs); err != nil {
-		return nil, err
-	}
-	goal, err := s.Goal.read(con.Stdin)
-	if err != nil {
-		return nil, err
+		return o, err
 	}
 	names := s.Names
 	if names == nil {
 		names = optionNames
 	}
+	goal, err := s.Goal.read(names["Goal"], con.Stdin)
+	if err != nil {
+		return o, err
+	}
 	results := s.Results
 	if results == nil {
 		results = (&journals.Flags{}).Results(con)
 	}
-	return specfile.Load(specfile.Options{
+	return specfile.Options{
 		Result: func(run, task string) (*envelope.Envelope, error) {
 			e, err := results(ctx, run, task)
 			if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown {
@@ -187,9 +204,9 @@ func (s *SpecFlags) read(ctx context.Context, con *console.Console, allowed []sp
 		Path: s.Path, Stdin: con.Stdin, Team: s.Team, Orchestrator: s.Orchestrator, Goal: goal, Coordinator: s.Coordinator,
 		Inputs: inputs, Params: params, Models: s.Models, Stored: s.Stored, StoredOnly: s.StoredOnly,
 		Lookup: con.LookupEnv, AllowEnv: allowed, Trusted: func(path string, uses []specfile.EnvUse) bool { return IsTrusted(con, path, uses) }, Offline: s.NoCalls,
-		CallsTools: s.CallsTools, Unlisted: s.AnyAllow, Unbound: s.Unbound,
+		CallsTools: s.CallsTools, Unlisted: s.AnyAllow,
 		Names: names,
-	})
+	}, nil
 }
 
 // optionNames are what messages about a spec call the options that flags set.

@@ -1,0 +1,159 @@
+package serve
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/runteam/runteam/internal/cli/explain"
+	"github.com/runteam/runteam/internal/cli/history"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/people"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/journal"
+)
+
+// documents are what is read of the stored runs of a site.
+type documents struct {
+	*site
+	cache   *runCache
+	figures figureCache
+	mu      sync.Mutex // guards figures
+}
+
+// A runCache has the runs that were read last, as long as nothing is added to them. One run is read at a
+// time, and documents are made while no other is read.
+type runCache struct {
+	mu   sync.Mutex // guards the rest, and what is in the runs
+	runs []*cachedRun
+}
+
+// maxCached is how many runs a cache has.
+const maxCached = 2
+
+// A cachedRun is a run as it was read up to a row.
+type cachedRun struct {
+	last   int64
+	status string
+	run    *journals.StoredRun
+}
+
+// with calls make with a run in the form for the viewer.
+func (d *documents) with(ctx context.Context, name string, make func(*journals.StoredRun) (any, error)) (any, error) {
+	found, err := journals.Find(ctx, d.j, name)
+	if err != nil {
+		return nil, problem(err)
+	}
+	d.cache.mu.Lock()
+	defer d.cache.mu.Unlock()
+	k, err := d.load(ctx, &found)
+	if err != nil {
+		return nil, problem(err)
+	}
+	now := *k
+	now.Now = d.con.Now() // by which results expire
+	document, err := make(&now)
+	return document, problem(err)
+}
+
+// load returns a run from the cache, or reads it. The caller holds the lock of the cache.
+func (d *documents) load(ctx context.Context, s *journal.Summary) (*journals.StoredRun, error) {
+	last, err := d.j.LastRow(ctx, s.Run)
+	if err != nil {
+		return nil, journals.ReadError(ctx, err)
+	}
+	c := d.cache
+	i := slices.IndexFunc(c.runs, func(of *cachedRun) bool { return of.run.Run == s.Run })
+	if i >= 0 && c.runs[i].last == last && c.runs[i].status == s.Status {
+		of := c.runs[i]
+		c.runs = append(slices.Delete(c.runs, i, i+1), of)
+		return of.run, nil
+	}
+	k, err := journals.LoadFor(ctx, d.con, d.j, *s, "", d.accepts)
+	if err != nil {
+		return nil, err
+	}
+	if i >= 0 {
+		c.runs = slices.Delete(c.runs, i, i+1)
+	}
+	c.runs = append(c.runs, &cachedRun{last, s.Status, k})
+	c.runs = c.runs[max(0, len(c.runs)-maxCached):]
+	return k, nil
+}
+
+// Run returns what show prints of a run; see [inspector.Runs].
+func (d *documents) Run(ctx context.Context, name string) (any, error) {
+	return d.with(ctx, name, func(k *journals.StoredRun) (any, error) { return history.NewRunDocument(k), nil })
+}
+
+// Task returns what show prints of a task; see [inspector.Runs]. It reads only what is about the task.
+func (d *documents) Task(ctx context.Context, name, task string) (any, error) {
+	found, err := journals.Find(ctx, d.j, name)
+	if err != nil {
+		return nil, problem(err)
+	}
+	k, err := journals.LoadFor(ctx, d.con, d.j, found, task, d.accepts)
+	if err != nil {
+		return nil, problem(err)
+	}
+	document, err := history.NewTaskDocument(k, task, false)
+	return document, problem(err)
+}
+
+// Usage returns what show --usage prints of a run; see [inspector.Runs].
+func (d *documents) Usage(ctx context.Context, name string) (any, error) {
+	return d.with(ctx, name, func(k *journals.StoredRun) (any, error) { return history.NewUsageDocument(k), nil })
+}
+
+// Artifacts returns what artifacts prints of a run; see [inspector.Runs].
+func (d *documents) Artifacts(ctx context.Context, name string) (any, error) {
+	return d.with(ctx, name, func(k *journals.StoredRun) (any, error) { return history.Artifacts(k, ""), nil })
+}
+
+// Receipts returns what explain prints of a run; see [inspector.Receipts].
+func (d *documents) Receipts(ctx context.Context, name, task, contains string) (any, error) {
+	found, err := journals.Find(ctx, d.j, name)
+	if err != nil {
+		return nil, problem(err)
+	}
+	q := explain.Query{Task: task, Contains: contains, HasContains: strings.TrimSpace(contains) != ""}
+	if !q.HasContains && task == "" {
+		return d.with(ctx, found.Run, func(k *journals.StoredRun) (any, error) { return explain.NewDocument(k.Trace, q) })
+	}
+	t, search, err := journals.SearchFor(ctx, d.j, found.Run, contains, d.accepts)
+	if q.Found = search; !q.HasContains {
+		t, err = journals.TraceFor(ctx, d.j, found.Run, task, d.accepts)
+	}
+	if err != nil {
+		return nil, problem(err)
+	}
+	document, err := explain.NewDocument(t, q)
+	return document, problem(err)
+}
+
+// questions are the open questions of the runs of a site.
+type questions struct{ *site }
+
+// Open returns what questions prints; see [inspector.Questions].
+func (q questions) Open(ctx context.Context, run string) (any, error) {
+	docs, _, err := people.OpenQuestions(ctx, q.j, q.flags, run, func(of *journal.OpenQuestion) error {
+		v, err := q.viewerOf(ctx, of.Run)
+		if err == nil {
+			v.Question(of)
+		}
+		return err
+	})
+	return docs, problem(err)
+}
+
+// viewerOf returns the viewer of a run.
+func (s *site) viewerOf(ctx context.Context, run string) (*journals.Viewer, error) {
+	caller, err := s.j.Clearance(ctx, run)
+	if err != nil {
+		return nil, journals.ReadError(ctx, err)
+	}
+	return journals.NewViewer(s.accepts, caller), nil
+}
+
+var _ inspector.Runs = (*documents)(nil)

@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"errors"
+	"net"
+
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/steer"
+)
+
+// problem returns the error that a client gets for an error of the command.
+func problem(err error) error {
+	if _, ours := errors.AsType[*inspector.Error](err); ours || err == nil {
+		return err
+	}
+	if list := exit.Problems(err); len(list) > 0 {
+		e := &inspector.Error{Code: inspector.Invalid, Message: exit.NewDocument(exit.KindOf(err), err).Error.Message}
+		for _, p := range list {
+			text := p.Message
+			if at := p.At(); at != "" {
+				text = at + ": " + text
+			}
+			e.Problems = append(e.Problems, inspector.Problem{Message: text, Hint: p.Hint})
+		}
+		return e
+	}
+	return &inspector.Error{Code: codeOf(err), Message: err.Error()}
+}
+
+// codes are the codes of errors, the first that applies.
+var codes = []struct {
+	err  error
+	code inspector.Code
+}{
+	{journal.ErrUnknownRun, inspector.NotFound},
+	{trace.ErrUnknownTask, inspector.NotFound},
+	{steer.ErrInvalid, inspector.Invalid},
+	{steer.ErrNotRunning, inspector.Conflict},
+	{steer.ErrRefused, inspector.Conflict},
+	{journal.ErrAnswered, inspector.Conflict},
+	{journal.ErrNoQuestion, inspector.Conflict},
+	{journal.ErrRefused, inspector.Conflict},
+	{journal.ErrAnswerForm, inspector.Invalid},
+	{journal.ErrNoKey, inspector.Invalid},
+	{journal.ErrReadOnly, inspector.Forbidden},
+}
+
+func codeOf(err error) inspector.Code {
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	switch exit.KindOf(err) {
+	case exit.KindUsage, exit.KindValidation:
+		return inspector.Invalid
+	}
+	return inspector.Unavailable
+}
+
+// withoutAddress returns why an address cannot be listened on.
+func withoutAddress(err error) error {
+	if at, ok := errors.AsType[*net.OpError](err); ok {
+		return at.Err
+	}
+	return err
+}

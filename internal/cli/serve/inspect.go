@@ -1,0 +1,73 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/label"
+)
+
+// Beside returns what run --inspect has accompany a run: a server that shows and steers it.
+func Beside(con *console.Console, version string) run.Attend {
+	return func(ctx context.Context, id string, j *journals.Flags) (*run.Attendant, error) {
+		token, err := programToken(con, "")
+		if err != nil {
+			return nil, err
+		}
+		opened, _, err := journals.Open(con, j, journals.ToChange)
+		if err != nil {
+			return nil, err
+		}
+		l, err := listenAnywhere(ctx)
+		if err != nil {
+			return nil, errors.Join(exit.Errorf(exit.KindIO, "--inspect: %w", withoutAddress(err)), opened.Close())
+		}
+		site := newSite(con, opened, j, label.Confidential)
+		a := site.live.attend(id)
+		o := site.options(version)
+		o.Access = inspector.Access{Token: token, Logins: &inspector.Logins{}, Hosts: inspector.HostsOf(l.Addr())}
+		link := linkOf(l.Addr(), o.Access.Logins.NewKey())
+		con.Say("runteam: the inspector of the run: %s", link)
+		serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // the end of a run that is interrupted is shown too
+		var all sync.WaitGroup
+		all.Go(func() { _ = inspector.Serve(serving, l, inspector.New(o)) }) // the run goes on without it
+		closeBrowser := openBrowser(ctx, con, link)
+		a.Close = func(ended bool) {
+			if ended {
+				linger(ctx, con)
+			}
+			stop()
+			all.Wait()
+			closeBrowser()
+			_ = opened.Close() // what was sent is durable already
+		}
+		return a, nil
+	}
+}
+
+// listenAnywhere listens on this computer, at the usual port if it is free.
+func listenAnywhere(ctx context.Context) (net.Listener, error) {
+	var c net.ListenConfig
+	if l, err := c.Listen(ctx, "tcp", "127.0.0.1:"+inspector.DefaultPort); err == nil {
+		return l, nil
+	}
+	return c.Listen(ctx, "tcp", "127.0.0.1:0")
+}
+
+// linger waits until the user has seen what there is, if there is one who looks.
+func linger(ctx context.Context, con *console.Console) {
+	if ctx.Err() != nil || !con.IsTerminal(con.Stdin) || !con.IsTerminal(con.Stderr) {
+		return
+	}
+	con.Say("runteam: the run has ended; press Enter to close the inspector")
+	ctx, cancel := context.WithCancel(ctx)
+	onEnter(ctx, con, cancel)
+	cancel()
+}

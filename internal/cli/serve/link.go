@@ -1,0 +1,146 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+)
+
+// linkOf returns the link that lets a browser in. A server on all interfaces is reached on this computer.
+func linkOf(at net.Addr, key string) string {
+	host, port, _ := net.SplitHostPort(at.String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/login?key=" + key
+}
+
+// envToken names the environment variable that has the token of programs.
+const envToken = "RUNTEAM_INSPECT_TOKEN"
+
+// minToken is the least number of characters of a token.
+const minToken = 16
+
+// aToken is what a file of a token has: a replaced one must not have been anything else.
+var aToken = regexp.MustCompile(`^[A-Za-z0-9_-]{16,256}\n?$`)
+
+// programToken returns the token of programs: of the environment, or a new one, which is written into a
+// file if one is named; empty without either.
+func programToken(con *console.Console, path string) (string, error) {
+	token, _ := con.LookupEnv(envToken)
+	if token != "" && len(token) < minToken {
+		return "", exit.Usagef("%s: a token has %d or more characters", envToken, minToken)
+	}
+	if path == "" {
+		return token, nil
+	}
+	if token == "" {
+		token = rand.Text()
+	}
+	bad := func(err error) error { return exit.FileError("--token-file "+path, err) }
+	switch old, err := os.ReadFile(path); {
+	case err == nil && !aToken.Match(old):
+		return "", bad(errors.New("the file exists and has no token: name another file"))
+	case err == nil:
+		if err := os.Remove(path); err != nil { // its mode may be another one
+			return "", bad(err)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", bad(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", bad(err)
+	}
+	_, err = f.WriteString(token + "\n")
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", bad(err)
+	}
+	return token, nil
+}
+
+// onEnter calls do for each line that the user of a terminal enters, until ctx ends. Away from a terminal
+// it does nothing.
+func onEnter(ctx context.Context, con *console.Console, do func()) {
+	if !con.IsTerminal(con.Stdin) {
+		return
+	}
+	in := bufio.NewReader(con.Stdin)
+	for {
+		_, err := files.Await(ctx, func() (string, error) { return in.ReadString('\n') })
+		if err != nil {
+			return
+		}
+		do()
+	}
+}
+
+// openBrowser opens a link in the browser of the desktop, if there is one, and returns what to do when the
+// browser has it. The link is in a file that only the user can read, since the arguments of a program
+// are seen by all users of a computer.
+func openBrowser(ctx context.Context, con *console.Console, link string) (cleanUp func()) {
+	none := func() {}
+	program := browserOf(con)
+	if program == nil {
+		return none
+	}
+	f, err := os.CreateTemp("", "runteam-*.html") // with mode 0600
+	if err != nil {
+		return none
+	}
+	remove := func() { _ = os.Remove(f.Name()) }
+	_, err = fmt.Fprintf(f, "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>runteam</title>\n", html.EscapeString(link))
+	if err = errors.Join(err, f.Close()); err != nil {
+		remove()
+		return none
+	}
+	cmd := exec.CommandContext(ctx, program[0], append(program[1:], f.Name())...)
+	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
+	if err := cmd.Start(); err != nil {
+		remove()
+		return none
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = cmd.Wait() // the link is printed too
+	}()
+	return func() {
+		_ = cmd.Cancel()
+		<-done
+		remove()
+	}
+}
+
+// browserOf returns the program that opens the browser of the desktop; nil if there is none, or nobody
+// who looks.
+func browserOf(con *console.Console) []string {
+	set := func(name string) bool {
+		value, _ := con.LookupEnv(name)
+		return strings.TrimSpace(value) != ""
+	}
+	switch {
+	case !con.IsTerminal(con.Stdin) || !con.IsTerminal(con.Stderr) || set("CI"):
+		return nil
+	case runtime.GOOS == "darwin":
+		return []string{"open"}
+	case runtime.GOOS != "windows" && (set("DISPLAY") || set("WAYLAND_DISPLAY")):
+		return []string{"xdg-open"}
+	}
+	return nil
+}

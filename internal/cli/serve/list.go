@@ -1,0 +1,166 @@
+package serve
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/history"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/steer"
+)
+
+// A listDocument is a page of runs, in JSON.
+type listDocument struct {
+	Runs []listedRun `json:"runs"`
+	More bool        `json:"more"`
+}
+
+// A listedRun is a run in a list, in JSON.
+type listedRun struct {
+	history.ListedRun
+	*figures
+	Live bool `json:"live"` // a process works on it
+}
+
+// figures are what is counted of a run from all of its lines.
+type figures struct {
+	Tokens    tokens `json:"tokens"`
+	Cost      string `json:"cost,omitempty"` // none if a model has no price
+	Withheld  int    `json:"withheld"`       // decisions that withheld something from an agent
+	Paused    bool   `json:"paused"`
+	Questions int    `json:"questions"` // open ones
+}
+
+type tokens struct {
+	Input  int `json:"input"`
+	Output int `json:"output"`
+}
+
+// A figureCache has the figures of runs, by their IDs.
+type figureCache map[string]*cachedFigures
+
+// cachedFigures are the figures of a run up to a row.
+type cachedFigures struct {
+	figures
+	last  int64
+	until time.Time // that they are used although more was added: they took a while
+}
+
+// The limits of the figures of a list.
+const (
+	figureTime = 300 * time.Millisecond // that one list spends on them; the others have none yet
+	maxFigures = 2 * 1000               // that are cached
+)
+
+// List returns a page of runs: first those that work, then the newest; see [inspector.Runs].
+func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
+	all, err := d.j.Newest(ctx, "", 1<<31-1)
+	if err != nil {
+		return nil, problem(journals.ReadError(ctx, err))
+	}
+	slices.SortStableFunc(all, func(a, b journal.Summary) int { return rank(&a) - rank(&b) })
+	if p.Before != "" {
+		i := slices.IndexFunc(all, func(s journal.Summary) bool { return s.Run == p.Before })
+		if i < 0 {
+			return nil, &inspector.Error{Code: inspector.NotFound, Message: "the run " + p.Before + " is not in the journal any more", Hint: "read the list from its beginning"}
+		}
+		all = all[i+1:]
+	}
+	out := listDocument{Runs: []listedRun{}, More: len(all) > p.Limit}
+	until := time.Now().Add(figureTime)
+	for _, s := range all[:min(len(all), p.Limit)] {
+		live := s.Holder != nil
+		if s.Ended.IsZero() { // its tasks are not counted yet
+			if s, err = d.j.Find(ctx, s.Run); err != nil {
+				continue // it was removed meanwhile
+			}
+		}
+		f, err := d.figuresOf(ctx, &s, time.Now().Before(until))
+		if err != nil {
+			return nil, problem(err)
+		}
+		out.Runs = append(out.Runs, listedRun{history.Listed(ctx, d.j, &s), f, live})
+	}
+	return out, nil
+}
+
+// rank sorts runs that work first.
+func rank(s *journal.Summary) int {
+	if s.Holder != nil {
+		return 0
+	}
+	return 1
+}
+
+// figuresOf returns the figures of a run; nil if they are not known and may not be counted now.
+func (d *documents) figuresOf(ctx context.Context, s *journal.Summary, may bool) (*figures, error) {
+	last, err := d.j.LastRow(ctx, s.Run)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it was removed meanwhile
+	}
+	d.mu.Lock()
+	known := d.figures[s.Run]
+	d.mu.Unlock()
+	if known != nil && (known.last == last || time.Now().Before(known.until)) {
+		f := known.figures
+		return &f, nil
+	}
+	if !may {
+		return nil, nil
+	}
+	began := time.Now()
+	made, err := d.with(ctx, s.Run, func(k *journals.StoredRun) (any, error) { return countFigures(k), nil })
+	if err != nil {
+		return nil, err
+	}
+	f := made.(figures)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.figures) >= maxFigures {
+		clear(d.figures)
+	}
+	d.figures[s.Run] = &cachedFigures{f, last, time.Now().Add(10 * time.Since(began))}
+	return &f, nil
+}
+
+// countFigures counts the figures of a run.
+func countFigures(k *journals.StoredRun) (f figures) {
+	u := history.NewUsageDocument(k)
+	f.Tokens = tokens{u.Total.Usage.InputTokens, u.Total.Usage.OutputTokens}
+	f.Cost, _ = u.Total.Money()
+	for i := range k.Trace.Handoffs {
+		if h := &k.Trace.Handoffs[i]; h.To != handoff.User && h.Verdict == gate.Withheld {
+			f.Withheld++
+		}
+	}
+	for _, t := range k.Tasks {
+		if t.Question != nil && t.Question.Open() {
+			f.Questions++
+		}
+	}
+	if k.Holder != nil {
+		f.Paused = isPaused(k)
+	}
+	return f
+}
+
+// isPaused reports whether the process that works on a run has paused it.
+func isPaused(k *journals.StoredRun) (paused bool) {
+	began := k.History.Begins[len(k.History.Begins)-1].Time
+	for i := range k.History.Log {
+		if c := k.History.Log[i].Command; c != nil && !c.Time.Before(began) {
+			switch c.Kind {
+			case steer.Pause:
+				paused = true
+			case steer.Resume:
+				paused = false
+			}
+		}
+	}
+	return paused
+}

@@ -1,0 +1,224 @@
+// Package serve is the command serve, and the inspector beside a run of run --inspect: it has package
+// inspector show and steer the runs of a journal, and starts runs of specs.
+package serve
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/runteam/runteam/internal/cli/connect"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/mcpserver"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/spf13/cobra"
+)
+
+// serveFlags are the arguments and flags of serve.
+type serveFlags struct {
+	journals.Flags
+	connect.AnswerFlags
+	settings  source.SpecFlags // of all specs; the paths are not used
+	limits    flags.Limits
+	specs     []string
+	listen    string
+	accepts   string
+	tokenFile string
+	readOnly  bool
+	mcp       bool
+}
+
+// Command returns the command serve.
+func Command(con *console.Console, version string) *cobra.Command {
+	s := &serveFlags{}
+	cmd := &cobra.Command{
+		Use:   "serve [SPEC…]",
+		Short: "Show the runs of the journal in the browser, steer them, and start runs of specs",
+		Long: `serve shows the runs of the journal in the browser, while they work and afterwards:
+their tasks, prompts and receipts, and what was withheld. It steers runs that work, in
+any process, answers questions, and starts runs of each SPEC. It prints a link that
+lets one browser in, once; Enter prints another one. Programs use the API under
+/api/v1 with a token: from $` + envToken + `, or the one that serve writes
+into --token-file.
+
+The viewer is the user of the runs, or with --accepts someone with a lower clearance.
+Nothing above confidential is shown. serve listens on this computer alone unless
+--listen says otherwise; it does not encrypt, so use a tunnel from elsewhere. On
+Ctrl-C it cancels the runs that it started; runteam resume continues them.
+
+With --mcp it serves no page: it speaks MCP (Model Context Protocol) on standard
+input and output, and offers each SPEC as a tool. The arguments of the tool are the
+inputs and parameters of the spec; each call is a run in the journal.`,
+		Example: `  runteam serve                                the journal of this folder
+  runteam serve claims.yaml --offline          and start runs of a spec
+  runteam serve --read-only --accepts internal
+  runteam serve --listen 127.0.0.1:0 --token-file token.txt
+  runteam serve --mcp claims.yaml              for an MCP client: its command and arguments`,
+		Args: func(_ *cobra.Command, args []string) error {
+			s.specs = args
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(con, cmd, s, version) },
+	}
+	s.Flags.AddTo(cmd)
+	s.AnswerFlags.AddTo(cmd)
+	s.settings.AddSettingsTo(cmd)
+	s.limits.AddTo(cmd, "each run that it starts")
+	f := cmd.Flags()
+	f.BoolVar(&s.mcp, "mcp", false, "offer each SPEC as a tool to the MCP client that started the command, over standard input and output")
+	f.StringVar(&s.listen, "listen", "127.0.0.1:"+inspector.DefaultPort, "listen at `ADDRESS:PORT`; port 0 is any that is free")
+	f.StringVar(&s.accepts, "accepts", label.Confidential.String(), "show at most this `LABEL`: public, internal or confidential")
+	f.BoolVar(&s.readOnly, "read-only", false, "refuse everything that changes something")
+	f.StringVar(&s.tokenFile, "token-file", "", "write a new token for programs into `FILE`, which only its owner may read")
+	flags.Complete(cmd, "accepts", label.Classifications()[:3])
+	flags.Complete(cmd, "listen", nil)
+	return cmd
+}
+
+// serve serves until it is interrupted.
+func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version string) error {
+	if s.mcp {
+		con.Settings.Output = "text" // errors are on stderr: stdout is for MCP alone
+	}
+	accepts, err := s.check(cmd)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	if s.mcp {
+		return mcpserver.Serve(ctx, con, s.specs, s.launch(accepts), version, con.Stdin, con.Stdout)
+	}
+	specs, err := s.declared(ctx, con)
+	if err != nil {
+		return err
+	}
+	token, err := programToken(con, s.tokenFile)
+	if err != nil {
+		return err
+	}
+	why := journals.ToChange
+	s.Quiet = true // where it is is said below
+	switch {
+	case s.readOnly:
+		why = journals.ToRead
+	case len(specs) > 0:
+		why = journals.ToStore
+	}
+	j, path, err := journals.Open(con, &s.Flags, why)
+	if err != nil {
+		return err
+	}
+	defer j.Close() //nolint:errcheck // what was sent is durable already
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
+	if err != nil {
+		return exit.Errorf(exit.KindIO, "--listen %s: %w", s.listen, withoutAddress(err))
+	}
+	site := newSite(con, j, &s.Flags, accepts)
+	o := site.options(version)
+	o.Viewer.ReadOnly = s.readOnly
+	o.Access = inspector.Access{Token: token, Logins: &inspector.Logins{}, Hosts: inspector.HostsOf(l.Addr())}
+	var starts *starter
+	if len(specs) > 0 {
+		starts = &starter{site: site, flags: s, specs: specs}
+		o.Starter, o.Viewer.CanStart = starts, !s.readOnly
+	}
+	return s.work(ctx, con, l, path, o, starts)
+}
+
+// work serves on a listener, starts runs, and prints links, until ctx ends.
+func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Listener, journal string, o inspector.Options, starts *starter) error {
+	s.announce(con, l.Addr(), journal)
+	link := func() { con.Say("open %s", linkOf(l.Addr(), o.Access.Logins.NewKey())) }
+	link()
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var all sync.WaitGroup
+	if starts != nil {
+		starts.begin(serving, &all)
+	}
+	all.Go(func() { onEnter(serving, con, link) })
+	err := inspector.Serve(serving, l, inspector.New(o))
+	stop(err)
+	all.Wait() // the runs have been canceled, and end
+	return err // none if it was interrupted, which is how it ends
+}
+
+// announce says where what is served, and warns of what others on the network can read.
+func (s *serveFlags) announce(con *console.Console, at net.Addr, journal string) {
+	con.Say("runteam: serving %s at http://%s", terminal.CleanLine(journal), at)
+	if !isLoopback(at) {
+		con.Say("runteam: warning: --listen %s: others on the network can reach this server, and read what it sends: it does not encrypt", terminal.CleanLine(s.listen))
+	}
+	if s.tokenFile != "" {
+		con.Say("runteam: the token for programs is in %s", terminal.CleanLine(s.tokenFile))
+	}
+}
+
+// isLoopback reports whether only this computer can reach an address.
+func isLoopback(at net.Addr) bool {
+	parsed, err := netip.ParseAddrPort(at.String())
+	return err == nil && parsed.Addr().Unmap().IsLoopback()
+}
+
+// check refuses flags that cannot be used, and returns the clearance of the viewer.
+func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, err error) {
+	if err := s.Flags.Check(cmd); err != nil {
+		return 0, err
+	}
+	if err := s.AnswerFlags.Check(cmd); err != nil {
+		return 0, err
+	}
+	if err := s.limits.Check(cmd); err != nil {
+		return 0, err
+	}
+	for _, name := range []string{"listen", "token-file", "read-only"} {
+		if s.mcp && cmd.Flags().Changed(name) {
+			return 0, exit.Usagef("--%s is for the page, and --mcp serves none: leave one of them out", name)
+		}
+	}
+	if accepts, err = label.ParseClassification(s.accepts); err != nil {
+		return 0, exit.Usagef("--accepts: %w", err)
+	}
+	if accepts > label.Confidential {
+		return 0, exit.Usagef("--accepts %s: what is secret is not shown in a browser: write public, internal or confidential", s.accepts)
+	}
+	if s.readOnly && len(s.specs) > 0 {
+		return 0, exit.Usagef("--read-only starts no runs: leave out %s, or --read-only", s.specs[0])
+	}
+	if s.Offline && len(s.specs) == 0 && !s.mcp {
+		return 0, exit.Usagef("--offline is for the runs of a SPEC: name one")
+	}
+	return accepts, nil
+}
+
+// A site is a journal with what is needed to show its runs to a viewer.
+type site struct {
+	con     *console.Console
+	j       *journal.Journal
+	flags   *journals.Flags
+	accepts label.Classification
+	live    *liveRuns
+}
+
+func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, accepts label.Classification) *site {
+	return &site{con: con, j: j, flags: flags, accepts: accepts, live: &liveRuns{}}
+}
+
+// options returns what an inspector of the site offers.
+func (s *site) options(version string) inspector.Options {
+	documents := &documents{site: s, cache: &runCache{}, figures: figureCache{}}
+	return inspector.Options{
+		Viewer:    inspector.Viewer{Accepts: s.accepts, By: s.con.UserName(), Version: version},
+		Documents: inspector.Documents{Runs: documents, Receipts: documents, Questions: questions{s}},
+		Watcher:   watcher{s}, Streams: streams{s}, Steerer: steerer{s},
+		Escape: escaped,
+	}
+}

@@ -1,0 +1,210 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/progress"
+	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/label"
+)
+
+// A servedSpec is a spec of which runs can be started.
+type servedSpec struct {
+	name string
+	path string
+	*specfile.Declared
+}
+
+// declared reads what may be given to each spec. What is missing without that is no error.
+func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list []servedSpec, err error) {
+	for _, path := range s.specs {
+		if path == "-" {
+			return nil, exit.Usagef("SPEC -: standard input can be read only once: name a file")
+		}
+		spec := s.spec(path)
+		spec.Results = s.Results(con)
+		d, err := spec.Declare(ctx, con)
+		if err != nil {
+			return nil, err
+		}
+		name := cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(d.Path), filepath.Ext(d.Path)))
+		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name }) {
+			name = path
+		}
+		list = append(list, servedSpec{name, path, d})
+	}
+	return list, nil
+}
+
+// spec returns the flags of a spec that is served.
+func (s *serveFlags) spec(path string) *source.SpecFlags {
+	spec := s.settings
+	spec.Path, spec.NoCalls, spec.CallsTools = path, s.Offline, true
+	return &spec
+}
+
+// launch returns what all runs that the command starts have in common.
+func (s *serveFlags) launch(accepts label.Classification) run.Launch {
+	return run.Launch{Spec: s.settings, Answers: s.AnswerFlags, Limits: s.limits, Journal: s.Flags, Accepts: &accepts}
+}
+
+// A starter starts runs of served specs.
+type starter struct {
+	*site
+	flags *serveFlags
+	specs []servedSpec
+
+	mu  sync.Mutex // guards the rest
+	ctx context.Context
+	all *sync.WaitGroup // of the runs; nil until runs can be started
+}
+
+// maxStarted is how many runs work at once.
+const maxStarted = 16
+
+// begin lets runs start, until ctx ends.
+func (s *starter) begin(ctx context.Context, all *sync.WaitGroup) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ctx, s.all = ctx, all
+}
+
+// A specDocument is a served spec, in JSON.
+type specDocument struct {
+	Name        string          `json:"name"`
+	Path        string          `json:"path"`
+	Description string          `json:"description,omitempty"`
+	Inputs      []inputDocument `json:"inputs"`
+	Params      []paramDocument `json:"params"`
+	Goal        bool            `json:"goal"` // a goal can be given
+}
+
+type inputDocument struct {
+	Name           string               `json:"name"`
+	Classification label.Classification `json:"classification"`
+	HasDefault     bool                 `json:"hasDefault"`
+}
+
+type paramDocument struct {
+	Name       string `json:"name"`
+	HasDefault bool   `json:"hasDefault"`
+}
+
+// Specs returns the served specs; see [inspector.Starter].
+func (s *starter) Specs(context.Context) (any, error) {
+	docs := make([]specDocument, len(s.specs))
+	for i, of := range s.specs {
+		docs[i] = specDocument{Name: of.name, Path: of.path, Description: of.Description, Inputs: []inputDocument{}, Params: []paramDocument{}, Goal: of.Goal}
+		for _, in := range of.Inputs {
+			docs[i].Inputs = append(docs[i].Inputs, inputDocument(in))
+		}
+		for _, p := range of.Params {
+			docs[i].Params = append(docs[i].Params, paramDocument(p))
+		}
+	}
+	return docs, nil
+}
+
+// Start starts a run, and returns its ID once it has begun; see [inspector.Starter].
+func (s *starter) Start(ctx context.Context, given inspector.Start) (id string, err error) {
+	l, err := s.launch(&given)
+	if err != nil {
+		return "", err
+	}
+	p, err := l.Prepare(ctx, s.con)
+	if err != nil {
+		return "", problem(err)
+	}
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	begin := sync.OnceFunc(func() { close(begun) })
+	s.mu.Lock()
+	serving := s.ctx
+	full := s.live.count() >= maxStarted
+	started := serving != nil && serving.Err() == nil && !full
+	if started {
+		s.all.Go(func() { ended <- s.run(serving, p, begin) })
+	}
+	s.mu.Unlock()
+	switch {
+	case started:
+	case full:
+		p.Close()
+		return "", &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d runs work in this process", maxStarted), Hint: "wait until one has ended"}
+	default:
+		p.Close()
+		return "", &inspector.Error{Code: inspector.Unavailable, Message: "the server is ending"}
+	}
+	select {
+	case <-begun:
+		return p.ID(), nil
+	case err := <-ended:
+		if err != nil {
+			return "", problem(err)
+		}
+		return p.ID(), nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// run performs a run, and reports on stderr why it could not. It calls begin once the journal has the
+// run.
+func (s *starter) run(ctx context.Context, p *run.Prepared, begin func()) error {
+	_, err := p.Run(ctx, progress.Observer{Events: []func(event.Event){func(event.Event) { begin() }}})
+	if err != nil && ctx.Err() == nil {
+		s.con.Say("runteam: a run could not begin: %s", terminal.Clean(err.Error()))
+	}
+	return err
+}
+
+// launch returns the run that a request asks for. Texts come with it and not from files of this
+// computer, whose names a request cannot give.
+func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
+	i := slices.IndexFunc(s.specs, func(of servedSpec) bool { return of.name == given.Spec })
+	if i < 0 {
+		return l, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("no spec %q is served", given.Spec), Hint: "GET " + inspector.API + "/specs lists them"}
+	}
+	spec := s.flags.spec(s.specs[i].path)
+	for _, name := range slices.Sorted(maps.Keys(given.Inputs)) {
+		if !slices.ContainsFunc(s.specs[i].Inputs, func(in specfile.DeclaredInput) bool { return in.Name == name }) {
+			return l, unknownMember("inputs", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given.Params)) {
+		if !slices.ContainsFunc(s.specs[i].Params, func(p specfile.DeclaredParam) bool { return p.Name == name }) {
+			return l, unknownMember("params", name)
+		}
+		spec.Params = append(spec.Params, name+"="+given.Params[name])
+	}
+	if given.Goal != nil {
+		spec.Goal = source.GoalFlag{Text: *given.Goal, Given: true, Literal: true}
+	}
+	l = s.flags.launch(label.Confidential) // the clearance of the user; the page shows a run at that of its viewer
+	l.Spec, l.Texts = *spec, given.Inputs
+	l.Attend = func(_ context.Context, id string, _ *journals.Flags) (*run.Attendant, error) {
+		return s.live.attend(id), nil
+	}
+	return l, nil
+}
+
+// unknownMember returns the error of a member that the spec does not declare.
+func unknownMember(of, name string) error {
+	return &inspector.Error{Code: inspector.Invalid, Message: fmt.Sprintf("the spec declares no %q under %s", name, of), Problems: []inspector.Problem{{
+		Pointer: "/" + of + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name), Message: "the spec does not declare it",
+	}}}
+}

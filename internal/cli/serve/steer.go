@@ -1,0 +1,86 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/people"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/steer"
+)
+
+// A steerer sends commands and answers to the runs of a site.
+type steerer struct{ *site }
+
+// Steer sends a command; see [inspector.Steerer]. A run of this process gets it directly.
+func (s steerer) Steer(ctx context.Context, run string, c steer.Command) (inspector.Taken, error) {
+	found, err := journals.Find(ctx, s.j, run)
+	if err != nil {
+		return inspector.Taken{}, problem(err)
+	}
+	out := inspector.Taken{Command: c.Kind, By: c.By, Time: s.con.Now()}
+	err = s.live.monitor(found.Run).Steer(ctx, c)
+	if errors.Is(err, steer.ErrNotRunning) { // here
+		err = s.j.Steer(ctx, found.Run, c)
+	}
+	if errors.Is(err, steer.ErrNotRunning) {
+		return out, s.notRunning(ctx, found.Run)
+	}
+	return out, problem(err)
+}
+
+// notRunning says how a run ended, and how it goes on.
+func (s steerer) notRunning(ctx context.Context, run string) error {
+	found, err := s.j.Find(ctx, run)
+	if err != nil {
+		return problem(journals.ReadError(ctx, err))
+	}
+	short := journals.ShortRun(run)
+	refused, err := journals.IsRefused(ctx, s.j, run)
+	if err != nil {
+		return problem(journals.ReadError(ctx, err))
+	}
+	e := &inspector.Error{Code: inspector.Conflict, Message: fmt.Sprintf("run %s is not running (%s)", short, found.Status)}
+	if next := s.flags.NextStep(&found, short, refused); next != "" {
+		e.Hint = "to go on: " + next
+	}
+	return e
+}
+
+// Answer answers a question; see [inspector.Steerer]. A viewer who is not shown a question cannot answer
+// it.
+func (s steerer) Answer(ctx context.Context, run, question string, a inspector.Answer) (taken bool, err error) {
+	found, err := journals.Find(ctx, s.j, run)
+	if err != nil {
+		return false, problem(err)
+	}
+	list, err := s.j.Questions(ctx, found.Run)
+	if err != nil {
+		return false, problem(journals.ReadError(ctx, err))
+	}
+	i := slices.IndexFunc(list, func(q *journal.Question) bool { return q.ID() == question })
+	if i < 0 {
+		return false, &inspector.Error{Code: inspector.NotFound, Message: "the run does not ask this question", Hint: "it may ask something else by now: read its questions again"}
+	}
+	v, err := s.viewerOf(ctx, found.Run)
+	if err != nil {
+		return false, problem(err)
+	}
+	if v.Hides(list[i].Label) {
+		return false, &inspector.Error{Code: inspector.Forbidden, Message: "the question is withheld from this viewer, who cannot answer it", Hint: "start runteam serve with a higher --accepts"}
+	}
+	if list[i].Answer != nil {
+		by := list[i].Answer
+		return false, problem(&journal.AnsweredError{By: by.By, Time: by.Time})
+	}
+	text, err := people.AnswerText(list[i], a.Fields, a.Text, a.Reason)
+	if err != nil {
+		return false, problem(err)
+	}
+	taken, err = s.j.AnswerQuestion(ctx, found.Run, question, journal.PersonAnswer{By: s.con.UserName(), Text: text, Reason: a.Reason})
+	return taken, problem(err)
+}

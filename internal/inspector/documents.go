@@ -1,0 +1,145 @@
+package inspector
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// The most runs of a list.
+const (
+	usualRuns = 100
+	mostRuns  = 1000
+)
+
+// document answers with what make makes.
+func document(make func(context.Context, *Options, *http.Request) (any, error)) func(*Handler, http.ResponseWriter, *http.Request) error {
+	return func(h *Handler, w http.ResponseWriter, r *http.Request) error {
+		select { // so many are made and written at once, and no more
+		case h.documents <- struct{}{}:
+			defer func() { <-h.documents }()
+		case <-r.Context().Done():
+			return context.Cause(r.Context())
+		}
+		made, err := make(r.Context(), &h.o, r)
+		if err != nil {
+			return err
+		}
+		return h.write(w, http.StatusOK, made)
+	}
+}
+
+func viewerOf(_ context.Context, o *Options, _ *http.Request) (any, error) { return o.Viewer, nil }
+
+func listOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	query, err := queryOf(r, "limit", "before")
+	if err != nil {
+		return nil, err
+	}
+	p := Page{Limit: usualRuns, Before: query.Get("before")}
+	if text := query.Get("limit"); text != "" {
+		if p.Limit, err = strconv.Atoi(text); err != nil || p.Limit < 1 || p.Limit > mostRuns {
+			return nil, &Error{Code: BadRequest, Message: "limit is " + strconv.Quote(text), Hint: "write a number from 1 to " + strconv.Itoa(mostRuns)}
+		}
+	}
+	return o.Runs.List(ctx, p)
+}
+
+func runOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	return o.Runs.Run(ctx, r.PathValue("run"))
+}
+
+func taskOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	return o.Runs.Task(ctx, r.PathValue("run"), r.PathValue("task"))
+}
+
+func usageOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	return o.Runs.Usage(ctx, r.PathValue("run"))
+}
+
+func artifactsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	return o.Runs.Artifacts(ctx, r.PathValue("run"))
+}
+
+func receiptsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	query, err := queryOf(r, "task", "contains")
+	if err != nil {
+		return nil, err
+	}
+	return o.Receipts.Receipts(ctx, r.PathValue("run"), query.Get("task"), query.Get("contains"))
+}
+
+func questionsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	return o.Questions.Open(ctx, r.PathValue("run"))
+}
+
+func graphOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	query, err := queryOf(r, "expand")
+	if err != nil {
+		return nil, err
+	}
+	return o.Graph.Graph(ctx, r.PathValue("run"), query["expand"])
+}
+
+func flowOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	query, err := queryOf(r, "from", "to")
+	if err != nil {
+		return nil, err
+	}
+	return o.Flow.Flow(ctx, r.PathValue("run"), query.Get("from"), query.Get("to"))
+}
+
+func handoffsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	query, err := queryOf(r, "task", "from", "to")
+	if err != nil {
+		return nil, err
+	}
+	return o.Handoffs.Handoffs(ctx, r.PathValue("run"), HandoffQuery{query.Get("task"), query.Get("from"), query.Get("to")})
+}
+
+func comparisonOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	return o.Comparer.Compare(ctx, r.PathValue("run"), r.PathValue("other"))
+}
+
+func specsOf(ctx context.Context, o *Options, _ *http.Request) (any, error) {
+	return o.Starter.Specs(ctx)
+}
+
+func pairOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	return o.Governor.Pair(ctx, r.PathValue("run"), r.PathValue("from"), r.PathValue("to"))
+}
+
+func (h *Handler) openAPI(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_, err := w.Write(h.o.OpenAPI)
+	return gone(err)
+}
+
+func (h *Handler) export(w http.ResponseWriter, r *http.Request) error {
+	name, html, err := h.o.Exporter.Export(r.Context(), r.PathValue("run"))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'") // it is a file to save, and no page of this server
+	_, err = w.Write(html)
+	return gone(err)
+}
+
+// queryOf returns the parameters of a request, and refuses unknown ones.
+func queryOf(r *http.Request, known ...string) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, &Error{Code: BadRequest, Message: "the parameters cannot be read: " + err.Error()}
+	}
+	for name := range values {
+		if !slices.Contains(known, name) {
+			return nil, &Error{Code: BadRequest, Message: "unknown parameter " + strconv.Quote(name)}
+		}
+	}
+	return values, nil
+}

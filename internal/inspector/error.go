@@ -1,0 +1,89 @@
+package inspector
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// A Code says what is wrong with a request.
+type Code string
+
+// The codes of errors.
+const (
+	BadRequest   Code = "bad_request"
+	Unauthorized Code = "unauthorized"
+	Forbidden    Code = "forbidden"
+	NotFound     Code = "not_found"
+	Conflict     Code = "conflict" // the run refuses, or has ended
+	Widening     Code = "widening" // the new policy would allow what the old one did not
+	Stale        Code = "stale"
+	TooLarge     Code = "too_large"
+	Invalid      Code = "invalid"
+	Precondition Code = "precondition_required"
+	TooMany      Code = "too_many"
+	Unavailable  Code = "unavailable"
+
+	methodNotAllowed Code = "method_not_allowed"
+)
+
+// statuses are the HTTP statuses of codes.
+var statuses = map[Code]int{
+	BadRequest: http.StatusBadRequest, Unauthorized: http.StatusUnauthorized, Forbidden: http.StatusForbidden, NotFound: http.StatusNotFound,
+	Conflict: http.StatusConflict, Widening: http.StatusConflict, Stale: http.StatusPreconditionFailed, TooLarge: http.StatusRequestEntityTooLarge,
+	Invalid: http.StatusUnprocessableEntity, Precondition: http.StatusPreconditionRequired, TooMany: http.StatusTooManyRequests, Unavailable: http.StatusServiceUnavailable,
+	methodNotAllowed: http.StatusMethodNotAllowed,
+}
+
+// An Error says why a request has no answer. Any other error of what an inspector calls is
+// [Unavailable], with its text.
+type Error struct {
+	Code     Code      `json:"code"`
+	Message  string    `json:"message"`
+	Hint     string    `json:"hint,omitempty"`
+	Problems []Problem `json:"problems,omitempty"`
+}
+
+// A Problem is one thing that is wrong with a body.
+type Problem struct {
+	Pointer string `json:"pointer"` // a JSON Pointer into the body
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Status returns the HTTP status of the error.
+func (e *Error) Status() int { return cmp.Or(statuses[e.Code], http.StatusServiceUnavailable) }
+
+// errorOf returns the error that is sent for one.
+func errorOf(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Code: Unavailable, Message: err.Error()}
+}
+
+// strictly decodes JSON, and refuses what into has no place for.
+func strictly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		err = errors.New("there is something after the object")
+	}
+	bad := &Error{Code: BadRequest, Message: "the body cannot be read: " + strings.TrimPrefix(err.Error(), "json: ")}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		at := "/" + strings.ReplaceAll(wrong.Field, ".", "/")
+		bad.Problems = []Problem{{Pointer: at, Message: fmt.Sprintf("a %s is not what belongs here", wrong.Value)}}
+	}
+	return bad
+}

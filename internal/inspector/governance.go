@@ -1,0 +1,42 @@
+package inspector
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// rules answers with the policy of a run.
+func (h *Handler) rules(w http.ResponseWriter, r *http.Request) error {
+	document, digest, err := h.o.Governor.Rules(r.Context(), r.PathValue("run"))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("ETag", strconv.Quote(digest))
+	return h.write(w, http.StatusOK, document)
+}
+
+// replaceRules replaces the policy of a run.
+func (h *Handler) replaceRules(w http.ResponseWriter, r *http.Request) error {
+	match := strings.TrimSpace(r.Header.Get("If-Match"))
+	if match == "" {
+		return &Error{Code: Precondition, Message: "If-Match is missing", Hint: "send the ETag of the policy that you read"}
+	}
+	digest, err := strconv.Unquote(match)
+	if err != nil {
+		return &Error{Code: BadRequest, Message: "If-Match is not an ETag", Hint: `write If-Match: "DIGEST"`}
+	}
+	p := Policy{By: h.o.Viewer.By}
+	if err := decode(r, &p); err != nil {
+		return err
+	}
+	if len(p.Policy) == 0 {
+		return &Error{Code: Invalid, Message: "the policy is missing", Problems: []Problem{{Pointer: "/policy", Message: "it is missing"}}}
+	}
+	now, err := h.o.Governor.Replace(r.Context(), r.PathValue("run"), digest, p)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("ETag", strconv.Quote(now))
+	return h.write(w, http.StatusOK, map[string]string{"digest": now})
+}

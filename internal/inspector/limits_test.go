@@ -1,0 +1,156 @@
+package inspector_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/inspector"
+)
+
+// open opens a stream of events, and returns when it has begun.
+func (s *site) open(ctx context.Context) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, "GET", "http://"+s.addr+"/api/v1/runs/r/events", nil)
+	require.NoError(s.t, err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Accept", "text/event-stream")
+	return s.client.Do(r)
+}
+
+// waits yields an empty batch and waits for the end of ctx.
+func waits(ctx context.Context) func(func([]inspector.Event, error) bool) {
+	return func(yield func([]inspector.Event, error) bool) {
+		if yield(nil, nil) {
+			<-ctx.Done()
+		}
+	}
+}
+
+// A token has so many streams at once, and no more; what ends makes room.
+func TestStreamsOfOneToken(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	s := serve(t, &fake{events: waits(ctx)}, nil)
+	opened := make([]*http.Response, 256)
+	for i := range opened {
+		got, err := s.open(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 200, got.StatusCode)
+		opened[i] = got
+		defer got.Body.Close()
+	}
+	for range 744 { // a thousand in all
+		got, err := s.open(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 429, got.StatusCode)
+		require.NoError(t, got.Body.Close())
+	}
+	require.Equal(t, 200, s.request("GET", "/api/v1/runs", "").status, "documents are not streams")
+	stop()
+	require.Eventually(t, func() bool {
+		got, err := s.open(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, got.Body.Close())
+		return got.StatusCode == 200
+	}, 5*time.Second, 5*time.Millisecond)
+}
+
+// A client that reads nothing makes its own stream wait, and holds no more than what the connection
+// buffers.
+func TestAClientThatReadsNothing(t *testing.T) {
+	t.Parallel()
+	made, over := 0, make(chan struct{})
+	batch := []inspector.Event{{Position: 1, Type: "warning", Data: json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)}}
+	s := serve(t, &fake{events: func(yield func([]inspector.Event, error) bool) {
+		defer close(over)
+		for yield(batch, nil) {
+			made++
+		}
+	}}, nil)
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.addr)
+	require.NoError(t, err)
+	_, err = fmt.Fprintf(c, "GET /api/v1/runs/r/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", s.addr, token)
+	require.NoError(t, err)
+	_, err = bufio.NewReaderSize(c, 16).ReadByte() // it has begun
+	require.NoError(t, err)
+	require.Equal(t, 200, s.request("GET", "/api/v1/runs", "").status, "others are served meanwhile")
+	require.NoError(t, c.Close())
+	<-over
+	require.Less(t, made, 1000, "64 KiB each")
+}
+
+// Connections beyond the limit are closed, and the others go on.
+func TestConnectionsAreLimited(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &fake{}, nil)
+	var all []net.Conn
+	closed := 0
+	for range 1100 {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.addr)
+		require.NoError(t, err)
+		all = append(all, c)
+	}
+	defer func() {
+		for _, c := range all {
+			_ = c.Close()
+		}
+	}()
+	for i, c := range all {
+		_, err := fmt.Fprintf(c, "GET /api/v1/viewer HTTP/1.1\r\nHost: %s\r\n\r\n", s.addr)
+		var got string
+		if err == nil {
+			got, err = bufio.NewReader(c).ReadString('\n')
+		}
+		if err != nil {
+			closed++
+			continue
+		}
+		require.Contains(t, got, "401", "%d", i)
+	}
+	require.Equal(t, 1100-1024, closed)
+}
+
+// When the server ends, streams end, and nothing is left behind.
+func TestTheEndOfTheServerEndsStreams(t *testing.T) {
+	t.Parallel()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	f := &fake{events: waits(ctx)}
+	push, end := f.Begin("r")
+	defer end()
+	_ = push
+	o := inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.HostsOf(l.Addr())}, Watcher: f, Streams: named{f}}
+	done := make(chan error, 1)
+	go func() { done <- inspector.Serve(ctx, l, inspector.New(o)) }()
+	s := &site{t: t, addr: l.Addr().String(), client: &http.Client{Transport: &http.Transport{}}}
+	var bodies []*http.Response
+	for range 20 {
+		got, err := s.open(t.Context())
+		require.NoError(t, err)
+		bodies = append(bodies, got)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.addr+"/api/v1/runs/r/stream", nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	got, err := s.client.Do(r)
+	require.NoError(t, err)
+	bodies = append(bodies, got)
+	began := time.Now()
+	stop()
+	require.NoError(t, <-done)
+	require.Less(t, time.Since(began), 3*time.Second)
+	for _, got := range bodies {
+		require.NoError(t, got.Body.Close())
+	}
+	s.client.CloseIdleConnections()
+}

@@ -1,0 +1,214 @@
+package inspector
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/event"
+)
+
+// A sender sends events of a text/event-stream to one client.
+type sender struct {
+	h    *Handler
+	w    http.ResponseWriter
+	buf  bytes.Buffer
+	open bool // the head was sent
+}
+
+// openStream takes one of the streams that a token may have open.
+func (h *Handler) openStream(w http.ResponseWriter, r *http.Request) (s *sender, release func(), err error) {
+	of, _ := r.Context().Value(holderKey{}).(holder)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.streams[of] >= maxStreams {
+		return nil, nil, &Error{Code: TooMany, Message: fmt.Sprintf("%d streams are open", maxStreams), Hint: "close some of them first"}
+	}
+	h.streams[of]++
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the request has been read; its end must not end the stream
+	return &sender{h: h, w: w}, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.streams[of]--; h.streams[of] == 0 {
+			delete(h.streams, of)
+		}
+	}, nil
+}
+
+// add adds an event to what flush sends.
+func (s *sender) add(id int, kind string, data []byte) {
+	if id > 0 {
+		_, _ = fmt.Fprintf(&s.buf, "id: %d\n", id)
+	}
+	_, _ = fmt.Fprintf(&s.buf, "event: %s\ndata: ", kind)
+	_, _ = s.h.o.Escape(&s.buf).Write(data)
+	_, _ = s.buf.WriteString("\n\n")
+}
+
+// flush sends what was added, or a comment if nothing was. A client that does not read it in time is gone.
+func (s *sender) flush() error {
+	if !s.open {
+		s.open = true
+		s.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		s.w.Header().Set("X-Accel-Buffering", "no")
+		s.w.WriteHeader(http.StatusOK)
+	}
+	if s.buf.Len() == 0 {
+		_, _ = s.buf.WriteString(": \n\n")
+	}
+	control := http.NewResponseController(s.w)
+	_ = control.SetWriteDeadline(time.Now().Add(writeTime))
+	_, err := s.w.Write(s.buf.Bytes())
+	if s.buf.Cap() > maxBody {
+		s.buf = bytes.Buffer{}
+	}
+	s.buf.Reset()
+	return errors.Join(err, control.Flush())
+}
+
+// fail ends a stream that has begun with the reason; before that, the reason is the answer.
+func (s *sender) fail(err error) error {
+	if !s.open {
+		return err
+	}
+	data, _ := json.Marshal(map[string]*Error{"error": errorOf(err)}) // it is made of texts
+	s.add(0, "failed", data)
+	return gone(s.flush())
+}
+
+// events sends the events of a run.
+func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
+	query, err := queryOf(r, "after")
+	if err != nil {
+		return err
+	}
+	after := 0
+	for _, text := range []string{query.Get("after"), r.Header.Get("Last-Event-ID")} { // a browser that connects again has the latter
+		if text == "" {
+			continue
+		}
+		if after, err = strconv.Atoi(text); err != nil || after < 0 {
+			return &Error{Code: BadRequest, Message: "the events after " + strconv.Quote(text) + " are asked for", Hint: "write the id of an event"}
+		}
+	}
+	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		return h.allEvents(w, r, after)
+	}
+	s, release, err := h.openStream(w, r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for batch, err := range h.o.Watcher.Watch(r.Context(), r.PathValue("run"), after, true) {
+		if err != nil {
+			return s.fail(err)
+		}
+		for i := range batch {
+			s.add(batch[i].Position, string(batch[i].Type), batch[i].Data)
+		}
+		if err := s.flush(); err != nil {
+			return gone(err)
+		}
+	}
+	if r.Context().Err() != nil {
+		return nil
+	}
+	s.add(0, "end", []byte("{}"))
+	return gone(s.flush())
+}
+
+// allEvents sends the events up to now as one document, which is not held in memory.
+func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) error {
+	control, begun := http.NewResponseController(w), false
+	out := h.o.Escape(w)
+	for batch, err := range h.o.Watcher.Watch(r.Context(), r.PathValue("run"), after, false) {
+		if err != nil && !begun {
+			return err
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler) // a document that is cut off must not look whole
+		}
+		_ = control.SetWriteDeadline(time.Now().Add(writeTime))
+		for i := range batch {
+			before := ","
+			if !begun {
+				w.Header().Set("Content-Type", "application/json; charset=utf-8")
+				before, begun = `{"events":[`, true
+			}
+			if _, err := out.Write(append([]byte(before), batch[i].Data...)); err != nil {
+				return gone(err)
+			}
+		}
+	}
+	if !begun {
+		return h.write(w, http.StatusOK, map[string][]Event{"events": {}})
+	}
+	_, err := out.Write([]byte("]}\n"))
+	return gone(err)
+}
+
+// A deltaDocument is a piece of what a model writes, in JSON.
+type deltaDocument struct {
+	Task    string `json:"task"`
+	Title   string `json:"title"`
+	Agent   string `json:"agent"`
+	Attempt int    `json:"attempt"`
+	Reset   bool   `json:"reset"`
+	Text    string `json:"text"`
+	Done    bool   `json:"done"`
+}
+
+func documentOf(d event.Delta) deltaDocument {
+	return deltaDocument{string(d.Task), d.Title, d.Agent, d.Attempt, d.Reset, d.Text, d.Done}
+}
+
+// stream sends what models write in a run.
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request) error {
+	if _, err := queryOf(r); err != nil {
+		return err
+	}
+	s, release, err := h.openStream(w, r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	from, err := h.o.Streams.Subscribe(r.Context(), r.PathValue("run"))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := s.flush(); err != nil {
+		return gone(err)
+	}
+	for {
+		waiting, cancel := context.WithTimeout(r.Context(), heartbeat)
+		list, err := from.Next(waiting)
+		cancel()
+		switch {
+		case r.Context().Err() != nil:
+			return nil
+		case errors.Is(err, context.DeadlineExceeded): // only the connection is kept alive
+		case err != nil:
+			return s.fail(err)
+		case len(list) == 0:
+			s.add(0, "end", []byte("{}"))
+			return gone(s.flush())
+		}
+		for _, d := range list {
+			data, err := json.Marshal(documentOf(d))
+			if err != nil {
+				return s.fail(err)
+			}
+			s.add(0, "delta", data)
+		}
+		if err := s.flush(); err != nil {
+			return gone(err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"iter"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
+)
+
+// A Tail reads the lines of a run as they become durable, whichever process writes them. [Journal.Tail]
+// returns one. It is not safe for concurrent use.
+type Tail struct {
+	a     *archive
+	run   string
+	n     int64
+	after int64 // the last row that was read
+}
+
+// Tail returns a Tail before the first line of a run, which is named as for [Journal.Find].
+func (a *archive) Tail(ctx context.Context, run string) (*Tail, error) {
+	r, err := a.find(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	return &Tail{a: a, run: r.id, n: r.n}, nil
+}
+
+// Run returns the ID of the run.
+func (t *Tail) Run() string { return t.run }
+
+// Next returns the rows that became durable since the last call, at most some of them, each as whole
+// lines; none if there are none. ended reports whether the run had ended before, so that no rows and an
+// end mean that all is read, unless the run is resumed. The error wraps [ErrUnknownRun] if the run was
+// removed.
+func (t *Tail) Next(ctx context.Context) (rows [][]byte, ended bool, err error) {
+	page, err := t.a.store.page(ctx, t.n, t.after, true)
+	if err != nil {
+		return nil, false, t.a.fail("read", err)
+	}
+	if len(page) == 0 {
+		now, err := t.a.find(ctx, t.run)
+		if err == nil && now.n != t.n {
+			err = &UnknownRunError{Prefix: t.run} // removed, and made again
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if now.turn.status == "" {
+			return nil, false, nil
+		}
+		if page, err = t.a.store.page(ctx, t.n, t.after, true); err != nil { // what came with the end
+			return nil, false, t.a.fail("read", err)
+		}
+		ended = len(page) == 0
+	}
+	for i, err := range unpacked(page, true) {
+		if err != nil {
+			return nil, false, t.a.fail("read", err)
+		}
+		rows = append(rows, page[i].text)
+		t.after = page[i].n
+	}
+	return rows, ended, nil
+}
+
+// LinesOf yields the lines of a row of a [Tail], with their kinds.
+func LinesOf(row []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for line := range bytes.Lines(row) {
+			if kind, _ := record.SplitLine(line); !yield(kind, line) {
+				return
+			}
+		}
+	}
+}
+
+// Clearance returns the highest label that the stored form of a run may have in texts for its caller:
+// the highest clearance of the callers of its processes. It is [label.Secret] if one is not known, as of
+// a run that an earlier version wrote.
+func (a *archive) Clearance(ctx context.Context, run string) (label.Classification, error) {
+	r, err := a.find(ctx, run)
+	if err != nil {
+		return label.Secret, err
+	}
+	d := &decoder{vault: a.vault, run: r.id, stored: &Stored{}}
+	whole := func(m *markedRow) bool { return m.about() }
+	if err := a.decodeMarked(ctx, r, d, whole); err != nil {
+		return label.Secret, err
+	}
+	return d.stored.History.Clearance(), nil
+}
+
+// LastRow returns the number of the last row of a run, by which it is known whether anything was added.
+func (a *archive) LastRow(ctx context.Context, run string) (int64, error) {
+	r, err := a.find(ctx, run)
+	if err != nil {
+		return 0, err
+	}
+	n, _, _, err := a.store.last(ctx, r.n)
+	return n, a.fail("read", err)
+}
