@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/runteam/runteam/inspect"
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -219,6 +220,6 @@ func (s *site) options(version string) inspector.Options {
 		Viewer:    inspector.Viewer{Accepts: s.accepts, By: s.con.UserName(), Version: version},
 		Documents: inspector.Documents{Runs: documents, Receipts: documents, Questions: questions{s}},
 		Watcher:   watcher{s}, Streams: streams{s}, Steerer: steerer{s},
-		Escape: escaped,
+		Escape: escaped, OpenAPI: inspect.OpenAPI(),
 	}
 }
