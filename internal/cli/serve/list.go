@@ -124,7 +124,7 @@ func (d *documents) figuresOf(ctx context.Context, s *journal.Summary, may bool)
 	if len(d.figures) >= maxFigures {
 		clear(d.figures)
 	}
-	d.figures[s.Run] = &cachedFigures{f, last, time.Now().Add(10 * time.Since(began))}
+	d.figures[s.Run] = &cachedFigures{f, last, time.Now().Add(2 * time.Since(began))}
 	return &f, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/inspector"
@@ -182,7 +183,10 @@ func (r *eventReader) decision(line []byte) (*inspector.Event, error) {
 	r.at++
 	h := l.Audit.Handoff
 	r.viewer.LearnHandoff(h)
-	e := event.Event{Type: event.Handed, Time: h.Time, Run: r.run, Task: h.Task, Title: r.titles[h.Task], Agent: h.To, Handoff: h}
+	e := event.Event{Type: event.Handed, Time: h.Time, Run: r.run, Task: h.Task, Agent: h.To, Handoff: h}
+	if h.To != handoff.User {
+		e.Title = r.titles[h.Task]
+	}
 	rest, _ := strings.CutPrefix(h.Session, r.run+"/"+string(h.Task)+"/")
 	number, _, _ := strings.Cut(rest, "/")
 	e.Attempt, _ = strconv.Atoi(number) // none for the caller
