@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -55,19 +56,20 @@ type Problem struct {
 
 // Error returns the message with the hint and the problems.
 func (e *Error) Error() string {
-	text := "inspect: " + e.Message
+	var text strings.Builder
+	text.WriteString("inspect: " + e.Message)
 	if e.Hint != "" {
-		text += "; " + e.Hint
+		text.WriteString("; " + e.Hint)
 	}
 	for _, p := range e.Problems {
 		if p.Message != e.Message {
-			text += "\n" + strings.TrimSpace(p.Pointer+" "+p.Message)
+			text.WriteString("\n" + strings.TrimSpace(p.Pointer+" "+p.Message))
 		}
 		if p.Hint != "" && p.Hint != e.Hint {
-			text += "; " + p.Hint
+			text.WriteString("; " + p.Hint)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // maxDocument bounds an answer, in bytes.
@@ -87,9 +89,7 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, header)
 	res, err := c.http.Do(r)
 	if err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)
@@ -142,11 +142,12 @@ func refusal(res *http.Response) error {
 
 // runPath returns the path of what a run has.
 func runPath(run string, parts ...string) string {
-	path := "/runs/" + url.PathEscape(run)
+	var path strings.Builder
+	path.WriteString("/runs/" + url.PathEscape(run))
 	for _, part := range parts {
-		path += "/" + url.PathEscape(part)
+		path.WriteString("/" + url.PathEscape(part))
 	}
-	return path
+	return path.String()
 }
 
 // RunsOptions say which runs [Client.Runs] returns. The zero value means the first 100.

@@ -60,7 +60,7 @@ tasks:
 	require.True(t, res.IsError)
 	text := res.Content[0].(*sdk.TextContent).Text
 	require.NoError(t, s.Close())
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		command, isCommand := strings.CutPrefix(line, "  runteam ")
 		if !isCommand {
 			continue

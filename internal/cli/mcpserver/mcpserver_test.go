@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -297,9 +298,7 @@ func TestBadArguments(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			arguments := map[string]any{}
-			for name, value := range good {
-				arguments[name] = value
-			}
+			maps.Copy(arguments, good)
 			for name, value := range tt.change {
 				if arguments[name] = value; value == nil {
 					delete(arguments, name)

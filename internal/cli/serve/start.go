@@ -69,9 +69,10 @@ type starter struct {
 	flags *serveFlags
 	specs []servedSpec
 
-	mu  sync.Mutex // guards the rest
-	ctx context.Context
-	all *sync.WaitGroup // of the runs; nil until runs can be started
+	mu      sync.Mutex // guards the rest
+	ctx     context.Context
+	all     *sync.WaitGroup // of the runs; nil until runs can be started
+	working int             // of them, those that have not ended
 }
 
 // maxStarted is how many runs work at once.
@@ -126,29 +127,21 @@ func (s *starter) Start(ctx context.Context, given inspector.Start) (id string, 
 	if err != nil {
 		return "", err
 	}
+	serving, err := s.take()
+	if err != nil {
+		return "", err
+	}
 	p, err := l.Prepare(ctx, s.con)
 	if err != nil {
+		s.release()
 		return "", problem(err)
 	}
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	begin := sync.OnceFunc(func() { close(begun) })
-	s.mu.Lock()
-	serving := s.ctx
-	full := s.live.count() >= maxStarted
-	started := serving != nil && serving.Err() == nil && !full
-	if started {
-		s.all.Go(func() { ended <- s.run(serving, p, begin) })
-	}
-	s.mu.Unlock()
-	switch {
-	case started:
-	case full:
-		p.Close()
-		return "", &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d runs work in this process", maxStarted), Hint: "wait until one has ended"}
-	default:
-		p.Close()
-		return "", &inspector.Error{Code: inspector.Unavailable, Message: "the server is ending"}
-	}
+	go func() {
+		defer s.release()
+		ended <- s.run(serving, p, begin)
+	}()
 	select {
 	case <-begun:
 		return p.ID(), nil
@@ -160,6 +153,29 @@ func (s *starter) Start(ctx context.Context, given inspector.Start) (id string, 
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
+}
+
+// take takes the place of one run, and returns the context of runs. Whoever takes it releases it.
+func (s *starter) take() (context.Context, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ctx == nil || s.ctx.Err() != nil:
+		return nil, &inspector.Error{Code: inspector.Unavailable, Message: "the server is ending"}
+	case s.working >= maxStarted:
+		return nil, &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d runs work in this process", maxStarted), Hint: "wait until one has ended"}
+	}
+	s.working++
+	s.all.Add(1)
+	return s.ctx, nil
+}
+
+// release releases the place of one run.
+func (s *starter) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.working--
+	s.all.Done()
 }
 
 // run performs a run, and reports on stderr why it could not. It calls begin once the journal has the
