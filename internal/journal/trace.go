@@ -24,17 +24,17 @@ func (a *archive) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 }
 
 // LoadTrace returns what [Journal.Trace] and [Journal.Load] return, and reads each line once.
-func (a *archive) LoadTrace(ctx context.Context, run string) (*trace.Trace, *Stored, error) {
-	r, err := a.find(ctx, run)
+func (j *Journal) LoadTrace(ctx context.Context, run string) (*trace.Trace, *Stored, error) {
+	r, err := j.find(ctx, run)
 	if err != nil {
 		return nil, nil, err
 	}
-	_, at, _, err := a.store.last(ctx, r.n)
+	_, at, _, err := j.store.last(ctx, r.n)
 	if err != nil {
-		return nil, nil, a.fail("read", err)
+		return nil, nil, j.fail("read", err)
 	}
 	var d decoder
-	t, err := a.trace(r, &d, trace.ReadOptions{}, a.everyLine(ctx, r))
+	t, err := j.trace(r, &d, trace.ReadOptions{}, j.everyLine(ctx, r))
 	if err != nil {
 		return nil, nil, err
 	}
