@@ -42,7 +42,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay --no-journal", "--no-journal is for --without"},
 		{"replay --reveal", "standard output is not a terminal"},
 		{"replay --without a --script s", "--script needs --offline"},
-		{"serve --port 1", `unknown command "serve"`},
+		{"dashboard --port 1", `unknown command "dashboard"`},
 		{"-o json resum", `unknown command "resum"; did you mean resume or rerun?`},
 		{"run --journal x --no-journal", "--journal and --no-journal contradict each other"},
 		{"run --journal-key x --no-journal", "--journal-key has no effect with --no-journal"},

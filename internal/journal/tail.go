@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"iter"
 
 	"github.com/runteam/runteam/internal/record"
@@ -12,19 +13,19 @@ import (
 // A Tail reads the lines of a run as they become durable, whichever process writes them. [Journal.Tail]
 // returns one. It is not safe for concurrent use.
 type Tail struct {
-	a     *archive
+	c     *catalog
 	run   string
 	n     int64
 	after int64 // the last row that was read
 }
 
 // Tail returns a Tail before the first line of a run, which is named as for [Journal.Find].
-func (a *archive) Tail(ctx context.Context, run string) (*Tail, error) {
-	r, err := a.find(ctx, run)
+func (c *catalog) Tail(ctx context.Context, run string) (*Tail, error) {
+	r, err := c.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	return &Tail{a: a, run: r.id, n: r.n}, nil
+	return &Tail{c: c, run: r.id, n: r.n}, nil
 }
 
 // Run returns the ID of the run.
@@ -35,12 +36,12 @@ func (t *Tail) Run() string { return t.run }
 // end mean that all is read, unless the run is resumed. The error wraps [ErrUnknownRun] if the run was
 // removed.
 func (t *Tail) Next(ctx context.Context) (rows [][]byte, ended bool, err error) {
-	page, err := t.a.store.page(ctx, t.n, t.after, true)
+	page, err := t.c.store.page(ctx, t.n, t.after, true)
 	if err != nil {
-		return nil, false, t.a.fail("read", err)
+		return nil, false, t.c.fail("read", err)
 	}
 	if len(page) == 0 {
-		now, err := t.a.find(ctx, t.run)
+		now, err := t.c.find(ctx, t.run)
 		if err == nil && now.n != t.n {
 			err = &UnknownRunError{Prefix: t.run} // removed, and made again
 		}
@@ -50,14 +51,14 @@ func (t *Tail) Next(ctx context.Context) (rows [][]byte, ended bool, err error) 
 		if now.turn.status == "" {
 			return nil, false, nil
 		}
-		if page, err = t.a.store.page(ctx, t.n, t.after, true); err != nil { // what came with the end
-			return nil, false, t.a.fail("read", err)
+		if page, err = t.c.store.page(ctx, t.n, t.after, true); err != nil { // what came with the end
+			return nil, false, t.c.fail("read", err)
 		}
 		ended = len(page) == 0
 	}
 	for i, err := range unpacked(page, true) {
 		if err != nil {
-			return nil, false, t.a.fail("read", err)
+			return nil, false, t.c.fail("read", err)
 		}
 		rows = append(rows, page[i].text)
 		t.after = page[i].n
@@ -79,25 +80,44 @@ func LinesOf(row []byte) iter.Seq2[string, []byte] {
 // Clearance returns the highest label that the stored form of a run may have in texts for its caller:
 // the highest clearance of the callers of its processes. It is [label.Secret] if one is not known, as of
 // a run that an earlier version wrote.
-func (a *archive) Clearance(ctx context.Context, run string) (label.Classification, error) {
-	r, err := a.find(ctx, run)
+func (c *catalog) Clearance(ctx context.Context, run string) (label.Classification, error) {
+	r, err := c.find(ctx, run)
 	if err != nil {
 		return label.Secret, err
 	}
-	d := &decoder{vault: a.vault, run: r.id, stored: &Stored{}}
-	whole := func(m *markedRow) bool { return m.about() }
-	if err := a.decodeMarked(ctx, r, d, whole); err != nil {
-		return label.Secret, err
+	rows, err := c.store.marked(ctx, r.n)
+	if err != nil {
+		return label.Secret, c.fail("read", err)
 	}
-	return d.stored.History.Clearance(), nil
+	var h record.History
+	for i := range rows {
+		if !rows[i].about() {
+			continue
+		}
+		l, err := c.store.batchRow(ctx, rows[i].n, false)
+		if err != nil {
+			return label.Secret, c.fail("read", err)
+		}
+		for kind, value := range record.SplitLines(l.text) {
+			if kind != record.KindRunStart {
+				continue
+			}
+			var begin record.RunStart
+			if err := json.Unmarshal(value, &begin); err != nil {
+				return label.Secret, c.fail("read", err)
+			}
+			h.Begins = append(h.Begins, begin)
+		}
+	}
+	return h.Clearance(), nil
 }
 
 // LastRow returns the number of the last row of a run, by which it is known whether anything was added.
-func (a *archive) LastRow(ctx context.Context, run string) (int64, error) {
-	r, err := a.find(ctx, run)
+func (c *catalog) LastRow(ctx context.Context, run string) (int64, error) {
+	r, err := c.find(ctx, run)
 	if err != nil {
 		return 0, err
 	}
-	n, _, _, err := a.store.last(ctx, r.n)
-	return n, a.fail("read", err)
+	n, _, _, err := c.store.last(ctx, r.n)
+	return n, c.fail("read", err)
 }

@@ -23,6 +23,25 @@ func (a *archive) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 	return a.trace(r, &decoder{}, trace.ReadOptions{}, a.everyLine(ctx, r))
 }
 
+// LoadTrace returns what [Journal.Trace] and [Journal.Load] return, and reads each line once.
+func (j *Journal) LoadTrace(ctx context.Context, run string) (*trace.Trace, *Stored, error) {
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, at, _, err := j.store.last(ctx, r.n)
+	if err != nil {
+		return nil, nil, j.fail("read", err)
+	}
+	var d decoder
+	t, err := j.trace(r, &d, trace.ReadOptions{}, j.everyLine(ctx, r))
+	if err != nil {
+		return nil, nil, err
+	}
+	d.stored.Newest = at
+	return t, d.stored, nil
+}
+
 // everyLine returns a function that reads every line of a run.
 func (a *archive) everyLine(ctx context.Context, r row) func(*trace.Reader) error {
 	return func(in *trace.Reader) error {

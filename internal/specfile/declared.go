@@ -4,11 +4,15 @@ import "github.com/runteam/runteam/label"
 
 // Declared is what may be given to a spec when it is run.
 type Declared struct {
-	Name   string // of the team; may be empty
-	Path   string // as given or found
-	Inputs []DeclaredInput
-	Params []DeclaredParam
-	Goal   bool // it has no tasks, so that a goal is planned
+	Name        string // of the team
+	Path        string // as given or found
+	Description string // what the team does; may be empty
+	Tasks       []string
+	Inputs      []DeclaredInput // those that a text can replace, in the order written
+	Params      []DeclaredParam // by name
+
+	Goal        bool // it has no tasks, so that a goal is planned
+	GoalDefault bool // it has that goal
 }
 
 // A DeclaredInput is an input that a spec declares.
@@ -24,39 +28,26 @@ type DeclaredParam struct {
 	HasDefault bool
 }
 
-// Declare returns what may be given to a spec, and like [Load] everything that is wrong with it
-// otherwise, which includes what must be given and is not. The former is nil if the spec cannot be read.
+// Declare returns what may be given to a spec. The error is that of [Load] with a text for each input
+// and a value for each parameter: everything else that is wrong. Inputs that are folders are left out,
+// since a text cannot replace one.
 func Declare(o Options) (*Declared, error) {
-	r := newReader(o)
-	r.read()
-	var err error
-	if len(r.found) > 0 {
-		err = &Error{Problems: locate(r.found)}
-	}
-	main := r.places.main
-	if main == nil || main.spec == nil {
+	o.unbound = true
+	f, err := Load(o)
+	if err != nil {
 		return nil, err
 	}
-	d := &Declared{Name: r.file.Name, Path: r.file.Path, Goal: len(r.file.Tasks) == 0}
-	labels := map[string]label.Classification{}
-	for i := range r.file.Run.Inputs {
-		labels[r.file.Run.Inputs[i].Name] = r.file.Run.Inputs[i].Classification
+	d := &Declared{Name: f.Name, Path: f.Path, Description: f.Description, Goal: len(f.Tasks) == 0, GoalDefault: f.Goal != nil}
+	for i := range f.Tasks {
+		d.Tasks = append(d.Tasks, f.Tasks[i].Title)
 	}
-	if n := main.spec.own("inputs"); n != nil {
-		for _, in := range n.parts() {
-			has := false
-			for _, key := range []string{"file", "text", "from", "dir"} {
-				has = has || in.is == isObject && in.get(key) != nil
-			}
-			d.Inputs = append(d.Inputs, DeclaredInput{in.key, labels[in.key], has})
+	for i := range f.Run.Inputs {
+		if in := &f.Run.Inputs[i]; in.Folder == nil && !f.places.inputs[i].isFolder {
+			d.Inputs = append(d.Inputs, DeclaredInput{in.Name, in.Classification, in.Text != "" || in.Envelope != nil})
 		}
 	}
-	for _, y := range r.places.layers {
-		if n := y.spec.own("params"); n != nil {
-			for _, p := range n.parts() {
-				d.Params = append(d.Params, DeclaredParam{p.key, p.is != isNull})
-			}
-		}
+	for _, name := range sortedKeys(f.places.params) {
+		d.Params = append(d.Params, DeclaredParam{name, !f.places.params[name].unset})
 	}
-	return d, err
+	return d, nil
 }

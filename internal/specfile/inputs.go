@@ -205,7 +205,7 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 		}
 		r.raiseLabel(inline, level(f.own("classification")))
 		return inline.text
-	case f.node.get("file") == nil && f.node.get("text") == nil:
+	case f.node.get("file") == nil && f.node.get("text") == nil && !r.o.unbound:
 		r.badAt(src, at, "give it with "+r.o.inputOption(name)+", or write {file: PATH}, {text: …} or {from: {run: …, task: …}}", "it has no text")
 	}
 	return ""

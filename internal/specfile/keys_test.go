@@ -33,7 +33,7 @@ var samples = map[string]string{
 	"spec.goal": "Another goal.", "spec.coordinator": "{maxTurns: 2}", "spec.mode": "auto", "spec.messages": "[{from: user, to: a, text: other}]",
 	"spec.maxContextBytes": "1000", "spec.maxPromptBytes": "2000", "agent.maxContextBytes": "1000", "agent.maxPromptBytes": "2000",
 	"dependency.maxContextBytes": "1000", "input.maxContextBytes": "1000", "input.cut": "true", "input.from": "{run: r, task: t}", "from.run": "r2", "from.task": "t2", "coordinator.maxContextBytes": "1000",
-	"spec.maxTokenBudget": "1000", "spec.maxCostBudget": "0.25", "spec.policy": "{default: scoped}", "spec.assert": "[notes never reaches a]",
+	"spec.maxTokenBudget": "1000", "spec.maxCostBudget": "0.25", "spec.policy": "{default: scoped}", "spec.assert": "[notes never reaches a]", "spec.description": "Settles claims.",
 	"policy.default": "scoped", "policy.rules": "[{from: a, to: a, block: [x]}]", "policy.redact": "{kinds: [ip]}", "policy.declassify": "[]", "policy.endorse": "[]",
 	"policy.renew": "[]", "policy.assert": "[notes never reaches a]",
 	"rule.name": "r", "rule.from": "user", "rule.to": "coordinator", "rule.mode": "scoped", "rule.allow": "[/x]", "rule.block": "[x]", "rule.maxClassification": "public",
@@ -290,6 +290,7 @@ func task3(place, key, value string) string {
 func fingerprint(t *testing.T, f *specfile.File) string {
 	t.Helper()
 	var b strings.Builder
+	b.WriteString(f.Description)
 	agents := f.Agents
 	if c := f.Coordinator; c != nil {
 		accepts := "-"

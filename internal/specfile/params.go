@@ -14,6 +14,7 @@ type param struct {
 	key   int // the offset of its name
 	used  bool
 	bad   bool // reported already
+	unset bool // it has no value; see [Declare]
 }
 
 // A filler replaces parameters in texts.
@@ -60,6 +61,8 @@ func (f *filler) param(n *node) *param {
 	case n.is == isList || n.is == isObject:
 		f.bad(n, "write one line of text, a number, true or false, or nothing", "params: %s: %s where a value belongs", name, n.describe())
 		p.bad = true
+	case !fromFlag && n.is == isNull && f.o.unbound:
+		p.value, p.unset = name, true
 	case !fromFlag && n.is == isNull:
 		f.bad(n, "give it with "+f.o.called("Params")+" "+name+"=VALUE, or write a default", "params: %s has no value", name)
 		p.bad = true

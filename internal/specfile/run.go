@@ -21,6 +21,7 @@ func (r runReader) readRun() {
 	f, main := r.file, r.places.main
 	f.Name = r.name()
 	f.Config.Name = f.Name
+	f.Description = strings.TrimSpace(text(r.places.main.spec.own("description")))
 	f.Run.Output = text(main.spec.own("output"))
 	settings, own := runMembers(f)
 	settings.read(r.places.setting)

@@ -110,6 +110,8 @@ type Options struct {
 
 	// Unlisted accepts MCP servers without allow, for callers that list what servers offer.
 	Unlisted bool
+
+	unbound bool // accepts inputs and parameters without a text or value; see [Declare]
 }
 
 // called returns what messages call a field of the options.
@@ -121,6 +123,8 @@ type File struct {
 	Path string // as given or found; "-" for standard input
 	Dir  string // folder that its relative paths start from
 	Name string // name of the team
+
+	Description string // what the team does; may be empty
 
 	Agents []Agent       // in the order written
 	Config engine.Config // all but Agents and Coordinator, which Build fills in

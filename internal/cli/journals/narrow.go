@@ -54,11 +54,7 @@ func LoadFor(ctx context.Context, con *console.Console, j *journal.Journal, run 
 	if err != nil {
 		return nil, err
 	}
-	caller, err := j.Clearance(ctx, k.Run)
-	if err != nil {
-		return nil, ReadError(ctx, err)
-	}
-	k.viewer = NewViewer(accepts, caller)
+	k.viewer = NewViewer(accepts, k.History.Clearance())
 	k.viewer.run(k)
 	k.collect()
 	return k, nil

@@ -64,14 +64,12 @@ func read(ctx context.Context, con *console.Console, j *journal.Journal, run jou
 
 // readRun reads the whole run, and counts its tasks.
 func (k *StoredRun) readRun(ctx context.Context, j *journal.Journal) error {
-	loaded, err := LoadRun(ctx, j, k.Run)
+	t, loaded, err := j.LoadTrace(ctx, k.Run)
 	if err != nil {
 		return err
 	}
-	k.Info, k.History = loaded.Info, loaded.History
-	if k.Trace, err = j.Trace(ctx, k.Run); err != nil {
-		return err
-	}
+	addKeyHints(loaded)
+	k.Info, k.History, k.Trace = loaded.Info, loaded.History, t
 	if k.Summary, err = j.Find(ctx, k.Run); err != nil {
 		return err
 	}

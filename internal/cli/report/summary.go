@@ -89,12 +89,19 @@ type Ending struct {
 	Findings []engine.Finding // of the plan
 }
 
-// Print reports the run on stderr: counts, what its agents did not see, and for each failure its
-// cause and what to do.
+// Print reports the run on stderr.
 func (e *Ending) Print(con *console.Console) {
+	if text := e.Text(); text != "" {
+		con.Say("%s", text)
+	}
+}
+
+// Text returns the report of the run: counts, what its agents did not see, and for each failure its
+// cause and what to do.
+func (e *Ending) Text() string {
 	res := e.Result
 	if e.Mode == "none" && res.Success() {
-		return
+		return ""
 	}
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -126,9 +133,7 @@ func (e *Ending) Print(con *console.Console) {
 	if e.Mode != "none" {
 		e.writeContext(&b)
 	}
-	if b.Len() > 0 {
-		con.Say("%s", b.String())
-	}
+	return b.String()
 }
 
 // totals returns the counts of tasks and tokens and the time, and says if a goal has no answer.

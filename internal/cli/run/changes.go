@@ -42,6 +42,9 @@ func (x *execution) printChanges() {
 		return
 	}
 	for _, path := range file.Restored() {
+		if isText(path) { // there never was a file
+			continue
+		}
 		con.Say("resume:  %s no longer exists: the copy in the journal is used", placeName(path))
 	}
 	if was := again.stored.Info.Fingerprint; was != "" && again.journal.Masked(file.Fingerprint()) != was {

@@ -51,7 +51,7 @@ func confine(ctx context.Context, con *console.Console, m *StoredInvocation, was
 		return err
 	}
 	for name, path := range given {
-		if _, again := named[name]; again || path == "-" || source.IsResult(path) || within(root, path) {
+		if _, again := named[name]; again || path == "-" || source.IsResult(path) || !isText(path) && within(root, path) {
 			continue
 		}
 		if err := useCopy(con, m, was, name, path); err != nil {
@@ -83,7 +83,7 @@ func useCopy(con *console.Console, m *StoredInvocation, was *source.SpecFlags, n
 			continue
 		}
 		was.Stored[i].Instead = true
-		if _, err := os.Lstat(path); err == nil {
+		if _, err := os.Lstat(path); err == nil && !isText(path) {
 			con.Say("resume:  input %s is the copy in the journal: its file is outside the folder of the spec; to read it again: --input %s", terminal.CleanLine(name), format.ShellPath(name+"="+path))
 		}
 		return nil
@@ -91,6 +91,9 @@ func useCopy(con *console.Console, m *StoredInvocation, was *source.SpecFlags, n
 	why := "the journal has no copy of it"
 	if missing := m.Missing[path]; missing != "" {
 		why = "the copy in the journal cannot be read: " + missing
+	}
+	if isText(path) {
+		return exit.Usagef("input %s: its text came with the request for the run, and %s; add --input %s=FILE", name, why, format.ShellPath(name))
 	}
 	return exit.Usagef("input %s: %s is outside the folder of the spec, and %s; add --input %s", name, path, why, format.ShellPath(name+"="+path))
 }

@@ -43,7 +43,6 @@ type execution struct {
 	stream       *answerStream  // nil without --stream
 	asker        *people.Asker  // nil if no questions are asked on the terminal
 	attendant    *Attendant     // nil if nothing accompanies the run
-	watcher      func(event.Event)
 
 	plan     *engine.Plan // nil if the coordinator makes it
 	withheld report.Withheld
@@ -94,47 +93,58 @@ func (x *execution) release() {
 }
 
 // perform runs the goal or the tasks of the spec.
-func (x *execution) perform(ctx context.Context) (err error) {
-	if x.connector, err = connect.NewConnector(ctx, x.con, &x.job.AnswerFlags, x.file, x.recording); err != nil {
+func (x *execution) perform(ctx context.Context) error {
+	start, err := x.prepare(ctx)
+	if err != nil {
 		return err
+	}
+	view := progress.View{Mode: x.job.Progress, Plan: x.plan}
+	if x.journal != nil {
+		view.Answer = func(run string) string { return x.job.Journal.Command("questions", journals.ShortRun(run)) }
+	}
+	x.result, err = progress.Follow(ctx, x.con, view, start)
+	return err
+}
+
+// prepare checks everything that a run needs, opens its journal, and returns the function that runs
+// it.
+func (x *execution) prepare(ctx context.Context) (start func(context.Context, progress.Observer) (*engine.Result, error), err error) {
+	if x.connector, err = connect.NewConnector(ctx, x.con, &x.job.AnswerFlags, x.file, x.recording); err != nil {
+		return nil, err
 	}
 	x.openAsker()
 	x.connector.AllowNoKey = x.job.resumed != nil || x.file.Run.Reuse
 	x.file.Config.Logger = x.con.Log
 	if err := x.connectTools(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	t, err := connect.BuildTeam(x.file, x.connector.Connect)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o := x.job.Options(x.file)
 	o.Recorder = x.asker.Recorder(x.conversation.Recorder(x.trace.Recorder()))
 	if x.file.Goal == nil {
 		if x.plan, err = t.Plan(x.file.Tasks, &o); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := errors.Join(x.checkPeople(), x.openStream()); err != nil {
-		return err
+		return nil, err
 	}
 	x.con.Warn(append(source.Warnings(x.file, x.plan), x.connector.UnusedReplies...))
 	if err := x.openJournal(ctx, &o); err != nil {
-		return err
-	}
-	if err := x.attend(ctx); err != nil {
-		return err
-	}
-	if x.attendant != nil {
-		o.Monitor = x.attendant.Monitor
-		defer x.attendant.Ended()
+		return nil, err
 	}
 	x.began = x.con.Now()
-	view := progress.View{Mode: x.job.Progress, Plan: x.plan}
-	if x.journal != nil {
-		view.Answer = func(run string) string { return x.job.Journal.Command("questions", journals.ShortRun(run)) }
-	}
-	x.result, err = progress.Follow(ctx, x.con, view, func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
+	return func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
+		if err := x.attend(ctx); err != nil {
+			return nil, err
+		}
+		if x.attendant != nil {
+			o.Monitor = x.attendant.Monitor
+			defer x.attendant.Ended()
+		}
 		o.Subscribers, o.Stream = x.subscribers(observer.Events), x.streamTo(observer.Stream)
 		switch {
 		case x.job.resumed != nil:
@@ -144,8 +154,7 @@ func (x *execution) perform(ctx context.Context) (err error) {
 			return t.RunTeam(ctx, *x.file.Goal, &o)
 		}
 		return t.RunPlan(ctx, x.plan, &o)
-	})
-	return err
+	}, nil
 }
 
 // connectTools connects to the MCP servers of the spec. A program that only the journal names is
@@ -186,9 +195,6 @@ func (x *execution) subscribers(all []func(event.Event)) []func(event.Event) {
 	if x.job.Progress != "none" {
 		all = append(all, x.withheld.Observe)
 	}
-	if x.watcher != nil {
-		all = append(all, x.watcher)
-	}
 	return all
 }
 
@@ -210,13 +216,10 @@ func (x *execution) printOutcome(recordErr error) error {
 		shown.StartedAt = x.began // so that the report has the time of this command
 	}
 	ending := report.Ending{Result: &shown, Mode: progress.Mode(con, j.Progress), Scripted: j.Offline, Spec: x.file.Path, Withheld: &x.withheld}
-	var output []task.ID // none if the coordinator writes the answer
 	if x.plan != nil {
 		ending.Findings = x.plan.Findings
-		if x.file.Run.Answer == nil {
-			output = x.plan.Output
-		}
 	}
+	output := outputOf(x.plan, x.file)
 	var err error
 	if x.stream != nil {
 		err = x.stream.end(report.Answer(output, x.result))
@@ -246,4 +249,12 @@ func (x *execution) printOutcome(recordErr error) error {
 		return nil
 	}
 	return exit.Status(status)
+}
+
+// outputOf returns the tasks whose results form the answer; none if the coordinator writes it.
+func outputOf(plan *engine.Plan, file *specfile.File) []task.ID {
+	if plan == nil || file.Run.Answer != nil {
+		return nil
+	}
+	return plan.Output
 }

@@ -28,7 +28,11 @@ const (
 	goalFile  = "--goal"
 	toolsFile = "--tools"  // the definitions of the MCP servers' tools
 	ParamFile = "--param " // before the name of a parameter
+	inputText = "--input " // before the name of an input whose text came with a request
 )
+
+// isText reports whether what an input is given by names a text that came with a request, and no file.
+func isText(given string) bool { return strings.HasPrefix(given, inputText) }
 
 // infoOf returns what a journal stores about a run when it begins.
 func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, error) {

@@ -1,15 +1,30 @@
 package run
 
 import (
+	"bytes"
 	"context"
-	"sync"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/progress"
+	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
 )
 
 // An Attendant is what shows and steers a run in its process.
@@ -22,6 +37,12 @@ type Attendant struct {
 
 // Attend returns the attendant of a run that is about to begin.
 type Attend func(ctx context.Context, run string, j *journals.Flags) (*Attendant, error)
+
+// attendance says who accompanies a run.
+type attendance struct {
+	inspect bool   // of --inspect: attend is used
+	attend  Attend // nil if nothing accompanies the run
+}
 
 // attend has an attendant accompany the run, if it is to have one.
 func (x *execution) attend(ctx context.Context) (err error) {
@@ -38,30 +59,139 @@ func (x *execution) dismiss() {
 	}
 }
 
-// A Launch is a run that another command than run begins in its process. It asks nothing, prints only
-// warnings, and is stored in the journal.
+// A Launch is a run that another command than run begins in its process, as a client of a server asks
+// for it. It asks nothing on the terminal, prints only warnings, on stderr, and is stored in the journal.
 type Launch struct {
-	Spec    source.SpecFlags
-	Answers connect.AnswerFlags
-	Journal journals.Flags
-	Attend  Attend
-	Begun   func(run string) // is called once the run has begun
+	Spec        source.SpecFlags
+	Answers     connect.AnswerFlags
+	Limits      flags.Limits
+	Concurrency int // tasks at once; 0 means as the spec says
+	Journal     journals.Flags
+	Accepts     *label.Classification // what the user may see; nil means confidential
+	Attend      Attend
+
+	// Texts of inputs, by name, in place of files. The inputs keep the labels of the spec, and a
+	// resumed run gets the texts from the journal.
+	Texts map[string]string
 }
 
-// Launch begins a run and returns when it has ended, or could not begin. The status of a run that has
-// ended is in the journal.
-func (l Launch) Launch(ctx context.Context, con *console.Console) error {
-	own := *con // reading a spec changes the environment
-	con = &own
-	j := &Job{Command: "run", SpecFlags: l.Spec, AnswerFlags: l.Answers, Progress: "none", Journal: l.Journal, noInput: true, attend: l.Attend}
-	file, err := j.loadSpec(ctx, con)
-	if err != nil {
-		return err
+// MaxText bounds a text of [Launch.Texts], in bytes.
+const MaxText = 4 << 20
+
+// job returns the job of the run, or an error for texts that no input can have.
+func (l *Launch) job() (*Job, error) {
+	j := &Job{
+		Command: "run", SpecFlags: l.Spec, AnswerFlags: l.Answers, Limits: l.Limits, Concurrency: l.Concurrency,
+		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend},
 	}
-	x := &execution{con: con, job: j, file: file}
-	begun := sync.OnceFunc(func() { l.Begun(file.Run.RunID) })
-	x.watcher = func(event.Event) { begun() }
-	defer x.dismiss()
-	defer x.release()
-	return file.Locate(x.perform(ctx))
+	j.Names = namesOfRequest
+	j.Inputs, j.Stored = slices.Clone(j.Inputs), slices.Clone(j.Stored)
+	for _, name := range slices.Sorted(maps.Keys(l.Texts)) {
+		text := l.Texts[name]
+		switch {
+		case strings.TrimSpace(text) == "":
+			return nil, exit.Usagef("input %q: it is empty; give a text", name)
+		case len(text) > MaxText:
+			return nil, exit.Usagef("input %q: it is larger than %s; give a shorter text", name, bytesize.Text(MaxText))
+		case strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text):
+			return nil, exit.Usagef("input %q: it holds a zero byte, or is not UTF-8; give a text", name)
+		case strings.Contains(name, "="):
+			return nil, exit.Usagef("input %q: unknown input", name)
+		}
+		path := inputText + name
+		j.Inputs = append(j.Inputs, name+"="+path)
+		j.Stored = append(j.Stored, specfile.StoredFile{Path: path, Found: path, Text: text, Label: label.Internal, Instead: true})
+	}
+	return j, nil
+}
+
+// namesOfRequest are what messages call what a client gives.
+var namesOfRequest = map[string]string{"Goal": "goal", "Inputs": "input", "Params": "parameter", "Models": "--model", "UserAccepts": "a higher clearance of the server"}
+
+// Prepare reads the spec, checks the run, and opens the journal. An error says why nothing was run.
+func (l Launch) Prepare(ctx context.Context, con *console.Console) (*Prepared, error) {
+	j, err := l.job()
+	if err != nil {
+		return nil, err
+	}
+	own := *con // reading a spec changes the environment
+	own.Stdin, own.Stdout = bytes.NewReader(nil), io.Discard
+	x := &execution{con: &own, job: j}
+	if x.file, err = j.loadSpec(ctx, &own); err != nil {
+		return nil, err
+	}
+	p := &Prepared{x: x}
+	if p.start, err = x.prepare(ctx); err != nil {
+		p.Close()
+		return nil, located(x.file, err)
+	}
+	return p, nil
+}
+
+// A Prepared run has passed every check. Call Run or Close.
+type Prepared struct {
+	x      *execution
+	start  func(context.Context, progress.Observer) (*engine.Result, error)
+	closed bool
+}
+
+// ID returns the ID of the run.
+func (p *Prepared) ID() string { return p.x.file.Run.RunID }
+
+// Close releases what the run has open. It may be called twice.
+func (p *Prepared) Close() {
+	if !p.closed {
+		p.closed = true
+		p.x.release()
+		p.x.dismiss()
+	}
+}
+
+// Run runs to the end and closes p. A run that did not succeed is no error: its [Outcome] says so. An
+// error says why nothing was run.
+func (p *Prepared) Run(ctx context.Context, observer progress.Observer) (*Outcome, error) {
+	defer p.Close()
+	x := p.x
+	var err error
+	if x.result, err = p.start(ctx, observer); err != nil {
+		return nil, located(x.file, err)
+	}
+	if err := x.closeRecords(); err != nil {
+		return nil, err
+	}
+	return &Outcome{Result: x.result, Output: outputOf(x.plan, x.file), Problem: p.problem()}, nil
+}
+
+// An Outcome is how a run ended, in the form that its user may see.
+type Outcome struct {
+	Result  *engine.Result
+	Problem string // why it did not succeed, and what to do; empty if it succeeded
+
+	// Output are the tasks whose results form the answer. There are none if the coordinator
+	// writes it.
+	Output []task.ID
+}
+
+// Answer returns the answer. If the run failed, these are the completed results that no completed
+// task has used.
+func (o *Outcome) Answer() string { return report.Answer(o.Output, o.Result) }
+
+// problem says why the run did not succeed, and what to do.
+func (p *Prepared) problem() string {
+	x, res := p.x, p.x.result
+	if res.Success() && res.JournalErr == nil {
+		return ""
+	}
+	ending := report.Ending{Result: res, Mode: "none", Spec: x.file.Path, Scripted: x.job.Offline}
+	var b strings.Builder
+	b.WriteString(ending.Text())
+	if err := res.JournalErr; err != nil {
+		fmt.Fprintf(&b, "runteam: the journal does not have the end of the run: %v\n", err)
+	}
+	run := x.journal.shortID(res.RunID)
+	fmt.Fprintf(&b, "Run %s is saved in %s. Next, where this server runs:\n", run, x.journal.folder)
+	for _, next := range x.nextCommands(run) {
+		fmt.Fprintf(&b, "  # %s\n  %s\n", next.question, next.command)
+	}
+	return b.String()
 }

@@ -123,7 +123,7 @@ func (j *Job) makeAbsolute(here string) error {
 	}
 	j.Inputs = nil
 	for name, path := range given {
-		if path != "-" && path != "" && !source.IsResult(path) && !filepath.IsAbs(path) {
+		if path != "-" && path != "" && !isText(path) && !source.IsResult(path) && !filepath.IsAbs(path) {
 			path = filepath.Join(here, path)
 		}
 		j.Inputs = append(j.Inputs, name+"="+path)

@@ -41,14 +41,14 @@ type Job struct {
 
 	includeMessages bool
 	noInput         bool
+	accepts         *label.Classification // of the user; nil means the default
 	stream          bool
-	inspect         bool   // attend is used
-	attend          Attend // nil if nothing accompanies the run
+	attendance
 }
 
 // Command returns the command run. With --inspect, inspect accompanies the run.
 func Command(con *console.Console, inspect Attend) *cobra.Command {
-	j := &Job{Command: "run", attend: inspect}
+	j := &Job{Command: "run", attendance: attendance{attend: inspect}}
 	cmd := &cobra.Command{
 		Use:   "run [SPEC]",
 		Short: "Run the tasks of a spec, or plan and run a goal, and print the answer",
@@ -198,13 +198,18 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	defer x.release()
 	err = x.perform(cmd.Context())
 	unwritten := x.events.Close()
-	switch {
-	case errors.Is(err, engine.ErrAssertion):
-		return &exit.Error{Kind: exit.KindValidation, Err: file.Locate(err), Status: exit.StatusFailed}
-	case err != nil:
-		return file.Locate(err)
+	if err != nil {
+		return located(file, err)
 	}
 	return x.printOutcome(errors.Join(x.closeRecords(), unwritten))
+}
+
+// located returns the error that ended the run before it began, with places in the spec.
+func located(file *specfile.File, err error) error {
+	if errors.Is(err, engine.ErrAssertion) {
+		return &exit.Error{Kind: exit.KindValidation, Err: file.Locate(err), Status: exit.StatusFailed}
+	}
+	return file.Locate(err)
 }
 
 // loadSpec reads the spec, and refuses one without tasks and goal.
@@ -237,6 +242,9 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 		o.MaxConcurrency = j.Concurrency
 	}
 	o.KeepWorkspaces = j.keepFiles
+	if j.accepts != nil {
+		o.UserAccepts = j.accepts
+	}
 	j.Limits.Apply(&o)
 	if j.Reveal {
 		o.UserAccepts, o.Reveal = new(label.Secret), true

@@ -39,13 +39,6 @@ func (l *liveRuns) attend(id string) *run.Attendant {
 	}}
 }
 
-// count returns how many runs work in this process.
-func (l *liveRuns) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.monitors)
-}
-
 // monitor returns the monitor of a run, or nil if it does not work in this process.
 func (l *liveRuns) monitor(id string) *record.Monitor {
 	l.mu.Lock()

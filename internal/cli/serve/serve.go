@@ -8,11 +8,13 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/runteam/runteam/inspect"
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/mcpserver"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/inspector"
@@ -25,12 +27,14 @@ import (
 type serveFlags struct {
 	journals.Flags
 	connect.AnswerFlags
-	environment source.EnvironmentFlags
-	specs       []string
-	listen      string
-	accepts     string
-	tokenFile   string
-	readOnly    bool
+	settings  source.SpecFlags // of all specs; the paths are not used
+	limits    flags.Limits
+	specs     []string
+	listen    string
+	accepts   string
+	tokenFile string
+	readOnly  bool
+	mcp       bool
 }
 
 // Command returns the command serve.
@@ -49,11 +53,16 @@ into --token-file.
 The viewer is the user of the runs, or with --accepts someone with a lower clearance.
 Nothing above confidential is shown. serve listens on this computer alone unless
 --listen says otherwise; it does not encrypt, so use a tunnel from elsewhere. On
-Ctrl-C it cancels the runs that it started; runteam resume continues them.`,
+Ctrl-C it cancels the runs that it started; runteam resume continues them.
+
+With --mcp it serves no page: it speaks MCP (Model Context Protocol) on standard
+input and output, and offers each SPEC as a tool. The arguments of the tool are the
+inputs and parameters of the spec; each call is a run in the journal.`,
 		Example: `  runteam serve                                the journal of this folder
   runteam serve claims.yaml --offline          and start runs of a spec
   runteam serve --read-only --accepts internal
-  runteam serve --listen 127.0.0.1:0 --token-file token.txt`,
+  runteam serve --listen 127.0.0.1:0 --token-file token.txt
+  runteam serve --mcp claims.yaml              for an MCP client: its command and arguments`,
 		Args: func(_ *cobra.Command, args []string) error {
 			s.specs = args
 			return nil
@@ -62,8 +71,10 @@ Ctrl-C it cancels the runs that it started; runteam resume continues them.`,
 	}
 	s.Flags.AddTo(cmd)
 	s.AnswerFlags.AddTo(cmd)
-	s.environment.AddTo(cmd)
+	s.settings.AddSettingsTo(cmd)
+	s.limits.AddTo(cmd, "each run that it starts")
 	f := cmd.Flags()
+	f.BoolVar(&s.mcp, "mcp", false, "offer each SPEC as a tool to the MCP client that started the command, over standard input and output")
 	f.StringVar(&s.listen, "listen", "127.0.0.1:"+inspector.DefaultPort, "listen at `ADDRESS:PORT`; port 0 is any that is free")
 	f.StringVar(&s.accepts, "accepts", label.Confidential.String(), "show at most this `LABEL`: public, internal or confidential")
 	f.BoolVar(&s.readOnly, "read-only", false, "refuse everything that changes something")
@@ -75,11 +86,17 @@ Ctrl-C it cancels the runs that it started; runteam resume continues them.`,
 
 // serve serves until it is interrupted.
 func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version string) error {
+	if s.mcp {
+		con.Settings.Output = "text" // errors are on stderr: stdout is for MCP alone
+	}
 	accepts, err := s.check(cmd)
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
+	if s.mcp {
+		return mcpserver.Serve(ctx, con, s.specs, s.launch(accepts), version, con.Stdin, con.Stdout)
+	}
 	specs, err := s.declared(ctx, con)
 	if err != nil {
 		return err
@@ -160,6 +177,14 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 	if err := s.AnswerFlags.Check(cmd); err != nil {
 		return 0, err
 	}
+	if err := s.limits.Check(cmd); err != nil {
+		return 0, err
+	}
+	for _, name := range []string{"listen", "token-file", "read-only"} {
+		if s.mcp && cmd.Flags().Changed(name) {
+			return 0, exit.Usagef("--%s is for the page, and --mcp serves none: leave one of them out", name)
+		}
+	}
 	if accepts, err = label.ParseClassification(s.accepts); err != nil {
 		return 0, exit.Usagef("--accepts: %w", err)
 	}
@@ -169,7 +194,7 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 	if s.readOnly && len(s.specs) > 0 {
 		return 0, exit.Usagef("--read-only starts no runs: leave out %s, or --read-only", s.specs[0])
 	}
-	if s.Offline && len(s.specs) == 0 {
+	if s.Offline && len(s.specs) == 0 && !s.mcp {
 		return 0, exit.Usagef("--offline is for the runs of a SPEC: name one")
 	}
 	return accepts, nil
@@ -196,6 +221,6 @@ func (s *site) options(version string) inspector.Options {
 		Viewer:    inspector.Viewer{Accepts: s.accepts, By: s.con.UserName(), Version: version},
 		Documents: inspector.Documents{Runs: documents, Receipts: documents, Questions: questions{s}, Graph: graphs, Flow: graphs, Handoffs: graphs, Comparer: graphs, Exporter: graphs},
 		Watcher:   watcher{s}, Streams: streams{s}, Steerer: steerer{s},
-		Escape: escaped,
+		Escape: escaped, OpenAPI: inspect.OpenAPI(),
 	}
 }

@@ -3,7 +3,6 @@ package serve
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -14,9 +13,11 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
@@ -38,12 +39,7 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 		spec := s.spec(path)
 		spec.Results = s.Results(con)
 		d, err := spec.Declare(ctx, con)
-		if d == nil {
-			return nil, err
-		}
-		missing := slices.ContainsFunc(d.Inputs, func(in specfile.DeclaredInput) bool { return !in.HasDefault }) ||
-			slices.ContainsFunc(d.Params, func(p specfile.DeclaredParam) bool { return !p.HasDefault })
-		if err != nil && !missing {
+		if err != nil {
 			return nil, err
 		}
 		name := cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(d.Path), filepath.Ext(d.Path)))
@@ -57,7 +53,14 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 
 // spec returns the flags of a spec that is served.
 func (s *serveFlags) spec(path string) *source.SpecFlags {
-	return &source.SpecFlags{Path: path, Environment: s.environment, NoCalls: s.Offline, CallsTools: true}
+	spec := s.settings
+	spec.Path, spec.NoCalls, spec.CallsTools = path, s.Offline, true
+	return &spec
+}
+
+// launch returns what all runs that the command starts have in common.
+func (s *serveFlags) launch(accepts label.Classification) run.Launch {
+	return run.Launch{Spec: s.settings, Answers: s.AnswerFlags, Limits: s.limits, Journal: s.Flags, Accepts: &accepts}
 }
 
 // A starter starts runs of served specs.
@@ -66,9 +69,10 @@ type starter struct {
 	flags *serveFlags
 	specs []servedSpec
 
-	mu  sync.Mutex // guards the rest
-	ctx context.Context
-	all *sync.WaitGroup // of the runs; nil until runs can be started
+	mu      sync.Mutex // guards the rest
+	ctx     context.Context
+	all     *sync.WaitGroup // of the runs; nil until runs can be started
+	working int             // of them, those that have not ended
 }
 
 // maxStarted is how many runs work at once.
@@ -83,11 +87,12 @@ func (s *starter) begin(ctx context.Context, all *sync.WaitGroup) {
 
 // A specDocument is a served spec, in JSON.
 type specDocument struct {
-	Name   string          `json:"name"`
-	Path   string          `json:"path"`
-	Inputs []inputDocument `json:"inputs"`
-	Params []paramDocument `json:"params"`
-	Goal   bool            `json:"goal"` // a goal can be given
+	Name        string          `json:"name"`
+	Path        string          `json:"path"`
+	Description string          `json:"description,omitempty"`
+	Inputs      []inputDocument `json:"inputs"`
+	Params      []paramDocument `json:"params"`
+	Goal        bool            `json:"goal"` // a goal can be given
 }
 
 type inputDocument struct {
@@ -105,7 +110,7 @@ type paramDocument struct {
 func (s *starter) Specs(context.Context) (any, error) {
 	docs := make([]specDocument, len(s.specs))
 	for i, of := range s.specs {
-		docs[i] = specDocument{Name: of.name, Path: of.path, Inputs: []inputDocument{}, Params: []paramDocument{}, Goal: of.Goal}
+		docs[i] = specDocument{Name: of.name, Path: of.path, Description: of.Description, Inputs: []inputDocument{}, Params: []paramDocument{}, Goal: of.Goal}
 		for _, in := range of.Inputs {
 			docs[i].Inputs = append(docs[i].Inputs, inputDocument(in))
 		}
@@ -122,39 +127,61 @@ func (s *starter) Start(ctx context.Context, given inspector.Start) (id string, 
 	if err != nil {
 		return "", err
 	}
-	begun, ended := make(chan string, 1), make(chan error, 1)
-	l.Begun = func(id string) { begun <- id }
-	s.mu.Lock()
-	serving := s.ctx
-	full := s.live.count() >= maxStarted
-	if serving != nil && serving.Err() == nil && !full {
-		s.all.Go(func() { ended <- s.run(serving, l) })
+	serving, err := s.take()
+	if err != nil {
+		return "", err
 	}
-	s.mu.Unlock()
-	switch {
-	case full:
-		return "", &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d runs work in this process", maxStarted), Hint: "wait until one has ended"}
-	case serving == nil || serving.Err() != nil:
-		return "", &inspector.Error{Code: inspector.Unavailable, Message: "the server is ending"}
+	p, err := l.Prepare(ctx, s.con)
+	if err != nil {
+		s.release()
+		return "", problem(err)
 	}
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	begin := sync.OnceFunc(func() { close(begun) })
+	go func() {
+		defer s.release()
+		ended <- s.run(serving, p, begin)
+	}()
 	select {
-	case id := <-begun:
-		return id, nil
+	case <-begun:
+		return p.ID(), nil
 	case err := <-ended:
-		select {
-		case id := <-begun: // it has ended already
-			return id, nil
-		default:
-			return "", problem(cmp.Or(err, errors.New("the run did not begin")))
+		if err != nil {
+			return "", problem(err)
 		}
+		return p.ID(), nil
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
 }
 
-// run performs a run, and reports on stderr why it could not.
-func (s *starter) run(ctx context.Context, l run.Launch) error {
-	err := l.Launch(ctx, s.con)
+// take takes the place of one run, and returns the context of runs. Whoever takes it releases it.
+func (s *starter) take() (context.Context, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ctx == nil || s.ctx.Err() != nil:
+		return nil, &inspector.Error{Code: inspector.Unavailable, Message: "the server is ending"}
+	case s.working >= maxStarted:
+		return nil, &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d runs work in this process", maxStarted), Hint: "wait until one has ended"}
+	}
+	s.working++
+	s.all.Add(1)
+	return s.ctx, nil
+}
+
+// release releases the place of one run.
+func (s *starter) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.working--
+	s.all.Done()
+}
+
+// run performs a run, and reports on stderr why it could not. It calls begin once the journal has the
+// run.
+func (s *starter) run(ctx context.Context, p *run.Prepared, begin func()) error {
+	_, err := p.Run(ctx, progress.Observer{Events: []func(event.Event){func(event.Event) { begin() }}})
 	if err != nil && ctx.Err() == nil {
 		s.con.Say("runteam: a run could not begin: %s", terminal.Clean(err.Error()))
 	}
@@ -173,9 +200,6 @@ func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 		if !slices.ContainsFunc(s.specs[i].Inputs, func(in specfile.DeclaredInput) bool { return in.Name == name }) {
 			return l, unknownMember("inputs", name)
 		}
-		path := "request/" + name // no file is read under this name
-		spec.Inputs = append(spec.Inputs, name+"="+path)
-		spec.Stored = append(spec.Stored, specfile.StoredFile{Path: path, Found: path, Text: given.Inputs[name], Label: label.Internal, Instead: true})
 	}
 	for _, name := range slices.Sorted(maps.Keys(given.Params)) {
 		if !slices.ContainsFunc(s.specs[i].Params, func(p specfile.DeclaredParam) bool { return p.Name == name }) {
@@ -186,13 +210,12 @@ func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 	if given.Goal != nil {
 		spec.Goal = source.GoalFlag{Text: *given.Goal, Given: true, Literal: true}
 	}
-	journal := s.flags.Flags
-	return run.Launch{
-		Spec: *spec, Answers: s.flags.AnswerFlags, Journal: journal,
-		Attend: func(_ context.Context, id string, _ *journals.Flags) (*run.Attendant, error) {
-			return s.live.attend(id), nil
-		},
-	}, nil
+	l = s.flags.launch(label.Confidential) // the clearance of the user; the page shows a run at that of its viewer
+	l.Spec, l.Texts = *spec, given.Inputs
+	l.Attend = func(_ context.Context, id string, _ *journals.Flags) (*run.Attendant, error) {
+		return s.live.attend(id), nil
+	}
+	return l, nil
 }
 
 // unknownMember returns the error of a member that the spec does not declare.

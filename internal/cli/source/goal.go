@@ -32,12 +32,12 @@ func (g *GoalFlag) Type() string { return "TEXT" }
 const maxGoalInput = 16 << 20
 
 // read returns the goal, from standard input if the text is a hyphen, and "" without --goal. It may be
-// called again.
-func (g *GoalFlag) read(stdin io.Reader) (string, error) {
+// called again. Messages name the goal as called.
+func (g *GoalFlag) read(called string, stdin io.Reader) (string, error) {
 	if !g.Given {
 		return "", nil
 	}
-	text, name := g.Text, "--goal"
+	text, name := g.Text, called
 	if text == "-" && !g.Literal {
 		data, err := io.ReadAll(io.LimitReader(stdin, maxGoalInput+1))
 		if err != nil {

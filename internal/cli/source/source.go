@@ -73,6 +73,10 @@ type SpecFlags struct {
 	CallsTools   bool // tools are called, even without calls of models
 	AnyAllow     bool // MCP servers need no allow
 
+	// Names are what messages call the flags, by the field of [specfile.Options]. Nil means their
+	// names on the command line.
+	Names map[string]string
+
 	Stored     []specfile.StoredFile // replace files that no longer exist
 	StoredOnly bool                  // no file is read
 
@@ -93,6 +97,12 @@ func (s *SpecFlags) AddTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&s.Inputs, "input", nil, "take an input from a file, as `NAME=FILE`; - is standard input, run:RUN/TASK a result of an earlier run (repeatable)")
 	f.StringArrayVar(&s.Params, "param", nil, "set a parameter, as `K=V` (repeatable)")
+	s.AddSettingsTo(cmd)
+}
+
+// AddSettingsTo adds the flags of AddTo that do not depend on what the spec declares.
+func (s *SpecFlags) AddSettingsTo(cmd *cobra.Command) {
+	f := cmd.Flags()
 	s.Environment.AddTo(cmd)
 	f.BoolVar(&s.StrictTools, "strict-tools", false, "refuse commands that are not confined to their workspace")
 	f.StringArrayVar(&s.Models, "model", nil, "use this `MODEL` for all agents and the coordinator, or AGENT=MODEL for one (repeatable)")
@@ -128,10 +138,11 @@ func (s *SpecFlags) Load(ctx context.Context, con *console.Console) (*specfile.F
 	return file, s.addConsentHints(err)
 }
 
-// Declare reads what may be given to the spec; see [specfile.Declare]. It needs no consent.
+// Declare reads what may be given to the spec; see [specfile.Declare].
 func (s *SpecFlags) Declare(ctx context.Context, con *console.Console) (*specfile.Declared, error) {
 	own := *con
-	return readWith(ctx, &own, s, specfile.Declare)
+	d, err := readWith(ctx, &own, s, specfile.Declare)
+	return d, s.addConsentHints(err)
 }
 
 // readWith reads the spec in a way, and sets the environment of con to the one of the spec.
@@ -170,7 +181,11 @@ func (s *SpecFlags) options(ctx context.Context, con *console.Console, allowed [
 	if err := s.readsOnce(inputs); err != nil {
 		return o, err
 	}
-	goal, err := s.Goal.read(con.Stdin)
+	names := s.Names
+	if names == nil {
+		names = optionNames
+	}
+	goal, err := s.Goal.read(names["Goal"], con.Stdin)
 	if err != nil {
 		return o, err
 	}
@@ -190,7 +205,7 @@ func (s *SpecFlags) options(ctx context.Context, con *console.Console, allowed [
 		Inputs: inputs, Params: params, Models: s.Models, Stored: s.Stored, StoredOnly: s.StoredOnly,
 		Lookup: con.LookupEnv, AllowEnv: allowed, Trusted: func(path string, uses []specfile.EnvUse) bool { return IsTrusted(con, path, uses) }, Offline: s.NoCalls,
 		CallsTools: s.CallsTools, Unlisted: s.AnyAllow,
-		Names: optionNames,
+		Names: names,
 	}, nil
 }
 

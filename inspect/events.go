@@ -1,0 +1,233 @@
+package inspect
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An Event is one event of a run.
+type Event struct {
+	Position int             // among all events of the run, from 1
+	Type     string          // such as task_start; package event has the types
+	Data     json.RawMessage // as `runteam run --events` writes it
+}
+
+// Events yields the events of a run after a position, 0 for all, and then those that follow, until
+// the run has ended. If the connection breaks it connects again, and continues after the last event;
+// it gives up after eight attempts without one. An error, of ctx too, is the last value.
+func (c *Client) Events(ctx context.Context, run string, after int) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		path := runPath(run, "events")
+		err := c.follow(ctx, path, &after, func(m message) bool {
+			return yield(Event{Position: m.id, Type: m.kind, Data: m.data}, nil)
+		})
+		if err != nil {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// A Delta is a piece of what the model of a task writes.
+type Delta struct {
+	Task    string `json:"task"`
+	Title   string `json:"title"`
+	Agent   string `json:"agent"`
+	Attempt int    `json:"attempt"`
+	Reset   bool   `json:"reset"` // the text begins again: forget what came before
+	Text    string `json:"text"`  // follows the text of the delta before
+	Done    bool   `json:"done"`  // the text is whole, and the result of the task
+}
+
+// Stream yields what the models of a run write, until the run has ended. Each task begins with what
+// was written before, in a delta with Reset. If the connection breaks it connects again, as [Client.Events]
+// does. An [*Error] has the code not_found if the run is not one that the process of the server works on.
+func (c *Client) Stream(ctx context.Context, run string) iter.Seq2[Delta, error] {
+	return func(yield func(Delta, error) bool) {
+		begun := false
+		err := c.follow(ctx, runPath(run, "stream"), nil, func(m message) bool {
+			begun = true
+			var d Delta
+			if err := json.Unmarshal(m.data, &d); m.kind != "delta" || err != nil {
+				return true // of a newer server
+			}
+			return yield(d, nil)
+		})
+		if refused, ok := errors.AsType[*Error](err); ok && begun && refused.Code == "not_found" {
+			return // the run has ended meanwhile
+		}
+		if err != nil {
+			yield(Delta{}, err)
+		}
+	}
+}
+
+// The limits of a stream.
+const (
+	maxAttempts = 8               // to connect without a message
+	firstWait   = time.Second / 4 // before the second attempt; it doubles
+	longestWait = 5 * time.Second // between attempts
+	silence     = time.Minute     // after which a connection counts as broken: a server writes every 15 seconds
+	maxLine     = 64 << 20        // bytes
+)
+
+// A message is a server-sent event.
+type message struct {
+	id   int
+	kind string
+	data json.RawMessage
+}
+
+// errStopped reports that the caller wants no more.
+var errStopped = errors.New("stopped")
+
+// follow reads a stream to its end, and connects again if it breaks. After, if it is not nil, is the
+// id of the last message.
+func (c *Client) follow(ctx context.Context, path string, after *int, take func(message) bool) error {
+	wait := firstWait
+	for attempt := 1; ; attempt++ {
+		err := c.connect(ctx, path, after, func(m message) bool {
+			attempt, wait = 0, firstWait
+			return take(m)
+		})
+		refused, isRefusal := errors.AsType[*Error](err)
+		switch {
+		case err == nil, errors.Is(err, errStopped):
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("inspect: %w", context.Cause(ctx))
+		case isRefusal && refused.Status/100 != 5 && refused.Status != http.StatusTooManyRequests, attempt >= maxAttempts:
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("inspect: %w", context.Cause(ctx))
+		}
+		wait = min(2*wait, longestWait)
+	}
+}
+
+// errSilent is why a connection is closed that has sent nothing for a while.
+var errSilent = errors.New("the server has sent nothing for a minute")
+
+// connect reads a stream until its end, which is no error, or until it breaks.
+func (c *Client) connect(ctx context.Context, path string, after *int, take func(message) bool) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer timer.Stop()
+	r, err := c.request(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	if after != nil && *after > 0 {
+		r.Header.Set("Last-Event-ID", strconv.Itoa(*after))
+	}
+	res, err := c.http.Do(r)
+	if err != nil {
+		return fmt.Errorf("inspect: %w", err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return refusal(res)
+	}
+	if kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); kind != "text/event-stream" {
+		return &Error{Status: res.StatusCode, Message: fmt.Sprintf("the answer is %q and no stream", kind), Hint: "check that runteam serve listens there"}
+	}
+	lines := bufio.NewReaderSize(res.Body, 64<<10)
+	for {
+		m, err := readMessage(lines, func() { timer.Reset(silence) })
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return fmt.Errorf("inspect: the stream broke: %w", err)
+		}
+		switch m.kind {
+		case "end":
+			return nil
+		case "failed":
+			return failure(m.data)
+		}
+		if after != nil && m.id > 0 {
+			*after = m.id
+		}
+		if !take(m) {
+			return errStopped
+		}
+	}
+}
+
+// failure returns the error with which a server ends a stream.
+func failure(data []byte) error {
+	var document struct{ Error *Error }
+	if err := json.Unmarshal(data, &document); err != nil || document.Error == nil {
+		return &Error{Message: "the server ended the stream"}
+	}
+	return document.Error
+}
+
+// readMessage reads the next message of a stream, and calls alive for each line.
+func readMessage(lines *bufio.Reader, alive func()) (m message, err error) {
+	for {
+		line, err := readLine(lines)
+		if err != nil {
+			return m, err
+		}
+		alive()
+		if len(line) == 0 {
+			if m.kind != "" {
+				return m, nil
+			}
+			continue
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "id":
+			if m.id, err = strconv.Atoi(string(value)); err != nil {
+				return m, fmt.Errorf("id %q is no number", value)
+			}
+		case "event":
+			m.kind = string(value)
+		case "data":
+			if m.data != nil {
+				m.data = append(m.data, '\n')
+			}
+			m.data = append(m.data, value...)
+		}
+	}
+}
+
+// readLine reads a line without its end.
+func readLine(lines *bufio.Reader) ([]byte, error) {
+	var whole []byte
+	for {
+		part, err := lines.ReadSlice('\n')
+		whole = append(whole, part...)
+		switch {
+		case err == nil:
+			return bytes.TrimRight(whole, "\r\n"), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		case len(whole) > maxLine:
+			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/runteam/runteam/steer"
+)
+
+// A Question is an open question to a person.
+type Question struct {
+	Run    string          `json:"runId"`
+	ID     string          `json:"id"`
+	Name   string          `json:"name"` // of the run
+	Task   string          `json:"task"` // its ID
+	Title  string          `json:"title"`
+	Agent  string          `json:"agent"` // the person
+	Asked  time.Time       `json:"askedAt"`
+	Label  string          `json:"label"`
+	Prompt string          `json:"prompt"`
+	Schema json.RawMessage `json:"schema"` // of the answer; nil for a text
+}
+
+// Questions returns the open questions of a run, or of all runs if run is empty.
+func (c *Client) Questions(ctx context.Context, run string) (open []Question, err error) {
+	path := "/questions"
+	if run != "" {
+		path = runPath(run, "questions")
+	}
+	_, err = c.do(ctx, http.MethodGet, path, nil, nil, &open)
+	return open, err
+}
+
+// An Answer is the answer to a question: Fields of its form, or a Text.
+type Answer struct {
+	Fields map[string]any `json:"fields,omitempty"`
+	Text   string         `json:"text,omitempty"`
+	Reason string         `json:"reason,omitempty"`
+}
+
+// Answer answers a question. The answer is stored when it returns; taken says whether a process
+// works on the run and has taken it. An [*Error] has the code conflict if another answer was first,
+// and invalid if the answer does not fit the form.
+func (c *Client) Answer(ctx context.Context, run, question string, a Answer) (taken bool, err error) {
+	var got struct{ Taken bool }
+	_, err = c.do(ctx, http.MethodPost, runPath(run, "questions", question, "answer"), nil, a, &got)
+	return got.Taken, err
+}
+
+// Taken is a command that a run has taken.
+type Taken struct {
+	By   string    `json:"by"` // who sent it: the user of the server
+	Time time.Time `json:"time"`
+}
+
+// Steer sends a command and returns when the run has taken it. The server sets By. An [*Error] has
+// the code conflict if the run refuses the command or does not work.
+func (c *Client) Steer(ctx context.Context, run string, command steer.Command) (taken Taken, err error) {
+	command.By = "client" // only to be checked
+	if err := command.Check(); err != nil {
+		return taken, fmt.Errorf("inspect: %w", err)
+	}
+	path := runPath(run, string(command.Kind))
+	switch {
+	case command.Kind == steer.Message:
+		path = runPath(run, "messages")
+	case command.Task != "":
+		path = runPath(run, "nodes", command.Task, string(command.Kind))
+	}
+	body := struct {
+		Agent          string `json:"agent,omitempty"`
+		Text           string `json:"text,omitempty"`
+		Classification string `json:"classification,omitempty"`
+		Reason         string `json:"reason,omitempty"`
+	}{Agent: command.Agent, Text: command.Text, Reason: command.Reason}
+	if command.Text != "" {
+		body.Classification = command.Classification.String()
+	}
+	_, err = c.do(ctx, http.MethodPost, path, nil, body, &taken)
+	return taken, err
+}
+
+// A Policy is the policy of a run.
+type Policy struct {
+	Digest string          `json:"digest"`
+	Policy json.RawMessage `json:"policy"` // in the form of policy in a spec file
+	Rules  json.RawMessage `json:"rules"`  // what it means for each pair of agents
+}
+
+// policyPath returns the path of the policy of a run, or of the one live run.
+func policyPath(run string) string {
+	const path = "/governance/handoff-rules"
+	if run == "" {
+		return path
+	}
+	return runPath(run) + path
+}
+
+// Policy returns the policy of a run. An empty run means the one that a process works on; an [*Error]
+// has the code conflict if there are none or several.
+func (c *Client) Policy(ctx context.Context, run string) (p Policy, err error) {
+	_, err = c.do(ctx, http.MethodGet, policyPath(run), nil, nil, &p)
+	return p, err
+}
+
+// ReplacePolicy replaces the policy of a run that has this digest, and returns the digest of the new
+// one, which holds from the next decision on. An [*Error] has the code stale if the policy has
+// changed since it was read, invalid if the new one does not fit what the run has done and will do,
+// and widening if it would allow more and the run does not permit that. Nothing changes then.
+func (c *Client) ReplacePolicy(ctx context.Context, run, digest string, policy json.RawMessage, reason string) (newDigest string, err error) {
+	body := struct {
+		Policy json.RawMessage `json:"policy"`
+		Reason string          `json:"reason,omitempty"`
+	}{policy, reason}
+	var got struct{ Digest string }
+	_, err = c.do(ctx, http.MethodPut, policyPath(run), http.Header{"If-Match": {strconv.Quote(digest)}}, body, &got)
+	return got.Digest, err
+}
