@@ -130,7 +130,7 @@ type Watcher interface {
 type Event struct {
 	Position int // among all events of the run, from 1 over all of its processes
 	Type     event.Type
-	Data     json.RawMessage
+	Data     json.RawMessage // escaped as by [Options].Escape
 }
 
 // Streams has what models write in runs of this process.

@@ -41,13 +41,20 @@ func (h *Handler) openStream(w http.ResponseWriter, r *http.Request) (s *sender,
 	}, nil
 }
 
+// escaped returns JSON as all JSON that is sent.
+func (h *Handler) escaped(text []byte) []byte {
+	var b bytes.Buffer
+	_, _ = h.o.Escape(&b).Write(text) // to memory
+	return b.Bytes()
+}
+
 // add adds an event to what flush sends.
 func (s *sender) add(id int, kind string, data []byte) {
 	if id > 0 {
 		_, _ = fmt.Fprintf(&s.buf, "id: %d\n", id)
 	}
 	_, _ = fmt.Fprintf(&s.buf, "event: %s\ndata: ", kind)
-	_, _ = s.h.o.Escape(&s.buf).Write(data)
+	_, _ = s.buf.Write(data)
 	_, _ = s.buf.WriteString("\n\n")
 }
 
@@ -78,7 +85,7 @@ func (s *sender) fail(err error) error {
 		return err
 	}
 	data, _ := json.Marshal(map[string]*Error{"error": errorOf(err)}) // it is made of texts
-	s.add(0, "failed", data)
+	s.add(0, "failed", s.h.escaped(data))
 	return gone(s.flush())
 }
 
@@ -126,7 +133,6 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 // allEvents sends the events up to now as one document, which is not held in memory.
 func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) error {
 	control, begun := http.NewResponseController(w), false
-	out := h.o.Escape(w)
 	for batch, err := range h.o.Watcher.Watch(r.Context(), r.PathValue("run"), after, false) {
 		if err != nil && !begun {
 			return err
@@ -141,7 +147,7 @@ func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) e
 				w.Header().Set("Content-Type", "application/json; charset=utf-8")
 				before, begun = `{"events":[`, true
 			}
-			if _, err := out.Write(append([]byte(before), batch[i].Data...)); err != nil {
+			if _, err := w.Write(append([]byte(before), batch[i].Data...)); err != nil {
 				return gone(err)
 			}
 		}
@@ -149,7 +155,7 @@ func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) e
 	if !begun {
 		return h.write(w, http.StatusOK, map[string][]Event{"events": {}})
 	}
-	_, err := out.Write([]byte("]}\n"))
+	_, err := w.Write([]byte("]}\n"))
 	return gone(err)
 }
 
@@ -205,7 +211,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return s.fail(err)
 			}
-			s.add(0, "delta", data)
+			s.add(0, "delta", h.escaped(data))
 		}
 		if err := s.flush(); err != nil {
 			return gone(err)

@@ -207,10 +207,11 @@ type site struct {
 	flags   *journals.Flags
 	accepts label.Classification
 	live    *liveRuns
+	feeds   *feeds
 }
 
 func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, accepts label.Classification) *site {
-	return &site{con: con, j: j, flags: flags, accepts: accepts, live: &liveRuns{}}
+	return &site{con: con, j: j, flags: flags, accepts: accepts, live: &liveRuns{}, feeds: &feeds{}}
 }
 
 // options returns what an inspector of the site offers.

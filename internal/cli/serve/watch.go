@@ -11,12 +11,12 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -31,41 +31,92 @@ const (
 type watcher struct{ *site }
 
 // Watch yields the events of a run; see [inspector.Watcher]. It reads each row of the run once, whichever
-// process writes it.
+// process writes it, and followers of the same run share what they read.
 func (w watcher) Watch(ctx context.Context, run string, after int, follow bool) iter.Seq2[[]inspector.Event, error] {
 	return func(yield func([]inspector.Event, error) bool) {
-		tail, err := w.j.Tail(ctx, run)
-		if err != nil {
+		f := &follower{site: w.site, at: after, yield: yield}
+		if err := f.watch(ctx, run, follow); err != nil {
 			yield(nil, problem(journals.ReadError(ctx, err)))
-			return
-		}
-		lines := &eventReader{viewer: journals.NewViewer(w.accepts, label.Secret), run: tail.Run(), after: after, titles: map[task.ID]string{}}
-		for said := (time.Time{}); ; {
-			rows, ended, err := tail.Next(ctx)
-			if err != nil {
-				yield(nil, problem(journals.ReadError(ctx, err)))
-				return
-			}
-			batch, err := lines.read(rows)
-			if err != nil {
-				yield(nil, problem(err))
-				return
-			}
-			quiet := time.Since(said) >= quietTime && (follow || len(rows) > 0)
-			if len(batch) > 0 || quiet {
-				if said = time.Now(); !yield(batch, nil) {
-					return
-				}
-			}
-			switch {
-			case len(rows) > 0: // there may be more
-			case ended || !follow:
-				return
-			case !pause(ctx, lookTime):
-				return
-			}
 		}
 	}
+}
+
+// A follower passes on the events of a run.
+type follower struct {
+	*site
+	at      int // the position up to which events were passed on
+	said    time.Time
+	yield   func([]inspector.Event, error) bool
+	stopped bool // nothing more is wanted
+}
+
+// pass passes on events; without any, only if it has been quiet for long.
+func (f *follower) pass(batch []inspector.Event) {
+	if len(batch) == 0 && time.Since(f.said) < quietTime {
+		return
+	}
+	if len(batch) > 0 {
+		f.at = batch[len(batch)-1].Position
+	}
+	f.said = time.Now()
+	f.stopped = !f.yield(batch, nil)
+}
+
+// watch passes on the events of a run, until it has ended if follow, else until there are no more.
+func (f *follower) watch(ctx context.Context, run string, follow bool) error {
+	if !follow {
+		return f.catchUp(ctx, run, func(int) bool { return false })
+	}
+	feed, leave, err := f.feeds.join(ctx, f.site, run)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for !f.stopped {
+		r, err := feed.after(ctx, f.at)
+		switch {
+		case err != nil:
+			return err
+		case r.behind:
+			if err := f.catchUp(ctx, run, feed.has); err != nil {
+				return err
+			}
+			continue
+		}
+		f.pass(r.events)
+		if r.more {
+			continue
+		}
+		if r.ended || f.stopped || !pause(ctx, lookTime) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// catchUp passes on the events that are in the journal now, or those up to a position from which on others
+// are at hand.
+func (f *follower) catchUp(ctx context.Context, run string, enough func(position int) bool) error {
+	tail, err := f.j.Tail(ctx, run)
+	if err != nil {
+		return err
+	}
+	lines := newEventReader(f.site, tail.Run(), f.at)
+	for !f.stopped {
+		rows, _, err := tail.Next(ctx)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		batch, err := lines.read(rows)
+		if err != nil {
+			return err
+		}
+		f.pass(batch)
+		if enough(f.at) {
+			break
+		}
+	}
+	return nil
 }
 
 // pause waits for a while, and reports whether ctx has not ended.
@@ -159,7 +210,7 @@ func (r *eventReader) event(value []byte) (*inspector.Event, error) {
 			return nil, nil
 		}
 		if ok {
-			return &inspector.Event{Position: r.at, Type: event.Type(kind), Data: bytes.TrimSpace(value)}, nil
+			return &inspector.Event{Position: r.at, Type: event.Type(kind), Data: clean(bytes.TrimSpace(value))}, nil
 		}
 	}
 	e, err := record.DecodeEvent(value)
@@ -174,23 +225,60 @@ func (r *eventReader) event(value []byte) (*inspector.Event, error) {
 
 // decision returns the event of a decision, of which the journal has no other line. It has no number.
 func (r *eventReader) decision(line []byte) (*inspector.Event, error) {
-	var l struct {
-		Audit struct{ Handoff *event.Handoff }
+	if r.viewer.Narrows() {
+		var l struct {
+			Audit struct{ Handoff *event.Handoff }
+		}
+		if err := json.Unmarshal(line, &l); err != nil || l.Audit.Handoff == nil {
+			return nil, err
+		}
+		r.viewer.LearnHandoff(l.Audit.Handoff)
+		e := r.decided(l.Audit.Handoff)
+		e.Handoff = l.Audit.Handoff
+		return r.made(r.viewer.Event(&e))
 	}
-	if err := json.Unmarshal(line, &l); err != nil || l.Audit.Handoff == nil {
+	_, rest, found := bytes.Cut(line, handoffMark)
+	if !found { // it opens or closes the chain
+		return nil, nil
+	}
+	var h json.RawMessage
+	if err := json.NewDecoder(bytes.NewReader(rest)).Decode(&h); err != nil {
 		return nil, err
 	}
+	if r.at+1 <= r.after {
+		r.at++
+		return nil, nil
+	}
+	var of event.Handoff // what an event repeats of it
+	if err := json.Unmarshal(h, &struct {
+		Session *string    `json:"sessionId"`
+		To      *string    `json:"toAgentId"`
+		Task    *task.ID   `json:"taskId"`
+		Time    *time.Time `json:"timestamp"`
+	}{&of.Session, &of.To, &of.Task, &of.Time}); err != nil {
+		return nil, err
+	}
+	made, err := r.made(r.decided(&of))
+	if made != nil {
+		made.Data = append(append(bytes.TrimSuffix(made.Data, []byte("}")), `,"handoff":`...), append(clean(h), '}')...)
+	}
+	return made, err
+}
+
+// handoffMark is before the decision in its line.
+var handoffMark = []byte(`"handoff":`)
+
+// decided returns the event of a decision without the decision.
+func (r *eventReader) decided(h *event.Handoff) event.Event {
 	r.at++
-	h := l.Audit.Handoff
-	r.viewer.LearnHandoff(h)
-	e := event.Event{Type: event.Handed, Time: h.Time, Run: r.run, Task: h.Task, Agent: h.To, Handoff: h}
+	e := event.Event{Type: event.Handed, Time: h.Time, Run: r.run, Task: h.Task, Agent: h.To}
 	if h.To != handoff.User {
 		e.Title = r.titles[h.Task]
 	}
 	rest, _ := strings.CutPrefix(h.Session, r.run+"/"+string(h.Task)+"/")
 	number, _, _ := strings.Cut(rest, "/")
 	e.Attempt, _ = strconv.Atoi(number) // none for the caller
-	return r.made(r.viewer.Event(&e))
+	return e
 }
 
 // made returns an event if it is wanted.
@@ -199,5 +287,12 @@ func (r *eventReader) made(e event.Event) (*inspector.Event, error) {
 		return nil, nil
 	}
 	data, err := json.Marshal(e)
-	return &inspector.Event{Position: r.at, Type: e.Type, Data: data}, err
+	return &inspector.Event{Position: r.at, Type: e.Type, Data: clean(data)}, err
+}
+
+// clean escapes JSON as all JSON that the command prints.
+func clean(text []byte) []byte {
+	var b bytes.Buffer
+	_, _ = (&terminal.JSONWriter{W: &b}).Write(text) // to memory
+	return b.Bytes()
 }

@@ -1,0 +1,138 @@
+package serve
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// maxFeed is how many bytes of the newest events a feed keeps.
+const maxFeed = 4 << 20
+
+// feeds are the events of the runs that are watched. Those who watch the same run share one reader of the
+// journal. It is safe for concurrent use.
+type feeds struct {
+	mu  sync.Mutex // guards all, and the users of each
+	all map[string]*feed
+}
+
+// A feed reads the events of one run once, for all who follow it, at the pace of the fastest.
+type feed struct {
+	users int
+
+	mu     sync.Mutex // guards the rest
+	tail   *journal.Tail
+	lines  *eventReader
+	events []inspector.Event // the newest, without a gap
+	size   int               // of their data
+	looked time.Time         // when there was nothing new
+	ended  bool              // the run had ended then
+	err    error             // a line could not be read
+}
+
+// join returns the feed of a run, and what to do when it is not needed any more.
+func (f *feeds) join(ctx context.Context, s *site, run string) (*feed, func(), error) {
+	tail, err := s.j.Tail(ctx, run)
+	if err != nil {
+		return nil, nil, journals.ReadError(ctx, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[string]*feed{}
+	}
+	id := tail.Run()
+	of := f.all[id]
+	if of == nil {
+		of = &feed{tail: tail, lines: newEventReader(s, id, 0)}
+		f.all[id] = of
+	}
+	of.users++
+	return of, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if of.users--; of.users == 0 {
+			delete(f.all, id)
+		}
+	}, nil
+}
+
+// newEventReader returns a reader of the events of a run after a position.
+func newEventReader(s *site, run string, after int) *eventReader {
+	return &eventReader{viewer: journals.NewViewer(s.accepts, label.Secret), run: run, after: after, titles: map[task.ID]string{}}
+}
+
+// A reading is what a feed has for a follower.
+type reading struct {
+	events []inspector.Event
+	behind bool // the follower must read what the feed does not have any more
+	ended  bool // the run has ended, and all is read
+	more   bool // there may be more at once
+}
+
+// after returns what follows a position, and reads on in the journal if there is nothing.
+func (f *feed) after(ctx context.Context, position int) (r reading, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := len(f.events); n > 0 && position < f.events[n-1].Position {
+		i := position + 1 - f.events[0].Position
+		if i < 0 {
+			return reading{behind: true}, nil
+		}
+		return reading{events: slices.Clone(f.events[i:]), more: true}, nil
+	}
+	if f.err != nil {
+		return reading{}, f.err
+	}
+	if position < f.lines.at { // of lines that were dropped
+		return reading{behind: true}, nil
+	}
+	if time.Since(f.looked) < lookTime {
+		return reading{ended: f.ended}, nil
+	}
+	rows, ended, err := f.tail.Next(ctx)
+	if err != nil {
+		return reading{}, err
+	}
+	if len(rows) == 0 {
+		f.looked, f.ended = time.Now(), ended
+		return reading{ended: ended}, nil
+	}
+	batch, err := f.lines.read(rows)
+	if f.err = err; err != nil {
+		return reading{}, err
+	}
+	f.add(batch)
+	batch = slices.DeleteFunc(slices.Clone(batch), func(e inspector.Event) bool { return e.Position <= position })
+	return reading{events: batch, more: true}, nil
+}
+
+// has reports whether the feed has what follows a position.
+func (f *feed) has(position int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.events) > 0 && position+1 >= f.events[0].Position
+}
+
+// add keeps events, and drops the oldest if they are too many.
+func (f *feed) add(batch []inspector.Event) {
+	for i := range batch {
+		f.size += len(batch[i].Data)
+	}
+	f.events = append(f.events, batch...)
+	if f.size <= maxFeed {
+		return
+	}
+	drop := 0
+	for ; drop < len(f.events) && f.size > maxFeed/2; drop++ {
+		f.size -= len(f.events[drop].Data)
+	}
+	f.events = slices.Clone(f.events[drop:])
+}
