@@ -67,6 +67,7 @@ export class GraphView {
     if (!this.nodes.has(this.current)) this.current = doc.nodes?.[0]?.id;
     fill(this.folds, [...this.expanded].map((t) => button("Fold " + t, () => this.toggle(t), { class: "small" })));
     if (!this.placed) this.fit(); else this.draw(true);
+    this.selected = undefined;
     this.select(this.page.panel?.id ?? null);
   }
 
@@ -358,7 +359,7 @@ export class GraphView {
 
   open(id) {
     const n = this.nodes.get(id);
-    if (n?.members) this.toggle(n.title);
+    if (n?.members) this.toggle(n.id.replace(/^fold:/, ""));
     else if (n?.kind === "input") this.page.app.go(this.page.link("flow"));
     else this.page.openTask(id);
   }
@@ -386,7 +387,7 @@ export class GraphView {
     const n = this.nodes.get(this.current), dir = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[e.key];
     if (dir && n) this.focusNode(this.next(n, dir));
     else if (e.key === "Enter" && n) this.open(n.id);
-    else if (e.key === " " && n?.members) this.toggle(n.title);
+    else if (e.key === " " && n?.members) this.toggle(n.id.replace(/^fold:/, ""));
     else if (e.key === "+" || e.key === "=") this.zoom(1.3);
     else if (e.key === "-") this.zoom(1 / 1.3);
     else if (e.key === "0") this.fit(true);

@@ -164,7 +164,8 @@ export class RunPage {
     } else if (!this.ticking) {
       this.ticking = setTimeout(() => { this.ticking = 0; this.tick(); }, 200);
     }
-    if (this.state.live && changed.size > 0) this.later();
+    if (this.state.live && changed.size > 0 || this.wasLive && !this.state.live) this.later();
+    this.wasLive = this.state.live;
   }
 
   // later reads what is not in events: costs and open questions, at most every three seconds.
@@ -174,7 +175,7 @@ export class RunPage {
       if (this.app.page !== this) return;
       this.usage();
       this.questions();
-    }, 3000);
+    }, this.state.live ? 3000 : 100);
   }
 
   async usage() {
