@@ -92,6 +92,7 @@ export function follow(p, on, after) {
       wait = 500;
       await read(res.body, (id, type, data) => {
         if (type === "end") ended = true;
+        else if (type === "failed") on.state?.("lost"); // it is opened again, and says why if it cannot be
         else on.event(type, data === "" ? {} : JSON.parse(data));
         if (id !== "") last = id;
       });

@@ -1,7 +1,7 @@
 // The shell: routes, theme, shortcuts. The hash names what is shown, so that every view has a link.
 
 import { exported, get } from "./api.js";
-import { button, dialog, failure, fill, h, loading, s } from "./dom.js";
+import { button, dialog, failure, fill, h, loading, s, visible } from "./dom.js";
 import { RunPage } from "./run.js";
 import { RunsPage } from "./runs.js";
 
@@ -13,7 +13,7 @@ const store = {
 const app = { viewer: { accepts: "confidential", readOnly: true, canStart: false }, exported, store };
 
 app.go = (hash) => { location.hash = hash; };
-app.title = (text) => { document.title = text ? text + " · runteam" : "runteam"; };
+app.title = (text) => { document.title = text ? visible(text) + " · runteam" : "runteam"; };
 app.canWrite = () => !exported && !app.viewer.readOnly;
 
 function applyTheme() {

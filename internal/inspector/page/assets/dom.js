@@ -18,6 +18,11 @@ export function visible(text) {
   return String(text ?? "").replace(hidden, symbol);
 }
 
+// escapeHidden writes the hidden characters of a JSON text as escapes, which mean the same.
+export function escapeHidden(json) {
+  return json.replace(hidden, (c) => c === "\r" ? c : [...Array(c.length).keys()].map((i) => "\\u" + c.charCodeAt(i).toString(16).padStart(4, "0")).join(""));
+}
+
 // splitHidden yields the parts of a text: [text, false], or [character, true] for a hidden one.
 export function splitHidden(text) {
   const parts = [];

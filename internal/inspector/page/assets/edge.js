@@ -30,10 +30,11 @@ function summary(page, d) {
   return h("summary", null,
     h("span", { class: "verdict" }, h("span", { "aria-hidden": "true" }, d.verdict === "passed" ? narrowed ? "◐" : "●" : "▒"), " ", d.verdict === "passed" ? narrowed ? "in part" : "passed" : d.verdict),
     h("span", { class: "ho-who" }, h("b", null, bdi(d.fromAgentId)), " → ", h("b", null, bdi(d.toAgentId))), h("span", { class: "ho-what muted" }, bdi(sourceName(page, d.source))), labelChip(d.labelAfter ?? d.labelBefore),
-    h("span", { class: "ho-size muted num" }, bytes(d.contextBeforeScoping?.bytes ?? 0) + " → " + bytes(d.contextAfterScoping?.bytes ?? 0)));
+    d.contextBeforeScoping && h("span", { class: "ho-size muted num" }, bytes(d.contextBeforeScoping.bytes ?? 0) + " → " + bytes(d.contextAfterScoping?.bytes ?? 0)));
 }
 
 function sizes(d) {
+  if (!d.contextBeforeScoping) return null;
   const a = d.contextBeforeScoping ?? {}, b = d.contextAfterScoping ?? {}, most = Math.max(1, a.bytes ?? 0, b.bytes ?? 0);
   const row = (name, x, cls) => h("div", { class: "size-row" }, h("span", null, name), h("span", { class: "size-track", "aria-hidden": "true" }, h("i", { class: cls, style: { width: (x.bytes ?? 0) / most * 100 + "%" } })), h("span", { class: "num" }, bytes(x.bytes ?? 0), h("span", { class: "muted" }, " · about " + plural(x.totalTokens ?? 0, "token"))));
   return h("div", { class: "sizes" }, row("before", a, "s-before"), row("after", b, "s-after"), d.coarse && h("p", { class: "muted" }, "Sizes are classes, since you may not see the value."));

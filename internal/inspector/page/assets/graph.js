@@ -67,6 +67,7 @@ export class GraphView {
     if (!this.nodes.has(this.current)) this.current = doc.nodes?.[0]?.id;
     fill(this.folds, [...this.expanded].map((t) => button("Fold " + t, () => this.toggle(t), { class: "small" })));
     if (!this.placed) this.fit(); else this.draw(true);
+    this.selected = undefined;
     this.select(this.page.panel?.id ?? null);
   }
 
@@ -108,9 +109,9 @@ export class GraphView {
     this.observer.observe(this.el);
     this.svg.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
     this.svg.addEventListener("pointerdown", (e) => this.grab(e));
-    this.svg.addEventListener("keydown", (e) => this.press(e));
+    this.el.addEventListener("keydown", (e) => this.press(e)); // on the SVG, listeners of focus would make it focusable
     this.svg.addEventListener("click", (e) => this.click(e));
-    this.svg.addEventListener("focusin", (e) => {
+    this.el.addEventListener("focusin", (e) => {
       const id = e.target.closest("[data-id]")?.dataset.id;
       if (id) this.setCurrent(id);
     });
@@ -296,9 +297,9 @@ export class GraphView {
   }
 
   node(n) {
-    const t = this.state.tasks.get(n.id), status = this.statusOf(n), label = t?.label ?? n.label ?? "internal";
+    const t = this.state.tasks.get(n.id), status = this.statusOf(n), label = t?.label ?? n.label ?? "";
     const title = t ? nameOf(t) : n.name || n.title, fold = Boolean(n.members);
-    const g = s("g", { class: `node n-${status} k-${n.kind ?? "task"} l-${label}`, transform: `translate(${n.x} ${n.y})`, tabindex: n.id === this.current ? 0 : -1, role: "button", data: { id: n.id } });
+    const g = s("g", { class: `node n-${status} k-${n.kind ?? "task"} l-${label || "none"}`, transform: `translate(${n.x} ${n.y})`, tabindex: n.id === this.current ? 0 : -1, role: "button", data: { id: n.id } });
     if (n.id === this.selected) g.classList.add("selected");
     if (fold) g.append(s("rect", { class: "back", x: 5, y: 5, width: n.w, height: n.h, rx: 8 }));
     g.append(s("rect", { class: "body", width: n.w, height: n.h, rx: 8 }), s("path", { class: "bar", d: `M0 8a8 8 0 0 1 4-6.900v${n.h - 2.2}a8 8 0 0 1-4-6.900z` }));
@@ -306,10 +307,10 @@ export class GraphView {
     if (n.kind !== "input") g.append(s("g", { transform: "translate(13 12)" }, statusIcon(status, { width: 13, height: 13 })));
     const x = n.kind === "input" ? 16 : 33, end = this.clip(n.w - (small ? 26 : 8));
     g.append(s("text", { class: "title", x, y: small ? n.h / 2 + 4 : 23, "clip-path": end }, title.slice(0, 200)));
-    const words = small ? [] : [fold ? n.members.length + (n.kind === "loop" ? " in rounds" : " items") : n.agent ?? "", t?.model ?? ""].filter(Boolean);
+    const words = small ? [] : [fold ? n.kind === "loop" ? (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " rounds" : (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " items" : n.agent ?? "", t?.model ?? ""].filter(Boolean);
     if (!small) g.append(s("text", { class: "sub", x: 14, y: 40, "clip-path": end }, words.join(" · ").slice(0, 200)), s("text", { class: "sub num", x: 14, y: n.h - 9 }, this.numbers(n, t)));
-    g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
-    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : statusWord(status), "label " + label, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
+    if (label) g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
+    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : statusWord(status), label && "label " + label, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
     return g;
   }
 
@@ -358,7 +359,7 @@ export class GraphView {
 
   open(id) {
     const n = this.nodes.get(id);
-    if (n?.members) this.toggle(n.title);
+    if (n?.members) this.toggle(n.id.replace(/^fold:/, ""));
     else if (n?.kind === "input") this.page.app.go(this.page.link("flow"));
     else this.page.openTask(id);
   }
@@ -382,11 +383,11 @@ export class GraphView {
   }
 
   press(e) {
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("button")) return;
     const n = this.nodes.get(this.current), dir = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[e.key];
     if (dir && n) this.focusNode(this.next(n, dir));
     else if (e.key === "Enter" && n) this.open(n.id);
-    else if (e.key === " " && n?.members) this.toggle(n.title);
+    else if (e.key === " " && n?.members) this.toggle(n.id.replace(/^fold:/, ""));
     else if (e.key === "+" || e.key === "=") this.zoom(1.3);
     else if (e.key === "-") this.zoom(1 / 1.3);
     else if (e.key === "0") this.fit(true);
@@ -408,6 +409,7 @@ export class GraphView {
     if (all.length === 0) return;
     this.edgeAt = this.edgeOf === n.id ? ((this.edgeAt ?? -1) + 1) % all.length : 0;
     this.edgeOf = n.id;
+    this.page.keepFocus = true;
     this.openEdge(all[this.edgeAt]);
   }
 

@@ -3,9 +3,11 @@
 import { h } from "./dom.js";
 
 export class VirtualList {
-  // row(i) returns the element of row i; key(i) identifies it, so that it can be kept.
+  // row(i) returns the element of row i; key(i) identifies it, so that it can be kept. The height
+  // of a row is a number, or a function of the width of the list.
   constructor({ row, key, height, label, role, onopen, head }) {
-    Object.assign(this, { row, key, height, onopen });
+    this.heightOf = typeof height === "function" ? height : () => height;
+    Object.assign(this, { row, key, onopen, height: this.heightOf(innerWidth) });
     this.isGrid = !role;
     this.n = 0;
     this.current = 0;
@@ -23,7 +25,12 @@ export class VirtualList {
       const r = e.target.closest("[data-i]");
       if (r && !e.target.closest("a,button")) this.onopen?.(Number(r.dataset.i), e);
     });
-    new ResizeObserver(() => this.schedule()).observe(this.el);
+    new ResizeObserver(() => {
+      const now = this.heightOf(this.el.clientWidth);
+      if (now === this.height) return this.schedule();
+      this.height = now;
+      this.reset(this.n, true);
+    }).observe(this.el);
   }
 
   schedule() {

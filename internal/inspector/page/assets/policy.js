@@ -1,7 +1,7 @@
 // The policy of a run: what it is, what holds for a pair, and, while the run works, another one.
 
 import { exported, get, getTagged, path, send } from "./api.js";
-import { bdi, button, count, empty, failure, fill, h, loading, problems, toast } from "./dom.js";
+import { bdi, button, count, empty, escapeHidden, failure, fill, h, loading, problems, toast } from "./dom.js";
 import { pair, paths } from "./prompt.js";
 import { textBlock } from "./text.js";
 
@@ -28,7 +28,7 @@ export class PolicyView {
   }
 
   draw() {
-    const { digest, policy, rules } = this.doc, text = JSON.stringify(policy ?? {}, null, 2), edit = this.page.state.live && this.page.app.canWrite();
+    const { digest, policy, rules } = this.doc, text = escapeHidden(JSON.stringify(policy ?? {}, null, 2)), edit = this.page.state.live && this.page.app.canWrite();
     this.view?.close();
     this.view = edit ? null : textBlock(text, { label: "The policy", most: 50 });
     fill(this.el,

@@ -29,7 +29,7 @@ export class PromptView {
     this.cards = h("div", { class: "sources" });
     const onselect = origin(this.page, this.task);
     const text = (title, pieces) => {
-      const view = new TextView({ label: title, pieces: pieces.map((x) => this.piece(x)), onselect, onhover: (x, _, key) => this.hover(x, key), onpick: (x) => this.pick(x), most: title === "System prompt" ? 14 : 34 });
+      const view = new TextView({ label: title, pieces: pieces.map((x) => this.piece(x)), onselect, onhover: (x, _, key) => this.hover(x, key), onpick: (x) => this.pick(x), most: title === "System prompt" ? 10 : 34 });
       this.texts.push(view);
       return h("section", { class: "prompt-part" }, h("h3", null, title, " ", h("span", { class: "muted num" }, bytes(pieces.reduce((n, x) => n + x.end - x.start, 0)))), view.el);
     };
@@ -67,7 +67,7 @@ export class PromptView {
   piece(x) {
     const cls = (x.source < 0 ? "r-frame" : "r-src " + this.color(x.source)) + (this.lit !== undefined && this.lit !== x.source ? " r-dim" : "");
     const source = this.prompt.sources[x.source];
-    if (x.withheld) return { ...x, cls, note: `withheld · ${source?.classification ?? "above your clearance"} · up to ${bytes(x.end - x.start)}`, piece: x };
+    if (x.withheld) return { ...x, cls, note: `withheld · ${source?.classification ?? "above your clearance"}` + (x.end > x.start ? ` · up to ${bytes(x.end - x.start)}` : ""), piece: x };
     return { text: x.words ?? "", source: x.source, cls, badge: x.source >= 0 ? this.numbers.get(x.source) : "", piece: x };
   }
 
@@ -86,7 +86,7 @@ export class PromptView {
   }
 
   explainProbe() {
-    fill(this.probe, h("span", { class: "muted" }, "Point at a range, or move with the arrow keys, to see where it came from. Select text to follow it to its source."));
+    fill(this.probe, h("span", { class: "muted" }, "Point at a range, or use the arrow keys, to see its source. Select text to follow it back."));
   }
 
   hover(x, key) {
@@ -158,7 +158,7 @@ export class PromptView {
     const dep = d?.source?.kind === "dependency" || d?.source?.kind === "files" ? d.source.name : "";
     const el = h("div", { class: "source " + this.color(i), data: { source: i }, onmouseenter: () => this.light(i), onmouseleave: () => this.light(undefined) },
       h("div", { class: "source-head" }, h("button", { type: "button", class: "chip " + this.color(i), "aria-label": `Show source ${this.numbers.get(i)} in the prompt`, onclick: () => this.flash(i) }, String(this.numbers.get(i))), h("b", null, bdi(nameOf(from))), labelChip(d?.labelAfter ?? s.classification)),
-      h("p", { class: "muted num" }, plural(this.sizes.get(i), "byte") + " here", d && ` · ${bytes(d.bytesBefore ?? 0)} before the gate`, d?.mode && d.mode !== "full" && " · " + d.mode),
+      h("p", { class: "muted num" }, this.sizes.get(i) > 0 && plural(this.sizes.get(i), "byte") + " here", d?.bytesBefore !== undefined && ` · ${bytes(d.bytesBefore)} before the gate`, d?.mode && d.mode !== "full" && " · " + d.mode),
       h("dl", { class: "pairs" }, d ? this.decision(d) : [pair("Written in", s.spec && h("code", null, bdi(s.spec))), pair("Parameter", s.param && bdi(s.param)), pair("By", bdi(s.producer))]),
       dep && h("p", { class: "source-links" }, button("Open the task", () => this.page.openTask(dep, { tab: "result" }), { class: "link" }), button("Open the handoff", () => this.page.app.go(this.page.edgeLink(dep, this.task)), { class: "link" })));
     return el;

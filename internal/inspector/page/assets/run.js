@@ -126,7 +126,8 @@ export class RunPage {
     change(cells.tokens, compact(all) + (budget?.tokens ? " of " + compact(budget.tokens) : ""));
     cells.tokens.title = count(state.total.input) + " in, " + count(state.total.output) + " out";
     change(cells.cost, (money(state.cost()) || "–") + (budget?.cost ? " of " + money(budget.cost) : ""));
-    change(cells.withheld, state.events.length > 0 ? count(state.withheld) + (state.redacted ? " · " + count(state.redacted) + " redacted" : "") : "–");
+    const held = [[state.withheld, " whole"], [state.narrowed, " in part"], [state.redacted, " redacted"]].filter(([n]) => n > 0).map(([n, what]) => count(n) + what);
+    change(cells.withheld, held.join(" · ") || (state.events.length > 0 ? "nothing" : "–"));
     this.drawSpark(end, all);
     this.panel?.tick?.();
   }
@@ -163,7 +164,8 @@ export class RunPage {
     } else if (!this.ticking) {
       this.ticking = setTimeout(() => { this.ticking = 0; this.tick(); }, 200);
     }
-    if (this.state.live && changed.size > 0) this.later();
+    if (this.state.live && changed.size > 0 || this.wasLive && !this.state.live) this.later();
+    this.wasLive = this.state.live;
   }
 
   // later reads what is not in events: costs and open questions, at most every three seconds.
@@ -173,7 +175,7 @@ export class RunPage {
       if (this.app.page !== this) return;
       this.usage();
       this.questions();
-    }, 3000);
+    }, this.state.live ? 3000 : 100);
   }
 
   async usage() {
@@ -206,7 +208,11 @@ export class RunPage {
     if (what === "tasks" && a) this.showTask(a, query);
     else if (what === "edges" && b) this.showPanel(new EdgePanel(this, a, b), "edge" + a + "\n" + b);
     else this.closePanel();
+    const before = this.focused;
     this.layout();
+    this.focused = this.panel;
+    if (this.panel && this.panel !== before && !this.keepFocus) this.panel.focus();
+    this.keepFocus = false;
   }
 
   showView(key, rest, query) {
@@ -240,7 +246,6 @@ export class RunPage {
     this.panelKey = key;
     fill(this.aside, panel.el);
     this.aside.scrollTop = 0;
-    panel.focus?.();
   }
 
   closePanel() {

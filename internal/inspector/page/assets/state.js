@@ -19,6 +19,7 @@ export class RunState {
     this.live = false;
     this.paused = false;
     this.withheld = 0;
+    this.narrowed = 0;
     this.redacted = 0;
     this.series = []; // [time, tokens so far]
     this.connection = "";
@@ -167,7 +168,8 @@ export class RunState {
 
   handed(e) {
     const d = e.handoff;
-    if (d.verdict !== "passed" || d.contextAfterScoping?.fieldsExcluded) this.withheld++;
+    if (d.toAgentId !== "user" && d.verdict !== "passed") this.withheld++;
+    else if (d.contextAfterScoping?.fieldsExcluded) this.narrowed++;
     for (const k in d.redacted ?? {}) this.redacted += d.redacted[k];
     if (d.toAgentId === "user" && d.source?.kind === "dependency") {
       const t = this.tasks.get(d.source.name);
@@ -280,7 +282,11 @@ export class RunState {
   async loadUsage() {
     this.usage = await get(path("runs", this.id, "usage"));
     this.costs = new Map();
-    for (const r of this.usage.rows ?? []) if (r.cost !== null && r.cost !== undefined) this.costs.set(r.task, (this.costs.get(r.task) ?? 0) + r.cost);
+    for (const r of this.usage.rows ?? []) {
+      if (r.cost !== null && r.cost !== undefined) this.costs.set(r.task, (this.costs.get(r.task) ?? 0) + r.cost);
+      const t = this.tasks.get(r.task);
+      if (t && r.model) t.model ||= r.model;
+    }
   }
 
   taskCost(t) {

@@ -17,7 +17,7 @@ export class TasksView {
     this.found = h("span", { class: "muted num", role: "status" });
     this.head = h("div", { class: "tr th", role: "row" });
     this.list = new VirtualList({
-      height: matchMedia("(max-width: 700px)").matches ? 58 : 36, label: "Tasks", head: this.head,
+      height: (width) => width < 520 ? 58 : 36, label: "Tasks", head: this.head,
       key: (i) => this.rows[i].id, row: (i) => this.row(this.rows[i]), onopen: (i) => this.page.openTask(this.rows[i].id),
     });
     this.el = h("div", { class: "tasks-view" }, h("div", { class: "toolbar" }, this.filter, this.found), this.list.el);

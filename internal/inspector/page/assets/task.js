@@ -53,7 +53,7 @@ export class TaskPanel {
 
   drawFacts() {
     const t = this.task, x = this.doc?.exchanges ?? [], last = x[x.length - 1], cost = this.state.taskCost(t), [conn, what] = this.state.connectionOf(t);
-    const session = last?.sessionId ?? t.log.findLast((e) => e.handoff?.sessionId)?.handoff.sessionId;
+    const session = last?.sessionId ?? t.log.findLast((e) => e.handoff?.sessionId?.includes(t.id))?.handoff.sessionId;
     const fact = (k, v, cls) => v !== undefined && v !== "" && v !== null && v !== false && h("div", { class: cls }, h("dt", null, k), h("dd", null, v));
     const context = x.find((e) => e.context)?.context;
     fill(this.facts,

@@ -88,8 +88,6 @@ export class TextView {
   listen() {
     this.box.addEventListener("scroll", () => this.schedule(), { passive: true });
     this.box.addEventListener("keydown", (e) => this.press(e));
-    this.box.addEventListener("focus", () => this.schedule(true));
-    this.box.addEventListener("blur", () => this.schedule(true));
     this.box.addEventListener("pointerover", (e) => this.over(e.target));
     this.box.addEventListener("pointerleave", () => this.onhover?.(null));
     this.box.addEventListener("mousedown", () => { this.anchor = this.cursor; this.marked = null; });
@@ -196,7 +194,7 @@ export class TextView {
       row.append("\u200b");
       return row;
     }
-    const cuts = this.cuts(from, to), [a, b] = this.range(), focused = document.activeElement === this.box;
+    const cuts = this.cuts(from, to), [a, b] = this.range();
     for (let k = 0; k + 1 < cuts.length; k++) {
       const x = cuts[k], y = cuts[k + 1], n = this.pieceAt(x), p = this.pieces[n];
       const text = this.text.slice(x, y);
@@ -208,7 +206,7 @@ export class TextView {
       if (a < b && x >= a && y <= b) cls.push("r-sel");
       if (this.marked && x >= this.marked[0] && y <= this.marked[1]) cls.push("r-mark");
       const span = h("span", { class: cls.join(" "), data: { p: n } });
-      if (focused && a === b && x === this.cursor) span.classList.add("r-caret");
+      if (a === b && x === this.cursor) span.classList.add("r-caret");
       if (x === p.start && p.badge) span.append(h("sup", { class: "r-badge", "aria-hidden": "true" }, p.badge));
       span.from = x;
       for (const [part, special] of splitHidden(text)) span.append(special ? h("span", { class: "r-ctl", title: "a hidden character", data: { len: part.length } }, symbolOf(part)) : document.createTextNode(part));

@@ -133,7 +133,7 @@ function step(page, d, st, here) {
   return h("li", { class: st.task === here ? "here" : "" }, h("span", { class: "way-dot", "aria-hidden": "true" }),
     h("div", null, h("b", null, bdi(t?.name || st.title || "the answer")), st.agent && h("span", { class: "muted" }, " by ", bdi(st.agent)), st.task === here && h("span", { class: "tag" }, "here"),
       h("ul", { class: "plain" }, [...seen.values()].map((list) => h("li", null,
-        list.map((o, i) => button(i ? count(i + 1) : places[o.where] + (o.attempt > 1 ? ", attempt " + o.attempt : ""), () => jump(page, d, o), { class: "link" + (i ? " num" : ""), "aria-label": places[o.where] + ", place " + (i + 1) })).flatMap((b, i) => i ? [" · ", b] : [b]),
+        list.slice(0, 8).map((o, i) => button(i ? count(i + 1) : places[o.where] + (o.attempt > 1 ? ", attempt " + o.attempt : ""), () => jump(page, d, o), { class: "link" + (i ? " num" : ""), "aria-label": places[o.where] + ", place " + (i + 1) })).flatMap((b, i) => i ? [" · ", b] : [b]), list.length > 8 && h("span", { class: "muted" }, " and " + plural(list.length - 8, "more place")),
         [...new Set(list.flatMap((o) => o.from ?? []))].map((f) => h("div", { class: "from muted" }, "↳ ", bdi(f))), list[0].loose && h("span", { class: "muted" }, " with other whitespace"))))));
 }
 
