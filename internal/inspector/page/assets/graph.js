@@ -66,7 +66,9 @@ export class GraphView {
     this.index();
     if (!this.nodes.has(this.current)) this.current = doc.nodes?.[0]?.id;
     fill(this.folds, [...this.expanded].map((t) => button("Fold " + t, () => this.toggle(t), { class: "small" })));
-    if (!this.placed) this.fit(); else this.draw(true);
+    const layers = [...this.nodes.values()], first = layers.find((n) => n.layer === 0), second = layers.find((n) => n.layer === 1);
+    this.down = Boolean(first && second && second.y >= first.y + first.h); // or to the right
+    if (!this.touched) this.fit(); else this.draw(true);
     this.selected = undefined;
     this.select(this.page.panel?.id ?? null);
   }
@@ -335,7 +337,7 @@ export class GraphView {
   }
 
   edge(e) {
-    const d = route(e.points);
+    const d = route(e.points, this.down);
     const lit = this.selected && (e.from === this.selected || e.to === this.selected);
     return s("g", { class: `edge e-${e.kind}` + (lit ? " lit" : ""), data: { edge: e.i } }, s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, this.edgeName(e))));
   }
@@ -387,7 +389,7 @@ export class GraphView {
     const n = this.nodes.get(this.current), dir = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[e.key];
     if (dir && n) this.focusNode(this.next(n, dir));
     else if (e.key === "Enter" && n) this.open(n.id);
-    else if (e.key === " " && n?.members) this.toggle(n.id.replace(/^fold:/, ""));
+    else if (e.key === " " && (n?.members || n?.fold)) this.toggle(n.fold || n.id.replace(/^fold:/, ""));
     else if (e.key === "+" || e.key === "=") this.zoom(1.3);
     else if (e.key === "-") this.zoom(1 / 1.3);
     else if (e.key === "0") this.fit(true);
@@ -397,11 +399,12 @@ export class GraphView {
     e.stopPropagation();
   }
 
-  // next returns the node that is nearest in a direction; along edges where there are some.
+  // next returns the node that is nearest in a direction: along edges from layer to layer, else in the layer.
   next(n, [dx, dy]) {
-    const linked = dx ? (dx > 0 ? this.out : this.into).get(n.id)?.map((e) => this.nodes.get(dx > 0 ? e.to : e.from)) : null;
-    const from = linked?.length ? linked : [...this.nodes.values()].filter((m) => dx ? (m.x - n.x) * dx > n.w / 2 : m.layer === n.layer && (m.y - n.y) * dy > 0);
-    return from.filter(Boolean).sort((a, b) => Math.hypot(a.x - n.x, a.y - n.y) - Math.hypot(b.x - n.x, b.y - n.y))[0];
+    const on = this.down ? dy : dx;
+    const linked = on ? (on > 0 ? this.out : this.into).get(n.id)?.map((e) => this.nodes.get(on > 0 ? e.to : e.from)) : null;
+    const all = linked?.length ? linked : [...this.nodes.values()].filter((m) => on ? (m.layer - n.layer) * on > 0 : m.layer === n.layer && (m.x - n.x) * dx + (m.y - n.y) * dy > 0);
+    return all.filter(Boolean).sort((a, b) => Math.hypot(a.x - n.x, a.y - n.y) - Math.hypot(b.x - n.x, b.y - n.y))[0];
   }
 
   nextEdge(n) {
@@ -489,14 +492,12 @@ function box(points) {
   return { x0, y0: y0 - 1, x1, y1: y1 + 1 };
 }
 
-// route draws an edge through its points with rounded corners.
-function route(p) {
-  const [a, z] = [p[0], p[p.length - 1]];
-  if (p.length <= 2) return `M${a[0]} ${a[1]}C${(a[0] + z[0]) / 2} ${a[1]} ${(a[0] + z[0]) / 2} ${z[1]} ${z[0]} ${z[1]}`;
-  let d = `M${a[0]} ${a[1]}`;
-  for (let i = 1; i < p.length - 1; i++) {
-    const mx = i === p.length - 2 ? z[0] : (p[i][0] + p[i + 1][0]) / 2, my = i === p.length - 2 ? z[1] : (p[i][1] + p[i + 1][1]) / 2;
-    d += `Q${p[i][0]} ${p[i][1]} ${mx.toFixed(1)} ${my.toFixed(1)}`;
+// route draws an edge through its points, at each of them in the direction of the layers.
+function route(points, down) {
+  let d = `M${points[0].join(" ")}`;
+  for (let i = 1; i < points.length; i++) {
+    const [[x, y], [u, v]] = [points[i - 1], points[i]];
+    d += down ? `C${x} ${(y + v) / 2} ${u} ${(y + v) / 2} ${u} ${v}` : `C${(x + u) / 2} ${y} ${(x + u) / 2} ${v} ${u} ${v}`;
   }
   return d;
 }
