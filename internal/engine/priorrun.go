@@ -56,6 +56,8 @@ type priorTask struct {
 	first       string   // the session that start is of, until that ended
 	messages    []string // ids of those that its last prompt had at first
 	canceled    bool     // somebody canceled it
+	policy      string   // the digest of the one that its last prompt was made by
+	readBy      string   // and of the one by which the caller got the result
 	completed   bool     // an answer was taken
 	memory      []task.ID
 	toolResults []*record.AgentCall
@@ -236,6 +238,7 @@ func (p *priorRun) take(x *record.AgentCall) {
 	if b.end = x.End; b.start.IsZero() || b.first == x.Session || strings.HasPrefix(b.first, x.Session+"/") {
 		b.start = x.Start // not when its first prompt was written: that may have been earlier, or a sideCall's
 	}
+	b.policy, b.readBy = x.Policy, x.ReadBy
 	b.messages, b.completed = x.Messages, b.completed || x.Completed()
 	p.deliver(x.Messages)
 	if x.Completed() || p.whole {

@@ -31,6 +31,16 @@ func (t *Roster) WithPolicy(policy *handoff.Policy) (*Roster, error) {
 	return &n, nil
 }
 
+// Under returns the roster under the policy of another one of the same agents.
+func (t *Roster) Under(by *Roster) *Roster {
+	n := *t
+	n.Rules, n.Config.Policy = by.Rules, by.Config.Policy
+	if t.agents != nil {
+		n.agents = t.agents.Under(by)
+	}
+	return &n
+}
+
 // Parties returns the names that a policy of the roster may have, with the defaults of the agents.
 func (t *Roster) Parties() []gate.Party {
 	if t.agents != nil {
@@ -104,7 +114,35 @@ type govern struct {
 	places *writtenOut // nil if each task is written once
 	past   []*Roster   // of each task that has completed, the roster by whose policy it read; nil if the policy was never replaced
 	states []State
+	bounds []label.Classification // of each task that has completed: of its prompt, at most
 }
+
+// Bound returns the highest label that the prompt of a task can have.
+func (p *Plan) Bound(i int) label.Classification {
+	if i < len(p.states) && p.states[i].Completed {
+		return p.bounds[i]
+	}
+	return p.Labels[i]
+}
+
+// StateOf returns what was known of a task when the policy was last replaced.
+func (p *Plan) StateOf(i int) (s State) {
+	if i < len(p.states) {
+		s = p.states[i]
+	}
+	return s
+}
+
+// Forget returns the plan for a task whose result cannot be used any more, so that it must be
+// performed again.
+func (p *Plan) Forget(i int) (*Plan, error) {
+	states := slices.Clone(p.states)
+	states[i] = State{}
+	return p.Govern(p.Roster(), states)
+}
+
+// ReadBy returns the roster by whose policy a task reads, or has read if it has completed.
+func (p *Plan) ReadBy(i int) *Roster { return p.rosterOf(i) }
 
 // rosterOf returns the roster by whose policy a task reads, or has read.
 func (p *Plan) rosterOf(i int) *Roster {
@@ -140,11 +178,11 @@ func (p *Plan) Govern(t *Roster, states []State) (*Plan, error) {
 	c.plan = &Plan{
 		Description: Description{Name: p.Name, User: p.User}, lists: p.lists, Graph: p.Graph, Roster: func() *Roster { return t }, Options: p.Options,
 		Written: p.Written, assigned: p.assigned, uncompared: p.uncompared, lines: p.lines, Warnings: p.Warnings,
-		govern: govern{specs: p.specs, places: p.places, states: states, past: make([]*Roster, len(states))},
+		govern: govern{specs: p.specs, places: p.places, states: states, past: make([]*Roster, len(states)), bounds: make([]label.Classification, len(states))},
 	}
 	for i := range states {
 		if states[i].Completed {
-			c.plan.past[i] = p.readBy(i, states)
+			c.plan.past[i], c.plan.bounds[i] = p.readBy(i, states), p.Bound(i)
 		}
 	}
 	lowering := c.checkFlow()

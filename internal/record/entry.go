@@ -48,6 +48,7 @@ type RunStart struct {
 	Tasks  []event.Planned `json:"tasks,omitempty"` // none for a goal that is not planned yet
 	Inputs []Input         `json:"inputs,omitempty"`
 	Goal   bool            `json:"goal,omitempty"` // a coordinator answers it
+	Policy *Policy         `json:"policy,omitempty"`
 }
 
 // An Input names an input of the run. Its text is not stored.
@@ -77,6 +78,9 @@ type CallStart struct {
 	Ahead   bool      `json:"ahead,omitempty"` // it is prefetched
 
 	Messages []string `json:"messages,omitempty"` // ids of the messages in the prompt
+
+	// Policy is the digest of the policy that the prompt is made by; empty for that of the start.
+	Policy string `json:"policy,omitempty"`
 
 	// Set only for a call of a tool, and for a command that is not confined:
 	Effect     string `json:"effect,omitempty"`
@@ -166,6 +170,11 @@ type CallID struct {
 
 	// CallsTools says that the agent called tools in place of an answer: the result has the calls.
 	CallsTools bool `json:"callsTools,omitempty"`
+
+	// Digests of policies; empty for that of the start: of the one that the prompt was made by, and of
+	// the one by which the caller got the result.
+	Policy string `json:"policy,omitempty"`
+	ReadBy string `json:"readBy,omitempty"`
 }
 
 // Keys find a cached answer.
