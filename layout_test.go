@@ -74,7 +74,7 @@ var arrows = []struct {
 	{"internal/workspace", ""},
 	{"internal/codes", ""},
 	{"internal/schema", "internal/condition internal/codes internal/naming internal/oneline internal/pick task internal/jsonvalue"},
-	{"internal/journal", "steer internal/schema internal/workspace internal/bytesize internal/callinfo internal/naming label task envelope handoff prompt internal/event internal/audit internal/trace llm internal/record internal/gate internal/jsonvalue internal/promptview"},
+	{"internal/journal", "internal/policytext steer internal/schema internal/workspace internal/bytesize internal/callinfo internal/naming label task envelope handoff prompt internal/event internal/audit internal/trace llm internal/record internal/gate internal/jsonvalue internal/promptview"},
 	{"internal/journaltest", "internal/record"},
 	{"journal", "steer label task envelope internal/record internal/journal"},
 	{"internal/flow", "internal/naming label task internal/pick handoff"},

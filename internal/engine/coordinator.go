@@ -90,7 +90,7 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	s.existed = c.totalBytes
 	id := task.ID(handoff.Coordinator + "/" + string(kind))
 	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
-	s.limits, s.by = c.team.Limits(c.config.Limits), c.governs(id, s)
+	s.limits, s.by = c.team.Limits(c.config.Limits), s.governs(id)
 	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
 	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),
 		gate.Offer{Source: gate.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},
@@ -132,10 +132,10 @@ func (c *coordinator) consult(ctx context.Context, steps ...*step) {
 	replaced := make([][]*step, len(steps)) // of each step, those in whose place it was made
 	for i, s := range steps {
 		g.Go(func() error {
-			for c.perform(ctx, s) {
+			for s.perform(ctx) {
 				before := *s
 				replaced[i] = append(replaced[i], &before)
-				c.repeat(s)
+				s.repeat()
 			}
 			return nil
 		})
@@ -150,7 +150,8 @@ func (c *coordinator) consult(ctx context.Context, steps ...*step) {
 }
 
 // perform makes a step, and reports whether it must be made again because of another policy.
-func (c *coordinator) perform(ctx context.Context, s *step) (again bool) {
+func (s *step) perform(ctx context.Context) (again bool) {
+	c := s.of
 	s.start = time.Now()
 	s.began = s.start
 	c.steering.await(ctx)
@@ -166,7 +167,8 @@ func (c *coordinator) perform(ctx context.Context, s *step) (again bool) {
 }
 
 // repeat prepares a step to be made again, by the policy that holds now.
-func (c *coordinator) repeat(s *step) {
+func (s *step) repeat() {
+	c := s.of
 	again := step{of: s.of, kind: s.kind, layout: s.layout, compose: s.compose, whole: s.whole, chunk: s.chunk, chunks: s.chunks}
 	again.run, again.request = s.run, s.request
 	c.mu.Lock()
@@ -186,7 +188,8 @@ func (c *coordinator) repeat(s *step) {
 
 // governs returns the roster by whose policy a step is made: that of then, for one that an earlier
 // process has made.
-func (c *coordinator) governs(id task.ID, s *step) *plan.Roster {
+func (s *step) governs(id task.ID) *plan.Roster {
+	c := s.of
 	b := c.priorRun.task(id)
 	if b == nil || b.place == 0 {
 		return c.governed()

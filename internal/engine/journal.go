@@ -35,7 +35,7 @@ func (r *run) begin() {
 	if r.ledger != nil {
 		entries := []record.Entry{{Begin: r.runStart()}} // before the journal looks for cached answers
 		if p := r.priorRun; p != nil && !p.own {
-			entries = append(entries, p.policies()...)
+			entries = append(entries, policiesOf(p)...)
 		}
 		r.ledger.add(nil, entries...)
 	}

@@ -126,7 +126,7 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 		must(r.queue.Skip(a.index, canceledTask, time.Now()))
 		return time.Time{}
 	}
-	if r.beginsAgain(ctx, a) {
+	if beginsAgain(ctx, r, a) {
 		return a.end
 	}
 	if again := isInterrupted(ctx, a.err); again && !r.stopped() && !a.terminal {

@@ -95,7 +95,7 @@ func (r *runScope) restorePolicies() error {
 		own, err := c.Policy.Policy()
 		if err == nil {
 			var t *plan.Roster
-			if t, err = r.team.WithPolicy(own); err == nil && t.Rules.Digest() != c.Policy.Digest {
+			if t, err = plan.WithPolicy(r.team, own); err == nil && t.Rules.Digest() != c.Policy.Digest {
 				err = record.ErrPolicyAltered
 			}
 			if err == nil {
@@ -118,7 +118,7 @@ func (r *runScope) govern(p *plan.Plan) (*plan.Plan, error) {
 	from := slices.IndexFunc(list, func(g governance) bool { return g.team.Rules == own.Rules })
 	past := len(list) > 1 && r.priorRun != nil
 	for k := from + 1; k < len(list) && from >= 0; k++ {
-		next, err := p.Govern(own.Under(list[k].team), r.statesBefore(p, list[k].at))
+		next, err := plan.Govern(p, plan.Under(own, list[k].team), r.statesBefore(p, list[k].at))
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (r *runScope) govern(p *plan.Plan) (*plan.Plan, error) {
 	if !past {
 		return p, nil
 	}
-	return p.Govern(own.Under(r.governed()), r.statesBefore(p, len(r.priorRun.history.Log)))
+	return plan.Govern(p, plan.Under(own, r.governed()), r.statesBefore(p, len(r.priorRun.history.Log)))
 }
 
 // statesBefore returns what is known of the tasks of a plan from the first entries of the history.
@@ -177,7 +177,7 @@ func storedPolicy(t *plan.Roster) *record.Policy {
 		return nil
 	}
 	own := t.Rules.Policy()
-	stored, err := record.NewPolicy(&own, t.Rules.Digest(), t.Parties())
+	stored, err := record.NewPolicy(&own, t.Rules.Digest(), plan.Parties(t))
 	if err != nil {
 		return nil // a program has made one that no file can have
 	}
@@ -188,7 +188,7 @@ func storedPolicy(t *plan.Roster) *record.Policy {
 func (r monitoredRun) Policy() (*record.Policy, error) {
 	t := r.governed()
 	own := t.Rules.Policy()
-	return record.NewPolicy(&own, t.Rules.Digest(), t.Parties())
+	return record.NewPolicy(&own, t.Rules.Digest(), plan.Parties(t))
 }
 
 // asProblem makes the widenings of a policy problems of it.
@@ -202,8 +202,8 @@ func asProblem(list []string, err error) (found task.Problems) {
 // ErrPolicyReplaced ends an attempt that holds what the new policy of the run denies. It begins again.
 var ErrPolicyReplaced = errors.New("the policy of the run was replaced")
 
-// policies returns the entries with which the policies of a run came.
-func (p *priorRun) policies() (list []record.Entry) {
+// policiesOf returns the entries with which the policies of a run came.
+func policiesOf(p *priorRun) (list []record.Entry) {
 	for i := range p.history.Log {
 		if c := p.history.Log[i].Command; c != nil && c.Policy != nil {
 			own := *c

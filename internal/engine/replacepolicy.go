@@ -16,10 +16,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// prepareReplace is prepare for another policy. The lock of the run is held from the check until it
+// A replacing lets another policy into a run.
+type replacing struct{ *steering }
+
+// prepare checks another policy, and returns what its command does. The lock of the run is held from the check until it
 // has taken effect: nothing completes or begins in between. What is built by the new policy becomes
 // durable behind the command, and is not sent before.
-func (s *steering) prepareReplace(c *record.LeftCommand, entry *record.Command) (do func() error, err error) {
+func (s replacing) prepare(c *record.LeftCommand, entry *record.Command) (do func() error, err error) {
 	r := s.run
 	if r.repeats() {
 		return nil, refused("it repeats another run, with the policies of that")
@@ -32,7 +35,7 @@ func (s *steering) prepareReplace(c *record.LeftCommand, entry *record.Command) 
 	if err != nil {
 		return nil, refused("%w", err)
 	}
-	next, err := r.team.WithPolicy(policy)
+	next, err := plan.WithPolicy(r.team, policy)
 	if err != nil {
 		return nil, refused("%w", err)
 	}
@@ -46,7 +49,7 @@ func (s *steering) prepareReplace(c *record.LeftCommand, entry *record.Command) 
 	if err != nil {
 		return nil, refused("%w", err)
 	}
-	if entry.Policy, err = record.NewPolicy(policy, next.Rules.Digest(), next.Parties()); err != nil {
+	if entry.Policy, err = record.NewPolicy(policy, next.Rules.Digest(), plan.Parties(next)); err != nil {
 		return nil, refused("%w", err)
 	}
 	return func() error { s.replace(next, p, revoked); return nil }, nil
@@ -54,7 +57,7 @@ func (s *steering) prepareReplace(c *record.LeftCommand, entry *record.Command) 
 
 // widening returns an error if a policy may deliver more than the one before.
 func widening(next, now *plan.Roster) error {
-	list := next.Widens(now)
+	list := plan.Widens(next, now)
 	if len(list) == 0 {
 		return nil
 	}
@@ -69,10 +72,10 @@ func widening(next, now *plan.Roster) error {
 
 // govern checks what has not completed under another policy, and returns the plan under it; nil while
 // there is no plan.
-func (s *steering) govern(next *plan.Roster, revoked []*attempt) (*plan.Plan, error) {
+func (s replacing) govern(next *plan.Roster, revoked []*attempt) (*plan.Plan, error) {
 	r := s.run
 	if r.plan != nil {
-		return r.plan.Govern(r.plan.Roster().Under(next), s.states(revoked))
+		return plan.Govern(r.plan, plan.Under(r.plan.Roster(), next), s.states(revoked))
 	}
 	found := next.CheckGoalRun(r.options)
 	if r.coordinator.goal != nil {
@@ -85,7 +88,7 @@ func (s *steering) govern(next *plan.Roster, revoked []*attempt) (*plan.Plan, er
 }
 
 // states returns what is known of each task.
-func (s *steering) states(revoked []*attempt) []plan.State {
+func (s replacing) states(revoked []*attempt) []plan.State {
 	r := s.run
 	states := make([]plan.State, len(r.tasks))
 	for i := range states {
@@ -95,8 +98,8 @@ func (s *steering) states(revoked []*attempt) []plan.State {
 			states[i] = plan.State{Completed: true, Label: t.Envelope.Classification(), By: r.readBy[i]}
 		case status == task.NotNeeded:
 			states[i] = plan.State{Completed: true, Label: r.plan.Labels[i], By: r.readBy[i]}
-		case r.plan.StateOf(i).Completed: // an earlier process has its result
-			states[i] = r.plan.StateOf(i)
+		case plan.StateOf(r.plan, i).Completed: // an earlier process has its result
+			states[i] = plan.StateOf(r.plan, i)
 		default:
 			states[i].By = r.readBy[i]
 		}
@@ -125,15 +128,15 @@ type stepHolding struct {
 }
 
 // holders returns the attempts that may hold what the policy of a roster denies.
-func (s *steering) holders(next *plan.Roster) (list []*attempt) {
+func (s replacing) holders(next *plan.Roster) (list []*attempt) {
 	for a, h := range s.held {
 		if h.by.Rules == next.Rules {
 			continue
 		}
 		if h.pairs == nil {
-			h.pairs = s.run.pairsOf(h.index, h.by)
+			h.pairs = pairsOf(s.run.results, h.index, h.by)
 		}
-		if slices.ContainsFunc(h.pairs, func(p [2]string) bool { return h.by.DeliversMore(next, p[0], p[1]) }) {
+		if slices.ContainsFunc(h.pairs, func(p [2]string) bool { return plan.DeliversMore(h.by, next, p[0], p[1]) }) {
 			list = append(list, a)
 		}
 	}
@@ -142,7 +145,7 @@ func (s *steering) holders(next *plan.Roster) (list []*attempt) {
 
 // pairsOf returns whom an attempt at a task may read, and whom what it reads is passed to. An attempt
 // with tools, or one that reads messages or the memory, may read what anybody makes.
-func (r *results) pairsOf(i int, by *plan.Roster) (pairs [][2]string) {
+func pairsOf(r *results, i int, by *plan.Roster) (pairs [][2]string) {
 	t, tools := r.plan.Graph.Task(i), r.plan.Tools(i)
 	producers := []string{handoff.User, handoff.Coordinator}
 	for _, up := range r.plan.Graph.Upstream(i) {
@@ -150,7 +153,7 @@ func (r *results) pairsOf(i int, by *plan.Roster) (pairs [][2]string) {
 	}
 	if len(tools) > 0 || r.messages != nil || t.MemoryScope == task.ScopeAll {
 		producers = []string{handoff.User, handoff.Coordinator, handoff.Computed, handoff.Anyone}
-		for _, p := range by.Parties() {
+		for _, p := range plan.Parties(by) {
 			producers = append(producers, p.Name)
 		}
 	}
@@ -178,7 +181,7 @@ func (r *results) pairsOf(i int, by *plan.Roster) (pairs [][2]string) {
 
 // replace has another policy hold from now on. Attempts that hold what it denies end, and begin
 // again; so do steps of the coordinator.
-func (s *steering) replace(next *plan.Roster, p *plan.Plan, revoked []*attempt) {
+func (s replacing) replace(next *plan.Roster, p *plan.Plan, revoked []*attempt) {
 	r := s.run
 	before := r.governed()
 	if p != nil {
@@ -191,7 +194,7 @@ func (s *steering) replace(next *plan.Roster, p *plan.Plan, revoked []*attempt) 
 		a.cancel(ErrPolicyReplaced)
 	}
 	for a, h := range s.held {
-		if !s.revoked[a] && before.DeliversMore(next, h.agent, handoff.User) {
+		if !s.revoked[a] && plan.DeliversMore(before, next, h.agent, handoff.User) {
 			a.stream.stop()
 		}
 	}
@@ -207,18 +210,18 @@ func (s *steering) replace(next *plan.Roster, p *plan.Plan, revoked []*attempt) 
 // holdsDenied reports whether a step of the coordinator may hold what a policy denies.
 func (h *stepHolding) holdsDenied(next *plan.Roster) bool {
 	from := []string{handoff.User, handoff.Computed, handoff.Anyone}
-	for _, p := range next.Parties() {
+	for _, p := range plan.Parties(next) {
 		from = append(from, p.Name)
 	}
 	if h.reader != handoff.Coordinator { // what a person approves names the policy
 		return h.by.Rules != next.Rules
 	}
-	return slices.ContainsFunc(from, func(name string) bool { return h.by.DeliversMore(next, name, h.reader) })
+	return slices.ContainsFunc(from, func(name string) bool { return plan.DeliversMore(h.by, next, name, h.reader) })
 }
 
 // isReplaced reports whether an attempt that has ended must begin again because of the policy. It is
 // called once.
-func (s *steering) isReplaced(a *attempt) bool {
+func isReplaced(s *steering, a *attempt) bool {
 	if s == nil {
 		return false
 	}
@@ -228,7 +231,7 @@ func (s *steering) isReplaced(a *attempt) bool {
 }
 
 // revoke takes back what an attempt came to under a policy that does not hold any more.
-func (r *results) revoke(a *attempt) {
+func revoke(r *results, a *attempt) {
 	err := ErrPolicyReplaced
 	if m := r.team.Find(a.caps.Agent); a.conversation != nil && a.external || a.called && m.IsUnconfined() && !m.Process().Repeatable {
 		err = fmt.Errorf("%w, so the task is not performed again: %w", ErrEffectsUncertain, ErrPolicyReplaced)
@@ -244,13 +247,13 @@ func (r *results) revoke(a *attempt) {
 
 // beginsAgain has a task begin again whose attempt was revoked, or whose stored result was of no use,
 // unless the run ends. It reports whether it does.
-func (r *results) beginsAgain(ctx context.Context, a *attempt) bool {
+func beginsAgain(ctx context.Context, r *results, a *attempt) bool {
 	missed := a.recalls && errors.Is(a.err, ErrPolicyReplaced) && !a.revoked
 	if !a.revoked && !missed || a.terminal || ctx.Err() != nil || r.stopped() {
 		return false
 	}
 	if missed {
-		p, err := r.plan.Forget(a.index)
+		p, err := plan.Forget(r.plan, a.index)
 		if err != nil {
 			a.failure = failure{err: err, code: code(err), message: "the policy of the run was replaced, and the task cannot be performed under it: " + err.Error(), terminal: true}
 			return false
@@ -270,8 +273,8 @@ func (r *results) beginsAgain(ctx context.Context, a *attempt) bool {
 
 // governs returns the roster by whose policy an attempt at a task reads. A task that an earlier
 // process has completed takes the result that it had, by the policy of then, or begins anew.
-func (r *results) governs(i int, a *attempt) *plan.Roster {
-	by := r.plan.ReadBy(i)
+func governs(r *results, i int, a *attempt) *plan.Roster {
+	by := plan.ReadBy(r.plan, i)
 	if p := r.priorRun; p.isStrict() {
 		if b := p.task(r.plan.Graph.Task(i).ID); b != nil {
 			if t := r.find(b.readBy); t != nil {
@@ -286,7 +289,7 @@ func (r *results) governs(i int, a *attempt) *plan.Roster {
 }
 
 // hasRevoked reports whether an attempt that works holds what the policy denies.
-func (s *steering) hasRevoked(a *attempt) bool {
+func hasRevoked(s *steering, a *attempt) bool {
 	if s == nil {
 		return false
 	}

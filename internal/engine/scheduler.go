@@ -208,7 +208,7 @@ func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 	r := s.run
 	s.busy--
 	a.canceled = r.steering.detach(a)
-	replaced := r.steering.isReplaced(a)
+	replaced := isReplaced(r.steering, a)
 	if s.prefetched[a.index] != a {
 		if !a.slotless {
 			s.running--
@@ -231,7 +231,7 @@ func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 		r.takeOut(a, time.Now()) // it was answered, or refused, before its turn came
 	}
 	if replaced {
-		r.revoke(a)
+		revoke(r, a)
 	}
 	if retry := r.endAttempt(ctx, a); !retry.IsZero() {
 		s.timers.add(a.index, retry)

@@ -184,7 +184,7 @@ func (s *steering) prepare(c *record.LeftCommand) (entry *record.Command, do fun
 	case c.Kind == steer.Message:
 		do, err = s.prepareMessage(c)
 	case c.Kind == steer.ReplacePolicy:
-		do, err = s.prepareReplace(c, entry)
+		do, err = replacing{s}.prepare(c, entry)
 	default:
 		do = func() error { s.stop(&canceledError{by: c.By, reason: c.Reason}); return nil }
 	}

@@ -30,7 +30,7 @@ const stranger = "\x00"
 // Widens returns the pairs to which b may deliver more than another rulebook for the same parties.
 // It compares the terms of each pair, and counts what it cannot compare as more: if it returns
 // nothing, b delivers nothing that the other one does not. secret says which readers are cleared for
-// what is secret.
+// what is secret; nil means all.
 func (b *Rulebook) Widens(than *Rulebook, parties []string, secret func(reader string) bool) (list []Widening) {
 	own := []string{handoff.User, handoff.Coordinator, handoff.Computed}
 	readers := append(own, b.distinct(than, parties)...)
@@ -40,7 +40,7 @@ func (b *Rulebook) Widens(than *Rulebook, parties []string, secret func(reader s
 				continue
 			}
 			t := b.betweenOnce(from, to)
-			what := t.Widens(than.betweenOnce(from, to), secret(to))
+			what := t.Widens(than.betweenOnce(from, to), secret == nil || secret(to))
 			if len(what) == 0 {
 				continue
 			}
@@ -92,7 +92,7 @@ func (b *Rulebook) distinct(than *Rulebook, parties []string) []string {
 
 // names adds the names that rules and entries of the policy have.
 func (b *Rulebook) names(to map[string]bool) {
-	if b == nil {
+	if b == nil || b.policy == nil {
 		return
 	}
 	p := b.policy
@@ -114,7 +114,7 @@ func isTool(name string) bool { return strings.HasPrefix(name, ToolReader("")) }
 
 // patterns returns all patterns of the policy.
 func (b *Rulebook) patterns() (all []redact.Pattern) {
-	if b == nil {
+	if b == nil || b.policy == nil {
 		return nil
 	}
 	all = slices.Clone(b.policy.Redact.Patterns)

@@ -179,7 +179,7 @@ func (p *Plan) deliveries(list []delivery, i int) []delivery {
 		return joined(list, p, i)
 	}
 	add := func(kind handoff.SourceKind, n int, from string, least, most label.Classification, optional bool) {
-		a := deliveryOf(p.termsTo(i, from), least, most, optional, &team.Capabilities[p.Members[i]])
+		a := deliveryOf(termsTo(p, i, from), least, most, optional, &team.Capabilities[p.Members[i]])
 		a.part, a.from, a.most = partOf{kind, int32(n)}, from, most
 		list = append(list, a)
 	}
@@ -220,7 +220,7 @@ func (p *Plan) grantOf(i int, a *delivery) (g gate.Grant, need []task.Path) {
 	case handoff.Files:
 		return p.FilesGrant(i, n), t.DependsOn[n].Files
 	}
-	return gate.Grant{Terms: p.termsTo(i, a.from)}, nil
+	return gate.Grant{Terms: termsTo(p, i, a.from)}, nil
 }
 
 // raiseMemory computes what each task of scope all may find in the shared memory:

@@ -79,7 +79,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	keyFlow{b}.addItemKeys()
 	toolFlow{b}.addTools()
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
-		b.addSight(b.plan.rosterOf(i), b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
+		b.addSight(rosterOf(b.plan, i), b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
 	}
 	loopFlow{b}.addLastRounds()
 	return &b.graph
@@ -335,7 +335,7 @@ func (b *flowBuilder) addMemory() {
 			follows := p.followers(int32(i))
 			for from := range n {
 				if from != i && !follows[from] {
-					b.addMemoryEntry(p.rosterOf(i), from, i, int(p.Members[i]))
+					b.addMemoryEntry(rosterOf(p, i), from, i, int(p.Members[i]))
 				}
 			}
 		}
@@ -350,7 +350,7 @@ func (b *flowBuilder) addMemory() {
 			at := len(b.graph.Tasks)
 			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: "shared memory", Agent: int(m), Endpoints: b.endpointReaders(&b.team.Capabilities[m])})
 			for from := range n {
-				for _, by := range p.rosters() {
+				for _, by := range rosters(p) {
 					b.addMemoryEntry(by, from, at, int(m))
 				}
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 // WithPolicy returns the roster with another policy, or [task.Problems] with everything wrong with it.
-func (t *Roster) WithPolicy(policy *handoff.Policy) (*Roster, error) {
+func WithPolicy(t *Roster, policy *handoff.Policy) (*Roster, error) {
 	computed := t.agents != nil
 	if computed {
 		t = t.agents
@@ -32,17 +32,17 @@ func (t *Roster) WithPolicy(policy *handoff.Policy) (*Roster, error) {
 }
 
 // Under returns the roster under the policy of another one of the same agents.
-func (t *Roster) Under(by *Roster) *Roster {
+func Under(t *Roster, by *Roster) *Roster {
 	n := *t
 	n.Rules, n.Config.Policy = by.Rules, by.Config.Policy
 	if t.agents != nil {
-		n.agents = t.agents.Under(by)
+		n.agents = Under(t.agents, by)
 	}
 	return &n
 }
 
 // Parties returns the names that a policy of the roster may have, with the defaults of the agents.
-func (t *Roster) Parties() []gate.Party {
+func Parties(t *Roster) []gate.Party {
 	if t.agents != nil {
 		t = t.agents
 	}
@@ -63,17 +63,17 @@ func (c *Config) parties() []gate.Party {
 
 // Widens returns the pairs to which the policy of the roster may deliver more than that of another
 // roster of the same agents.
-func (t *Roster) Widens(than *Roster) []gate.Widening {
-	parties := t.Parties()
+func Widens(t *Roster, than *Roster) []gate.Widening {
+	parties := Parties(t)
 	names := make([]string, len(parties))
 	for i := range parties {
 		names[i] = parties[i].Name
 	}
-	return t.Rules.Widens(than.Rules, names, t.readsSecrets)
+	return t.Rules.Widens(than.Rules, names, func(reader string) bool { return readsSecrets(t, reader) })
 }
 
 // readsSecrets reports whether a reader is cleared for what is secret.
-func (t *Roster) readsSecrets(reader string) bool {
+func readsSecrets(t *Roster, reader string) bool {
 	switch reader {
 	case handoff.User, handoff.Computed:
 		return true
@@ -95,8 +95,8 @@ func (t *Roster) readsSecrets(reader string) bool {
 
 // DeliversMore reports whether a roster may deliver more to a reader of what a producer makes than
 // another one does. Of rosters with one policy, neither does.
-func (t *Roster) DeliversMore(than *Roster, from, to string) bool {
-	return t.Rules != than.Rules && len(t.Terms(from, to).Widens(than.Terms(from, to), t.readsSecrets(to))) > 0
+func DeliversMore(t *Roster, than *Roster, from, to string) bool {
+	return t.Rules != than.Rules && len(t.Terms(from, to).Widens(than.Terms(from, to), readsSecrets(t, to))) > 0
 }
 
 // A State is what is known of a task when the policy of its run is replaced.
@@ -118,7 +118,7 @@ type govern struct {
 }
 
 // Bound returns the highest label that the prompt of a task can have.
-func (p *Plan) Bound(i int) label.Classification {
+func Bound(p *Plan, i int) label.Classification {
 	if i < len(p.states) && p.states[i].Completed {
 		return p.bounds[i]
 	}
@@ -126,7 +126,7 @@ func (p *Plan) Bound(i int) label.Classification {
 }
 
 // StateOf returns what was known of a task when the policy was last replaced.
-func (p *Plan) StateOf(i int) (s State) {
+func StateOf(p *Plan, i int) (s State) {
 	if i < len(p.states) {
 		s = p.states[i]
 	}
@@ -135,17 +135,17 @@ func (p *Plan) StateOf(i int) (s State) {
 
 // Forget returns the plan for a task whose result cannot be used any more, so that it must be
 // performed again.
-func (p *Plan) Forget(i int) (*Plan, error) {
+func Forget(p *Plan, i int) (*Plan, error) {
 	states := slices.Clone(p.states)
 	states[i] = State{}
-	return p.Govern(p.Roster(), states)
+	return Govern(p, p.Roster(), states)
 }
 
 // ReadBy returns the roster by whose policy a task reads, or has read if it has completed.
-func (p *Plan) ReadBy(i int) *Roster { return p.rosterOf(i) }
+func ReadBy(p *Plan, i int) *Roster { return rosterOf(p, i) }
 
 // rosterOf returns the roster by whose policy a task reads, or has read.
-func (p *Plan) rosterOf(i int) *Roster {
+func rosterOf(p *Plan, i int) *Roster {
 	if i < len(p.past) && p.past[i] != nil {
 		return p.past[i]
 	}
@@ -153,7 +153,7 @@ func (p *Plan) rosterOf(i int) *Roster {
 }
 
 // rosters returns each of the rosters that rosterOf returns for some task, or will.
-func (p *Plan) rosters() []*Roster {
+func rosters(p *Plan) []*Roster {
 	list := []*Roster{p.Roster()}
 	for _, t := range p.past {
 		if t != nil && !slices.Contains(list, t) {
@@ -164,14 +164,14 @@ func (p *Plan) rosters() []*Roster {
 }
 
 // termsTo returns the terms of what a producer makes for the agent of task i.
-func (p *Plan) termsTo(i int, from string) *gate.Terms {
-	return p.rosterOf(i).Terms(from, p.Graph.Task(i).Assignee)
+func termsTo(p *Plan, i int, from string) *gate.Terms {
+	return rosterOf(p, i).Terms(from, p.Graph.Task(i).Assignee)
 }
 
 // Govern returns the plan under the policy of another roster of the same agents. Everything that has
 // not completed is checked again, with the labels that results have; so are the assertions, with what
 // readers have already got. The error is [task.Problems] with everything that is wrong then.
-func (p *Plan) Govern(t *Roster, states []State) (*Plan, error) {
+func Govern(p *Plan, t *Roster, states []State) (*Plan, error) {
 	o := *p.Options()
 	o.Planned = false // the problems are for the user, who may read what inputs hold
 	c := checker{team: t, options: o, specs: p.specs, inputs: p.InputIndex, lists: p.lists, before: p, used: make([]bool, len(o.Inputs))}
@@ -182,20 +182,20 @@ func (p *Plan) Govern(t *Roster, states []State) (*Plan, error) {
 	}
 	for i := range states {
 		if states[i].Completed {
-			c.plan.past[i], c.plan.bounds[i] = p.readBy(i, states), p.Bound(i)
+			c.plan.past[i], c.plan.bounds[i] = readBy(p, i, states), Bound(p, i)
 		}
 	}
 	lowering := c.checkFlow()
 	(&sizeCheck{checker: &c, reported: make([]bool, len(o.Inputs)), known: map[knownSize]gate.Decision{}}).checkSizes()
 	c.checkOutput()
-	if c.drop(states); len(c.found) == 0 {
+	if drop(&c, states); len(c.found) == 0 {
 		lowering.checkDisclosures()
-		c.drop(states)
+		drop(&c, states)
 	}
 	if len(c.found) == 0 {
 		c.checkAssertions()
 		c.found = append(c.found, c.plan.Broken()...)
-		c.found = append(c.found, c.plan.brokenByHeld(c.found)...)
+		c.found = append(c.found, brokenByHeld(c.plan, c.found)...)
 	}
 	if len(c.found) == 0 {
 		return c.plan, nil
@@ -208,15 +208,15 @@ func (p *Plan) Govern(t *Roster, states []State) (*Plan, error) {
 }
 
 // readBy returns the roster by whose policy a task has read.
-func (p *Plan) readBy(i int, states []State) *Roster {
+func readBy(p *Plan, i int, states []State) *Roster {
 	if by := states[i].By; by != nil {
 		return by
 	}
-	return p.rosterOf(i)
+	return rosterOf(p, i)
 }
 
 // drop takes out the problems of tasks that have completed, and of messages that were sent.
-func (c *checker) drop(states []State) {
+func drop(c *checker, states []State) {
 	c.found = slices.DeleteFunc(c.found, func(q task.Problem) bool {
 		i := naming.TaskIndex(q.Pointer)
 		return i >= 0 && i < len(states) && states[i].Completed || isMessage(q.Pointer)
@@ -246,7 +246,7 @@ func (c *labelCheck) settle(i int) bool {
 
 // brokenByHeld returns the assertions that do not hold, beside those that were found, once it counts
 // what the readers of each prompt have already got under the policies before.
-func (p *Plan) brokenByHeld(found task.Problems) (broken task.Problems) {
+func brokenByHeld(p *Plan, found task.Problems) (broken task.Problems) {
 	if len(p.Findings) == 0 || len(found) > 0 {
 		return nil
 	}

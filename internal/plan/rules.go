@@ -82,7 +82,7 @@ func (p *Plan) DependencyGrant(i, j, up int) gate.Grant {
 		g.Paths = d.Need
 	}
 	g.Item = d.Item
-	if g.Terms = p.termsTo(i, from.Assignee); p.Schemas[up] != nil {
+	if g.Terms = termsTo(p, i, from.Assignee); p.Schemas[up] != nil {
 		g.Names = p.Schemas[up]
 	}
 	g.MaxBytes = p.Roster().MemberLimits(int(p.Members[i])).On(g.Source, d.MaxContextBytes)
@@ -94,7 +94,7 @@ func (p *Plan) FilesGrant(i, j int) gate.Grant {
 	t, from := p.Graph.Task(i), p.Graph.Task(int(p.Graph.Upstream(i)[j]))
 	d := &t.DependsOn[j]
 	g := gate.WholeOf(gate.Source{Kind: handoff.Files, Name: string(d.Task)}, p.Line(i))
-	g.Paths, g.Terms = d.Files, p.termsTo(i, from.Assignee)
+	g.Paths, g.Terms = d.Files, termsTo(p, i, from.Assignee)
 	return g
 }
 
@@ -112,7 +112,7 @@ func (p *Plan) InputGrant(i, j int) gate.Grant {
 			g.Reveal[redact.Kind(kind)] = paths
 		}
 	}
-	g.Terms = p.termsTo(i, handoff.User)
+	g.Terms = termsTo(p, i, handoff.User)
 	own := 0
 	if k, known := p.InputIndex[strings.ToLower(u.Name)]; known {
 		own = p.Options().Inputs[k].MaxContextBytes

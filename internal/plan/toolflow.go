@@ -106,7 +106,7 @@ type argumentsReader struct {
 func (b toolFlow) addArguments(f *tool.Tool, by argumentsReader, i, to int) []int {
 	g, p, t := &b.graph, b.plan, b.plan.Graph.Task(i)
 	reader := by.name
-	terms := p.rosterOf(i).Terms(t.Assignee, reader)
+	terms := rosterOf(p, i).Terms(t.Assignee, reader)
 	a := deliveryOf(terms, min(p.least[i].Join(p.ToolLabel(i)), p.Labels[i]), p.Labels[i], true, &gate.Capabilities{Agent: reader, Accepts: by.clearance})
 	if a.crossing.Lowers == nil {
 		return []int{to}
@@ -143,7 +143,7 @@ func (b toolFlow) addTool(f *tool.Tool, reader int) int {
 
 // addToolResult adds what a task gets of what a tool returns, or the person who approves its calls.
 func (b toolFlow) addToolResult(from string, source, to int) {
-	terms := b.plan.termsTo(to, from)
+	terms := termsTo(b.plan, to, from)
 	e := flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: gate.RuleTools, Minimal: terms.Mode() == handoff.Minimal}
 	if rule, line := terms.Stated(); rule != "" {
 		e.Rule, e.Line = rule, line

@@ -20,7 +20,7 @@ type Policy struct {
 }
 
 // ErrPolicyAltered reports a stored policy that is not the one of its digest.
-var ErrPolicyAltered = errors.New("the stored policy does not have its digest")
+var ErrPolicyAltered = errors.New("the stored policy was altered")
 
 // NewPolicy returns a policy as it is stored.
 func NewPolicy(p *handoff.Policy, digest string, parties []gate.Party) (*Policy, error) {
@@ -37,6 +37,9 @@ func NewPolicy(p *handoff.Policy, digest string, parties []gate.Party) (*Policy,
 
 // Policy returns the policy that was stored.
 func (p *Policy) Policy() (*handoff.Policy, error) {
+	if len(p.Text) == 0 {
+		return nil, ErrPolicyAltered
+	}
 	own, err := policytext.Read(p.Text)
 	if err != nil {
 		return nil, err
@@ -54,7 +57,7 @@ func (p *Policy) Compile() (*gate.Rulebook, error) {
 	}
 	rules, err := gate.Compile(own, p.Parties)
 	if err == nil && rules.Digest() != p.Digest {
-		err = fmt.Errorf("%w: %s", ErrPolicyAltered, p.Digest)
+		err = fmt.Errorf("%w: it does not have the digest %s", ErrPolicyAltered, p.Digest)
 	}
 	return rules, err
 }
