@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/policytext"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/person"
@@ -462,4 +464,45 @@ func TestAPolicyThatCannotBeStored(t *testing.T) {
 		require.ErrorIs(t, <-done, errDisk)
 		require.Equal(t, []string{"a at 0"}, s.asked)
 	})
+}
+
+// BenchmarkReplacePolicy replaces the policy of a run that works.
+func BenchmarkReplacePolicy(b *testing.B) {
+	for _, tasks := range []int{1, 100} {
+		b.Run(fmt.Sprint(tasks), func(b *testing.B) {
+			var m record.Monitor
+			began, stop := make(chan struct{}), make(chan struct{})
+			waits := member("a", func(context.Context, prompt.Prompt) (agent.Reply, error) {
+				began <- struct{}{}
+				<-stop
+				return agent.Reply{Text: "done"}, nil
+			})
+			specs := []task.Spec{spec("a")}
+			for i := range tasks - 1 {
+				specs = append(specs, by(fmt.Sprint("w", i%8), spec(fmt.Sprint("t", i), "a")))
+			}
+			members := []engine.Member{waits}
+			for i := range 8 {
+				members = append(members, member(fmt.Sprint("w", i), says("done")))
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				run(b, governed(b, nil, members...), &engine.RunOptions{Monitor: &m, AllowWidening: true}, specs...)
+			}()
+			<-began
+			policies := []*handoff.Policy{blocking("a", "w1", "x"), blocking("w1", "w2", "x", "y")}
+			for i := 0; b.Loop(); i++ {
+				now, err := m.Policy()
+				if err == nil {
+					err = m.Steer(b.Context(), steer.Command{Kind: steer.ReplacePolicy, By: "ann", Policy: policies[i%2], Replaces: now.Digest})
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			close(stop)
+			<-done
+		})
+	}
 }
