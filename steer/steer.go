@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/policytext"
 	"github.com/runteam/runteam/label"
 )
 
@@ -47,6 +49,12 @@ const (
 	// ended because of it. A completed task is performed again only while no other task has begun
 	// with its result.
 	Rerun Kind = "rerun"
+
+	// ReplacePolicy puts Policy in the place of the policy of the run, whose digest is in Replaces. It
+	// is checked as before a run, against everything that has not completed. What the gate decides
+	// from then on obeys it, and a task that works with what it denies begins again. A policy that
+	// could deliver more than the one before is refused unless the run allows that.
+	ReplacePolicy Kind = "policy"
 )
 
 // A Command asks something of a run.
@@ -59,6 +67,9 @@ type Command struct {
 	Reason string // why; it is stored, and may be empty
 
 	Classification label.Classification // of Text; zero means internal
+
+	Policy   *handoff.Policy `json:"-"`
+	Replaces string          `json:",omitempty"` // the digest of the policy that Policy replaces
 }
 
 // The errors of commands.
@@ -66,6 +77,10 @@ var (
 	ErrInvalid    = errors.New("invalid command")             // a field is missing, or does not belong to the kind
 	ErrRefused    = errors.New("the run refuses the command") // the rest of the error says why
 	ErrNotRunning = errors.New("the run is not running")      // so nothing can be asked of it
+
+	// Of a policy that the run refuses. What else is wrong with it is in task.Problems.
+	ErrStale  = errors.New("the policy that it replaces is not the one of the run any more") // read the policy again
+	ErrWidens = errors.New("the policy could deliver more than the one before")              // start the run with AllowWidening
 )
 
 // MaxText is how many bytes a Text may have.
@@ -84,19 +99,24 @@ func (c *Command) Check() error {
 		takes, needs = "Agent Text", "Agent Text"
 	case Rerun:
 		takes, needs = "Task", "Task"
+	case ReplacePolicy:
+		takes, needs = "Replaces", "Replaces"
 	default:
-		return fmt.Errorf("%w: unknown kind %q; use pause, resume, cancel, interrupt, message or rerun", ErrInvalid, c.Kind)
+		return fmt.Errorf("%w: unknown kind %q; use pause, resume, cancel, interrupt, message, rerun or policy", ErrInvalid, c.Kind)
 	}
 	if strings.TrimSpace(c.By) == "" {
 		return fmt.Errorf("%w: By is empty; set who sends it", ErrInvalid)
 	}
-	for _, f := range [...]struct{ name, value string }{{"Task", c.Task}, {"Agent", c.Agent}, {"Text", c.Text}} {
+	for _, f := range [...]struct{ name, value string }{{"Task", c.Task}, {"Agent", c.Agent}, {"Text", c.Text}, {"Replaces", c.Replaces}} {
 		switch given := strings.TrimSpace(f.value) != ""; {
 		case given && !strings.Contains(takes, f.name):
 			return fmt.Errorf("%w: %s takes no %s", ErrInvalid, c.Kind, f.name)
 		case !given && strings.Contains(needs, f.name):
 			return fmt.Errorf("%w: %s needs %s", ErrInvalid, c.Kind, f.name)
 		}
+	}
+	if err := c.checkPolicy(); err != nil {
+		return err
 	}
 	switch {
 	case len(c.Text) > MaxText:
@@ -105,6 +125,23 @@ func (c *Command) Check() error {
 		return fmt.Errorf("%w: Text is not UTF-8", ErrInvalid)
 	case !c.Classification.Valid():
 		return fmt.Errorf("%w: unknown classification %d", ErrInvalid, c.Classification)
+	}
+	return nil
+}
+
+// checkPolicy checks that there is a policy for a command that needs one. Whom it may name, only the
+// run knows.
+func (c *Command) checkPolicy() error {
+	switch {
+	case c.Policy == nil && c.Kind == ReplacePolicy:
+		return fmt.Errorf("%w: %s needs Policy", ErrInvalid, c.Kind)
+	case c.Policy == nil:
+		return nil
+	case c.Kind != ReplacePolicy:
+		return fmt.Errorf("%w: %s takes no Policy", ErrInvalid, c.Kind)
+	}
+	if _, err := policytext.Write(c.Policy); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return nil
 }

@@ -77,6 +77,11 @@ type RunOptions struct {
 	// fails, no new task starts, and the Result contains what was done.
 	Journal Journal
 
+	// AllowWidening allows commands that replace the policy while the run works to deliver more than
+	// the policy before: clearances, declassifiers, endorsers, renewals, reveals, wider rules. Without
+	// it, a policy can only be replaced by one that delivers no more.
+	AllowWidening bool
+
 	// StrictTools makes every command that is not confined a problem: of the tool bash, and of
 	// agents that are commands.
 	StrictTools bool
@@ -144,7 +149,7 @@ func (o *RunOptions) internal() *engine.RunOptions {
 		RunID: o.RunID, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: assign.Strategy(o.Strategy),
 		Budget: plan.Budget(o.Budget), Answer: (*plan.Goal)(o.Answer), Auto: o.Auto,
 		Bus: o.Bus.Internal(), Memory: o.Memory, Monitor: o.Monitor.inner(), UserAccepts: o.UserAccepts, Reveal: o.Reveal,
-		Subscribers: subscribers(o.Subscribers), Stream: stream(o.Stream), Journal: o.Journal, StrictTools: o.StrictTools, KeepWorkspaces: o.KeepWorkspaces, Reuse: o.Reuse, Fresh: o.Fresh,
+		Subscribers: subscribers(o.Subscribers), Stream: stream(o.Stream), Journal: o.Journal, AllowWidening: o.AllowWidening, StrictTools: o.StrictTools, KeepWorkspaces: o.KeepWorkspaces, Reuse: o.Reuse, Fresh: o.Fresh,
 		Tasks: o.Tasks, Replay: (*plan.Replay)(o.Replay),
 	}
 	for _, in := range o.Inputs {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/steer"
@@ -59,8 +60,20 @@ func (m *Monitor) Snapshot(ctx context.Context) (json.RawMessage, error) {
 }
 
 // Steer has a command take effect in the run, and returns once it has and is durable. The error wraps
-// [steer.ErrInvalid], [steer.ErrNotRunning] or, with the reason, [steer.ErrRefused].
+// [steer.ErrInvalid], [steer.ErrNotRunning] or, with the reason, [steer.ErrRefused]; everything that is
+// wrong with a policy is in it as [task.Problems].
 func (m *Monitor) Steer(ctx context.Context, c steer.Command) error { return m.inner().Steer(ctx, c) }
+
+// Policy returns the policy of the run that works, and its digest, which a [steer.Command] that
+// replaces it has.
+func (m *Monitor) Policy() (p *handoff.Policy, digest string, err error) {
+	stored, err := m.inner().Policy()
+	if err == nil {
+		digest = stored.Digest
+		p, err = stored.Policy()
+	}
+	return p, digest, err
+}
 
 func (m *Monitor) inner() *record.Monitor {
 	if m == nil {

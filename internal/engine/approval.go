@@ -63,6 +63,7 @@ func newApproval(r *runScope, t *task.Task, form *schema.Schema, about approvedT
 	m, _ := r.team.Index(t.Assignee) // the check before the run knows the person
 	now, caps := time.Now(), &r.team.Capabilities[m]
 	p := &approval{modelCall: modelCall{run: r, about: &about, request: request{
+		by:   r.governed(),
 		task: t, does: r.team.Config.Agents[m].Agent, caps: caps, bound: caps.Clearance(), limits: r.team.MemberLimits(m),
 		schema: form, start: now, began: now,
 	}}}

@@ -50,10 +50,10 @@ func (r *results) gather(a *attempt, i int) {
 		a.offers, a.grants = slices.Grow(a.offers, n), slices.Grow(a.grants, n)
 	}
 	a.index, a.number, a.member, a.task = i, r.priorRun.counted(t.ID).number+made(r, i)+1, int(p.Members[i]), t
-	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
+	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], plan.Bound(p, i)
 	a.tools, a.least = p.Tools(i), p.ToolLabel(i).Join(p.Branches.Of(i))
 	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
-	if r.team.Config.ApprovesLoweringFor(a.caps.Agent) {
+	if a.by = governs(r, i, a); a.by.Config.ApprovesLoweringFor(a.caps.Agent) {
 		a.waits = a
 	}
 	a.stream = newStream(&a.modelCall)
@@ -131,7 +131,7 @@ func (r *results) instruction(i int) gate.Offer {
 func (r *results) instructionGrant(i int) gate.Grant {
 	t := r.plan.Graph.Task(i)
 	g := gate.WholeOf(gate.Source{Kind: handoff.Plan, Name: string(t.ID)}, r.plan.Line(i))
-	g.Terms = r.team.Terms(r.planned[i].Producer(), t.Assignee)
+	g.Terms = plan.ReadBy(r.plan, i).Terms(r.planned[i].Producer(), t.Assignee)
 	return g
 }
 

@@ -285,7 +285,7 @@ func (r *brancher) deliver(ctx context.Context, i int, level label.Classificatio
 	if err != nil {
 		return d, envelope.Payload{}, err
 	}
-	if err := r.delivered(&d.Decision, contract.Session, now); err != nil || d.Verdict == gate.NeedsTranslation {
+	if err := r.delivered(&d.Decision, plan.ReadBy(p, i), contract.Session, now); err != nil || d.Verdict == gate.NeedsTranslation {
 		return d, envelope.Payload{}, err
 	}
 	payload, _, err := compartment.Payload(offer, &d)

@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
 
@@ -23,7 +25,7 @@ const messageTime = time.Second
 // bound, so none can hold up the run or another one.
 type bus struct {
 	run    string
-	words  *ownEndpoints // of messages
+	texts  atomic.Pointer[ownEndpoints] // of messages
 	subs   []*subscriber
 	ledger *ledger // events wait here until they are durable; nil without a journal
 
@@ -33,7 +35,8 @@ type bus struct {
 }
 
 func newBus(fns []func(event.Event), run string, words *ownEndpoints, log *slog.Logger) *bus {
-	b := &bus{run: run, words: words, subs: make([]*subscriber, 0, len(fns))}
+	b := &bus{run: run, subs: make([]*subscriber, 0, len(fns))}
+	b.texts.Store(words)
 	for _, fn := range fns {
 		s := &subscriber{fn: fn, log: log, done: make(chan struct{})}
 		s.more = sync.NewCond(&s.mu)
@@ -41,6 +44,16 @@ func newBus(fns []func(event.Event), run string, words *ownEndpoints, log *slog.
 		b.subs = append(b.subs, s)
 	}
 	return b
+}
+
+// words returns what redacts messages.
+func (b *bus) words() *ownEndpoints { return b.texts.Load() }
+
+// govern has messages redacted as another policy says.
+func (b *bus) govern(endpoints []string, words *redact.Redactor) {
+	if b.live() {
+		b.texts.Store(newOwnEndpoints(endpoints, words))
+	}
 }
 
 // live reports whether events have a reader: a subscriber or the journal. Without one,
@@ -58,7 +71,7 @@ func (b *bus) emit(e event.Event) {
 	}
 	if e.Message != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), messageTime)
-		clean, err := b.words.text(ctx, e.Message)
+		clean, err := b.words().text(ctx, e.Message)
 		cancel()
 		if err != nil {
 			clean = cmp.Or(e.Code, "[withheld]")

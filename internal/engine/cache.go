@@ -241,10 +241,10 @@ func (v callView) entry() record.Entry {
 // an input has another policy.
 func (v callView) isPartWithheld() bool {
 	r, level := v.run, v.envelope.Classification()
-	if level <= r.accepts || r.team.Rules == nil {
+	if level <= r.accepts || r.governed().Rules == nil {
 		return false
 	}
-	return !plan.PassesWhole(r.team.Terms(v.caps.Agent, handoff.User), v.caps.Agent, gate.Source{Kind: handoff.Dependency}, level, label.Secret)
+	return !plan.PassesWhole(r.governed().Terms(v.caps.Agent, handoff.User), v.caps.Agent, gate.Source{Kind: handoff.Dependency}, level, label.Secret)
 }
 
 // call returns what a journal stores of a model call in addition to its result.
@@ -260,6 +260,7 @@ func (v callView) call() *record.AgentCall {
 	if !v.coarse() {
 		e.Cost = v.cost
 	}
+	e.Policy, e.ReadBy = v.run.named(v.by), v.run.named(v.readBy)
 	e.Call, e.Warnings = v.callInfo(v.reply.Call), v.modelWarnings()
 	e.Refused, e.Reasoning = v.rejected, v.reasoning
 	if e.Session == "" {

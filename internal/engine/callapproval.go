@@ -126,10 +126,11 @@ func (c *toolCall) newApproval(a *attempt, x *modelCall) *callApproval {
 		Title: plan.ApprovalTitle(c.tool.Name), Assignee: c.tool.Approve, Classification: a.task.Classification,
 		Description: fmt.Sprintf("Agent %s wants to call the tool %s for %s. Effect of a call: %s. May it, with exactly these arguments?", a.caps.Agent, c.tool.Name, of, c.effect()),
 	}}, callForm, approvedThing{title: c.title, call: c.id, tool: c.tool.Name})}
+	p.by = a.by
 	p.number, p.part, p.happens = a.number, x.part+"/"+c.call.ID+"/approve", c.approvalKey(a)
 	source := gate.Source{Kind: handoff.Arguments, Name: c.id}
 	g := gate.WholeOf(source, "approve")
-	g.Terms = a.run.team.Terms(c.from.Producer(), c.tool.Approve)
+	g.Terms = a.by.Terms(c.from.Producer(), c.tool.Approve)
 	p.offers, p.grants = []gate.Offer{{Source: source, Title: "arguments", Envelope: c.offers[0].Envelope, Optional: true}}, []gate.Grant{g}
 	return p
 }

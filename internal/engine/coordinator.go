@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/planning"
@@ -89,7 +90,7 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	s.existed = c.totalBytes
 	id := task.ID(handoff.Coordinator + "/" + string(kind))
 	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
-	s.limits = c.team.Limits(c.config.Limits)
+	s.limits, s.by = c.team.Limits(c.config.Limits), s.governs(id)
 	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
 	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),
 		gate.Offer{Source: gate.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},
@@ -128,19 +129,83 @@ func (s *step) ended(context.Context) {}
 func (c *coordinator) consult(ctx context.Context, steps ...*step) {
 	var g errgroup.Group
 	g.SetLimit(max(c.options.MaxConcurrency, 1))
-	for _, s := range steps {
+	replaced := make([][]*step, len(steps)) // of each step, those in whose place it was made
+	for i, s := range steps {
 		g.Go(func() error {
-			s.start = time.Now()
-			s.began = s.start
-			c.steering.await(ctx)
-			perform(ctx, &s.modelCall, s)
+			for s.perform(ctx) {
+				before := *s
+				replaced[i] = append(replaced[i], &before)
+				s.repeat()
+			}
 			return nil
 		})
 	}
 	_ = g.Wait() // each step has its own error
-	for _, s := range steps {
+	for i, s := range steps {
+		for _, before := range replaced[i] {
+			c.record(before)
+		}
 		c.record(s)
 	}
+}
+
+// perform makes a step, and reports whether it must be made again because of another policy.
+func (s *step) perform(ctx context.Context) (again bool) {
+	c := s.of
+	s.start = time.Now()
+	s.began = s.start
+	c.steering.await(ctx)
+	of, end := c.steering.beginStep(ctx, &s.modelCall, handoff.Coordinator)
+	perform(of, &s.modelCall, s)
+	if revoked := end(); revoked {
+		s.failure = failure{err: ErrPolicyReplaced, code: codes.PolicyReplaced, message: ErrPolicyReplaced.Error()}
+		s.envelope, s.text, s.structured = nil, "", ""
+		s.stream.takeBack()
+		return true
+	}
+	return s.recalls && errors.Is(s.err, ErrPolicyReplaced)
+}
+
+// repeat prepares a step to be made again, by the policy that holds now.
+func (s *step) repeat() {
+	c := s.of
+	again := step{of: s.of, kind: s.kind, layout: s.layout, compose: s.compose, whole: s.whole, chunk: s.chunk, chunks: s.chunks}
+	again.run, again.request = s.run, s.request
+	c.mu.Lock()
+	c.asked[s.kind]++
+	again.number = c.priorRun.counted(s.task.ID).number + c.asked[s.kind]
+	c.mu.Unlock()
+	again.by, again.recalls = c.governed(), false
+	for _, o := range s.offers {
+		o.Translated = nil
+		again.offers = append(again.offers, o)
+	}
+	if s.stream != nil {
+		again.stream = newStream(&again.modelCall)
+	}
+	*s = again
+}
+
+// governs returns the roster by whose policy a step is made: that of then, for one that an earlier
+// process has made.
+func (s *step) governs(id task.ID) *plan.Roster {
+	c := s.of
+	b := c.priorRun.task(id)
+	if b == nil || b.place == 0 {
+		return c.governed()
+	}
+	by := c.find(b.policy)
+	if by == nil {
+		return c.governed()
+	}
+	if c.priorRun.isStrict() {
+		if t := c.find(b.readBy); t != nil {
+			c.policies.now.Store(t)
+		}
+		return by
+	}
+	s.recalls = by.Rules != c.governed().Rules
+	return by
 }
 
 // record adds a step to the result. A step whose prompt was too large is left out, since
@@ -180,7 +245,7 @@ func (s *step) split() bool { return s.whole && !s.called && errors.Is(s.err, br
 
 // stepError words what went wrong with a step, in the form that the caller is cleared for.
 func (c *coordinator) stepError(s *step, code string) *TaskError {
-	out, err := &TaskError{Code: code, Message: s.message, Title: string(s.kind), said: s.fault, words: c.bus.words}, s.err
+	out, err := &TaskError{Code: code, Message: s.message, Title: string(s.kind), said: s.fault, words: c.bus.words()}, s.err
 	if out.cause = func() error { return err }; s.code != code {
 		out.Reason = s.code
 	}

@@ -94,17 +94,18 @@ func (c *coordinator) propose(ctx context.Context, s *step) (*plan.Plan, *step, 
 // of an input is not in shown, since by the flow table inputs do not derive into the
 // coordinator. The text of each task is as sensitive as what the coordinator had read.
 func (c *coordinator) read(s *step) (p *plan.Plan, found, shown task.Problems) {
-	return c.checkPlan(s.reply.Text, s.envelope)
+	return c.checkPlan(s.reply.Text, s.envelope, s.by)
 }
 
-// checkPlan does what read does, for the text of a plan in an envelope.
-func (c *coordinator) checkPlan(text string, from *envelope.Envelope) (p *plan.Plan, found, shown task.Problems) {
+// checkPlan does what read does, for the text of a plan in an envelope, by the policy of a roster. If
+// another one holds now, the plan is checked again when the run adopts it.
+func (c *coordinator) checkPlan(text string, from *envelope.Envelope, by *plan.Roster) (p *plan.Plan, found, shown task.Problems) {
 	specs, err := planning.ParsePlan(text, c.planRules())
 	if err == nil {
 		setSource(specs, from)
 		o := c.options
 		o.Planned = true
-		if p, err = c.team.Check(specs, o, time.Now()); err == nil {
+		if p, err = by.Check(specs, o, time.Now()); err == nil {
 			return p, p.Broken(), p.BrokenWithoutInputs()
 		}
 	}
@@ -197,7 +198,7 @@ func (c *coordinator) shortcut() *plan.Plan {
 	}
 	o := c.options
 	o.Answer = nil // its answer is the result
-	p, err := c.team.Check([]task.Spec{spec}, o, c.start)
+	p, err := c.governed().Check([]task.Spec{spec}, o, c.start)
 	if err != nil || len(p.Broken()) > 0 {
 		return nil
 	}

@@ -25,7 +25,7 @@ func (r viewer) errorText(said string) string {
 	for end < len(said) && !utf8.RuneStart(said[end]) {
 		end--
 	}
-	r.team.Rules.Words().Find(said, func(from, to int, _ redact.Kind) {
+	r.governed().Rules.Words().Find(said, func(from, to int, _ redact.Kind) {
 		if from < end && to > end {
 			end = from
 		}

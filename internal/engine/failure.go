@@ -62,6 +62,7 @@ var errorCodes = [...]struct {
 	{codes.Condition(codes.ToolCall), codes.ToolCall},
 	{ErrCanceledTask, codes.Canceled},
 	{ErrInterrupted, codes.Interrupted},
+	{ErrPolicyReplaced, codes.PolicyReplaced},
 	{ErrAttemptTimeout, codes.Timeout},
 	{ErrTimeout, codes.Timeout},
 	{codes.Condition(codes.Timeout), codes.Timeout},

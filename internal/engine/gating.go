@@ -145,7 +145,7 @@ func (x *modelCall) addGrant(i int) (part gate.Part, counts bool) {
 		g := gate.WholeOf(o.Source, "")
 		g.MaxBytes = x.limits.On(o.Source, 0)
 		if o.Envelope != nil {
-			g.Terms = x.run.team.Terms(o.Envelope.Producer(), x.caps.Agent)
+			g.Terms = x.by.Terms(o.Envelope.Producer(), x.caps.Agent)
 		}
 		x.grants = append(x.grants, g)
 	}

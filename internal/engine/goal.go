@@ -102,6 +102,9 @@ func (t *Team) newGoalRun(ctx context.Context, goal plan.Goal, o *RunOptions) (*
 	if err != nil {
 		return nil, err
 	}
+	if err := r.restorePolicies(); err != nil {
+		return nil, err
+	}
 	if err := r.answer(ctx, goal); err != nil {
 		return nil, err
 	}

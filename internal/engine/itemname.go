@@ -138,10 +138,10 @@ func (r itemNamer) deliverKeys(ctx context.Context, l *task.List, e *envelope.En
 	if l.Input != "" {
 		offer = inputOffer(r.results, l.Input)
 	}
-	accepts := plan.KeyClearance(r.accepts)
+	accepts, by := plan.KeyClearance(r.accepts), r.governed()
 	contract, err := gate.Negotiate(gate.Request{
 		Session: r.session, Caller: handoff.User, Run: r.id, Task: task.ID(offer.Source.Name), Classification: accepts, Owned: true,
-		Grants: []gate.Grant{{Source: offer.Source, Paths: plan.KeyPaths(l), Terms: r.team.Terms(e.Producer(), handoff.User), MaxBytes: gate.MaxRedact}},
+		Grants: []gate.Grant{{Source: offer.Source, Paths: plan.KeyPaths(l), Terms: by.Terms(e.Producer(), handoff.User), MaxBytes: gate.MaxRedact}},
 	}, &gate.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
 		return payload, err
@@ -151,7 +151,7 @@ func (r itemNamer) deliverKeys(ctx context.Context, l *task.List, e *envelope.En
 	if err != nil {
 		return payload, err
 	}
-	if err := r.delivered(&d.Decision, contract.Session, now); err != nil || !d.IsDelivered() {
+	if err := r.delivered(&d.Decision, by, contract.Session, now); err != nil || !d.IsDelivered() {
 		return payload, err
 	}
 	payload, _, err = compartment.Payload(&offer, &d)

@@ -33,13 +33,17 @@ func (r *run) closeLog(ctx context.Context) (head string, err error) {
 // begin records the start of the run.
 func (r *run) begin() {
 	if r.ledger != nil {
-		r.ledger.add(nil, record.Entry{Begin: r.runStart()}) // before the journal looks for cached answers
+		entries := []record.Entry{{Begin: r.runStart()}} // before the journal looks for cached answers
+		if p := r.priorRun; p != nil && !p.own {
+			entries = append(entries, policiesOf(p)...)
+		}
+		r.ledger.add(nil, entries...)
 	}
 }
 
 // runStart is what the journal stores of the beginning of the run.
 func (r *run) runStart() *record.RunStart {
-	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers, Accepts: new(r.accepts)}
+	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers, Accepts: new(r.accepts), Policy: storedPolicy(r.team)}
 	if r.plan != nil {
 		b.Tasks = outlineOf(r.plan)
 	}

@@ -107,7 +107,7 @@ func (r *brancher) hasRead(c *task.Condition) (some bool) {
 func (r *brancher) failLoop(i int, err error, now time.Time) {
 	t := &r.tasks[i]
 	message := r.errorText(err.Error())
-	t.Error = &TaskError{Code: code(err), Message: message, Task: t.ID, Title: t.Title, cause: func() error { return err }, words: r.bus.words}
+	t.Error = &TaskError{Code: code(err), Message: message, Task: t.ID, Title: t.Title, cause: func() error { return err }, words: r.bus.words()}
 	must(r.queue.Fail(i, message, now))
 }
 

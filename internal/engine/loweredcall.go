@@ -18,7 +18,7 @@ func refuseLowered(a *attempt, name string, said *envelope.Envelope) string {
 		return ""
 	}
 	reader := gate.ToolReader(f.Name)
-	x := a.run.team.Terms(a.caps.Agent, reader).Admit(said.Classification(), f.Accepts, reader)
+	x := a.by.Terms(a.caps.Agent, reader).Admit(said.Classification(), f.Accepts, reader)
 	if x.Lowers == nil || x.Lowers.UnsafeText {
 		return ""
 	}

@@ -164,7 +164,7 @@ func (q *loweringApproval) prepare(i int, payload envelope.Payload, level label.
 		Title: plan.ApprovalTitle(q.entry.Name), Assignee: q.entry.Approve, Classification: x.task.Classification,
 		Description: fmt.Sprintf("May exactly this be delivered to agent %s for %s? It is %v, and the entry %s of the policy would deliver it as %v.", x.caps.Agent, about, h.Classification, q.entry.Name, level),
 	}}, loweringForm, approvedThing{title: x.task.Title, what: q.entry.Name})
-	q.number, q.part = x.number, x.part+"/approve/"+strconv.Itoa(i)
+	q.by, q.number, q.part = x.by, x.number, x.part+"/approve/"+strconv.Itoa(i)
 	shown, err := envelope.New(envelope.Header{
 		ID: h.ID + "/lowered", Producer: h.Producer, Task: h.Task, Run: x.run.id, Classification: h.Classification, Trust: h.Trust,
 		CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},

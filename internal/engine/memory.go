@@ -48,7 +48,7 @@ func (a *attempt) ended(ctx context.Context) {
 	if a.conversation != nil {
 		a.closeShared(ctx, a.err)
 	}
-	if memory := a.run.memory; memory != nil && a.err == nil {
+	if memory := a.run.memory; memory != nil && a.err == nil && !hasRevoked(a.run.steering, a) {
 		a.unnoted = callOutside("the store", func() error { return memory.writer.WriteResult(ctx, a.task.Assignee, a.envelope, 0) })
 	}
 }

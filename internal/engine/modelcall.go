@@ -63,6 +63,8 @@ type request struct {
 	task         *task.Task
 	number       int // of the attempt, from 1
 	does         agent.Agent
+	by           *plan.Roster // whose policy its prompt is made by
+	recalls      bool         // it only takes what was answered under that policy, which does not hold any more
 	caps         *gate.Capabilities
 	schema       *schema.Schema
 	bound        label.Classification // of the prompt and the result, as the static check has it
@@ -123,7 +125,8 @@ type answer struct {
 	outputsBefore string             // what they were before, likewise
 	text          string             // the result as the caller may see it
 	structured    string
-	partly        bool // the caller may not see all of the result
+	partly        bool         // the caller may not see all of the result
+	readBy        *plan.Roster // by whose policy the caller got it
 }
 
 // A cacheHit is an answer that the agent gave earlier.
@@ -192,6 +195,9 @@ func (x *modelCall) try(ctx context.Context, o purpose) error {
 			return err
 		}
 	}
+	if err == nil && x.recalls {
+		return ErrPolicyReplaced
+	}
 	if err == nil {
 		err = checkEffects(o)
 	}
@@ -246,6 +252,9 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 	}
 	if limit := x.contract.Duration; limit > 0 && x.worked >= limit { // translations took all of it
 		return x.late()
+	}
+	if errors.Is(context.Cause(ctx), ErrPolicyReplaced) {
+		return withCause(ctx, ctx.Err()) // the agent is not given the prompt
 	}
 	announce(x)
 	x.outbox = o.started()
@@ -381,6 +390,9 @@ func withCause(ctx context.Context, err error) error {
 // close takes the reply through the gate: into the envelope of the result, and
 // from there into what the caller may see of it.
 func (x *modelCall) close(ctx context.Context, o purpose, now time.Time) error {
+	if errors.Is(context.Cause(ctx), ErrPolicyReplaced) {
+		return withCause(ctx, ctx.Err()) // the reply derives from what the policy denies
+	}
 	said := &x.reply
 	e, err := x.admit(gate.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim, Truncated: said.Truncated}, now)
 	if err != nil {
@@ -415,7 +427,14 @@ func (x *modelCall) accept(ctx context.Context, e *envelope.Envelope, now time.T
 			return err
 		}
 	}
-	seen, err := x.run.toUser(x.finishing(ctx, now), e, gate.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now)
+	var seen reading
+	var err error
+	for x.readBy == nil || x.readBy != x.run.governed() {
+		x.readBy = x.run.governed()
+		if seen, err = x.run.toUser(x.finishing(ctx, now), e, gate.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now); err != nil {
+			break
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}

@@ -126,6 +126,9 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 		must(r.queue.Skip(a.index, canceledTask, time.Now()))
 		return time.Time{}
 	}
+	if beginsAgain(ctx, r, a) {
+		return a.end
+	}
 	if again := isInterrupted(ctx, a.err); again && !r.stopped() && !a.terminal {
 		r.steering.uncounted[a.index]++
 		must(r.queue.Retry(a.index, a.end))
@@ -171,7 +174,7 @@ func (r *results) fail(a *attempt) {
 	r.faults[a.index], t.Call = a.fault, orZero(a.view().answeredBy())
 	r.warnTruncated(&a.modelCall, "task", t.Title)
 	r.messages.putBackUnread(a.index, t.Assignee)
-	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, Name: t.Name, cause: func() error { return err }, said: a.fault, words: r.bus.words}
+	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, Name: t.Name, cause: func() error { return err }, said: a.fault, words: r.bus.words()}
 	must(r.queue.Fail(a.index, a.message, time.Now()))
 }
 

@@ -56,7 +56,7 @@ func (t *turn) saveOutput(call string, s *gate.Sealed) (saved bool, err error) {
 	} else if ok {
 		text = canonical
 	}
-	if text, _, err = t.run.team.Rules.Words().Text(text); err != nil {
+	if text, _, err = t.by.Rules.Words().Text(text); err != nil {
 		return false, fmt.Errorf("workspace: %w", err)
 	}
 	c := t.of.conversation

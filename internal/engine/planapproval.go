@@ -63,8 +63,7 @@ func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.P
 	var faults *envelope.Envelope
 	for edit := range maxEdits + 1 {
 		q := &planApproval{of: c, made: made, draft: draft, faults: faults}
-		q.prepare(round, edit)
-		v, err := q.ask(ctx)
+		v, err := q.askAnew(ctx, round, edit)
 		switch {
 		case errors.Is(err, errLater):
 			return nil, nil, nil
@@ -80,7 +79,7 @@ func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.P
 		if err != nil {
 			return nil, nil, q.refused(ctx, err)
 		}
-		edited, found, shown := c.checkPlan(string(v.Plan), e)
+		edited, found, shown := c.checkPlan(string(v.Plan), e, q.made.by)
 		missing := unassigned(string(v.Plan), c.planRules())
 		found, shown = append(found, missing...), append(shown, missing...)
 		switch {
@@ -125,12 +124,23 @@ func (q *planApproval) prepare(round, edit int) {
 // planKey returns the key of what would happen: the tasks of this plan, with these agents and their
 // tools, under this policy.
 func (c *coordinator) planKey(draft string, round, edit int) record.Key {
-	parts := []string{draft, strconv.Itoa(round), strconv.Itoa(edit), c.team.Rules.Digest()}
+	parts := []string{draft, strconv.Itoa(round), strconv.Itoa(edit), c.governed().Rules.Digest()}
 	for i := range c.team.Capabilities {
 		may := permittedTo(&c.team.Config.Agents[i], &c.team.Capabilities[i])
 		parts = append(parts, string(may[:]))
 	}
 	return digestOf(parts...)
+}
+
+// askAnew prepares and asks the question, again each time that the policy is replaced.
+func (q *planApproval) askAnew(ctx context.Context, round, edit int) (v *decision, err error) {
+	for again := true; again; {
+		q.prepare(round, edit)
+		of, end := q.of.steering.beginStep(ctx, &q.modelCall, q.caps.Agent)
+		v, err = q.ask(of)
+		again = end()
+	}
+	return v, err
 }
 
 // ask asks the person, who must see all of the plan.
@@ -197,7 +207,7 @@ func (q *planApproval) replan(reason string, round int) (*step, error) {
 	if round > maxPlans {
 		return nil, fmt.Errorf("%w %d times by %s (last reason: %s)", ErrPlanRefused, round, c.config.Approve, reason)
 	}
-	if terms := c.team.Terms(c.config.Approve, handoff.Coordinator); terms.Mode() == handoff.Minimal || !plan.PassesAsText(terms) {
+	if terms := c.governed().Terms(c.config.Approve, handoff.Coordinator); terms.Mode() == handoff.Minimal || !plan.PassesAsText(terms) {
 		return nil, fmt.Errorf("%w by %s, and a rule of the policy keeps the reason from the coordinator: %s", ErrPlanRefused, c.config.Approve, reason)
 	}
 	q.schema = nil

@@ -52,7 +52,7 @@ func (s *scheduler) prefetch(ctx context.Context) {
 // nothing in it expires, and it does not depend on what happens meanwhile.
 func (r *results) mayWait(i int) bool {
 	t := r.plan.Graph.Task(i)
-	if t.MemoryScope == task.ScopeAll || r.team.Config.ApprovesLoweringFor(t.Assignee) {
+	if t.MemoryScope == task.ScopeAll || r.governed().Config.ApprovesLoweringFor(t.Assignee) {
 		return false
 	}
 	for j := range t.Uses {

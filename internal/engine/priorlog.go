@@ -165,6 +165,7 @@ func (p *priorRun) take(x *record.AgentCall) {
 	if b.end = x.End; b.start.IsZero() || b.first == x.Session || strings.HasPrefix(b.first, x.Session+"/") {
 		b.start = x.Start // not when its first prompt was written: that may have been earlier, or a sideCall's
 	}
+	b.policy, b.readBy = x.Policy, x.ReadBy
 	b.messages, b.completed = x.Messages, b.completed || x.Completed()
 	p.deliver(x.Messages)
 	if x.Completed() || p.whole {

@@ -23,6 +23,8 @@ type priorTask struct {
 	first       string   // the session that start is of, until that ended
 	messages    []string // ids of those that its last prompt had at first
 	canceled    bool     // somebody canceled it
+	policy      string   // the digest of the one that its last prompt was made by
+	readBy      string   // and of the one by which the caller got the result
 	completed   bool     // an answer was taken
 	memory      []task.ID
 	toolResults []*record.AgentCall

@@ -72,9 +72,10 @@ func (r *runScope) read(ctx context.Context, e *envelope.Envelope, source gate.S
 	if e.Size() == 0 {
 		return reading{}, nil
 	}
+	by := r.governed()
 	contract, err := gate.Negotiate(gate.Request{
 		Session: r.session, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
-		Classification: accepts, Grants: []gate.Grant{{Source: source, Paths: whole, Terms: r.team.Terms(e.Producer(), handoff.User)}}, Owned: true,
+		Classification: accepts, Grants: []gate.Grant{{Source: source, Paths: whole, Terms: by.Terms(e.Producer(), handoff.User)}}, Owned: true,
 	}, &gate.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
 		return reading{}, err
@@ -85,7 +86,7 @@ func (r *runScope) read(ctx context.Context, e *envelope.Envelope, source gate.S
 	if err != nil {
 		return reading{}, err
 	}
-	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
+	if err := r.delivered(&d.Decision, by, contract.Session, now); err != nil {
 		return reading{}, err
 	}
 	payload, files, err := compartment.Payload(&offer, &d)

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -74,7 +75,7 @@ func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Pro
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
 			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: m.FirstModel(),
 			Attempt: x.number, Time: x.start, Bytes: x.sentSize, Ahead: x.permit != nil, Messages: x.messageIDs(),
-			Effect: effectOf(m), Repeatable: m.Process() != nil && m.Process().Repeatable,
+			Policy: r.named(x.by), Effect: effectOf(m), Repeatable: m.Process() != nil && m.Process().Repeatable,
 		}})
 	}
 	b := r.ledger.add(x.batch, entries...)
@@ -86,11 +87,11 @@ func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Pro
 }
 
 // delivered records what the gate ruled for the caller.
-func (r *recorder) delivered(d *gate.Decision, session string, now time.Time) error {
+func (r *recorder) delivered(d *gate.Decision, by *plan.Roster, session string, now time.Time) error {
 	if r.sink == nil && !r.bus.live() {
 		return nil
 	}
-	h := r.handed(d, session, now)
+	h := r.handed(d, by, session, now)
 	rec := record.Prompt{Handoffs: []event.Handoff{h}}
 	if err := r.callSink(context.Background(), rec); err != nil {
 		return err
@@ -134,14 +135,14 @@ func (r *recorder) handoffs(x *modelCall, now time.Time) []event.Handoff {
 	}
 	list := make([]event.Handoff, len(x.rulings))
 	for i := range x.rulings {
-		list[i] = r.handed(x.rulings[i], x.contract.Session, now)
+		list[i] = r.handed(x.rulings[i], x.by, x.contract.Session, now)
 	}
 	return list
 }
 
-// handed returns a decision as records have it, in the form for the caller.
-func (r *recorder) handed(d *gate.Decision, session string, now time.Time) event.Handoff {
-	return record.NewHandoff(r.decided(d), session, r.team.Rules.Digest(), now)
+// handed returns a decision by the policy of a roster as records have it, in the form for the caller.
+func (r *recorder) handed(d *gate.Decision, by *plan.Roster, session string, now time.Time) event.Handoff {
+	return record.NewHandoff(r.decided(d), session, by.Rules.Digest(), now)
 }
 
 // uses are the events of used entries of the policy.

@@ -18,14 +18,15 @@ type results struct {
 	planned  []*envelope.Envelope       // of each task, its description if a coordinator wrote it; nil if none did
 	mounts   map[task.ID][]record.Mount // of each task with output files: the inputs in its workspace
 	branches *brancher
-	batch    *batch // what becomes durable together with the result of the attempt that has just ended
+	readBy   []*plan.Roster // of each task, by whose policy its last attempt read; nil if there was none
+	batch    *batch         // what becomes durable together with the result of the attempt that has just ended
 }
 
 // newResults prepares the run of a plan.
 func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 	r := &results{
 		runScope: scope, plan: p, queue: readyqueue.New(p.Graph),
-		faults: make([]*envelope.Envelope, p.Graph.Len()), mounts: map[task.ID][]record.Mount{},
+		faults: make([]*envelope.Envelope, p.Graph.Len()), readBy: make([]*plan.Roster, p.Graph.Len()), mounts: map[task.ID][]record.Mount{},
 	}
 	r.branches = &brancher{results: r, decided: map[int]error{}, rounds: map[string]*comparedRounds{}}
 	var err error

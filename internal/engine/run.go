@@ -32,6 +32,9 @@ func runPlan(ctx context.Context, p *plan.Plan, o RunOptions, start time.Time) (
 			return nil, err
 		}
 	}
+	if err := r.restorePolicies(); err != nil {
+		return nil, err
+	}
 	if err := r.follow(p); err != nil {
 		return nil, err
 	}
@@ -67,14 +70,24 @@ func newRun(t *plan.Roster, o RunOptions, start time.Time) (*run, error) {
 
 // follow sets the plan of the run.
 func (r *run) follow(p *plan.Plan) error {
-	results, err := newResults(r.runScope, p)
-	if err != nil {
-		return err
+	for {
+		held := r.governed()
+		governed, err := r.govern(p)
+		if err != nil {
+			return err
+		}
+		results, err := newResults(r.runScope, governed)
+		if err != nil {
+			return err
+		}
+		r.mu.Lock()
+		if r.governed() == held {
+			r.results = results
+			r.mu.Unlock()
+			return nil
+		}
+		r.mu.Unlock() // the policy was replaced meanwhile
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.results = results
-	return nil
 }
 
 // execute runs a goal or a plan to its end. An error means that the run could not start.
@@ -153,7 +166,7 @@ func (r *run) enter(phase record.Phase) {
 
 // open prepares events, journal and budgets.
 func (r *run) open(stop context.CancelCauseFunc) {
-	r.bus = newBus(r.subscribers(), r.id, newOwnEndpoints(r.team.EndpointNames(), r.team.Rules.Words()), r.team.Log)
+	r.bus = newBus(r.subscribers(), r.id, newOwnEndpoints(r.team.EndpointNames(), r.governed().Rules.Words()), r.team.Log)
 	r.ledger = newLedger(r.log, r.bus.publish)
 	r.bus.ledger = r.ledger
 	r.questions = newQuestions(r.runScope)

@@ -208,6 +208,7 @@ func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 	r := s.run
 	s.busy--
 	a.canceled = r.steering.detach(a)
+	replaced := isReplaced(r.steering, a)
 	if s.prefetched[a.index] != a {
 		if !a.slotless {
 			s.running--
@@ -224,7 +225,13 @@ func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 			}
 			return
 		}
+		if replaced {
+			return // its prompt is built again
+		}
 		r.takeOut(a, time.Now()) // it was answered, or refused, before its turn came
+	}
+	if replaced {
+		revoke(r, a)
 	}
 	if retry := r.endAttempt(ctx, a); !retry.IsZero() {
 		s.timers.add(a.index, retry)

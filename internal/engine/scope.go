@@ -48,7 +48,7 @@ func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, erro
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	v := viewer{team: t, id: o.RunID, session: o.RunID + "/" + handoff.User, accepts: o.RecordClearance()}
+	v := viewer{team: t, policies: newPolicies(t), id: o.RunID, session: o.RunID + "/" + handoff.User, accepts: o.RecordClearance()}
 	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, priorRun: priorOf(&o)}
 	r.calls, r.approvals = newCallIDs(r.priorRun), newApprovals()
 	if p := r.priorRun; p != nil && p.own {

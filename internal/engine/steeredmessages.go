@@ -94,9 +94,9 @@ func delivers(t *gate.Terms) bool { return t.Mode() != handoff.Minimal && plan.P
 // the agent if i is -1.
 func (s *steering) checkMessage(c *record.LeftCommand, caps *gate.Capabilities, i int) error {
 	r := s.run
-	x := r.team.MessageCrossing(handoff.User, c.Classification, caps)
+	x := r.governed().MessageCrossing(handoff.User, c.Classification, caps)
 	switch {
-	case !delivers(r.team.Terms(handoff.User, caps.Agent)):
+	case !delivers(r.governed().Terms(handoff.User, caps.Agent)):
 		return refused("a rule of the policy keeps messages of the user from %q", caps.Agent)
 	case x.Withheld():
 		return refused("the text is %v, and the gate withholds it from %q", c.Classification, caps.Agent)
@@ -163,7 +163,7 @@ func (t *turn) offerMessages() {
 	}
 	for _, msg := range list {
 		g := gate.WholeOf(gate.Source{Kind: handoff.Message, Name: m.name(msg)}, "")
-		g.Terms, g.MaxBytes = r.team.Terms(msg.Envelope.Producer(), t.caps.Agent), t.limits.On(g.Source, 0)
+		g.Terms, g.MaxBytes = t.by.Terms(msg.Envelope.Producer(), t.caps.Agent), t.limits.On(g.Source, 0)
 		t.offers = append(t.offers, gate.Offer{Source: g.Source, Title: msg.From, Assignee: msg.From, Envelope: msg.Envelope, Optional: true})
 		t.grants = append(t.grants, g)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,7 +48,10 @@ type steering struct {
 	pausedBy  string
 	scheduler *scheduler       // nil unless tasks run
 	working   map[int]*attempt // attempts that work or are prefetched, by task
-	uncounted map[int]int      // by task: attempts that use up no retry
+	held      map[*attempt]*holding
+	revoked   map[*attempt]bool // those of them that hold what the policy denies
+	steps     map[*stepHolding]bool
+	uncounted map[int]int // by task: attempts that use up no retry
 }
 
 // newSteering returns the steering of a run that opens, or nil if nobody can send a command.
@@ -58,7 +60,7 @@ func newSteering(r *run, stop context.CancelCauseFunc) *steering {
 	if r.plansOnly || log == nil && r.options.Monitor == nil {
 		return nil
 	}
-	s := &steering{run: r, log: log, stop: stop, working: map[int]*attempt{}, uncounted: map[int]int{}}
+	s := &steering{run: r, log: log, stop: stop, working: map[int]*attempt{}, uncounted: map[int]int{}, held: map[*attempt]*holding{}, revoked: map[*attempt]bool{}, steps: map[*stepHolding]bool{}}
 	if log != nil {
 		var ctx context.Context
 		ctx, s.end = context.WithCancel(context.Background())
@@ -108,7 +110,7 @@ func (s *steering) takeLeft(ctx context.Context) {
 	for i := range list {
 		c := &list[i]
 		why := c.Missing
-		if who := s.run.team.Config.Unconfined(); why == "" && c.Text != "" && who != "" {
+		if who := s.run.team.Config.Unconfined(); why == "" && (c.Text != "" || c.Policy != nil) && who != "" {
 			why = "agent " + who + " has commands that are not confined, which could write in place of the user"
 		}
 		if why == "" {
@@ -116,7 +118,7 @@ func (s *steering) takeLeft(ctx context.Context) {
 			if failed == nil || ctx.Err() != nil {
 				continue
 			}
-			why = strings.TrimPrefix(failed.Error(), steer.ErrRefused.Error()+": ")
+			why = record.Refusal(failed)
 		}
 		err = errors.Join(err, s.log.Refuse(ctx, c.Number, why))
 	}
@@ -142,13 +144,17 @@ func (s *steering) take(ctx context.Context, c *record.LeftCommand) error {
 	ev := event.Event{Type: event.Steered, Task: entry.Task, Title: entry.Title, Agent: entry.Agent, From: entry.By, Problem: event.Problem{Code: string(entry.Kind), Message: entry.Reason}}
 	r.bus.emit(ev)
 	b := r.ledger.add(nil, record.Entry{Command: entry})
+	if entry.Policy != nil {
+		err = do()
+		do = func() error { return err }
+	}
 	r.mu.Unlock()
 	if err := r.ledger.wait(context.WithoutCancel(ctx), b); err != nil { // it takes effect once it is durable
 		return fmt.Errorf("%s: %w", c.Kind, errors.Join(ErrJournal, err))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s.over || entry.Task != "" && s.scheduler == nil {
+	if entry.Policy == nil && (s.over || entry.Task != "" && s.scheduler == nil) {
 		return refused("it has ended meanwhile")
 	}
 	if err := do(); err != nil {
@@ -177,6 +183,8 @@ func (s *steering) prepare(c *record.LeftCommand) (entry *record.Command, do fun
 		do = func() error { s.resume(); return nil }
 	case c.Kind == steer.Message:
 		do, err = s.prepareMessage(c)
+	case c.Kind == steer.ReplacePolicy:
+		do, err = replacing{s}.prepare(c, entry)
 	default:
 		do = func() error { s.stop(&canceledError{by: c.By, reason: c.Reason}); return nil }
 	}
@@ -283,6 +291,7 @@ func (s *steering) await(ctx context.Context) (waited time.Duration) {
 func (s *steering) cancelTask(i int) {
 	r := s.run
 	if a := s.working[i]; a != nil {
+		s.held[a].canceled = true
 		a.cancel(ErrCanceledTask)
 		return
 	}
@@ -362,6 +371,7 @@ func (s *steering) attach(ctx context.Context, a *attempt) {
 	if a.ctx = ctx; s != nil {
 		a.ctx, a.cancel = context.WithCancelCause(ctx)
 		s.working[a.index] = a
+		s.held[a] = &holding{by: a.by, agent: a.caps.Agent, index: a.index}
 	}
 }
 
@@ -370,8 +380,9 @@ func (s *steering) detach(a *attempt) (canceled bool) {
 	if s == nil {
 		return false
 	}
-	canceled = errors.Is(context.Cause(a.ctx), ErrCanceledTask) && a.err != nil
+	canceled = (errors.Is(context.Cause(a.ctx), ErrCanceledTask) || s.held[a].canceled) && a.err != nil
 	a.cancel(nil)
+	delete(s.held, a)
 	if s.working[a.index] == a {
 		delete(s.working, a.index)
 	}

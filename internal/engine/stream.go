@@ -25,6 +25,7 @@ type stream struct {
 	shown   strings.Builder  // what the caller has of the text
 	attempt int              // of the model that writes the text
 	opened  bool             // the decision about it is recorded
+	done    bool             // the caller has all of the result
 }
 
 // newStream returns the stream of an attempt at a task whose result is a text, or nil if nobody
@@ -132,5 +133,34 @@ func (s *stream) finish(x *modelCall) {
 		s.reset()
 		rest = x.text
 	}
+	s.done = true
 	s.to.push(&s.pending, event.Delta{Text: rest, Done: true})
+}
+
+// stop shows the caller nothing more before the end of the attempt, and takes back what was shown:
+// the policy denies it.
+func (s *stream) stop() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text, s.opened = nil, false
+	s.reset()
+}
+
+// takeBack takes back what the caller has of an attempt that does not count.
+func (s *stream) takeBack() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text = nil
+	if s.done {
+		s.done = false
+		s.to.push(&s.pending, event.Delta{Reset: true})
+		return
+	}
+	s.reset()
 }

@@ -77,8 +77,9 @@ func (c *toolCall) offerArguments(ctx context.Context, a *attempt, x *modelCall,
 	source := gate.Source{Kind: handoff.Arguments, Name: c.id}
 	g := gate.WholeOf(source, "tools")
 	reader := gate.ToolReader(c.tool.Name)
-	g.Terms = a.run.team.Terms(h.Producer, reader)
+	g.Terms = a.by.Terms(h.Producer, reader)
 	c.modelCall = modelCall{run: a.run, request: request{
+		by:   a.by,
 		task: &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: a.task.Assignee, Classification: label.Public}},
 		caps: &gate.Capabilities{Agent: reader, Accepts: c.tool.Accepts, Produces: c.tool.Level()}, bound: label.Secret, number: a.number, part: x.part + "/" + c.call.ID,
 		start: now, began: now, declassified: true, least: label.Public,

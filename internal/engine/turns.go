@@ -259,7 +259,7 @@ func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
 	t.offerSaid(said, maxSaid)
 	for i := range answers {
 		r := &answers[i]
-		terms := t.run.team.Terms(r.envelope.Producer(), t.caps.Agent)
+		terms := t.by.Terms(r.envelope.Producer(), t.caps.Agent)
 		if r.envelope.Producer() == gate.Runtime {
 			terms = gate.CorrectionTerms(gate.Runtime, t.caps.Agent)
 		}

@@ -17,7 +17,8 @@ import (
 
 // A viewer is the caller of a run as a reader of its results, errors, events and records.
 type viewer struct {
-	team    *plan.Roster
+	team *plan.Roster // as the run began; see governed for the policy that holds now
+	*policies
 	id      string               // of the run
 	session string               // of the contracts under which the caller reads
 	accepts label.Classification // the highest label of what records of the run hold
@@ -37,7 +38,7 @@ func (r viewer) receiptOf(p prompt.Prompt, whole *prompt.Receipt) (*prompt.Recei
 // hides returns the sources of prompts that the policy hides from the caller,
 // whatever their label; nil without a policy.
 func (r viewer) hides() func(*prompt.Source) bool {
-	if r.team.Rules == nil {
+	if r.governed().Rules == nil {
 		return nil
 	}
 	return func(s *prompt.Source) bool {
@@ -51,7 +52,8 @@ func (r viewer) sees(producer string, source gate.Source, level label.Classifica
 	if level > r.accepts {
 		return false
 	}
-	return r.team.Rules == nil || producer == handoff.User || plan.PassesWhole(r.team.Terms(producer, handoff.User), producer, source, level, r.accepts)
+	t := r.governed()
+	return t.Rules == nil || producer == handoff.User || plan.PassesWhole(t.Terms(producer, handoff.User), producer, source, level, r.accepts)
 }
 
 // seesResult is sees for a value that an agent made.

@@ -24,6 +24,7 @@ type personTask struct {
 type steeredTask struct {
 	ctx       context.Context         // of the attempt
 	cancel    context.CancelCauseFunc // ends it; nil if no command can come
+	revoked   bool                    // it held what the new policy denies
 	canceled  bool                    // somebody canceled the task, and the attempt ended because of it
 	interrupt context.CancelCauseFunc // ends the call that is being made; nil if none is. Guarded by the lock of the run
 }
@@ -89,7 +90,7 @@ func (s *scheduler) park(ctx context.Context, a *attempt) error {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	s.parked.remove(a)
-	if errors.Is(context.Cause(ctx), ErrAnswered) || a.task.OnTimeout == "fail" { // it does not wait any more
+	if errors.Is(context.Cause(ctx), ErrAnswered) || errors.Is(context.Cause(ctx), ErrPolicyReplaced) || a.task.OnTimeout == "fail" { // it does not wait any more
 		s.run.tasks[a.index].WaitingFor = ""
 		must(readyqueue.Continue(s.run.queue, a.index, time.Now()))
 	}

@@ -39,7 +39,7 @@ const memoryDir = "/dev/shm"
 
 // placeOf returns the place of the workspace of an attempt.
 func placeOf(a *attempt) workspacePlace {
-	p := workspacePlace{prefix: "runteam-", given: a.given, limits: workspaceLimits(a.task), words: a.run.team.Rules.Words()}
+	p := workspacePlace{prefix: "runteam-", given: a.given, limits: workspaceLimits(a.task), words: a.by.Rules.Words()}
 	var of record.Workspaces
 	if k, ok := a.run.log.(record.WorkspaceKeeper); ok {
 		of = k.Workspaces()
@@ -147,7 +147,7 @@ func (x *gatedContext) mayHaveFiles() bool {
 // readsFiles reports whether the agent can read its workspace.
 func (a *attempt) readsFiles() bool {
 	return a.mayHaveFiles() && slices.ContainsFunc(a.tools, func(t *tool.Tool) bool {
-		return t.ReadsWorkspace && mayReadAll(a.run.team, a.caps.Agent, t, a.contract.MaxInput) == nil
+		return t.ReadsWorkspace && mayReadAll(a.by, a.caps.Agent, t, a.contract.MaxInput) == nil
 	})
 }
 
@@ -169,7 +169,7 @@ func mayReadAll(team *plan.Roster, agent string, t *tool.Tool, level label.Class
 // workspaceOf returns the function that gives the tool of a call the workspace. It may outlive
 // the attempt.
 func (c *toolCall) workspaceOf(a *attempt) func() (*os.Root, error) {
-	team, agent, of := a.run.team, a.caps.Agent, a.conversation // the attempt may be another one by the time of the call
+	team, agent, of := a.by, a.caps.Agent, a.conversation // the attempt may be another one by the time of the call
 	return func() (*os.Root, error) {
 		if err := mayReadAll(team, agent, c.tool, c.from.Classification()); err != nil {
 			return nil, err
@@ -191,7 +191,7 @@ func (a *attempt) addStep(messages []prompt.Message) error {
 	if err != nil {
 		return err
 	}
-	if err := a.writeHistory(root, a.run.team.Rules.Words()); err != nil {
+	if err := a.writeHistory(root, a.by.Rules.Words()); err != nil {
 		return fmt.Errorf("workspace: %w", err)
 	}
 	return nil

@@ -43,8 +43,8 @@ type Rulebook struct {
 
 // A Party is a name that rules may use, with what it gets by default.
 type Party struct {
-	Name    string
-	Default handoff.Mode // of what others make for it; may narrow [Policy].Default and not widen it; empty means no narrower
+	Name    string       `json:"name"`
+	Default handoff.Mode `json:"default,omitempty"` // of what others make for it; may narrow [Policy].Default and not widen it; empty means no narrower
 }
 
 // A side is where rules with Anyone match: by producer, by reader, or everywhere.
@@ -147,7 +147,13 @@ func policyDigest(p *handoff.Policy) string {
 		Redact     handoff.Redaction
 	}{p.Default, slices.Clone(p.Rules), nil, slices.Clone(p.Endorse), nil, p.Redact}
 	for i := range plain.Rules {
-		plain.Rules[i].Origin = provenance.Position{}
+		withoutEmpty(&plain.Rules[i])
+	}
+	if plain.Redact = withoutEmptyLists(plain.Redact); len(plain.Rules) == 0 {
+		plain.Rules = nil
+	}
+	if len(plain.Endorse) == 0 {
+		plain.Endorse = nil
 	}
 	for _, d := range p.Declassify {
 		plain.Declassify = append(plain.Declassify, declassifier{d.Name, d.From, d.To, d.Paths, d.LowerTo, d.Reason, d.UnsafeText, provenance.Position{}, d.Approve})
@@ -164,6 +170,31 @@ func policyDigest(p *handoff.Policy) string {
 	}
 	sum := sha256.Sum256(append([]byte("runteam/policy/1\n"), raw...))
 	return hex.EncodeToString(sum[:])
+}
+
+// withoutEmpty takes out of a rule where it is written, and lists without elements.
+func withoutEmpty(r *handoff.PairRule) {
+	r.Origin, r.Redact = provenance.Position{}, withoutEmptyLists(r.Redact)
+	if len(r.Block) == 0 {
+		r.Block = nil
+	}
+	if len(r.Reveal) == 0 {
+		r.Reveal = nil
+	}
+	if t := r.Translate; t != nil && t.Filter != nil && len(t.Filter) == 0 {
+		r.Translate = cloneTranslation(t)
+		r.Translate.Filter = nil
+	}
+}
+
+func withoutEmptyLists(r handoff.Redaction) handoff.Redaction {
+	if len(r.Kinds) == 0 {
+		r.Kinds = nil
+	}
+	if len(r.Patterns) == 0 {
+		r.Patterns = nil
+	}
+	return r
 }
 
 // clonePolicy returns a policy that shares nothing with p.

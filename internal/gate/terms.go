@@ -32,6 +32,7 @@ type Terms struct {
 	translation translation
 
 	reveal   map[redact.Kind][]task.Path
+	added    redaction // beyond what every reader of the kind of to is spared
 	redactor *redact.Redactor
 
 	lower   *handoff.Declassifier
@@ -131,7 +132,7 @@ func (b *Rulebook) between(from, to string) *Terms {
 	if !states && t.stated.Rule == "" {
 		t.applyDefaults(b)
 	}
-	t.redactor = b.redactorFor(to, added)
+	t.added, t.redactor = added, b.redactorFor(to, added)
 	return t
 }
 

@@ -19,7 +19,17 @@ type commandLine struct {
 // digestInput returns what the digest of a command covers.
 func (l *commandLine) digestInput(run string) []byte {
 	at, _ := l.Time.MarshalText() // of a time that JSON holds
-	return joinLengths(run, string(l.Kind), string(l.Task), l.Title, l.Agent, l.By, l.Reason, string(at))
+	fields := []string{run, string(l.Kind), string(l.Task), l.Title, l.Agent, l.By, l.Reason, string(at)}
+	return joinLengths(append(fields, policyFields(l.Policy)...)...)
+}
+
+// policyFields returns what the digest of a command covers of a policy; nothing without one.
+func policyFields(p *record.Policy) []string {
+	if p == nil {
+		return nil
+	}
+	places, _ := json.Marshal([]any{p.Origins, p.Parties})
+	return []string{string(p.Text), p.Digest, string(places)}
 }
 
 // command returns the stored form of a Command.
@@ -51,7 +61,10 @@ func (d *decoder) command(value []byte) (*record.Command, error) {
 		c.Reason = string(text)
 	}
 	if d.vault.digests != nil && d.vault.digest("command", x.digestInput(d.run)) != x.Digest {
-		return nil, nil
+		if c.Kind != steer.ReplacePolicy && c.Policy == nil {
+			return nil, nil
+		}
+		c.Policy = &record.Policy{} // without it, a resumed run would deliver what it denies
 	}
 	return c, nil
 }
@@ -61,7 +74,8 @@ type leftLine struct {
 	steer.Command
 	Time   time.Time
 	For    tenure
-	Hidden *hidden `json:",omitempty"` // the leftWords, if they are above the plainLimit
+	Policy *record.Policy `json:",omitempty"` // of the command; its digest is not known yet
+	Hidden *hidden        `json:",omitempty"` // the leftWords, if they are above the plainLimit
 	Digest record.Digest
 }
 
@@ -72,7 +86,11 @@ type leftWords struct{ Text, Reason string }
 func (l *leftLine) digestInput(run string, n int64) []byte {
 	at, _ := l.Time.MarshalText() // of a time that JSON holds
 	holder, _ := json.Marshal(l.For)
-	return joinLengths(run, strconv.FormatInt(n, 10), string(l.Kind), l.Task, l.Agent, l.Text, l.By, l.Reason, l.Classification.String(), string(at), string(holder))
+	fields := []string{run, strconv.FormatInt(n, 10), string(l.Kind), l.Task, l.Agent, l.Text, l.By, l.Reason, l.Classification.String(), string(at), string(holder)}
+	if l.Policy != nil {
+		fields = append(append(fields, l.Replaces), policyFields(l.Policy)...)
+	}
+	return joinLengths(fields...)
 }
 
 // encodeLeft returns the line of a command to a run. It is for one process, one row and one use.
@@ -109,6 +127,12 @@ func (d *decoder) left(value []byte, n int64) (c record.LeftCommand, of tenure) 
 			}
 		}
 		x.Text, x.Reason, c.Text, c.Reason = w.Text, w.Reason, w.Text, w.Reason
+	}
+	if x.Policy != nil && c.Missing == "" {
+		var err error
+		if c.Policy, err = x.Policy.Policy(); err != nil {
+			c.Missing = err.Error()
+		}
 	}
 	if c.Missing == "" && (d.vault.digests == nil || d.vault.digest("left command", x.digestInput(d.run, n)) != x.Digest) {
 		c.Missing = ErrAltered.Error()

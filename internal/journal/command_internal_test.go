@@ -10,9 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
 )
 
 // A command that was altered in the file, or moved to another row or run, is not carried out.
@@ -49,6 +53,45 @@ func TestAlteredCommandIsNotRead(t *testing.T) {
 	require.Equal(t, given.Command, got.Command)
 	got, _ = (&decoder{run: "r", vault: &vault{digests: j.vault.digests}}).left(raw, 3)
 	require.Contains(t, got.Missing, "no key was given")
+}
+
+// A policy that was altered on its way to the run is not read.
+func TestAlteredPolicyIsNotRead(t *testing.T) {
+	t.Parallel()
+	j := InMemory(Options{Key: bytes.Repeat([]byte{1}, KeyBytes)})
+	defer j.Close() //nolint:errcheck // it ends with the test
+	d := &decoder{run: "r", vault: j.vault}
+	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Block: []task.Path{"ssn"}, Origin: provenance.Position{File: "team.yaml", Line: 7}}}}
+	sent, err := record.NewPolicy(policy, "", nil)
+	require.NoError(t, err)
+	given := leftLine{Command: steer.Command{Kind: steer.ReplacePolicy, By: "ann", Policy: policy, Replaces: "0f"}, Policy: sent, Time: time.Now(), For: tenure{Holder{Host: "h", PID: 7}, 9}}
+	raw, err := encodeLeft(j.vault, "r", 3, given)
+	require.NoError(t, err)
+	got, _ := d.left(raw, 3)
+	require.Empty(t, got.Missing)
+	require.Equal(t, given.Command, got.Command)
+	for _, change := range [][2]string{{`"ssn"`, `"ssm"`}, {`"0f"`, `"1f"`}, {"team.yaml", "other.yaml"}} {
+		got, _ := d.left([]byte(strings.Replace(string(raw), change[0], change[1], 1)), 3)
+		require.Equal(t, ErrAltered.Error(), got.Missing, change[0])
+		require.Nil(t, got.Command.Policy)
+	}
+
+	e := &encoder{run: "r", vault: j.vault, above: &sensitiveTasks{}}
+	sent.Digest, sent.Parties = "2f", []gate.Party{{Name: "a"}, {Name: "b"}}
+	taken := &record.Command{Kind: steer.ReplacePolicy, By: "ann", Time: time.Unix(7, 0).UTC(), Policy: sent}
+	line, err := e.command(taken)
+	require.NoError(t, err)
+	raw, err = json.Marshal(line)
+	require.NoError(t, err)
+	was, err := d.command(raw)
+	require.NoError(t, err)
+	require.Equal(t, taken, was)
+	for _, change := range [][2]string{{`"ssn"`, `"ssm"`}, {`"2f"`, `"3f"`}, {`"policy","by"`, `"pause","by"`}} {
+		was, err := d.command([]byte(strings.Replace(string(raw), change[0], change[1], 1)))
+		require.NoError(t, err)
+		_, err = was.Policy.Policy()
+		require.ErrorIs(t, err, record.ErrPolicyAltered, "a run that is resumed must not go on without it")
+	}
 }
 
 // A line of a command that was altered is not read, and a reason about a task with context above

@@ -19,7 +19,8 @@ import (
 //
 // The error wraps [steer.ErrInvalid], [steer.ErrNotRunning] if no process works on the run or does
 // not any more, [steer.ErrRefused] if the process refuses the command, or [ErrNoKey] if the command
-// has a text above confidential and the journal has no key.
+// has a text above confidential and the journal has no key. The error of a refused policy also wraps
+// [steer.ErrStale] or [steer.ErrWidens], or has everything that is wrong as [task.Problems].
 func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error {
 	if err := j.writable(); err != nil {
 		return j.fail("write", err)
@@ -39,6 +40,11 @@ func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error 
 	}
 	of := r.held.tenure()
 	left := leftLine{Command: c, Time: j.now(), For: of}
+	if c.Policy != nil {
+		if left.Policy, err = record.NewPolicy(c.Policy, "", nil); err != nil {
+			return fmt.Errorf("%w: %w", steer.ErrInvalid, err)
+		}
+	}
 	n, err := j.store.commands.leave(ctx, r.n, of, func(n int64) ([]byte, error) { return encodeLeft(j.vault, r.id, n, left) })
 	if err == nil {
 		err = (&sentCommand{j, r, n}).awaitOutcome(ctx)
@@ -151,7 +157,7 @@ func (s *sentCommand) awaitOutcome(ctx context.Context) error {
 		case outcome == commandClaimed:
 			continue
 		case outcome != "":
-			return fmt.Errorf("%w: %s", steer.ErrRefused, outcome)
+			return record.RefusalError(outcome)
 		case gone:
 			why = errEndedFirst
 		case ctx.Err() != nil:

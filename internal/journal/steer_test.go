@@ -3,6 +3,7 @@ package journal_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,11 +13,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
 )
 
 // An owner takes the commands to a run as the engine does, until it is stopped. It refuses what
@@ -257,4 +260,50 @@ func TestCommandThatCannotBeStored(t *testing.T) {
 	list, err := r.Commands(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, list)
+}
+
+// The sender of a policy gets everything that the run finds wrong with it, and which kind of refusal
+// that is; the journal says which policy holds.
+func TestRefusedPolicies(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory(journal.Options{})
+	defer j.Close() //nolint:errcheck // it ends with the test
+	r := beginRun(t, j, "r1")
+	problems := task.Problems{{Pointer: "/policy/rules/0/to", Subject: "rule a→x", Message: `unknown agent "x"`, Hint: "did you mean y?", Err: steer.ErrInvalid}, {Pointer: "/tasks/1", Line: 7, Message: "no", Err: steer.ErrInvalid}}
+	o := &owner{run: r, refuse: func(c *record.LeftCommand) string {
+		var err error
+		switch c.Reason {
+		case "wrong":
+			err = fmt.Errorf("%w: %w", steer.ErrRefused, problems)
+		case "stale":
+			err = fmt.Errorf("%w: %w; it is 4f", steer.ErrRefused, steer.ErrStale)
+		case "wide":
+			err = fmt.Errorf("%w: %w", steer.ErrRefused, task.Problems{{Pointer: "/policy", Message: "a→b: everything", Err: steer.ErrWidens}})
+		default:
+			return ""
+		}
+		return record.Refusal(err)
+	}}
+	o.work(t)
+	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Mode: handoff.Minimal}}}
+	send := func(reason string) error {
+		return j.Steer(t.Context(), "r1", steer.Command{Kind: steer.ReplacePolicy, By: "ann", Reason: reason, Policy: policy, Replaces: "0f"})
+	}
+	err := send("wrong")
+	require.ErrorIs(t, err, steer.ErrRefused)
+	found, ok := errors.AsType[task.Problems](err)
+	require.True(t, ok)
+	require.Equal(t, problems, found)
+	err = send("stale")
+	require.ErrorIs(t, err, steer.ErrStale)
+	require.ErrorIs(t, err, steer.ErrRefused)
+	require.ErrorContains(t, err, "the run refuses the command: the policy that it replaces is not the one of the run any more; it is 4f")
+	err = send("wide")
+	require.ErrorIs(t, err, steer.ErrWidens)
+	require.ErrorContains(t, err, "a→b: everything")
+	require.NoError(t, send("right"))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	require.Equal(t, policy, o.taken[len(o.taken)-1].Policy)
+	require.Equal(t, "0f", o.taken[len(o.taken)-1].Replaces)
 }

@@ -47,7 +47,7 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	if err != nil {
 		return nil, w.place(err)
 	}
-	p.uncompared = loops.uncompared
+	p.uncompared, p.places = loops.uncompared, &w
 	p.Warnings, p.Written = append(w.placeAll(p.Warnings), loops.advice...), w.assigned(p.Written)
 	return p, nil
 }
@@ -91,7 +91,7 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 		(&sizeCheck{checker: &c, reported: make([]bool, len(o.Inputs)), known: map[knownSize]gate.Decision{}}).checkSizes()
 		postpone(&c)
 		if c.checkOutput(); len(c.found) == 0 {
-			c.plan.Written = c.specs
+			c.plan.Written, c.plan.specs = c.specs, c.specs
 			lowering.checkDisclosures()
 		}
 	}
@@ -179,6 +179,7 @@ type checker struct {
 	ofInputs task.Problems         // of a planned run, those that are reported last
 	plan     *Plan
 	parsed   map[string]parsed
+	before   *Plan // that is checked again under another policy; nil for a new one
 }
 
 func (c *checker) checkOptions() {

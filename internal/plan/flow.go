@@ -24,7 +24,11 @@ func (c *checker) checkFlow() *loweringCheck {
 	for i := range n {
 		t := g.Task(i)
 		m, _ := c.team.Index(t.Assignee)
-		p.Members[i], p.Schemas[i] = int32(m), c.schema(t, m)
+		if p.Members[i] = int32(m); c.before != nil {
+			p.Schemas[i] = c.before.Schemas[i]
+			continue
+		}
+		p.Schemas[i] = c.schema(t, m)
 	}
 	paths := &pathCheck{checker: c}
 	if !c.options.Planned { // CheckGoalRun has checked them before the coordinator was called
@@ -99,8 +103,9 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 		if Joins(t) {
 			p.least[i] = c.leastResult(i, parts).Join(branch)
 		}
+		settled := c.settle(i)
 		c.raised[i] = c.branchRaiser(i, raiser(p.Labels[i], own, parts))
-		if visit != nil && !Joins(t) {
+		if visit != nil && !Joins(t) && !settled {
 			visit(i, parts)
 		}
 	}
@@ -174,7 +179,7 @@ func (p *Plan) deliveries(list []delivery, i int) []delivery {
 		return joined(list, p, i)
 	}
 	add := func(kind handoff.SourceKind, n int, from string, least, most label.Classification, optional bool) {
-		a := deliveryOf(team.Terms(from, t.Assignee), least, most, optional, &team.Capabilities[p.Members[i]])
+		a := deliveryOf(termsTo(p, i, from), least, most, optional, &team.Capabilities[p.Members[i]])
 		a.part, a.from, a.most = partOf{kind, int32(n)}, from, most
 		list = append(list, a)
 	}
@@ -215,7 +220,7 @@ func (p *Plan) grantOf(i int, a *delivery) (g gate.Grant, need []task.Path) {
 	case handoff.Files:
 		return p.FilesGrant(i, n), t.DependsOn[n].Files
 	}
-	return gate.Grant{Terms: p.Roster().Terms(a.from, t.Assignee)}, nil
+	return gate.Grant{Terms: termsTo(p, i, a.from)}, nil
 }
 
 // raiseMemory computes what each task of scope all may find in the shared memory:

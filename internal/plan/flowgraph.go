@@ -79,7 +79,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	keyFlow{b}.addItemKeys()
 	toolFlow{b}.addTools()
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
-		b.addSight(b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
+		b.addSight(rosterOf(b.plan, i), b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
 	}
 	loopFlow{b}.addLastRounds()
 	return &b.graph
@@ -335,7 +335,7 @@ func (b *flowBuilder) addMemory() {
 			follows := p.followers(int32(i))
 			for from := range n {
 				if from != i && !follows[from] {
-					b.addMemoryEntry(from, i, int(p.Members[i]))
+					b.addMemoryEntry(rosterOf(p, i), from, i, int(p.Members[i]))
 				}
 			}
 		}
@@ -350,7 +350,9 @@ func (b *flowBuilder) addMemory() {
 			at := len(b.graph.Tasks)
 			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: "shared memory", Agent: int(m), Endpoints: b.endpointReaders(&b.team.Capabilities[m])})
 			for from := range n {
-				b.addMemoryEntry(from, at, int(m))
+				for _, by := range rosters(p) {
+					b.addMemoryEntry(by, from, at, int(m))
+				}
 			}
 			source = len(b.graph.Sources)
 			b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Memory, Name: "shared memory", From: handoff.Anyone, Task: at, Label: p.memory[i]})
@@ -360,11 +362,12 @@ func (b *flowBuilder) addMemory() {
 	}
 }
 
-// addMemoryEntry adds the result of a task as an entry of the memory that another may read.
-func (b *flowBuilder) addMemoryEntry(from, to, member int) {
+// addMemoryEntry adds the result of a task as an entry of the memory that another may read, by the
+// policy of a roster.
+func (b *flowBuilder) addMemoryEntry(by *Roster, from, to, member int) {
 	p := b.plan
 	caps := &b.team.Capabilities[member]
-	grant := gate.Grant{Terms: b.team.Terms(p.Graph.Task(from).Assignee, caps.Agent)}
+	grant := gate.Grant{Terms: by.Terms(p.Graph.Task(from).Assignee, caps.Agent)}
 	a := deliveryOf(grant.Terms, p.least[from], p.Labels[from], true, caps)
 	if lower := a.crossing.Lowers; lower != nil && !lower.UnsafeText && !a.plain { // entries are not lowered
 		a.Withheld = true
@@ -409,9 +412,10 @@ func (b *flowBuilder) addUnknown() {
 	}
 }
 
-// addSight adds what the user sees of a source whose label lies between two bounds.
-func (b *flowBuilder) addSight(source int, producer string, least, most label.Classification) {
-	terms := b.team.Terms(producer, handoff.User)
+// addSight adds what the user sees of a source whose label lies between two bounds, by the policy of a
+// roster.
+func (b *flowBuilder) addSight(by *Roster, source int, producer string, least, most label.Classification) {
+	terms := by.Terms(producer, handoff.User)
 	a := deliveryOf(terms, least, most, true, &gate.Capabilities{Agent: handoff.User, Accepts: *b.options.UserAccepts})
 	e := b.passage(source, terms, nil, &a)
 	b.graph.Sights = append(b.graph.Sights, flow.Sight{

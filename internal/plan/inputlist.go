@@ -295,7 +295,7 @@ func ItemPaths(l *task.List) []task.Path { return []task.Path{l.Path + "/*", l.P
 func ListGrant(p *Plan, i int, l *task.List) gate.Grant {
 	g := gate.WholeOf(gate.Source{Kind: handoff.Input, Name: l.Input}, p.Line(i))
 	g.Paths, g.MaxBytes = ItemPaths(l), gate.MaxRedact
-	g.Terms = p.Roster().Terms(handoff.User, p.Graph.Task(i).Assignee)
+	g.Terms = termsTo(p, i, handoff.User)
 	return g
 }
 
@@ -309,7 +309,7 @@ func inputListLabel(p *Plan, i int) label.Classification {
 	for _, l := range t.Instance.Lists {
 		if l.Input != "" {
 			of := p.Input(task.Use{Name: l.Input}).Classification
-			a := deliveryOf(p.Roster().Terms(handoff.User, t.Assignee), of, of, false, &p.Roster().Capabilities[p.Members[i]])
+			a := deliveryOf(termsTo(p, i, handoff.User), of, of, false, &p.Roster().Capabilities[p.Members[i]])
 			level = level.Join(a.Classification)
 		}
 	}

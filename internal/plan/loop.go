@@ -29,7 +29,7 @@ func joined(list []delivery, p *Plan, i int) []delivery {
 		}
 		from := p.Graph.Task(int(up))
 		if isRead(t, j) {
-			a := deliveryOf(team.Terms(from.Assignee, t.Assignee), p.least[up], p.Labels[up], true, &team.Capabilities[p.Members[i]])
+			a := deliveryOf(termsTo(p, i, from.Assignee), p.least[up], p.Labels[up], true, &team.Capabilities[p.Members[i]])
 			a.part, a.from, a.most = partOf{handoff.Condition, int32(j)}, from.Assignee, p.Labels[up]
 			list = append(list, a)
 			continue

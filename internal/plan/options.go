@@ -49,6 +49,8 @@ type Options struct {
 	Journal     record.Store
 	Random      func() float64 // the jitter of delays between attempts, in [0, 1); nil means math/rand/v2
 
+	AllowWidening bool // of the policy, by a command while the run works
+
 	StrictTools bool // a command that is not confined is a problem
 
 	Reuse  bool

@@ -67,6 +67,7 @@ type Plan struct {
 	uncompared map[string]string      // the loops whose rounds are not compared, by where they are written: why not
 	InputIndex map[string]int         `json:"-"` // lower-cased name to an index into options.Inputs
 	Outputs    []int32                `json:"-"` // tasks whose results make the answer
+	govern                            // nil fields before the policy is replaced
 	lines      []string               // of each task, where it is written; nil if no task has a line
 	Roster     func() *Roster         `json:"-"` // a function as well
 }

@@ -25,23 +25,13 @@ func (t *Roster) Terms(from, to string) *gate.Terms {
 // govern compiles the policy, if there is one or an agent has a default of its own.
 func (t *Roster) govern() task.Problems {
 	policy := t.Config.Policy
-	parties := make([]gate.Party, len(t.Config.Agents))
-	needed := policy != nil
-	for i := range t.Config.Agents {
-		m := &t.Config.Agents[i]
-		parties[i] = gate.Party{Name: m.Name, Default: m.Handoff}
-		needed = needed || m.Handoff != ""
-	}
-	for _, name := range t.Config.toolNames() {
-		parties = append(parties, gate.Party{Name: gate.ToolReader(name)})
-	}
-	if !needed {
+	if policy == nil && !slices.ContainsFunc(t.Config.Agents, func(m Member) bool { return m.Handoff != "" }) {
 		return nil
 	}
 	if policy == nil {
 		policy = &handoff.Policy{}
 	}
-	rules, err := gate.Compile(policy, parties)
+	rules, err := gate.Compile(policy, t.Config.parties())
 	if err != nil {
 		found, ok := errors.AsType[task.Problems](err)
 		if !ok {
@@ -92,7 +82,7 @@ func (p *Plan) DependencyGrant(i, j, up int) gate.Grant {
 		g.Paths = d.Need
 	}
 	g.Item = d.Item
-	if g.Terms = p.Roster().Terms(from.Assignee, t.Assignee); p.Schemas[up] != nil {
+	if g.Terms = termsTo(p, i, from.Assignee); p.Schemas[up] != nil {
 		g.Names = p.Schemas[up]
 	}
 	g.MaxBytes = p.Roster().MemberLimits(int(p.Members[i])).On(g.Source, d.MaxContextBytes)
@@ -104,7 +94,7 @@ func (p *Plan) FilesGrant(i, j int) gate.Grant {
 	t, from := p.Graph.Task(i), p.Graph.Task(int(p.Graph.Upstream(i)[j]))
 	d := &t.DependsOn[j]
 	g := gate.WholeOf(gate.Source{Kind: handoff.Files, Name: string(d.Task)}, p.Line(i))
-	g.Paths, g.Terms = d.Files, p.Roster().Terms(from.Assignee, t.Assignee)
+	g.Paths, g.Terms = d.Files, termsTo(p, i, from.Assignee)
 	return g
 }
 
@@ -122,7 +112,7 @@ func (p *Plan) InputGrant(i, j int) gate.Grant {
 			g.Reveal[redact.Kind(kind)] = paths
 		}
 	}
-	g.Terms = p.Roster().Terms(handoff.User, t.Assignee)
+	g.Terms = termsTo(p, i, handoff.User)
 	own := 0
 	if k, known := p.InputIndex[strings.ToLower(u.Name)]; known {
 		own = p.Options().Inputs[k].MaxContextBytes

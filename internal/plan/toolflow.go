@@ -106,7 +106,7 @@ type argumentsReader struct {
 func (b toolFlow) addArguments(f *tool.Tool, by argumentsReader, i, to int) []int {
 	g, p, t := &b.graph, b.plan, b.plan.Graph.Task(i)
 	reader := by.name
-	terms := b.team.Terms(t.Assignee, reader)
+	terms := rosterOf(p, i).Terms(t.Assignee, reader)
 	a := deliveryOf(terms, min(p.least[i].Join(p.ToolLabel(i)), p.Labels[i]), p.Labels[i], true, &gate.Capabilities{Agent: reader, Accepts: by.clearance})
 	if a.crossing.Lowers == nil {
 		return []int{to}
@@ -137,13 +137,13 @@ func (b toolFlow) addTool(f *tool.Tool, reader int) int {
 	g.Tasks = append(g.Tasks, flow.Task{Title: name, Agent: reader})
 	source := len(g.Sources)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.ToolResult, Name: name, From: name, Task: len(g.Tasks) - 1, Label: f.Level()})
-	b.addSight(source, name, f.Level(), f.Level().Join(f.Accepts)) // in the records of the run
+	b.addSight(b.team, source, name, f.Level(), f.Level().Join(f.Accepts)) // in the records of the run
 	return source
 }
 
 // addToolResult adds what a task gets of what a tool returns, or the person who approves its calls.
 func (b toolFlow) addToolResult(from string, source, to int) {
-	terms := b.team.Terms(from, b.plan.Graph.Task(to).Assignee)
+	terms := termsTo(b.plan, to, from)
 	e := flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: gate.RuleTools, Minimal: terms.Mode() == handoff.Minimal}
 	if rule, line := terms.Stated(); rule != "" {
 		e.Rule, e.Line = rule, line

@@ -17,6 +17,7 @@ type Command struct {
 	By     string     `json:"by"`
 	Reason string     `json:"reason,omitempty"`
 	Time   time.Time  `json:"time"`
+	Policy *Policy    `json:"policy,omitempty"` // the new one
 
 	// Number is that of the LeftCommand; zero if this process sent it. With the entry, it waits
 	// no more.

@@ -52,6 +52,7 @@ type RunStart struct {
 	// Accepts is the highest label of what the entries have in the form for the caller; nil in runs of
 	// earlier versions, of which it is not known.
 	Accepts *label.Classification `json:"accepts,omitempty"`
+	Policy  *Policy               `json:"policy,omitempty"`
 }
 
 // An Input names an input of the run. Its text is not stored.
@@ -81,6 +82,9 @@ type CallStart struct {
 	Ahead   bool      `json:"ahead,omitempty"` // it is prefetched
 
 	Messages []string `json:"messages,omitempty"` // ids of the messages in the prompt
+
+	// Policy is the digest of the policy that the prompt is made by; empty for that of the start.
+	Policy string `json:"policy,omitempty"`
 
 	// Set only for a call of a tool, and for a command that is not confined:
 	Effect     string `json:"effect,omitempty"`
@@ -170,6 +174,11 @@ type CallID struct {
 
 	// CallsTools says that the agent called tools in place of an answer: the result has the calls.
 	CallsTools bool `json:"callsTools,omitempty"`
+
+	// Digests of policies; empty for that of the start: of the one that the prompt was made by, and of
+	// the one by which the caller got the result.
+	Policy string `json:"policy,omitempty"`
+	ReadBy string `json:"readBy,omitempty"`
 }
 
 // Keys find a cached answer.

@@ -62,6 +62,7 @@ type Monitor struct {
 type monitored interface {
 	Snapshot(ctx context.Context) (Snapshot, error)
 	Steer(ctx context.Context, c steer.Command) error
+	Policy() (*Policy, error)
 }
 
 // Format writes what it is, so that no verb prints a payload.
@@ -98,6 +99,24 @@ func (m *Monitor) Steer(ctx context.Context, c steer.Command) error {
 		return steer.ErrNotRunning
 	}
 	return run.Steer(ctx, c)
+}
+
+// Policy returns the policy of the run that works; see [steer.ReplacePolicy]. The error is [ErrNoRun]
+// or [steer.ErrNotRunning] if none does.
+func (m *Monitor) Policy() (*Policy, error) {
+	if m == nil {
+		return nil, ErrNoRun
+	}
+	m.mu.Lock()
+	run, last := m.run, m.last
+	m.mu.Unlock()
+	switch {
+	case run != nil:
+		return run.Policy()
+	case last != nil:
+		return nil, steer.ErrNotRunning
+	}
+	return nil, ErrNoRun
 }
 
 // Begin makes m show a run.

@@ -25,6 +25,8 @@ func Steered(kind steer.Kind, about, by, reason string) string {
 		text = by + " sent a message to " + about
 	case kind == steer.Rerun:
 		text = by + " had " + about + " run again"
+	case kind == steer.ReplacePolicy:
+		text = by + " replaced the policy"
 	}
 	if reason != "" {
 		text += ": " + terminal.CleanLine(reason)

@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -21,13 +22,20 @@ type commandDocument struct {
 	By      string     `json:"by"`
 	Reason  string     `json:"reason,omitempty"`
 	Time    time.Time  `json:"sentAt"`
+
+	Digest string          `json:"digest,omitempty"` // of the policy
+	Policy json.RawMessage `json:"policy,omitempty"`
 }
 
 // commandsOf returns the commands that a run has taken, the oldest first.
 func commandsOf(k *journals.StoredRun) (list []commandDocument) {
 	for i := range k.History.Log {
 		if c := k.History.Log[i].Command; c != nil {
-			list = append(list, commandDocument{c.Kind, c.Task, c.Title, c.Agent, c.By, c.Reason, c.Time})
+			d := commandDocument{Command: c.Kind, Task: c.Task, Title: c.Title, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: c.Time}
+			if c.Policy != nil {
+				d.Digest, d.Policy = c.Policy.Digest, c.Policy.Text
+			}
+			list = append(list, d)
 		}
 	}
 	return list

@@ -39,6 +39,8 @@ type Invocation struct {
 
 	ReplayArguments
 
+	AllowWidening bool `json:"allowWidening,omitempty"` // of the policy
+
 	Copies []FileCopy `json:"copies,omitempty"` // what the journal does not say about the stored files
 }
 

@@ -49,7 +49,7 @@ func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) 
 		j.Script = m.Script
 	}
 	j.Concurrency, j.Budget = cmp.Or(j.Concurrency, m.MaxConcurrency), cmp.Or(j.Budget, m.MaxTokenBudget)
-	j.Cost = cmp.Or(j.Cost, m.MaxCostBudget)
+	j.Cost, j.allowWidening = cmp.Or(j.Cost, m.MaxCostBudget), m.AllowWidening
 	if m.Reuse != nil {
 		j.reuse.on, j.reuse.given = *m.Reuse, true
 	}

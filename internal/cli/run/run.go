@@ -26,18 +26,19 @@ type Job struct {
 	source.SpecFlags
 	connect.AnswerFlags
 	flags.Limits
-	Command     string // in the result
-	Reveal      bool
-	Concurrency int
-	keepFiles   bool
-	Progress    string
-	record      files.Output
-	save        files.Folder
-	trace       records.TraceFlags
-	events      records.EventFlags
-	Journal     journals.Flags
-	reuse       reuseFlags
-	resumed     *resumed // nil for a new run
+	Command       string // in the result
+	Reveal        bool
+	Concurrency   int
+	keepFiles     bool
+	allowWidening bool
+	Progress      string
+	record        files.Output
+	save          files.Folder
+	trace         records.TraceFlags
+	events        records.EventFlags
+	Journal       journals.Flags
+	reuse         reuseFlags
+	resumed       *resumed // nil for a new run
 
 	includeMessages bool
 	noInput         bool
@@ -108,6 +109,7 @@ func (j *Job) flags(cmd *cobra.Command, con *console.Console) {
 	f.StringVar(&j.record.Path, "record", "", "write the answers of models and people to `FILE`, a script for --offline")
 	f.Lookup("force").Usage = "with --record, --trace, --audit-anchor and --events: replace a file that exists"
 	f.BoolVar(&j.reuse.on, "reuse", false, "use answers of earlier runs in the journal to identical prompts (default: the spec's)")
+	f.BoolVar(&j.allowWidening, "allow-widening", false, "let runteam policy give the run, while it works, a policy that delivers more")
 	j.Journal.AddNoJournalTo(cmd)
 }
 
@@ -241,7 +243,7 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 	if j.Concurrency > 0 {
 		o.MaxConcurrency = j.Concurrency
 	}
-	o.KeepWorkspaces = j.keepFiles
+	o.KeepWorkspaces, o.AllowWidening = j.keepFiles, j.allowWidening
 	if j.accepts != nil {
 		o.UserAccepts = j.accepts
 	}

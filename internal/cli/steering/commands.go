@@ -15,7 +15,7 @@ import (
 
 // Commands returns the commands that steer a run.
 func Commands(con *console.Console) []*cobra.Command {
-	return []*cobra.Command{pauseCommand(con), cancelCommand(con), interruptCommand(con), messageCommand(con), rerunCommand(con)}
+	return []*cobra.Command{pauseCommand(con), cancelCommand(con), interruptCommand(con), messageCommand(con), rerunCommand(con), policyCommand(con)}
 }
 
 // taken says when a command has taken effect.

@@ -1,5 +1,5 @@
 // Package steering is the commands that steer a run while a process works on it: pause, cancel,
-// interrupt, message and rerun, and the part of resume that ends a pause.
+// interrupt, message, rerun and policy, and the part of resume that ends a pause.
 package steering
 
 import (

@@ -1,0 +1,230 @@
+package steering
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
+	"github.com/spf13/cobra"
+)
+
+// policyCommand shows the policy of a run, or replaces it.
+func policyCommand(con *console.Console) *cobra.Command {
+	o := &policyOrder{}
+	cmd := &cobra.Command{
+		Use:   "policy RUN [FILE]",
+		Short: "Show the policy of a run, or replace it while the run works",
+		Long: `policy shows what the policy of a run says of each pair, and from which rules. With a
+FILE it replaces the policy of a run that works: FILE is a spec file, or has the key
+policy alone; - is standard input.
+
+The new policy is checked as before a run, against everything that has not completed and
+against the assertions of the run. If anything is wrong, nothing changes. What the gate
+decides from then on obeys it. A task that works with what it denies begins again, which
+uses up no retry. A policy that could deliver more than the one before is refused, unless
+the run was started with --allow-widening.
+` + taken,
+		Example: `  runteam policy 1f3c
+  runteam policy 1f3c team.yaml --reason "letters must not see amounts"`,
+		Args: func(cmd *cobra.Command, args []string) error { return o.arguments(cmd, args) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.perform(cmd.Context(), con) },
+	}
+	o.Flags.AddTo(cmd)
+	o.Sender.AddTo(cmd, "the policy")
+	cmd.Flags().StringVar(&o.replaces, "replaces", "", "the `DIGEST` of the policy that FILE replaces (default: that of now)")
+	flags.Complete(cmd, "replaces", nil)
+	offers := journals.NewCompleter(con, &o.Flags)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return offers.Runs(cmd, word), cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return cmd
+}
+
+// A policyOrder is the command policy, with its arguments and flags.
+type policyOrder struct {
+	journals.Flags
+	Sender
+	run, file string
+	replaces  string
+}
+
+func (o *policyOrder) arguments(cmd *cobra.Command, args []string) error {
+	if err := flags.AtMost(2, "a RUN and a FILE")(cmd, args); err != nil {
+		return err
+	}
+	for i, arg := range args {
+		if arg == "" {
+			return exit.Usagef("an argument of %s is empty: it takes a RUN and a FILE", cmd.CommandPath())
+		}
+		*[]*string{&o.run, &o.file}[i] = arg
+	}
+	switch changed := cmd.Flags().Changed; {
+	case o.run == "":
+		return exit.Usagef("%s needs a RUN: write runteam policy RUN [FILE]", cmd.CommandPath())
+	case o.file == "" && (changed("by") || changed("reason") || changed("replaces")):
+		return exit.Usagef("--by, --reason and --replaces are about a new policy: name its FILE")
+	}
+	return nil
+}
+
+// perform shows the policy, or replaces it.
+func (o *policyOrder) perform(ctx context.Context, con *console.Console) error {
+	if o.file == "" {
+		j, _, err := journals.Open(con, &o.Flags, journals.ToRead)
+		if err != nil {
+			return err
+		}
+		defer j.Close() //nolint:errcheck // nothing was written
+		return o.show(ctx, con, j)
+	}
+	loaded, err := files.Await(ctx, func() (policyFile, error) {
+		f, p, err := specfile.LoadPolicy(o.file, con.Stdin)
+		return policyFile{f, steer.Command{Kind: steer.ReplacePolicy, Policy: p, Replaces: o.replaces}}, err
+	})
+	if err != nil {
+		return err
+	}
+	j, _, err := journals.Open(con, &o.Flags, journals.ToChange)
+	if err != nil {
+		return err
+	}
+	defer j.Close() //nolint:errcheck // what was sent is durable already
+	found, err := journals.Find(ctx, j, o.run)
+	if err != nil {
+		return err
+	}
+	if found.Holder == nil {
+		return (&order{Flags: o.Flags}).notRunning(ctx, j, &found)
+	}
+	if o.replaces == "" {
+		now, err := journal.PolicyOf(ctx, j, found.Run)
+		if err != nil {
+			return journals.ReadError(ctx, err)
+		}
+		loaded.command.Replaces = now.Digest
+	}
+	return loaded.explain(o.Sender.send(ctx, con, j, &o.Flags, found.Run, loaded.command))
+}
+
+// A policyFile is a file with a policy, and the command that sends it.
+type policyFile struct {
+	file    *specfile.File
+	command steer.Command
+}
+
+// explain adds to why a run refuses a policy where that is in the file, and what to do.
+func (f *policyFile) explain(err error) error {
+	found, isList := errors.AsType[task.Problems](err)
+	switch {
+	case errors.Is(err, steer.ErrStale):
+		return fmt.Errorf("%w; look at it with runteam policy, and send yours again", err)
+	case !isList:
+		return err
+	}
+	for i := range found {
+		if errors.Is(err, steer.ErrWidens) {
+			found[i].Hint = "narrow it, or start the run with --allow-widening"
+		}
+	}
+	return &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("%w:\n%w", steer.ErrRefused, f.file.Locate(found))}
+}
+
+// A policyDocument is the policy of a run, in JSON.
+type policyDocument struct {
+	Run    string           `json:"runId"`
+	Digest string           `json:"digest"`
+	Policy json.RawMessage  `json:"policy"`
+	Pairs  []gate.PairTerms `json:"pairs"`
+	By     string           `json:"by,omitempty"` // who put it in the place of another
+	Reason string           `json:"reason,omitempty"`
+	Time   time.Time        `json:"sentAt,omitzero"`
+}
+
+// show prints the policy of a run and what it says of each pair.
+func (o *policyOrder) show(ctx context.Context, con *console.Console, j *journal.Journal) error {
+	found, err := journals.Find(ctx, j, o.run)
+	if err != nil {
+		return err
+	}
+	p, err := journal.PolicyOf(ctx, j, found.Run)
+	if err != nil {
+		return journals.ReadError(ctx, err)
+	}
+	rules, err := p.Compile()
+	if err != nil {
+		return exit.Errorf(exit.KindRuntime, "the policy of the run cannot be read: %w", err)
+	}
+	doc := policyDocument{Run: found.Run, Digest: p.Digest, Policy: p.Text, Pairs: rules.Pairs(namesOf(p))}
+	if doc.Pairs == nil {
+		doc.Pairs = []gate.PairTerms{}
+	}
+	return con.PrintResult(doc, func(w io.Writer) { doc.write(w) })
+}
+
+// namesOf returns whom a policy may name.
+func namesOf(p *record.Policy) []string {
+	names := make([]string, len(p.Parties))
+	for i := range p.Parties {
+		names[i] = p.Parties[i].Name
+	}
+	return names
+}
+
+// write prints what holds for each pair, a line each.
+func (d *policyDocument) write(w io.Writer) {
+	fmt.Fprintf(w, "policy %s\n", d.Digest)
+	if len(d.Pairs) == 0 {
+		fmt.Fprintln(w, "it has no rules")
+	}
+	for i := range d.Pairs {
+		p := &d.Pairs[i]
+		says := []string{string(p.Mode)}
+		add := func(what string, is bool) {
+			if is {
+				says = append(says, what)
+			}
+		}
+		add("allow "+gate.PathsString(p.Allow), len(p.Allow) > 0)
+		for _, also := range p.AndAllow {
+			add("and of that "+gate.PathsString(also), true)
+		}
+		add("block "+gate.PathsString(p.Block), len(p.Block) > 0)
+		add("at most "+p.MaxClassification, p.MaxClassification != "secret")
+		add(fmt.Sprintf("redact %v", p.Redact), len(p.Redact) > 0)
+		add(fmt.Sprintf("reveal %v", p.Reveal), len(p.Reveal) > 0)
+		add(p.Translate, p.Translate != "")
+		for _, e := range []struct {
+			kind string
+			of   *gate.PairEntry
+		}{{"declassify", p.Declassify}, {"endorse", p.Endorse}, {"renew", p.Renew}} {
+			if e.of != nil {
+				add(e.kind+" "+e.of.Name, true)
+			}
+		}
+		var rules []string
+		for _, r := range p.Rules {
+			rules = append(rules, strings.TrimSpace(string(r.ID)+" "+r.Line))
+		}
+		fmt.Fprintln(w, terminal.CleanLine(fmt.Sprintf("%s→%s: %s  (%s)", p.From, p.To, strings.Join(says, ", "), cmp.Or(strings.Join(rules, ", "), "default"))))
+	}
+}

@@ -1,0 +1,323 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/readyqueue"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
+)
+
+// A replacing lets another policy into a run.
+type replacing struct{ *steering }
+
+// prepare checks another policy, and returns what its command does. The lock of the run is held from the check until it
+// has taken effect: nothing completes or begins in between. What is built by the new policy becomes
+// durable behind the command, and is not sent before.
+func (s replacing) prepare(c *record.LeftCommand, entry *record.Command) (do func() error, err error) {
+	r := s.run
+	if r.repeats() {
+		return nil, refused("it repeats another run, with the policies of that")
+	}
+	now := r.governed()
+	if digest := now.Rules.Digest(); c.Replaces != digest {
+		return nil, refused("%w; it is %s", steer.ErrStale, digest)
+	}
+	policy, err := normal(c.Policy)
+	if err != nil {
+		return nil, refused("%w", err)
+	}
+	next, err := plan.WithPolicy(r.team, policy)
+	if err != nil {
+		return nil, refused("%w", err)
+	}
+	if !r.options.AllowWidening {
+		if err := widening(next, now); err != nil {
+			return nil, err
+		}
+	}
+	revoked := s.holders(next)
+	p, err := s.govern(next, revoked)
+	if err != nil {
+		return nil, refused("%w", err)
+	}
+	if entry.Policy, err = record.NewPolicy(policy, next.Rules.Digest(), plan.Parties(next)); err != nil {
+		return nil, refused("%w", err)
+	}
+	return func() error { s.replace(next, p, revoked); return nil }, nil
+}
+
+// widening returns an error if a policy may deliver more than the one before.
+func widening(next, now *plan.Roster) error {
+	list := plan.Widens(next, now)
+	if len(list) == 0 {
+		return nil
+	}
+	texts := make([]string, len(list))
+	for i := range list {
+		if texts[i] = list[i].String(); list[i].Line != "" {
+			texts[i] += " (" + list[i].Line + ")"
+		}
+	}
+	return refused("%w", asProblem(texts, steer.ErrWidens))
+}
+
+// govern checks what has not completed under another policy, and returns the plan under it; nil while
+// there is no plan.
+func (s replacing) govern(next *plan.Roster, revoked []*attempt) (*plan.Plan, error) {
+	r := s.run
+	if r.plan != nil {
+		return plan.Govern(r.plan, plan.Under(r.plan.Roster(), next), s.states(revoked))
+	}
+	found := next.CheckGoalRun(r.options)
+	if r.coordinator.goal != nil {
+		found = append(found, plan.CheckPlanApprover(next, r.coordinator.label)...)
+	}
+	if len(found) > 0 {
+		return nil, found
+	}
+	return nil, nil
+}
+
+// states returns what is known of each task.
+func (s replacing) states(revoked []*attempt) []plan.State {
+	r := s.run
+	states := make([]plan.State, len(r.tasks))
+	for i := range states {
+		t := &r.tasks[i]
+		switch status := r.queue.Status(i); {
+		case status == task.Completed:
+			states[i] = plan.State{Completed: true, Label: t.Envelope.Classification(), By: r.readBy[i]}
+		case status == task.NotNeeded:
+			states[i] = plan.State{Completed: true, Label: r.plan.Labels[i], By: r.readBy[i]}
+		case plan.StateOf(r.plan, i).Completed: // an earlier process has its result
+			states[i] = plan.StateOf(r.plan, i)
+		default:
+			states[i].By = r.readBy[i]
+		}
+		if a := s.working[i]; a != nil && !states[i].Completed {
+			states[i].By, states[i].Continues = s.held[a].by, !slices.Contains(revoked, a)
+		}
+	}
+	return states
+}
+
+// A holding is what an attempt may hold, as long as it works.
+type holding struct {
+	by       *plan.Roster // whose policy it reads by
+	agent    string
+	pairs    [][2]string // of producers and readers: what it may read and pass on
+	index    int
+	canceled bool // somebody canceled the task
+}
+
+// A stepHolding is the same of a step of the coordinator.
+type stepHolding struct {
+	by      *plan.Roster
+	reader  string // the coordinator, or the person who approves its plan
+	cancel  context.CancelCauseFunc
+	revoked bool
+}
+
+// holders returns the attempts that may hold what the policy of a roster denies.
+func (s replacing) holders(next *plan.Roster) (list []*attempt) {
+	for a, h := range s.held {
+		if h.by.Rules == next.Rules {
+			continue
+		}
+		if h.pairs == nil {
+			h.pairs = pairsOf(s.run.results, h.index, h.by)
+		}
+		if slices.ContainsFunc(h.pairs, func(p [2]string) bool { return plan.DeliversMore(h.by, next, p[0], p[1]) }) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// pairsOf returns whom an attempt at a task may read, and whom what it reads is passed to. An attempt
+// with tools, or one that reads messages or the memory, may read what anybody makes.
+func pairsOf(r *results, i int, by *plan.Roster) (pairs [][2]string) {
+	t, tools := r.plan.Graph.Task(i), r.plan.Tools(i)
+	producers := []string{handoff.User, handoff.Coordinator}
+	for _, up := range r.plan.Graph.Upstream(i) {
+		producers = append(producers, r.plan.Graph.Task(int(up)).Assignee)
+	}
+	if len(tools) > 0 || r.messages != nil || t.MemoryScope == task.ScopeAll {
+		producers = []string{handoff.User, handoff.Coordinator, handoff.Computed, handoff.Anyone}
+		for _, p := range plan.Parties(by) {
+			producers = append(producers, p.Name)
+		}
+	}
+	readers := []string{t.Assignee}
+	for _, f := range tools {
+		pairs = append(pairs, [2]string{t.Assignee, gate.ToolReader(f.Name)})
+		if f.Approve != "" {
+			pairs = append(pairs, [2]string{t.Assignee, f.Approve})
+		}
+	}
+	if policy := by.Config.Policy; policy != nil {
+		for k := range policy.Declassify {
+			if d := &policy.Declassify[k]; d.To == t.Assignee && d.Approve != "" {
+				readers = append(readers, d.Approve)
+			}
+		}
+	}
+	for _, from := range producers {
+		for _, to := range readers {
+			pairs = append(pairs, [2]string{from, to})
+		}
+	}
+	return pairs
+}
+
+// replace has another policy hold from now on. Attempts that hold what it denies end, and begin
+// again; so do steps of the coordinator.
+func (s replacing) replace(next *plan.Roster, p *plan.Plan, revoked []*attempt) {
+	r := s.run
+	before := r.governed()
+	if p != nil {
+		r.plan = p
+	}
+	r.add(governance{team: next, digest: next.Rules.Digest()})
+	r.bus.govern(r.team.EndpointNames(), next.Rules.Words())
+	for _, a := range revoked {
+		s.revoked[a] = true
+		a.cancel(ErrPolicyReplaced)
+	}
+	for a, h := range s.held {
+		if !s.revoked[a] && plan.DeliversMore(before, next, h.agent, handoff.User) {
+			a.stream.stop()
+		}
+	}
+	for h := range s.steps {
+		if h.holdsDenied(next) {
+			h.revoked = true
+			h.cancel(ErrPolicyReplaced)
+		}
+	}
+	s.wakeUp()
+}
+
+// holdsDenied reports whether a step of the coordinator may hold what a policy denies.
+func (h *stepHolding) holdsDenied(next *plan.Roster) bool {
+	from := []string{handoff.User, handoff.Computed, handoff.Anyone}
+	for _, p := range plan.Parties(next) {
+		from = append(from, p.Name)
+	}
+	if h.reader != handoff.Coordinator { // what a person approves names the policy
+		return h.by.Rules != next.Rules
+	}
+	return slices.ContainsFunc(from, func(name string) bool { return plan.DeliversMore(h.by, next, name, h.reader) })
+}
+
+// isReplaced reports whether an attempt that has ended must begin again because of the policy. It is
+// called once.
+func isReplaced(s *steering, a *attempt) bool {
+	if s == nil {
+		return false
+	}
+	is := s.revoked[a]
+	delete(s.revoked, a)
+	return is
+}
+
+// revoke takes back what an attempt came to under a policy that does not hold any more.
+func revoke(r *results, a *attempt) {
+	err := ErrPolicyReplaced
+	if m := r.team.Find(a.caps.Agent); a.conversation != nil && a.external || a.called && m.IsUnconfined() && !m.Process().Repeatable {
+		err = fmt.Errorf("%w, so the task is not performed again: %w", ErrEffectsUncertain, ErrPolicyReplaced)
+	}
+	a.failure = failure{err: err, code: code(err), message: err.Error(), terminal: errors.Is(err, ErrEffectsUncertain), aborted: err == ErrPolicyReplaced}
+	a.envelope, a.outputs, a.text, a.structured, a.outputsText, a.outputsBefore = nil, nil, "", "", "", ""
+	a.revoked = true
+	if a.end.IsZero() {
+		a.end = time.Now()
+	}
+	a.stream.takeBack()
+}
+
+// beginsAgain has a task begin again whose attempt was revoked, or whose stored result was of no use,
+// unless the run ends. It reports whether it does.
+func beginsAgain(ctx context.Context, r *results, a *attempt) bool {
+	missed := a.recalls && errors.Is(a.err, ErrPolicyReplaced) && !a.revoked
+	if !a.revoked && !missed || a.terminal || ctx.Err() != nil || r.stopped() {
+		return false
+	}
+	if missed {
+		p, err := plan.Forget(r.plan, a.index)
+		if err != nil {
+			a.failure = failure{err: err, code: code(err), message: "the policy of the run was replaced, and the task cannot be performed under it: " + err.Error(), terminal: true}
+			return false
+		}
+		r.plan = p
+	}
+	if t := &r.tasks[a.index]; t.WaitingFor != "" {
+		t.WaitingFor = ""
+		must(readyqueue.Continue(r.queue, a.index, a.end))
+	}
+	if r.steering != nil {
+		r.steering.uncounted[a.index]++
+	}
+	must(r.queue.Retry(a.index, a.end))
+	return true
+}
+
+// governs returns the roster by whose policy an attempt at a task reads. A task that an earlier
+// process has completed takes the result that it had, by the policy of then, or begins anew.
+func governs(r *results, i int, a *attempt) *plan.Roster {
+	by := plan.ReadBy(r.plan, i)
+	if p := r.priorRun; p.isStrict() {
+		if b := p.task(r.plan.Graph.Task(i).ID); b != nil {
+			if t := r.find(b.readBy); t != nil {
+				r.policies.now.Store(t) // which the caller read by then
+			}
+		}
+	} else {
+		a.recalls = by.Rules != r.plan.Roster().Rules
+	}
+	r.readBy[i] = by
+	return by
+}
+
+// hasRevoked reports whether an attempt that works holds what the policy denies.
+func hasRevoked(s *steering, a *attempt) bool {
+	if s == nil {
+		return false
+	}
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	return s.revoked[a]
+}
+
+// beginStep has a step of the coordinator, or the question to a person about its plan, end when the
+// policy is replaced by one that denies what it holds. end reports whether that was so.
+func (s *steering) beginStep(ctx context.Context, x *modelCall, reader string) (of context.Context, end func() (revoked bool)) {
+	if s == nil {
+		return ctx, func() bool { return false }
+	}
+	of, cancel := context.WithCancelCause(ctx)
+	h := &stepHolding{by: x.by, reader: reader, cancel: cancel}
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	if h.holdsDenied(s.run.governed()) && !x.recalls { // it was prepared before
+		h.revoked = true
+		cancel(ErrPolicyReplaced)
+	}
+	s.steps[h] = true
+	return of, func() bool {
+		s.run.mu.Lock()
+		defer s.run.mu.Unlock()
+		delete(s.steps, h)
+		cancel(nil)
+		return h.revoked && ctx.Err() == nil
+	}
+}

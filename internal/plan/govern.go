@@ -1,0 +1,279 @@
+package plan
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// WithPolicy returns the roster with another policy, or [task.Problems] with everything wrong with it.
+func WithPolicy(t *Roster, policy *handoff.Policy) (*Roster, error) {
+	computed := t.agents != nil
+	if computed {
+		t = t.agents
+	}
+	n := *t
+	n.Config.Policy, n.Rules = policy, nil
+	var found task.Problems
+	n.Config.checkApprovers(&found)
+	if found = append(found, n.govern()...); len(found) > 0 {
+		return nil, found
+	}
+	if computed {
+		return withComputed(&n), nil
+	}
+	return &n, nil
+}
+
+// Under returns the roster under the policy of another one of the same agents.
+func Under(t *Roster, by *Roster) *Roster {
+	n := *t
+	n.Rules, n.Config.Policy = by.Rules, by.Config.Policy
+	if t.agents != nil {
+		n.agents = Under(t.agents, by)
+	}
+	return &n
+}
+
+// Parties returns the names that a policy of the roster may have, with the defaults of the agents.
+func Parties(t *Roster) []gate.Party {
+	if t.agents != nil {
+		t = t.agents
+	}
+	return t.Config.parties()
+}
+
+// parties returns those whom a policy may name.
+func (c *Config) parties() []gate.Party {
+	parties := make([]gate.Party, len(c.Agents))
+	for i := range c.Agents {
+		parties[i] = gate.Party{Name: c.Agents[i].Name, Default: c.Agents[i].Handoff}
+	}
+	for _, name := range c.toolNames() {
+		parties = append(parties, gate.Party{Name: gate.ToolReader(name)})
+	}
+	return parties
+}
+
+// Widens returns the pairs to which the policy of the roster may deliver more than that of another
+// roster of the same agents.
+func Widens(t *Roster, than *Roster) []gate.Widening {
+	parties := Parties(t)
+	names := make([]string, len(parties))
+	for i := range parties {
+		names[i] = parties[i].Name
+	}
+	return t.Rules.Widens(than.Rules, names, func(reader string) bool { return readsSecrets(t, reader) })
+}
+
+// readsSecrets reports whether a reader is cleared for what is secret.
+func readsSecrets(t *Roster, reader string) bool {
+	switch reader {
+	case handoff.User, handoff.Computed:
+		return true
+	case handoff.Coordinator:
+		return t.Config.Coordinator != nil && (t.Config.Coordinator.Accepts == nil || *t.Config.Coordinator.Accepts == label.Secret)
+	}
+	if i, is := t.Index(reader); is {
+		return t.Capabilities[i].Accepts == label.Secret
+	}
+	return slices.ContainsFunc(t.Config.Agents, func(m Member) bool {
+		for _, f := range m.Tools {
+			if f != nil && gate.ToolReader(f.Name) == reader && f.Accepts == label.Secret {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// DeliversMore reports whether a roster may deliver more to a reader of what a producer makes than
+// another one does. Of rosters with one policy, neither does.
+func DeliversMore(t *Roster, than *Roster, from, to string) bool {
+	return t.Rules != than.Rules && len(t.Terms(from, to).Widens(than.Terms(from, to), readsSecrets(t, to))) > 0
+}
+
+// A State is what is known of a task when the policy of its run is replaced.
+type State struct {
+	Completed bool
+	Label     label.Classification // of its result, once it has completed
+
+	By        *Roster // the policy that its last prompt was made by; nil if it had none
+	Continues bool    // an attempt at it goes on under that policy
+}
+
+// govern is what a plan knows of the policies before the one of its roster.
+type govern struct {
+	specs  []task.Spec // that were checked, one for each task
+	places *writtenOut // nil if each task is written once
+	past   []*Roster   // of each task that has completed, the roster by whose policy it read; nil if the policy was never replaced
+	states []State
+	bounds []label.Classification // of each task that has completed: of its prompt, at most
+}
+
+// Bound returns the highest label that the prompt of a task can have.
+func Bound(p *Plan, i int) label.Classification {
+	if i < len(p.states) && p.states[i].Completed {
+		return p.bounds[i]
+	}
+	return p.Labels[i]
+}
+
+// StateOf returns what was known of a task when the policy was last replaced.
+func StateOf(p *Plan, i int) (s State) {
+	if i < len(p.states) {
+		s = p.states[i]
+	}
+	return s
+}
+
+// Forget returns the plan for a task whose result cannot be used any more, so that it must be
+// performed again.
+func Forget(p *Plan, i int) (*Plan, error) {
+	states := slices.Clone(p.states)
+	states[i] = State{}
+	return Govern(p, p.Roster(), states)
+}
+
+// ReadBy returns the roster by whose policy a task reads, or has read if it has completed.
+func ReadBy(p *Plan, i int) *Roster { return rosterOf(p, i) }
+
+// rosterOf returns the roster by whose policy a task reads, or has read.
+func rosterOf(p *Plan, i int) *Roster {
+	if i < len(p.past) && p.past[i] != nil {
+		return p.past[i]
+	}
+	return p.Roster()
+}
+
+// rosters returns each of the rosters that rosterOf returns for some task, or will.
+func rosters(p *Plan) []*Roster {
+	list := []*Roster{p.Roster()}
+	for _, t := range p.past {
+		if t != nil && !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// termsTo returns the terms of what a producer makes for the agent of task i.
+func termsTo(p *Plan, i int, from string) *gate.Terms {
+	return rosterOf(p, i).Terms(from, p.Graph.Task(i).Assignee)
+}
+
+// Govern returns the plan under the policy of another roster of the same agents. Everything that has
+// not completed is checked again, with the labels that results have; so are the assertions, with what
+// readers have already got. The error is [task.Problems] with everything that is wrong then.
+func Govern(p *Plan, t *Roster, states []State) (*Plan, error) {
+	o := *p.Options()
+	o.Planned = false // the problems are for the user, who may read what inputs hold
+	c := checker{team: t, options: o, specs: p.specs, inputs: p.InputIndex, lists: p.lists, before: p, used: make([]bool, len(o.Inputs))}
+	c.plan = &Plan{
+		Description: Description{Name: p.Name, User: p.User}, lists: p.lists, Graph: p.Graph, Roster: func() *Roster { return t }, Options: p.Options,
+		Written: p.Written, assigned: p.assigned, uncompared: p.uncompared, lines: p.lines, Warnings: p.Warnings,
+		govern: govern{specs: p.specs, places: p.places, states: states, past: make([]*Roster, len(states)), bounds: make([]label.Classification, len(states))},
+	}
+	for i := range states {
+		if states[i].Completed {
+			c.plan.past[i], c.plan.bounds[i] = readBy(p, i, states), Bound(p, i)
+		}
+	}
+	lowering := c.checkFlow()
+	(&sizeCheck{checker: &c, reported: make([]bool, len(o.Inputs)), known: map[knownSize]gate.Decision{}}).checkSizes()
+	c.checkOutput()
+	if drop(&c, states); len(c.found) == 0 {
+		lowering.checkDisclosures()
+		drop(&c, states)
+	}
+	if len(c.found) == 0 {
+		c.checkAssertions()
+		c.found = append(c.found, c.plan.Broken()...)
+		c.found = append(c.found, brokenByHeld(c.plan, c.found)...)
+	}
+	if len(c.found) == 0 {
+		return c.plan, nil
+	}
+	found := c.sorted()
+	if p.places != nil {
+		return nil, p.places.place(found)
+	}
+	return nil, found
+}
+
+// readBy returns the roster by whose policy a task has read.
+func readBy(p *Plan, i int, states []State) *Roster {
+	if by := states[i].By; by != nil {
+		return by
+	}
+	return rosterOf(p, i)
+}
+
+// drop takes out the problems of tasks that have completed, and of messages that were sent.
+func drop(c *checker, states []State) {
+	c.found = slices.DeleteFunc(c.found, func(q task.Problem) bool {
+		i := naming.TaskIndex(q.Pointer)
+		return i >= 0 && i < len(states) && states[i].Completed || isMessage(q.Pointer)
+	})
+}
+
+func isMessage(pointer string) bool {
+	return strings.HasPrefix(pointer, "/messages/")
+}
+
+// settle sets the label of a task whose result is known, and keeps the bound of one whose attempt goes
+// on. It reports whether the task has completed.
+func (c *labelCheck) settle(i int) bool {
+	p := c.plan
+	if i >= len(p.states) {
+		return false
+	}
+	s := &p.states[i]
+	switch {
+	case s.Completed:
+		p.Labels[i], p.least[i] = s.Label, s.Label
+	case s.Continues:
+		p.Labels[i] = p.Labels[i].Join(c.before.Labels[i])
+	}
+	return s.Completed
+}
+
+// brokenByHeld returns the assertions that do not hold, beside those that were found, once it counts
+// what the readers of each prompt have already got under the policies before.
+func brokenByHeld(p *Plan, found task.Problems) (broken task.Problems) {
+	if len(p.Findings) == 0 || len(found) > 0 {
+		return nil
+	}
+	held := *p
+	held.past = slices.Clone(p.past)
+	for i := range p.states {
+		if by := p.states[i].By; by != nil {
+			held.past[i] = by
+		}
+	}
+	table := held.Flow()
+	for i := range p.Findings {
+		a := p.Findings[i].Assertion
+		if result, err := table.Check(a); err == nil && !result.Holds {
+			f := Finding{a, result}
+			q := f.problem(i)
+			q.Hint = "a reader has already got it under the policy before; keep the rules that stop it from there"
+			broken = append(broken, q)
+		}
+	}
+	return broken
+}
+
+// AsProblems returns an error as problems of a policy.
+func AsProblems(err error) task.Problems {
+	if found, ok := errors.AsType[task.Problems](err); ok {
+		return found
+	}
+	return task.Problems{{Pointer: "/policy", Message: err.Error(), Err: err}}
+}

@@ -1,0 +1,63 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/policytext"
+	"github.com/runteam/runteam/internal/provenance"
+)
+
+// A Policy is one that a run has or had, as it is stored.
+type Policy struct {
+	Text    json.RawMessage       `json:"policy"` // in the form of the section policy of a spec file
+	Digest  string                `json:"digest"`
+	Origins []provenance.Position `json:"origins,omitempty"` // where its rules and entries are written
+	Parties []gate.Party          `json:"parties,omitempty"` // whom it may name
+}
+
+// ErrPolicyAltered reports a stored policy that is not the one of its digest.
+var ErrPolicyAltered = errors.New("the stored policy was altered")
+
+// NewPolicy returns a policy as it is stored.
+func NewPolicy(p *handoff.Policy, digest string, parties []gate.Party) (*Policy, error) {
+	text, err := policytext.Write(p)
+	if err != nil {
+		return nil, err
+	}
+	out := &Policy{Text: text, Digest: digest, Parties: parties}
+	if p != nil {
+		out.Origins = policytext.Origins(p)
+	}
+	return out, nil
+}
+
+// Policy returns the policy that was stored.
+func (p *Policy) Policy() (*handoff.Policy, error) {
+	if len(p.Text) == 0 {
+		return nil, ErrPolicyAltered
+	}
+	own, err := policytext.Read(p.Text)
+	if err != nil {
+		return nil, err
+	}
+	policytext.SetOrigins(own, p.Origins)
+	return own, nil
+}
+
+// Compile returns the policy ready to rule, for its parties. The error wraps [ErrPolicyAltered] if
+// it is another one than was stored.
+func (p *Policy) Compile() (*gate.Rulebook, error) {
+	own, err := p.Policy()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := gate.Compile(own, p.Parties)
+	if err == nil && rules.Digest() != p.Digest {
+		err = fmt.Errorf("%w: it does not have the digest %s", ErrPolicyAltered, p.Digest)
+	}
+	return rules, err
+}

@@ -1,0 +1,79 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
+)
+
+// refusalText is why a run refuses a policy, as the sender in another process gets it.
+type refusalText struct {
+	Stale    bool      `json:"stale,omitempty"`
+	Widens   bool      `json:"widens,omitempty"`
+	Message  string    `json:"message,omitempty"` // without Problems
+	Problems []problem `json:"problems,omitempty"`
+}
+
+type problem struct {
+	Pointer string `json:"pointer,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// Refusal returns the text of an error with which a run refuses a command, for [RefusalError].
+func Refusal(err error) string {
+	said := strings.TrimPrefix(err.Error(), steer.ErrRefused.Error()+": ")
+	out := refusalText{Stale: errors.Is(err, steer.ErrStale), Widens: errors.Is(err, steer.ErrWidens)}
+	found, isList := errors.AsType[task.Problems](err)
+	if !isList && !out.Stale && !out.Widens {
+		return said
+	}
+	for _, p := range found {
+		out.Problems = append(out.Problems, problem{p.Pointer, p.Line, p.Subject, p.Message, p.Hint})
+	}
+	if !isList {
+		out.Message = said
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return said
+	}
+	return string(text)
+}
+
+// RefusalError returns the error of a text of [Refusal]. It wraps [steer.ErrRefused].
+func RefusalError(text string) error {
+	var in refusalText
+	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &in) != nil {
+		return fmt.Errorf("%w: %s", steer.ErrRefused, text)
+	}
+	kind := steer.ErrInvalid
+	switch {
+	case in.Stale:
+		return fmt.Errorf("%w: %w", steer.ErrRefused, sayingOf(steer.ErrStale, in.Message))
+	case in.Widens:
+		kind = steer.ErrWidens
+	}
+	var found task.Problems
+	for _, p := range in.Problems {
+		found = append(found, task.Problem{Pointer: p.Pointer, Line: p.Line, Subject: p.Subject, Message: p.Message, Hint: p.Hint, Err: kind})
+	}
+	return fmt.Errorf("%w: %w", steer.ErrRefused, found)
+}
+
+// A saying is a condition in other words.
+type saying struct {
+	error
+	text string
+}
+
+func sayingOf(condition error, text string) error { return saying{condition, text} }
+
+func (s saying) Error() string { return s.text }
+func (s saying) Unwrap() error { return s.error }

@@ -1,0 +1,31 @@
+package specfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/policytext"
+)
+
+// LoadPolicy reads the policy of a file: a spec, or one that has the key policy and nothing else, whose
+// names only the run can check. No variable needs to be set. [File.Locate] turns what a run finds wrong
+// with it into places of the file.
+func LoadPolicy(path string, stdin io.Reader) (*File, *handoff.Policy, error) {
+	f, err := Load(Options{Path: path, Stdin: stdin, Offline: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.places.main.spec.get("policy") == nil {
+		return nil, nil, &Error{[]Problem{{File: f.Path, Message: "there is no policy", Hint: "write one under the key policy, as in a spec file", Err: ErrInvalid}}}
+	}
+	p := f.Config.Policy
+	if p == nil {
+		p = &handoff.Policy{} // the key has no value
+	}
+	if _, err := policytext.Write(p); errors.Is(err, policytext.ErrTooLarge) {
+		return nil, nil, &Error{[]Problem{{File: f.Path, Message: fmt.Sprint(err), Hint: "write fewer rules", Err: ErrInvalid}}}
+	}
+	return f, p, nil
+}

@@ -1,0 +1,70 @@
+package specfile_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/policytext"
+	"github.com/runteam/runteam/internal/provenance"
+	"github.com/runteam/runteam/internal/specfile"
+)
+
+// What is written of a policy is read again as the same policy, by this package and by the one that
+// wrote it.
+func TestWrittenPolicyIsRead(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"everything": fullPolicy, "a mode": "policy: {default: minimal}", "nothing": "policy: {}",
+		"a model": "policy: {rules: [{from: a, to: b, translate: {summarize: {maxTokens: 5, by: model}}}]}",
+		"html":    `policy: {declassify: [{name: d, from: a, to: b, paths: ["/a<b>"], reason: "<&>", lowerTo: public}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(text), Offline: true})
+			require.NoError(t, err)
+			p := f.Config.Policy
+			if p == nil {
+				p = &handoff.Policy{}
+			}
+			written, err := policytext.Write(p)
+			require.NoError(t, err)
+			origins := policytext.Origins(p)
+			again, err := policytext.Read(written)
+			require.NoError(t, err)
+			policytext.SetOrigins(again, origins)
+			require.Equal(t, p, again)
+			agents := ""
+			for i, a := range f.Agents {
+				if i > 0 {
+					agents += ","
+				}
+				agents += `{"name":"` + a.Member.Name + `"}`
+			}
+			_, read, err := specfile.LoadPolicy("-", strings.NewReader(`{"agents":[`+agents+`],"policy":`+string(written)+`}`))
+			if agents == "" {
+				_, read, err = specfile.LoadPolicy("-", strings.NewReader(`{"policy":`+string(written)+`}`))
+			}
+			require.NoError(t, err)
+			policytext.SetOrigins(read, make([]provenance.Position, 100))
+			policytext.SetOrigins(p, make([]provenance.Position, 100))
+			require.Equal(t, p, read)
+		})
+	}
+}
+
+func TestFileWithoutAPolicy(t *testing.T) {
+	t.Parallel()
+	_, _, err := specfile.LoadPolicy("-", strings.NewReader("agents: [{name: a}]"))
+	require.ErrorContains(t, err, "there is no policy")
+	_, p, err := specfile.LoadPolicy("-", strings.NewReader("policy: {}"))
+	require.NoError(t, err)
+	require.Equal(t, &handoff.Policy{}, p)
+	_, _, err = specfile.LoadPolicy("-", strings.NewReader("policy: {rules: [{form: a}]}"))
+	require.ErrorContains(t, err, `unknown key "form"`)
+	rule := `{"from":"a","to":"b","name":"` + strings.Repeat("x", 999) + `"},`
+	_, _, err = specfile.LoadPolicy("-", strings.NewReader(`{"policy":{"rules":[`+strings.TrimSuffix(strings.Repeat(rule, 2000), ",")+`]}}`))
+	require.Error(t, err)
+}
