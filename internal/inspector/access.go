@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -125,12 +126,7 @@ func (l *Logins) has(session string) bool {
 	digest := sha256.Sum256([]byte(session))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range l.sessions {
-		if l.sessions[i] == digest {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(l.sessions, digest)
 }
 
 // A holder is whose token a request has: a program's, or the session of a browser.
