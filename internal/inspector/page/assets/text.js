@@ -18,12 +18,18 @@ function measure(el) {
 
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\ud83c-\ud83e][\udc00-\udfff]/;
 
+const widths = new Map([["\t", 4]]);
+
 function cells(c) {
-  if (c === "\t") return 4;
-  if (c >= " " && c < "\u0300") return 1;
-  if (wide.test(c)) return 2;
-  return splitHidden(c)[0]?.[1] ? symbolOf(c).length : 1;
+  let n = widths.get(c);
+  if (n === undefined) {
+    n = splitHidden(c)[0]?.[1] ? symbolOf(c).length : wide.test(c) ? 2 : 1;
+    widths.set(c, n);
+  }
+  return n;
 }
+
+const isDigit = (c) => c >= 0x30 && c <= 0x39;
 
 // wrap cuts a text into rows of at most cols cells, after a space where there is one.
 function wrap(text, cols) {
@@ -34,19 +40,18 @@ function wrap(text, cols) {
     if (end < 0) end = text.length;
     let at = line, width = 0, space = -1;
     for (let i = line; i < end;) {
-      const step = text.codePointAt(i) > 0xffff ? 2 : 1;
-      width += cells(text.slice(i, i + step));
+      const c = text.charCodeAt(i), plain = c >= 0x20 && c < 0x7f;
+      const step = !plain && text.codePointAt(i) > 0xffff ? 2 : 1;
+      width += plain ? 1 : cells(text.slice(i, i + step));
       if (width > cols && i > at) {
-        const cut = space > at ? space : i;
-        rows.push([at, cut]);
-        at = cut;
-        i = cut;
+        at = rows[rows.push([at, space > at ? space : i]) - 1][1];
+        i = at;
         width = 0;
         space = -1;
         continue;
       }
       i += step;
-      if (text[i - 1] === " " || text[i - 1] === "," && !/\d/.test(text[i] ?? "")) space = i;
+      if (c === 0x20 || c === 0x2c && !isDigit(text.charCodeAt(i))) space = i;
     }
     rows.push([at, end]);
     line = end + 1;
