@@ -18,7 +18,12 @@ import (
 	"github.com/runteam/runteam/internal/cli/explain"
 	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/people"
+	"github.com/runteam/runteam/internal/cli/plan"
+	"github.com/runteam/runteam/internal/cli/replay"
+	"github.com/runteam/runteam/internal/cli/rungraph"
+	"github.com/runteam/runteam/internal/cli/serve"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
@@ -29,6 +34,8 @@ import (
 var describedTypes = map[string]reflect.Type{
 	"Run": reflect.TypeFor[history.RunDocument](), "Task": reflect.TypeFor[history.TaskDocument](), "Usage": reflect.TypeFor[history.UsageDocument](),
 	"Artifact": reflect.TypeFor[history.ArtifactDocument](), "Explain": reflect.TypeFor[explain.Document](), "Question": reflect.TypeFor[people.QuestionDocument](),
+	"Graph": reflect.TypeFor[rungraph.Document](), "Flow": reflect.TypeFor[plan.RunFlow](), "Handoffs": reflect.TypeFor[explain.HandoffsDocument](), "Comparison": reflect.TypeFor[replay.ComparedRuns](),
+	"Pair": reflect.TypeFor[gate.PairTerms](), "PolicyDocument": reflect.TypeFor[serve.RulesDocument](),
 	"Event": reflect.TypeFor[event.Event](), "Viewer": reflect.TypeFor[inspector.Viewer](), "Error": reflect.TypeFor[inspector.Error](),
 }
 
@@ -128,7 +135,7 @@ func withoutNull(s *jsonschema.Schema, required bool) {
 	}
 	for _, in := range []*jsonschema.Schema{s.Items, s.AdditionalProperties} {
 		if in != nil {
-			withoutNull(in, false)
+			withoutNull(in, slices.Contains(in.Types, "array")) // a list in a list may be null
 		}
 	}
 }

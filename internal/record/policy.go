@@ -35,6 +35,15 @@ func NewPolicy(p *handoff.Policy, digest string, parties []gate.Party) (*Policy,
 	return out, nil
 }
 
+// Names returns the names of the members that the policy may name.
+func (p *Policy) Names() []string {
+	names := make([]string, len(p.Parties))
+	for i := range p.Parties {
+		names[i] = p.Parties[i].Name
+	}
+	return names
+}
+
 // Policy returns the policy that was stored.
 func (p *Policy) Policy() (*handoff.Policy, error) {
 	if len(p.Text) == 0 {

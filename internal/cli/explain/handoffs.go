@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -22,12 +21,10 @@ type HandoffsDocument struct {
 // A HandoffDocument is one decision, as an event has it, with what identifies it in the run.
 type HandoffDocument struct {
 	event.Handoff
-	Seq         int       `json:"seq"` // of the decision among those of the run, from 1
-	Time        time.Time `json:"time"`
-	Task        task.ID   `json:"task,omitempty"` // whose agent reads; of the caller, that of the result
-	Title       string    `json:"title,omitempty"`
-	Attempt     int       `json:"attempt,omitempty"`     // from 1; none for the caller
-	SourceTitle string    `json:"sourceTitle,omitempty"` // of the task whose result it is
+	Seq         int    `json:"seq"`                   // of the decision among those of the run, from 1
+	Title       string `json:"title,omitempty"`       // of the task
+	Attempt     int    `json:"attempt,omitempty"`     // from 1; none for the caller
+	SourceTitle string `json:"sourceTitle,omitempty"` // of the task whose result it is
 }
 
 // HandoffsOf returns the decisions about what a task read, and about its result for other readers. The name
@@ -75,7 +72,7 @@ func HandoffsBetween(t *trace.Trace, from, to string) *HandoffsDocument {
 // newHandoff returns the document of decision i of a trace.
 func newHandoff(t *trace.Trace, i int) HandoffDocument {
 	h := &t.Handoffs[i]
-	d := HandoffDocument{Handoff: *h, Seq: i + 1, Time: h.Time, Task: h.Task, Attempt: attemptOf(t.Run, h)}
+	d := HandoffDocument{Handoff: *h, Seq: i + 1, Attempt: attemptOf(t.Run, h)}
 	if h.Task != "" {
 		d.Title = t.Title(h.Task)
 	}

@@ -27,6 +27,11 @@ func problem(err error) error {
 		}
 		return e
 	}
+	if errors.Is(err, steer.ErrRefused) {
+		if e := refused(err); e != nil {
+			return e
+		}
+	}
 	return &inspector.Error{Code: codeOf(err), Message: err.Error()}
 }
 

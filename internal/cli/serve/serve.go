@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/inspector/page"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/spf13/cobra"
@@ -220,8 +221,9 @@ func (s *site) options(version string) inspector.Options {
 	graphs := &graphs{documents: documents}
 	return inspector.Options{
 		Viewer:    inspector.Viewer{Accepts: s.accepts, By: s.con.UserName(), Version: version},
+		Page:      page.FS,
 		Documents: inspector.Documents{Runs: documents, Receipts: documents, Questions: questions{s}, Graph: graphs, Flow: graphs, Handoffs: graphs, Comparer: graphs, Exporter: graphs},
-		Watcher:   watcher{s}, Streams: streams{s}, Steerer: steerer{s},
+		Watcher:   watcher{s}, Streams: streams{s}, Steerer: steerer{s}, Governor: governor{steerer{s}},
 		Escape: escaped, OpenAPI: inspect.OpenAPI(),
 	}
 }

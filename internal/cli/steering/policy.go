@@ -18,7 +18,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
@@ -174,20 +173,11 @@ func (o *policyOrder) show(ctx context.Context, con *console.Console, j *journal
 	if err != nil {
 		return exit.Errorf(exit.KindRuntime, "the policy of the run cannot be read: %w", err)
 	}
-	doc := policyDocument{Run: found.Run, Digest: p.Digest, Policy: p.Text, Pairs: rules.Pairs(namesOf(p))}
+	doc := policyDocument{Run: found.Run, Digest: p.Digest, Policy: p.Text, Pairs: rules.Pairs(p.Names())}
 	if doc.Pairs == nil {
 		doc.Pairs = []gate.PairTerms{}
 	}
 	return con.PrintResult(doc, func(w io.Writer) { doc.write(w) })
-}
-
-// namesOf returns whom a policy may name.
-func namesOf(p *record.Policy) []string {
-	names := make([]string, len(p.Parties))
-	for i := range p.Parties {
-		names[i] = p.Parties[i].Name
-	}
-	return names
 }
 
 // write prints what holds for each pair, a line each.

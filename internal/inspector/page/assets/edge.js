@@ -11,7 +11,7 @@ export async function handoffsOf(page, of) {
   if (!exported) return (await get(path("runs", page.id, "handoffs") + "?" + new URLSearchParams(of))).handoffs;
   const { events } = await get(path("runs", page.id, "events"));
   return events.filter((e) => e.handoff && (of.task ? e.task === of.task || e.handoff.source.name.split("#")[0] === of.task : e.handoff.fromAgentId === of.from && e.handoff.toAgentId === of.to))
-    .map((e) => ({ ...e.handoff, seq: e.seq, time: e.time, task: e.task, title: e.title, attempt: e.attempt }));
+    .map((e) => ({ ...e.handoff, seq: e.seq, title: e.title, attempt: e.attempt }));
 }
 
 // handoffList shows decisions as rows that open.
@@ -45,11 +45,11 @@ function decision(page, d) {
   return h("div", { class: "decision" }, sizes(d),
     h("div", { class: "decision-cols" },
       h("section", null, h("h4", null, "Contract"), h("dl", { class: "pairs" }, pair("Mode", d.handoffMode), pair("Rule", [bdi(d.governanceRuleId), d.line && [" ", h("code", null, bdi(d.line))]]), pair("Entries", d.policyEntries?.length > 0 && d.policyEntries.map((e, i) => [i ? ", " : "", bdi(e)])), pair("Session", h("code", { class: "session" }, bdi(d.sessionId.replace(page.id + "/", "…/")))), pair("Policy", d.policyDigest && h("code", null, bdi(d.policyDigest.slice(0, 12)))))),
-      h("section", null, h("h4", null, "Decision"), h("dl", { class: "pairs" }, pair("Verdict", d.verdict), pair("Why", d.reason && bdi(d.reason.replaceAll("_", " "))), pair("Detail", d.detail && bdi(d.detail)), pair("Label", d.labelBefore !== d.labelAfter ? [labelChip(d.labelBefore), " → ", labelChip(d.labelAfter)] : labelChip(d.labelBefore)), pair("Redacted", kinds(d.redacted)), pair("Revealed", kinds(d.revealed)), pair("Translated", d.conversationTranslationApplied && "into the minimal form"), pair("When", h("span", { class: "mono" }, clock(d.timestamp ?? d.time)))))),
+      h("section", null, h("h4", null, "Decision"), h("dl", { class: "pairs" }, pair("Verdict", d.verdict), pair("Why", d.reason && bdi(d.reason.replaceAll("_", " "))), pair("Detail", d.detail && bdi(d.detail)), pair("Label", d.labelBefore !== d.labelAfter ? [labelChip(d.labelBefore), " → ", labelChip(d.labelAfter)] : labelChip(d.labelBefore)), pair("Redacted", kinds(d.redacted)), pair("Revealed", kinds(d.revealed)), pair("Translated", d.conversationTranslationApplied && "into the minimal form"), pair("When", h("span", { class: "mono" }, clock(d.timestamp)))))),
     (after.fieldsIncluded?.length > 0 || after.fieldsExcluded?.length > 0) && h("div", { class: "fields" },
       h("section", null, h("h4", null, "Delivered"), after.fieldsIncluded?.length > 0 ? paths(after.fieldsIncluded) : h("p", { class: "muted" }, d.verdict === "passed" ? "all of it" : "nothing")),
       h("section", { class: "excluded" }, h("h4", null, "Left out"), after.fieldsExcluded?.length > 0 ? paths(after.fieldsExcluded) : h("p", { class: "muted" }, "nothing"))),
-    d.task && h("p", { class: "source-links" }, button("Open the reader's prompt", () => page.openTask(d.task, { tab: "prompt" }), { class: "link" }), page.state.tasks.has(d.source.name) && button("Open the result", () => page.openTask(d.source.name, { tab: "result" }), { class: "link" })));
+    d.taskId && h("p", { class: "source-links" }, button("Open the reader's prompt", () => page.openTask(d.taskId, { tab: "prompt" }), { class: "link" }), page.state.tasks.has(d.source.name) && button("Open the result", () => page.openTask(d.source.name, { tab: "result" }), { class: "link" })));
 }
 
 export class EdgePanel {
@@ -69,7 +69,7 @@ export class EdgePanel {
     const { state } = this.page, reader = state.find(this.to), source = state.find(this.from);
     try {
       const handoffs = await handoffsOf(this.page, reader ? { task: reader.id } : { from: this.from, to: this.to });
-      const list = handoffs.filter((d) => !reader || d.task === reader.id && d.toAgentId !== "user" && (source ? d.source.name.split("#")[0] === source.id : this.from.startsWith("input:") ? d.source.kind === "input" && d.source.name === this.from.slice(6) : d.fromAgentId === this.from));
+      const list = handoffs.filter((d) => !reader || d.taskId === reader.id && d.toAgentId !== "user" && (source ? d.source.name.split("#")[0] === source.id : this.from.startsWith("input:") ? d.source.kind === "input" && d.source.name === this.from.slice(6) : d.fromAgentId === this.from));
       fill(this.body, list.length === 0 ? empty("Nothing has been offered along this edge", reader && !reader.startedAt ? "The reader has not begun." : "It orders the tasks, or is the condition of one.") : [h("h3", null, plural(list.length, "decision") + " of the gate"), handoffList(this.page, list)]);
       const first = this.body.querySelector("details");
       if (first) first.open = true;

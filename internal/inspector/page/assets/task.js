@@ -151,7 +151,7 @@ export class TaskPanel {
 
   async handoffs() {
     const handoffs = await handoffsOf(this.page, { task: this.id });
-    const into = handoffs.filter((x) => x.task === this.id && x.toAgentId !== "user"), out = handoffs.filter((x) => x.toAgentId === "user" && x.task === this.id || x.task !== this.id);
+    const into = handoffs.filter((x) => x.taskId === this.id && x.toAgentId !== "user"), out = handoffs.filter((x) => x.toAgentId === "user" && x.taskId === this.id || x.taskId !== this.id);
     return [
       h("section", null, h("h3", null, "Incoming ", h("span", { class: "muted" }, count(into.length))), into.length > 0 ? handoffList(this.page, into) : h("p", { class: "muted" }, "Nothing was offered to this task.")),
       h("section", null, h("h3", null, "Outgoing ", h("span", { class: "muted" }, count(out.length))), out.length > 0 ? handoffList(this.page, out) : h("p", { class: "muted" }, "Nothing of its result has gone to anybody.")),

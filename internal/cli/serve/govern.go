@@ -1,0 +1,193 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/policytext"
+	"github.com/runteam/runteam/internal/provenance"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
+)
+
+// A governor has the policies of the runs of a site.
+type governor struct{ steerer }
+
+// A RulesDocument is the policy of a run, in JSON.
+type RulesDocument struct {
+	Run    string           `json:"runId"`
+	Digest string           `json:"digest"`
+	Policy json.RawMessage  `json:"policy"`
+	Rules  []gate.PairTerms `json:"rules"` // what holds for each pair that the policy names
+}
+
+// Rules returns the policy of a run; see [inspector.Governor].
+func (g governor) Rules(ctx context.Context, name string) (doc any, digest string, err error) {
+	run, p, rules, err := g.policyOf(ctx, name)
+	if err != nil {
+		return nil, "", problem(err)
+	}
+	d := RulesDocument{Run: run, Digest: p.Digest, Policy: p.Text, Rules: rules.Pairs(p.Names())}
+	if d.Rules == nil {
+		d.Rules = []gate.PairTerms{}
+	}
+	return d, p.Digest, nil
+}
+
+// Pair returns what holds for a pair; see [inspector.Governor].
+func (g governor) Pair(ctx context.Context, name, from, to string) (any, error) {
+	_, p, rules, err := g.policyOf(ctx, name)
+	if err != nil {
+		return nil, problem(err)
+	}
+	for _, of := range []string{from, to} {
+		if !slices.Contains(append(p.Names(), handoff.User, handoff.Coordinator, handoff.Computed), of) {
+			return nil, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("the run has no member %q", of)}
+		}
+	}
+	return rules.Pair(from, to), nil
+}
+
+// policyOf returns the policy of a run. It is part of the spec, which is internal.
+func (g governor) policyOf(ctx context.Context, name string) (run string, p *record.Policy, rules *gate.Rulebook, err error) {
+	if g.accepts < label.Internal {
+		return "", nil, nil, &inspector.Error{Code: inspector.Forbidden, Message: "the policy is above the clearance of this viewer"}
+	}
+	if run, err = g.find(ctx, name); err != nil {
+		return "", nil, nil, err
+	}
+	if p, err = g.live.monitor(run).Policy(); err != nil { // it does not work in this process
+		if p, err = journal.PolicyOf(ctx, g.j, run); err != nil {
+			return "", nil, nil, journals.ReadError(ctx, err)
+		}
+	}
+	rules, err = p.Compile()
+	return run, p, rules, err
+}
+
+// find returns the ID of a run, or of the one that works if the name is empty.
+func (g governor) find(ctx context.Context, name string) (string, error) {
+	if name != "" {
+		found, err := journals.Find(ctx, g.j, name)
+		return found.Run, err
+	}
+	list, err := g.j.Runs(ctx)
+	if err != nil {
+		return "", journals.ReadError(ctx, err)
+	}
+	var working []string
+	for i := range list {
+		if list[i].Holder != nil {
+			working = append(working, list[i].Run)
+		}
+	}
+	if len(working) != 1 {
+		return "", &inspector.Error{Code: inspector.Conflict, Message: fmt.Sprintf("%d runs work now", len(working)), Hint: "name the run: " + inspector.API + "/runs/RUN/governance/handoff-rules"}
+	}
+	return working[0], nil
+}
+
+// Replace replaces the policy of a run; see [inspector.Governor].
+func (g governor) Replace(ctx context.Context, name, digest string, given inspector.Policy) (string, error) {
+	if g.accepts < label.Internal {
+		return "", &inspector.Error{Code: inspector.Forbidden, Message: "the policy is above the clearance of this viewer"}
+	}
+	run, err := g.find(ctx, name)
+	if err != nil {
+		return "", problem(err)
+	}
+	text, err := asFile(given.Policy)
+	if err != nil {
+		return "", &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
+	}
+	_, p, err := specfile.LoadPolicy("-", bytes.NewReader(text))
+	if err != nil {
+		return "", atPointers(err, text)
+	}
+	policytext.SetOrigins(p, make([]provenance.Position, len(policytext.Origins(p)))) // it is in no file
+	_, err = g.Steer(ctx, run, steer.Command{Kind: steer.ReplacePolicy, By: given.By, Reason: given.Reason, Policy: p, Replaces: digest})
+	if err != nil {
+		return "", err
+	}
+	_, now, _, err := g.policyOf(ctx, run)
+	if err != nil {
+		return "", problem(err)
+	}
+	return now.Digest, nil
+}
+
+// asFile returns the text of a file that has a policy alone.
+func asFile(policy json.RawMessage) ([]byte, error) {
+	return json.MarshalIndent(map[string]json.RawMessage{"policy": policy}, "", "  ")
+}
+
+// atPointers returns the error for problems in the text of a policy, with pointers in place of lines,
+// which the sender does not have.
+func atPointers(err error, text []byte) error {
+	e := &inspector.Error{Code: inspector.Invalid, Message: "the policy cannot be read"}
+	for _, p := range exit.Problems(err) {
+		e.Problems = append(e.Problems, inspector.Problem{Pointer: pointerAt(text, p.Line, p.Column), Message: p.Message, Hint: p.Hint})
+	}
+	if len(e.Problems) == 0 {
+		e.Message = err.Error()
+	}
+	return e
+}
+
+// pointerAt returns the JSON pointer of what is at a line and a column, both from 1, of a JSON text.
+func pointerAt(text []byte, line, column int) string {
+	at := 0
+	for range line - 1 {
+		at += bytes.IndexByte(text[at:], '\n') + 1
+	}
+	at += column - 1
+	d := jsontext.NewDecoder(bytes.NewReader(text))
+	for {
+		if _, err := d.ReadToken(); err != nil || int(d.InputOffset()) > at {
+			return string(d.StackPointer())
+		}
+	}
+}
+
+// refused returns the error of a policy that a run refuses, with all that is wrong with it. It is nil for
+// another error.
+func refused(err error) error {
+	e := &inspector.Error{Code: inspector.Invalid, Message: strings.TrimPrefix(err.Error(), steer.ErrRefused.Error()+": ")}
+	if errors.Is(err, steer.ErrStale) {
+		e.Code, e.Hint = inspector.Stale, "read the policy again, and send yours with its ETag"
+		return e
+	}
+	found, _ := errors.AsType[task.Problems](err)
+	if len(found) == 0 {
+		return nil
+	}
+	e.Message = "the run refuses the policy"
+	widens := errors.Is(err, steer.ErrWidens)
+	if widens {
+		e.Code, e.Message, e.Hint = inspector.Widening, steer.ErrWidens.Error(), "narrow it, or start the run with --allow-widening"
+	}
+	for _, p := range found {
+		text := p.Message
+		if p.Subject != "" {
+			text = p.Subject + ": " + text
+		}
+		e.Problems = append(e.Problems, inspector.Problem{Pointer: p.Pointer, Message: text, Hint: format.Unless(widens, p.Hint)})
+	}
+	return e
+}
