@@ -506,3 +506,54 @@ func BenchmarkReplacePolicy(b *testing.B) {
 		})
 	}
 }
+
+// While the coordinator plans, the policy is checked against the team alone; its plan is then checked
+// by the newest one. What the coordinator holds and may not any more is taken back as from any agent.
+func TestAnotherPolicyForAGoal(t *testing.T) {
+	t.Parallel()
+	for _, minutes := range []float64{0.5, 1.5, 2.5} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSteered(t)
+			chief := engine.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				kind := "plan"
+				if strings.Contains(p.Text(), "canary-4711") || strings.Contains(p.Text(), "Task Results") {
+					kind = "answer"
+				}
+				s.note(kind, p.Text())
+				select {
+				case <-time.After(time.Minute):
+				case <-ctx.Done():
+					return agent.Reply{}, ctx.Err()
+				}
+				if kind == "plan" {
+					return agent.Reply{Text: `[{"title":"A","description":"Do it.","assignee":"a"}]`}, nil
+				}
+				return agent.Reply{Text: "the answer"}, nil
+			})
+			tm, err := engine.New(engine.Config{Agents: []engine.Member{s.says("a")}, Coordinator: &engine.Coordinator{Agent: versioned{chief}}})
+			require.NoError(t, err)
+			o := s.options()
+			wrong := s.replace(minutes-0.1, &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Coordinator, To: handoff.User, Ceiling: new(label.Public)}, {From: "b", To: "*", Block: []task.Path{"x"}}}})
+			done := s.replace(minutes, blocking("a", handoff.Coordinator, "ssn"))
+			res, err := tm.RunTeam(context.Background(), engine.Goal{Text: "Do the first thing, and then compare it with the second."}, o)
+			require.NoError(t, err)
+			require.ErrorContains(t, <-wrong, `unknown agent "b"`)
+			require.NoError(t, <-done)
+			require.NoError(t, res.Err())
+			require.Equal(t, "the answer", res.Output)
+			last := s.texts[len(s.texts)-1]
+			require.NotContains(t, last, "canary-4711")
+			require.Contains(t, last, `"score":7`)
+			require.Equal(t, minutes > 2, len(s.asked) == 4, "%v", s.asked)
+
+			h := s.journal.history(s.journal.len())
+			silent, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Agent: nobody(t)}}, Coordinator: &engine.Coordinator{Agent: nobody(t)}})
+			require.NoError(t, err)
+			time.Sleep(time.Hour)
+			replay, err := silent.Replay(context.Background(), "r", &engine.RunOptions{Journal: &memory{prior: h}, Answer: &engine.Goal{Text: "Do the first thing, and then compare it with the second."}})
+			require.NoError(t, err)
+			require.NoError(t, replay.Err())
+			require.Equal(t, res.Output, replay.Output)
+		})
+	}
+}
