@@ -557,3 +557,65 @@ func TestAnotherPolicyForAGoal(t *testing.T) {
 		})
 	}
 }
+
+// A task whose stored result is of no use any more begins by the newest policy, and not by that of then.
+//
+// Requirement: G61.
+func TestATaskThatIsPerformedAgainHasTheNewestPolicy(t *testing.T) {
+	t.Parallel()
+	var h *record.History
+	specs := []task.Spec{spec("a"), spec("b", "a"), spec("c", "b")}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		done := s.replace(2.5, blocking("a", "b", "ssn"))
+		res := run(t, governed(t, nil, s.says("a"), s.says("b"), s.says("c")), s.options(), specs...)
+		require.NoError(t, <-done)
+		require.NoError(t, res.Err())
+		h = interrupted(s.journal, nil)
+	})
+	specs = slices.Clone(specs)
+	specs[1].Description = "Do b anew."
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Hour)
+		s := newSteered(t)
+		res := resumed(t, governed(t, nil, s.says("a"), s.says("b"), s.says("c")), h, specs...)
+		require.NoError(t, res.Err())
+		require.NotEmpty(t, s.asked)
+		require.Equal(t, "b at 0", s.asked[0])
+		require.Contains(t, s.texts[0], "Do b anew.")
+		require.NotContains(t, s.texts[0], "canary-4711")
+	})
+}
+
+// A result counts with the label that it has, and not with the highest that it could have had.
+func TestResultsCountWithTheirLabels(t *testing.T) {
+	t.Parallel()
+	for _, fails := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSteered(t)
+			x := cleared("x", label.Confidential, func(context.Context, prompt.Prompt) (agent.Reply, error) {
+				if fails {
+					return agent.Reply{}, errBroken
+				}
+				return agent.Reply{Text: "done"}, nil
+			})
+			var team []engine.Member
+			for _, name := range []string{"a", "b", "c"} {
+				m := s.says(name)
+				m.Accepts = label.Confidential
+				team = append(team, m)
+			}
+			hidden := spec("x")
+			hidden.Classification = label.Confidential
+			a := spec("a", "x")
+			a.DependsOn[0].Optional = true
+			done := s.replace(1.5, &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Ceiling: new(label.Internal)}}})
+			_ = run(t, governed(t, nil, append(team, x)...), s.options(), hidden, a, spec("c", "a"), spec("b", "a", "c"))
+			if err := <-done; fails {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, "it is confidential, and the rule lets internal through at most")
+			}
+		})
+	}
+}
