@@ -122,7 +122,8 @@ type holding struct {
 // A stepHolding is the same of a step of the coordinator.
 type stepHolding struct {
 	by      *plan.Roster
-	reader  string // the coordinator, or the person who approves its plan
+	reader  string   // the coordinator, or the person who approves its plan
+	from    []string // who made what it is offered
 	cancel  context.CancelCauseFunc
 	revoked bool
 }
@@ -209,14 +210,10 @@ func (s replacing) replace(next *plan.Roster, p *plan.Plan, revoked []*attempt) 
 
 // holdsDenied reports whether a step of the coordinator may hold what a policy denies.
 func (h *stepHolding) holdsDenied(next *plan.Roster) bool {
-	from := []string{handoff.User, handoff.Computed, handoff.Anyone}
-	for _, p := range plan.Parties(next) {
-		from = append(from, p.Name)
-	}
 	if h.reader != handoff.Coordinator { // what a person approves names the policy
 		return h.by.Rules != next.Rules
 	}
-	return slices.ContainsFunc(from, func(name string) bool { return plan.DeliversMore(h.by, next, name, h.reader) })
+	return slices.ContainsFunc(h.from, func(name string) bool { return plan.DeliversMore(h.by, next, name, h.reader) })
 }
 
 // isReplaced reports whether an attempt that has ended must begin again because of the policy. It is
@@ -306,6 +303,11 @@ func (s *steering) beginStep(ctx context.Context, x *modelCall, reader string) (
 	}
 	of, cancel := context.WithCancelCause(ctx)
 	h := &stepHolding{by: x.by, reader: reader, cancel: cancel}
+	for i := range x.offers {
+		if e := x.offers[i].Envelope; e != nil {
+			h.from = append(h.from, e.Producer())
+		}
+	}
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if h.holdsDenied(s.run.governed()) && !x.recalls { // it was prepared before

@@ -506,3 +506,116 @@ func BenchmarkReplacePolicy(b *testing.B) {
 		})
 	}
 }
+
+// While the coordinator plans, the policy is checked against the team alone; its plan is then checked
+// by the newest one. What the coordinator holds and may not any more is taken back as from any agent.
+func TestAnotherPolicyForAGoal(t *testing.T) {
+	t.Parallel()
+	for _, minutes := range []float64{0.5, 1.5, 2.5} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSteered(t)
+			chief := engine.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				kind := "plan"
+				if strings.Contains(p.Text(), "canary-4711") || strings.Contains(p.Text(), "Task Results") {
+					kind = "answer"
+				}
+				s.note(kind, p.Text())
+				select {
+				case <-time.After(time.Minute):
+				case <-ctx.Done():
+					return agent.Reply{}, ctx.Err()
+				}
+				if kind == "plan" {
+					return agent.Reply{Text: `[{"title":"A","description":"Do it.","assignee":"a"}]`}, nil
+				}
+				return agent.Reply{Text: "the answer"}, nil
+			})
+			tm, err := engine.New(engine.Config{Agents: []engine.Member{s.says("a")}, Coordinator: &engine.Coordinator{Agent: versioned{chief}}})
+			require.NoError(t, err)
+			o := s.options()
+			wrong := s.replace(minutes-0.1, &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Coordinator, To: handoff.User, Ceiling: new(label.Public)}, {From: "b", To: "*", Block: []task.Path{"x"}}}})
+			done := s.replace(minutes, blocking("a", handoff.Coordinator, "ssn"))
+			res, err := tm.RunTeam(context.Background(), engine.Goal{Text: "Do the first thing, and then compare it with the second."}, o)
+			require.NoError(t, err)
+			require.ErrorContains(t, <-wrong, `unknown agent "b"`)
+			require.NoError(t, <-done)
+			require.NoError(t, res.Err())
+			require.Equal(t, "the answer", res.Output)
+			last := s.texts[len(s.texts)-1]
+			require.NotContains(t, last, "canary-4711")
+			require.Contains(t, last, `"score":7`)
+			require.Equal(t, minutes > 2, len(s.asked) == 4, "%v", s.asked)
+
+			h := s.journal.history(s.journal.len())
+			silent, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Agent: nobody(t)}}, Coordinator: &engine.Coordinator{Agent: nobody(t)}})
+			require.NoError(t, err)
+			time.Sleep(time.Hour)
+			replay, err := silent.Replay(context.Background(), "r", &engine.RunOptions{Journal: &memory{prior: h}, Answer: &engine.Goal{Text: "Do the first thing, and then compare it with the second."}})
+			require.NoError(t, err)
+			require.NoError(t, replay.Err())
+			require.Equal(t, res.Output, replay.Output)
+		})
+	}
+}
+
+// A task whose stored result is of no use any more begins by the newest policy, and not by that of then.
+//
+// Requirement: G61.
+func TestATaskThatIsPerformedAgainHasTheNewestPolicy(t *testing.T) {
+	t.Parallel()
+	var h *record.History
+	specs := []task.Spec{spec("a"), spec("b", "a"), spec("c", "b")}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		done := s.replace(2.5, blocking("a", "b", "ssn"))
+		res := run(t, governed(t, nil, s.says("a"), s.says("b"), s.says("c")), s.options(), specs...)
+		require.NoError(t, <-done)
+		require.NoError(t, res.Err())
+		h = interrupted(s.journal, nil)
+	})
+	specs = slices.Clone(specs)
+	specs[1].Description = "Do b anew."
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Hour)
+		s := newSteered(t)
+		res := resumed(t, governed(t, nil, s.says("a"), s.says("b"), s.says("c")), h, specs...)
+		require.NoError(t, res.Err())
+		require.NotEmpty(t, s.asked)
+		require.Equal(t, "b at 0", s.asked[0])
+		require.Contains(t, s.texts[0], "Do b anew.")
+		require.NotContains(t, s.texts[0], "canary-4711")
+	})
+}
+
+// A result counts with the label that it has, and not with the highest that it could have had.
+func TestResultsCountWithTheirLabels(t *testing.T) {
+	t.Parallel()
+	for _, fails := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSteered(t)
+			x := cleared("x", label.Confidential, func(context.Context, prompt.Prompt) (agent.Reply, error) {
+				if fails {
+					return agent.Reply{}, errBroken
+				}
+				return agent.Reply{Text: "done"}, nil
+			})
+			var team []engine.Member
+			for _, name := range []string{"a", "b", "c"} {
+				m := s.says(name)
+				m.Accepts = label.Confidential
+				team = append(team, m)
+			}
+			hidden := spec("x")
+			hidden.Classification = label.Confidential
+			a := spec("a", "x")
+			a.DependsOn[0].Optional = true
+			done := s.replace(1.5, &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Ceiling: new(label.Internal)}}})
+			_ = run(t, governed(t, nil, append(team, x)...), s.options(), hidden, a, spec("c", "a"), spec("b", "a", "c"))
+			if err := <-done; fails {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, "it is confidential, and the rule lets internal through at most")
+			}
+		})
+	}
+}
