@@ -40,6 +40,7 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	writeUnconfined(w, p)
 	writeInputs(w, p, title)
 	writeUser(w, p, title)
+	writeUsage(w, &p.AtMost)
 	writeCoordinator(w, p)
 	writeLowered(w, p)
 }
