@@ -131,6 +131,7 @@ type Document struct {
 	Partial bool             `json:"partial,omitempty"` // only one task was read
 	Prompts []PromptDocument `json:"prompts"`
 	Unsent  []unsent         `json:"unsent,omitempty"`
+	Rounds  []string         `json:"rounds,omitempty"` // that have the prompts of the only task to explain, if it is a loop or has judges
 	Text    string           `json:"contains,omitempty"`
 	Search  *found           `json:"found,omitempty"`
 
@@ -171,5 +172,6 @@ func (e *explainFlags) document(t *trace.Trace) (*Document, error) {
 			x.Unsent = append(x.Unsent, unsent{tk, held})
 		}
 	}
+	x.Rounds = x.rounds()
 	return x, nil
 }
