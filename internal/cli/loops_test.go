@@ -132,6 +132,41 @@ func TestLoopsOfPlans(t *testing.T) {
 	require.Contains(t, at("plan", "-o", "json"), `"forEach":"/to of Plan"`)
 }
 
+// A loop in a list runs as often as both bounds say, and what a task reads for its own condition and
+// for that of its loop is one line.
+func TestPlansOfLoopsInLists(t *testing.T) {
+	t.Parallel()
+	const spec = `
+name: nested
+agents: [{name: writer, backend: {kind: process, command: cat}}]
+tasks:
+  - {title: Plan, value: {to: [Ann]}, outputSchema: {type: object, properties: {to: {type: array, items: {type: string}, maxItems: 4}}, required: [to]}}
+  - title: Letters
+    forEach:
+      task: Plan
+      path: /to
+      output: Letter
+      tasks:
+        - title: Letter
+          repeat:
+            maxRounds: 3
+            until: {task: Check, path: /ok, equals: true}
+            output: Check
+            tasks:
+              - {title: Check, value: {ok: true}, outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}}
+              - {title: Note, assignee: writer, description: Note it., when: {task: Check, path: /ok, equals: false}}
+              - {title: Praise, assignee: writer, description: Praise it., when: {task: Check, path: /ok, equals: true}}
+`
+	got := call{dir: clitest.Folder(t, map[string]string{"team.yaml": spec}), args: []string{"plan"}}.run(t)
+	require.Zero(t, got.status, got.stderr)
+	require.Contains(t, got.stdout, ". Letter ×≤12\n")
+	require.Contains(t, got.stdout, ". Note ×≤12, for each item of /to of Plan\n")
+	_, note, _ := strings.Cut(got.stdout, ". Note ×≤12")
+	note, _, _ = strings.Cut(note, "\n\n")
+	require.Equal(t, 1, strings.Count(note, "/ok\n"), note)
+	require.Contains(t, got.stdout, "\nmodel calls: none; not counted: calls of writer\n")
+}
+
 // A plan says whether a loop can end with LOOP_STUCK, and why not.
 func TestPlansSayWhetherRoundsAreCompared(t *testing.T) {
 	t.Parallel()
