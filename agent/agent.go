@@ -188,6 +188,12 @@ func (a *LLM) Models() []string {
 	return names
 }
 
+// CallLimits returns how many model calls the agent makes for one attempt at a task at most, and
+// how many tokens one answer may have; zero means that the settings set no bound.
+func (a *LLM) CallLimits() (calls, answerTokens int) {
+	return a.options.MaxTurns, max(a.options.MaxTokens, 0)
+}
+
 // Run calls the model with p and returns its answer. Its errors wrap an [*llm.Error], one
 // [Condition], or the context's cause; the Reply then still
 // carries the usage.

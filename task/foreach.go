@@ -27,8 +27,11 @@ type ForEach struct {
 	// are known by position. Prompts do not have it.
 	Key Path
 
-	As       string // the name and the heading of the item; "item" unless set
-	MaxItems int    // required, from 1 to 10,000
+	As string // the name and the heading of the item; "item" unless set
+
+	// MaxItems is how many items there may be, from 1 to 10,000. It is required for a list in an input.
+	// For one in a result, zero means maxItems of the list in the OutputSchema of Task.
+	MaxItems int
 
 	// OnOverflow says what happens if the list is longer: "fail", the default, fails the instances
 	// with LIST_TOO_LONG, or the check of the run if the list is an input, and "first" takes the
@@ -160,6 +163,8 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 		bad("/key", fmt.Sprintf("key %s does not begin with a slash", naming.Quote(string(f.Key))), fmt.Sprintf("write a path in an item; did you mean %s?", naming.Quote("/"+string(f.Key))))
 	case hasWildcard(f.Key):
 		bad("/key", fmt.Sprintf("%s may be several values", naming.Quote(string(f.Key))), "write the path of one value in an item, such as /email")
+	case f.MaxItems == 0 && f.Input == "":
+		bad("/maxItems", fmt.Sprintf("neither maxItems nor the outputSchema of %s says how many items there may be", naming.Quote(f.Task)), fmt.Sprintf("write maxItems here or for the list in outputSchema, from 1 to %d", maxItems))
 	case f.MaxItems < 1 || f.MaxItems > maxItems:
 		bad("/maxItems", fmt.Sprintf("maxItems is %d", f.MaxItems), fmt.Sprintf("write how many items there may be, from 1 to %d", maxItems))
 	case f.MaxParallel < 0:

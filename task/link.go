@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/runteam/runteam/internal/dag"
 	"github.com/runteam/runteam/internal/naming"
@@ -75,11 +76,39 @@ func (l *linker) finish() (*dag.Graph, error) {
 		}
 		first := int(cycle[0])
 		l.found.add(first, Problem{
-			Pointer: pointer(first, "dependsOn"), Subject: subject(first, l.tasks[first].Title),
+			Pointer: pointer(first, l.reason(first, int(cycle[1]))...), Subject: subject(first, l.tasks[first].Title),
 			Message: e.Error(), Hint: "remove one of these dependencies", Err: e,
 		})
 	}
 	return g, l.found.err()
+}
+
+// reason returns the key of task i that makes it wait for task j: its dependencies, its condition, a
+// list that it has an item of, or what else it needs in order to run.
+func (l *linker) reason(i, j int) []any {
+	t, id := &l.tasks[i], string(l.tasks[j].ID)
+	reads := func(c *Condition) (found bool) {
+		c.Leaves(func(leaf *Condition) { found = found || leaf.Task == id })
+		return found
+	}
+	written := t.DependsOn[:len(t.DependsOn)-t.Reads]
+	switch k := slices.IndexFunc(written, func(d Ref) bool { return d.Task == id }); {
+	case k >= 0 && written[k].Item != "":
+		return []any{"dependsOn", k}
+	case k >= 0:
+		return []any{"dependsOn"}
+	case reads(t.When):
+		return []any{"when"}
+	case t.Instance == nil:
+		return []any{"dependsOn"}
+	}
+	if k := slices.IndexFunc(t.Instance.Lists, func(list *List) bool { return list.Task == id }); k >= 0 {
+		return []any{"forEach", k, "path"}
+	}
+	if reads(t.Instance.Guard) {
+		return []any{"guard"}
+	}
+	return []any{"dependsOn"}
 }
 
 // link returns the graph of tasks whose dependencies are IDs, or [Problems].

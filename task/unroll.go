@@ -101,6 +101,7 @@ func (u *unroller) list(specs []Spec, in *scope) {
 			in.names[s.Key] = s.Title + in.suffix
 		}
 	}
+	in.boundLists()
 	if in.compare && in.round > 1 {
 		in.again = in.rereads()
 	}

@@ -1,6 +1,7 @@
 package team_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/slowtest"
+	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -32,7 +34,13 @@ type drawing struct {
 	seed  int
 	reads int      // percent of the tasks before it that a task depends on
 	input []string // the items of the input that lists may be of
+
+	cases bool // some tasks are alternatives, of which another task gets the one that runs
+	other bool // some tasks are for a person, and some have judges
 }
+
+// boss is the person among the agents of a drawing.
+const boss = "boss"
 
 // A drawnScope is the tasks of one round, as written.
 type drawnScope struct {
@@ -46,6 +54,7 @@ type drawnNode struct {
 	certain bool        // it runs whenever its round does
 	inside  *drawnScope // of a loop, or of several tasks for each item
 	output  *drawnNode  // of them, whose result the loop has, or each gets
+	isCase  bool        // its condition is a case, which another completes
 }
 
 // written returns the node as it is written, with the tasks in it.
@@ -72,8 +81,10 @@ func (in *drawnScope) written() (specs []task.Spec) {
 
 // oracle returns what a task answers that decides what runs: it depends on the instance.
 func (d *drawing) oracle(instance string) (ok bool, kind string, items int) {
+	instance = canonical(instance)
 	sum := sha256.Sum256(fmt.Append(nil, d.seed, instance))
-	return sum[0]%2 == 0, [...]string{"a", "b", "c"}[sum[1]%3], int(sum[2]) % (mostItems + 2)
+	accepts := strings.Contains(instance, ": judge ") && strings.HasSuffix(instance, "#2") // the last round, or the run would fail
+	return sum[0]%2 == 0 || accepts, [...]string{"a", "b", "c"}[sum[1]%3], int(sum[2]) % (mostItems + 2)
 }
 
 const (
@@ -108,10 +119,48 @@ func (d *drawing) scope(outer *drawnScope, depth int) *drawnScope {
 				d.list(n, in)
 			}
 			d.depend(n, in, i > 0)
+			d.judge(n, depth)
 		}
 		in.nodes = append(in.nodes, n)
 	}
+	if d.cases && d.chance(25, "cases") {
+		d.alternatives(in)
+	}
 	return in
+}
+
+// alternatives adds two tasks of which one runs, and one that gets the result of that one.
+func (d *drawing) alternatives(in *drawnScope) {
+	of := in.nodes[0].spec.Title
+	add := func(when *task.Condition, ref task.Ref) string {
+		d.named++
+		n := &drawnNode{certain: when == nil, isCase: when != nil}
+		n.spec = task.Spec{Title: fmt.Sprint("T", d.named), Description: "d", Assignee: "worker", OutputSchema: []byte(decided), When: when, DependsOn: []task.Ref{ref}}
+		in.nodes = append(in.nodes, n)
+		return n.spec.Title
+	}
+	first := add(task.In(of, "/kind", "a"), task.Ref{Task: of})
+	second := add(task.In(of, "/kind", "b", "c"), task.Ref{Task: of})
+	add(nil, task.Ref{OneOf: []string{first, second}})
+}
+
+// judge gives some tasks to a person, and judges to some.
+func (d *drawing) judge(n *drawnNode, depth int) {
+	if !d.other {
+		return
+	}
+	if d.chance(20, "person") {
+		n.spec.Assignee = boss
+	}
+	if n.spec.ForEach != nil {
+		depth++
+	}
+	if depth < mostNested && d.chance(15, "judged") {
+		n.spec.Verify = &task.Verify{Judges: []task.Judge{{Agent: "worker"}, {Agent: one(d, []string{"worker", boss}, "judge")}}, Quorum: 2}
+		if d.chance(40, "keep") {
+			n.spec.Verify.OnDissent = "keep"
+		}
+	}
 }
 
 // construct makes a node a loop, or several tasks for each item of a list.
@@ -226,6 +275,8 @@ type writer struct {
 	out    []task.Spec
 	left   map[string]bool                           // instances that do not run, by their condition or what they require
 	answer func(instance string) (bool, string, int) // what decides what runs
+	last   map[string]string                         // of instances with judges, the round that has the result
+	runs   []string                                  // what runs, as [canonical] names it
 	ran    func(s *task.Spec, n *drawnNode)          // follows each instance that runs, in an order in which they could; nil for none
 }
 
@@ -263,11 +314,38 @@ func (w *writer) holds(c *task.Condition, r *writtenRound) bool {
 	case "exists":
 		return true
 	}
-	ok, kind, _ := w.answer(r.find(c.Task))
+	ok, kind, _ := w.said(r.find(c.Task))
 	if c.Path == "/ok" {
 		return slices.Contains(c.Values, fmt.Sprint(ok))
 	}
 	return slices.Contains(c.Values, fmt.Sprintf("%q", kind))
+}
+
+// said returns what the result of an instance says.
+func (w *writer) said(instance string) (bool, string, int) {
+	return w.answer(cmp.Or(w.last[instance], instance))
+}
+
+// judged follows the rounds of an instance that has judges, which the written out task has too.
+func (w *writer) judged(s *task.Spec) {
+	for k := 1; ; k++ {
+		round, accepts, seen := fmt.Sprint("#", k), 0, map[string]int{}
+		w.runs = append(w.runs, canonical(s.Title+round))
+		for _, j := range s.Verify.Judges {
+			title := s.Title + ": judge " + j.Agent
+			if seen[j.Agent]++; seen[j.Agent] > 1 {
+				title += " 2"
+			}
+			w.runs = append(w.runs, canonical(title+round))
+			if ok, _, _ := w.answer(title + round); ok {
+				accepts++
+			}
+		}
+		if accepts == len(s.Verify.Judges) || s.Verify.OnDissent == "keep" {
+			w.last[s.Title] = s.Title + round
+			return
+		}
+	}
 }
 
 // round writes out the nodes of a scope.
@@ -298,7 +376,7 @@ func (w *writer) items(n *drawnNode, refs []task.Ref, r *writtenRound) {
 		if w.left[from] {
 			return
 		}
-		_, _, length = w.answer(from)
+		_, _, length = w.said(from)
 	}
 	for k := range min(length, f.MaxItems) {
 		one := &writtenRound{outer: r, suffix: fmt.Sprintf("%s[%d]", r.suffix, k+1), item: k, of: n}
@@ -318,7 +396,11 @@ func (w *writer) add(instance string, n *drawnNode, refs []task.Ref, runs bool, 
 	s := n.spec
 	s.Title, s.DependsOn, s.When, s.ForEach, s.Repeat, s.Uses = instance, refs, n.spec.When.Clone(), nil, nil, nil
 	if n.inside != nil { // a loop that does not run
-		s.Description, s.Assignee, s.OutputSchema = "d", "worker", []byte(decided)
+		by := n.output
+		for by.inside != nil {
+			by = by.output
+		}
+		s.Description, s.Assignee, s.OutputSchema = "d", by.spec.Assignee, []byte(decided)
 	}
 	s.When.Leaves(func(c *task.Condition) { c.Task = r.find(c.Task) })
 	for in := r; in != nil; in = in.outer {
@@ -329,7 +411,13 @@ func (w *writer) add(instance string, n *drawnNode, refs []task.Ref, runs bool, 
 	if w.left[instance] = !runs; runs && w.ran != nil {
 		w.ran(&s, n)
 	}
-	w.out = append(w.out, s)
+	switch w.out = append(w.out, s); {
+	case !runs:
+	case s.Verify != nil:
+		w.judged(&s)
+	default:
+		w.runs = append(w.runs, canonical(instance))
+	}
 	return instance
 }
 
@@ -375,6 +463,11 @@ func (w *writer) refs(n *drawnNode, r *writtenRound) (refs []task.Ref, runs bool
 				refs = append(refs, item)
 			}
 			continue
+		case len(ref.OneOf) > 0:
+			ref.Task = ref.OneOf[0]
+			if w.left[r.find(ref.Task)] {
+				ref.Task = ref.OneOf[1]
+			}
 		case ref.Round != "":
 			if from = r.before; from == nil {
 				continue
@@ -391,33 +484,55 @@ var (
 	fenceID      = regexp.MustCompile(`envelope [0-9a-f]+`)
 	ofInput      = regexp.MustCompile(`### \S+\n(\[envelope from "user", internal)(?:, in parts)?`) // written out, it is an input of its own
 	titleLine    = regexp.MustCompile(`^(# Task: T\d+)(?:#[\d.]+|\[\d+\])*`)
+	judgedLine   = regexp.MustCompile(`(The task was "T\d+)(?:#[\d.]+|\[\d+\])*`)
 	instanceName = regexp.MustCompile(`(T\d+)(?:#[\d.]+|\[\d+\])*`)
+	partsOfName  = regexp.MustCompile(`^(T\d+)((?:#[\d.]+|\[\d+\])*)(: \D+(?: \d+)?)?((?:#[\d.]+|\[\d+\])*)$`)
 )
 
-// promptsOf runs tasks and returns the prompt of each, without fences and the round or item in its
+// canonical returns one name for an instance that is in a round or an item, and for one that is written
+// out with judges: T1: judge worker#2#1 for T1: judge worker#2.1 and T1#2: judge worker#1.
+func canonical(instance string) string {
+	if m := partsOfName.FindStringSubmatch(instance); m != nil {
+		return m[1] + m[3] + strings.ReplaceAll(m[2]+m[4], ".", "#")
+	}
+	return instance
+}
+
+// promptsOf runs tasks and returns the prompt of each instance, without fences and the round or item in its
 // title.
 // Agents answer equal prompts equally, but for what the oracle says of an instance.
-func (d *drawing) promptsOf(t require.TestingT, specs []task.Spec, titles map[task.ID]string) map[string]string {
+func (d *drawing) promptsOf(t require.TestingT, specs []task.Spec, runs []string) map[string]string {
 	var mu sync.Mutex
 	all := map[string]string{}
+	titles := map[task.ID]string{}
+	written, _, err := task.Unroll(specs)
+	require.NoError(t, err)
+	for i := range written {
+		if name := canonical(written[i].Title); slices.Contains(runs, name) {
+			titles[task.NewID(written[i].Title)] = name
+		}
+	}
 	worker := agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 		instance, known := titles[p.Receipt().Task]
 		if !known {
 			return agent.Reply{}, fmt.Errorf("a task runs that is not written out: %s", p.Text())
 		}
-		text := ofInput.ReplaceAllString(titleLine.ReplaceAllString(fenceID.ReplaceAllString(p.Text(), "envelope"), "$1"), "### item\n$1")
+		text := ofInput.ReplaceAllString(judgedLine.ReplaceAllString(titleLine.ReplaceAllString(fenceID.ReplaceAllString(p.Text(), "envelope"), "$1"), "$1"), "### item\n$1")
 		mu.Lock()
 		all[instance] = text
 		mu.Unlock()
 		word := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:12]
 		ok, kind, n := d.oracle(instance)
+		if strings.Contains(instance, ": judge ") {
+			return agent.Reply{Text: fmt.Sprintf(`{"accept":%t,"critique":%q}`, ok, word)}, nil
+		}
 		items := make([]string, n)
 		for k := range items {
 			items[k] = fmt.Sprintf(`{"q":"%s %d","n":%d}`, word, k, k)
 		}
 		return agent.Reply{Text: fmt.Sprintf(`{"ok":%t,"kind":%q,"text":%q,"tag":"t","items":[%s]}`, ok, kind, word, strings.Join(items, ","))}, nil
 	})
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Agent: worker}}})
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Agent: worker}, {Name: boss, Agent: person.New(worker)}}})
 	require.NoError(t, err)
 	res, err := tm.RunTasks(context.Background(), specs, &team.RunOptions{Inputs: d.inputs()})
 	require.NoError(t, err)
@@ -438,27 +553,30 @@ func (d *drawing) inputs() []team.Input {
 type drawnGraph struct {
 	*drawing
 	specs, out []task.Spec
-	titles     map[task.ID]string // of what runs
+	root       *drawnScope
+	runs       []string // what runs, as [canonical] names it
 }
 
-func drawGraph(t *rapid.T) *drawnGraph { return drawGraphThatReads(t, 40) }
+// drawGraph draws a graph with everything that can be written out.
+func drawGraph(t *rapid.T) *drawnGraph {
+	return (&drawing{t: t, reads: 40, cases: true, other: true}).graph()
+}
 
 // drawGraphThatReads draws a graph in which a task depends on so many percent of those before it.
 func drawGraphThatReads(t *rapid.T, percent int) *drawnGraph {
-	d := &drawing{t: t, reads: percent, seed: rapid.IntRange(0, 1_000_000).Draw(t, "seed")}
+	return (&drawing{t: t, reads: percent}).graph()
+}
+
+func (d *drawing) graph() *drawnGraph {
+	t := d.t
+	d.seed = rapid.IntRange(0, 1_000_000).Draw(t, "seed")
 	for range rapid.IntRange(0, mostItems+1).Draw(t, "items") {
 		d.input = append(d.input, d.item())
 	}
 	in := d.scope(nil, 0)
-	w := &writer{drawing: d, left: map[string]bool{}, answer: d.oracle}
+	w := &writer{drawing: d, left: map[string]bool{}, last: map[string]string{}, answer: d.oracle}
 	w.round(in, &writtenRound{})
-	g := &drawnGraph{drawing: d, specs: in.written(), out: w.out, titles: map[task.ID]string{}}
-	for _, s := range w.out {
-		if !w.left[s.Title] {
-			g.titles[task.NewID(s.Title)] = s.Title
-		}
-	}
-	return g
+	return &drawnGraph{drawing: d, specs: in.written(), out: w.out, root: in, runs: w.runs}
 }
 
 // item draws an item of the input.
@@ -468,8 +586,8 @@ func (d *drawing) item() string {
 
 // requireEqualPrompts requires that the same instances run, with equal prompts.
 func (g *drawnGraph) requireEqualPrompts(t require.TestingT) {
-	want, got := g.promptsOf(t, g.out, g.titles), g.promptsOf(t, g.specs, g.titles)
-	require.Equal(t, slices.Sorted(maps.Values(g.titles)), slices.Sorted(maps.Keys(want)))
+	want, got := g.promptsOf(t, g.out, g.runs), g.promptsOf(t, g.specs, g.runs)
+	require.Equal(t, slices.Sorted(slices.Values(g.runs)), slices.Sorted(maps.Keys(want)))
 	require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
 	for instance, text := range want {
 		require.Equal(t, text, got[instance], instance)
@@ -490,24 +608,36 @@ func graphsFor(t *testing.T, few int) int {
 	return few
 }
 
-// TestGraphsHaveThePromptsOfWhatRan compares tasks with conditions, loops and lists with the same
-// tasks for the rounds and items that run.
+// TestGraphsHaveThePromptsOfWhatRan compares tasks with conditions, alternatives, loops, lists, judges
+// and people with the same tasks for the rounds and items that run.
 func TestGraphsHaveThePromptsOfWhatRan(t *testing.T) {
 	t.Parallel()
-	graphs := graphsFor(t, 40/slowtest.Every(4))
-	var rounds, items, nested, several int
+	graphs := graphsFor(t, 36/slowtest.Every(4))
+	var rounds, items, nested, several, judged, oneOf, people int
 	for seed := range graphs {
 		g := rapid.Custom(drawGraph).Example(seed)
 		g.requireEqualPrompts(t)
-		all := strings.Join(slices.Collect(maps.Values(g.titles)), "\n")
-		for n, sign := range map[*int]string{&rounds: "#2", &items: "[2]", &nested: "#1.1.1", &several: "]#"} {
-			if strings.Contains(all, sign) {
+		var all strings.Builder
+		all.WriteString(strings.Join(g.runs, "\n"))
+		for _, s := range g.out {
+			if s.Assignee == boss {
+				all.WriteString(" " + boss)
+			}
+		}
+		for _, n := range g.root.all() {
+			if n.isCase {
+				all.WriteString(" isCase")
+			}
+		}
+		for n, sign := range map[*int]string{&rounds: "#2", &items: "[2]", &nested: "#1#1#1", &several: "]#", &judged: ": judge ", &people: boss, &oneOf: "isCase"} {
+			if strings.Contains(all.String(), sign) {
 				*n++
 			}
 		}
 	}
+	t.Logf("of %d graphs, %d have rounds, %d items, %d loops in loops in loops, %d loops in lists, %d judges, %d alternatives, and %d people", graphs, rounds, items, nested, several, judged, oneOf, people)
 	if !slowtest.RaceDetector { // under which they are few
-		require.Greater(t, min(rounds, items, nested, several), graphs/10, "many graphs must have what is compared")
+		require.Greater(t, min(rounds, items, nested, several, judged, oneOf, people), graphs/10, "many graphs must have what is compared")
 	}
 }
 

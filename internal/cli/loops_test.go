@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -79,6 +80,40 @@ func TestALoopIsResumedReplayedAndShown(t *testing.T) {
 	require.Contains(t, got.stderr, `without "Decide#1" it is not known whether "Draft#2" runs`)
 }
 
+// A task that is written out in rounds has no prompt of its own, and explain names what has them.
+func TestExplainNamesTheRoundsOfATask(t *testing.T) {
+	t.Parallel()
+	const spec = `
+name: rounds
+model: m
+baseURL: http://127.0.0.1:1/v1
+agents: [{name: writer}, {name: judge}]
+tasks:
+  - {title: Answer, assignee: writer, description: Answer., verify: {judges: [judge], maxRounds: 3}}
+  - title: Letter
+    repeat:
+      maxRounds: 2
+      until: {task: Check, path: /ok, equals: true}
+      output: Draft
+      tasks:
+        - {title: Draft, assignee: writer, description: Write.}
+        - {title: Check, value: {ok: true}, outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}}
+`
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec})
+	got := offlineRun(t, call{dir: dir}, "--trace", "t.jsonl")
+	require.NotZero(t, got.status, "the judge rejects what the script says")
+	for args, want := range map[[2]string]string{
+		{"", "Answer"}:        "Answer: no prompt was recorded; the task is failed\nIts rounds have the prompts: Answer#1, Answer#2, Answer#3\n",
+		{"", "Letter"}:        "Letter: no prompt was recorded; the task is completed\nIts rounds have the prompts: Draft#1\n",
+		{"t.jsonl", "Letter"}: "Its rounds have the prompts: Draft#1\n",
+	} {
+		shown := call{dir: dir, args: append([]string{"explain"}, slices.DeleteFunc(args[:], func(arg string) bool { return arg == "" })...)}.run(t)
+		require.Contains(t, shown.stdout, want, shown.stderr)
+	}
+	require.Contains(t, call{dir: dir, args: []string{"explain", "Letter", "-o", "json"}}.run(t).stdout, `"rounds":["Draft#1"]`)
+	require.NotContains(t, call{dir: dir, args: []string{"explain", "Draft#1", "-o", "json"}}.run(t).stdout, `"rounds":`)
+}
+
 func TestLoopsOfPlans(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": loopSpec})
@@ -95,6 +130,41 @@ func TestLoopsOfPlans(t *testing.T) {
 	require.Contains(t, at("plan", "-o", "mermaid"), "last round")
 	require.Contains(t, at("plan", "-o", "dot"), "next round")
 	require.Contains(t, at("plan", "-o", "json"), `"forEach":"/to of Plan"`)
+}
+
+// A loop in a list runs as often as both bounds say, and what a task reads for its own condition and
+// for that of its loop is one line.
+func TestPlansOfLoopsInLists(t *testing.T) {
+	t.Parallel()
+	const spec = `
+name: nested
+agents: [{name: writer, backend: {kind: process, command: cat}}]
+tasks:
+  - {title: Plan, value: {to: [Ann]}, outputSchema: {type: object, properties: {to: {type: array, items: {type: string}, maxItems: 4}}, required: [to]}}
+  - title: Letters
+    forEach:
+      task: Plan
+      path: /to
+      output: Letter
+      tasks:
+        - title: Letter
+          repeat:
+            maxRounds: 3
+            until: {task: Check, path: /ok, equals: true}
+            output: Check
+            tasks:
+              - {title: Check, value: {ok: true}, outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}}
+              - {title: Note, assignee: writer, description: Note it., when: {task: Check, path: /ok, equals: false}}
+              - {title: Praise, assignee: writer, description: Praise it., when: {task: Check, path: /ok, equals: true}}
+`
+	got := call{dir: clitest.Folder(t, map[string]string{"team.yaml": spec}), args: []string{"plan"}}.run(t)
+	require.Zero(t, got.status, got.stderr)
+	require.Contains(t, got.stdout, ". Letter ×≤12\n")
+	require.Contains(t, got.stdout, ". Note ×≤12, for each item of /to of Plan\n")
+	_, note, _ := strings.Cut(got.stdout, ". Note ×≤12")
+	note, _, _ = strings.Cut(note, "\n\n")
+	require.Equal(t, 1, strings.Count(note, "/ok\n"), note)
+	require.Contains(t, got.stdout, "\nmodel calls: none; not counted: calls of writer\n")
 }
 
 // A plan says whether a loop can end with LOOP_STUCK, and why not.

@@ -37,6 +37,7 @@ type (
 	PlannedInput      = plan.PlannedInput
 	PlannedTask       = plan.PlannedTask
 	PlannedUser       = plan.PlannedUser
+	PlannedUsage      = plan.PlannedUsage
 	PlannedLowering   = plan.PlannedLowering
 	PlannedDisclosure = plan.PlannedDisclosure
 	Reading           = plan.Reading

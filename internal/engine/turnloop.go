@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/prompt"
 )
-
-// maxConversation bounds the turns of an agent that has no bound of its own.
-const maxConversation = 200
 
 // A turnLoop performs the turns of one attempt.
 type turnLoop struct{ *attempt }
@@ -34,7 +32,7 @@ func (l turnLoop) untilExpiry(ctx context.Context) (context.Context, context.Can
 // answer; it is nil if that calls tools.
 func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
 	current, last, corrected := &l.modelCall, &turn{prompt: first}, false
-	for n := 2; rejected != nil || n <= maxConversation && len(current.reply.ToolCalls) > 0; n++ {
+	for n := 2; rejected != nil || n <= plan.MaxTurns && len(current.reply.ToolCalls) > 0; n++ {
 		t, err := l.takeTurn(ctx, n, current, last.prompt, rejected)
 		if err != nil {
 			return nil, err
@@ -54,7 +52,7 @@ func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt, rejected *
 		last, current, rejected = t, &t.modelCall, again
 	}
 	if len(current.reply.ToolCalls) > 0 {
-		return nil, fmt.Errorf("%w: a conversation has at most %d turns; split the task", codes.Condition(codes.MaxTurns), maxConversation)
+		return nil, fmt.Errorf("%w: a conversation has at most %d turns; split the task", codes.Condition(codes.MaxTurns), plan.MaxTurns)
 	}
 	return last, nil
 }

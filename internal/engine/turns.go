@@ -184,8 +184,8 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	if x.envelope != nil {
 		return x.envelope, nil // it is made, or of an earlier process
 	}
-	if n := len(x.reply.ToolCalls); n > maxCalls {
-		return nil, fmt.Errorf("%w: the agent asks for %d calls at once, at most %d", codes.Condition(codes.ToolCall), n, maxCalls)
+	if n := len(x.reply.ToolCalls); n > plan.MaxToolCalls {
+		return nil, fmt.Errorf("%w: the agent asks for %d calls at once, at most %d", codes.Condition(codes.ToolCall), n, plan.MaxToolCalls)
 	}
 	x.reply.ToolCalls = slices.Clone(x.reply.ToolCalls) // the model may keep its own
 	calls := make([]brief.Call, len(x.reply.ToolCalls))
@@ -212,9 +212,6 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	x.envelope, err = (&gate.Compartment{Contract: x.contract}).GateTurn(envelope.ID(x.identity()+"/said"), x.reply.Text, v, x.sealed, time.Now())
 	return x.envelope, err
 }
-
-// maxCalls bounds the calls of one turn.
-const maxCalls = 128
 
 // toolName matches what can be the name of a tool.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

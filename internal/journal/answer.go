@@ -273,16 +273,16 @@ func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*Question
 	return q, n, j.fail("write", err)
 }
 
-// endUnreadable ends the wait of an answer to a question that was altered, so that another one can
-// be given. It reports whether there was one.
+// endUnreadable ends the wait of an answer to a question that was altered or is none, so that another
+// one can be given. It reports whether there was one.
 func (j *Journal) endUnreadable(ctx context.Context, r row, q *Question) (ended bool, err error) {
 	c, err := j.store.commands.answerTo(ctx, r.n, q.Key)
 	if c == nil || err != nil {
 		return false, err
 	}
 	a, err := (&decoder{vault: j.vault, run: r.id}).answer(c.line)
-	if err != nil || a.Missing != ErrAltered.Error() && a.Key == q.Key && a.Task == q.Task {
-		return false, err
+	if err == nil && a.Missing != ErrAltered.Error() && a.Key == q.Key && a.Task == q.Task {
+		return false, nil
 	}
 	return j.store.commands.end(ctx, c.n, "it cannot be read: it is "+ErrAltered.Error())
 }

@@ -133,7 +133,8 @@ func (s *commandTable) end(ctx context.Context, n int64, outcome string) (ended 
 	return ended, err
 }
 
-// waitingAnswers returns the answers that wait for a process to take them.
+// waitingAnswers returns the answers that wait for a process to take them. A row that is none, which
+// something else wrote, is left out: its question stays open, and another answer takes its place.
 func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (list []record.Answer, err error) {
 	rows, err := a.store.commands.waiting(ctx, run, commandAnswer)
 	if err != nil {
@@ -143,7 +144,7 @@ func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (lis
 	for _, c := range rows {
 		answer, err := d.answer(c.line)
 		if err != nil {
-			return nil, a.fail("read", err)
+			continue
 		}
 		answer.Command = c.n
 		list = append(list, *answer)

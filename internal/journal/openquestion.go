@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,12 +87,13 @@ func (a *archive) OpenQuestions(ctx context.Context, run string) (all []OpenQues
 	return all, nil
 }
 
-// openQuestions returns the open questions of the run with an ID.
+// openQuestions returns the open questions of the run with an ID, in the order of its tasks.
 func openQuestions(ctx context.Context, a *archive, run string) (open []OpenQuestion, err error) {
 	list, err := a.Questions(ctx, run)
 	if err != nil {
 		return nil, err
 	}
+	place := map[string]int{} // of a question, by its ID: that of its task; a plan has none, and is first
 	for _, q := range list {
 		if !q.Open() {
 			continue
@@ -104,9 +106,11 @@ func openQuestions(ctx context.Context, a *archive, run string) (open []OpenQues
 		if known, err := t.Find(string(q.Task)); err == nil {
 			name = known.Name
 		}
+		place[q.ID()] = slices.IndexFunc(t.Tasks, func(known trace.Task) bool { return known.ID == q.Task })
 		shown := shownIn(t, q)
 		open = append(open, OpenQuestion{run, q.ID(), q.Task, q.Title, name, q.Tool, q.Call, q.Approval, q.Agent, q.Time, q.Label, shown, q.Schema})
 	}
+	slices.SortStableFunc(open, func(a, b OpenQuestion) int { return place[a.ID] - place[b.ID] })
 	return open, nil
 }
 

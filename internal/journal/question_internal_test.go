@@ -3,6 +3,7 @@ package journal
 import (
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
 )
 
 // An answer that was altered in the file is not used.
@@ -63,7 +66,7 @@ func TestAnAlteredAnswerGivesWay(t *testing.T) {
 	}
 	require.NoError(t, answer("ann"))
 	require.ErrorIs(t, answer("bob"), ErrAnswered)
-	for _, change := range [][2]string{{`"send"`, `"stop"`}, {`"task":"t"`, `"task":"u"`}} {
+	for _, change := range [][2]string{{`"send"`, `"stop"`}, {`"task":"t"`, `"task":"u"`}, {`{`, `x`}} { // the last one is no line
 		require.NoError(t, j.store.commands.update(t.Context(), func(tx *sql.Tx) error {
 			done, err := tx.ExecContext(t.Context(), "update commands set line = cast(replace(cast(line as text), ?, ?) as blob) where outcome = ''", change[0], change[1])
 			require.NoError(t, err)
@@ -80,4 +83,33 @@ func TestAnAlteredAnswerGivesWay(t *testing.T) {
 	list, err = j.Questions(t.Context(), "r")
 	require.NoError(t, err)
 	require.Equal(t, "cid", list[0].Answer.By)
+}
+
+// Open questions are in the order of the tasks of a run, such as the items of a list, whichever was
+// asked first.
+func TestOpenQuestionsAreInTheOrderOfTasks(t *testing.T) {
+	t.Parallel()
+	j := InMemory(Options{})
+	defer j.Close() //nolint:errcheck // it ends with the test
+	info := Info{Run: "r", Command: "run", Time: time.Now()}
+	for k := range 12 {
+		title := fmt.Sprintf("Mail[%d]", k+1)
+		info.Tasks = append(info.Tasks, trace.Task{ID: task.NewID(title), Title: title})
+	}
+	r, err := j.Begin(t.Context(), info)
+	require.NoError(t, err)
+	stored := make(chan error, 1)
+	for k := range info.Tasks {
+		of := &info.Tasks[(k*5+3)%len(info.Tasks)]
+		r.Append([]record.Entry{{Question: &record.Question{Session: "r/" + string(of.ID) + "/1", Task: of.ID, Title: of.Title, Agent: "editor", Attempt: 1, Time: time.Now(), Key: record.Key{byte(k)}}}}, func(err error) { stored <- err })
+		require.NoError(t, <-stored)
+	}
+	_, err = r.End(t.Context())
+	require.NoError(t, err)
+	list, err := j.OpenQuestions(t.Context(), "r")
+	require.NoError(t, err)
+	require.Len(t, list, len(info.Tasks))
+	for k := range list {
+		require.Equal(t, info.Tasks[k].Title, list[k].Title)
+	}
 }

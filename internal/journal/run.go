@@ -86,7 +86,9 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	if err := j.writer.addRun(r); err != nil { // the journal is being closed
 		return nil, errors.Join(err, j.releaseLease(ctx, r.row.n, &r.lease))
 	}
-	j.cleanWorkspacesQuietly(ctx)
+	if err := j.cleanWorkspaces(ctx); err != nil { // a run can begin all the same
+		j.o.Logger.Warn("old workspaces could not be removed", "error", err)
+	}
 	return r, nil
 }
 

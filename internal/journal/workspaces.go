@@ -84,10 +84,3 @@ func (j *Journal) cleanWorkspaces(ctx context.Context) error {
 
 // canceled is the status of a run whose caller ended it.
 const canceled = "cancelled"
-
-// cleanWorkspacesQuietly does the same, and logs an error: a run can begin all the same.
-func (j *Journal) cleanWorkspacesQuietly(ctx context.Context) {
-	if err := j.cleanWorkspaces(ctx); err != nil {
-		j.o.Logger.Warn("old workspaces could not be removed", "error", err)
-	}
-}

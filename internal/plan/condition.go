@@ -163,6 +163,11 @@ func boundedFor(s *schema.Schema, l *condition.Condition) error {
 // leave has none of its own.
 func (c branchCheck) comparison(i int, l *condition.Condition, key []any) subject {
 	path, own := c.plan.Graph.Task(i).When.PathOf(l)
+	if in := c.plan.Graph.Task(i).Instance; !own && in != nil && strings.HasSuffix(in.GuardAt, "/when") {
+		if path, ofList := pathOfSame(in.When, l); ofList {
+			return c.task(i).at("guard").at(append(path, key...)...)
+		}
+	}
 	if !own {
 		at, written := readingPlace(c.plan, i, l.Task)
 		c.plan.Graph.Task(at).When.Leaves(func(of *condition.Condition) {
@@ -178,6 +183,16 @@ func (c branchCheck) comparison(i int, l *condition.Condition, key []any) subjec
 		return c.task(i).at("when")
 	}
 	return c.task(i).at("when").at(append(path, key...)...)
+}
+
+// pathOfSame returns the path of a comparison in the condition of a list, which has a copy of it.
+func pathOfSame(when, l *condition.Condition) (path []any, ok bool) {
+	when.Leaves(func(of *condition.Condition) {
+		if !ok && of.Task == l.Task && of.String() == l.String() {
+			path, ok = when.PathOf(of)
+		}
+	})
+	return path, ok
 }
 
 // readingPlace returns which task of the plan, at which key, is the reason why task i reads a result

@@ -210,8 +210,8 @@ func inQuotes(titles map[string]string) (pairs []string) {
 // pointer returns where a part of task i is written.
 func (w *writtenOut) pointer(i int, part string) string {
 	at, in := &w.places[i], w.tasks[i].Instance
-	if part == guardKey {
-		return in.GuardAt
+	if rest, ok := strings.CutPrefix(part, guardKey); ok {
+		return in.GuardAt + rest
 	}
 	_, rest, _ := strings.Cut(strings.TrimPrefix(part, "/"), "/")
 	number, below, deeper := strings.Cut(rest, "/")

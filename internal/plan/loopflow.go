@@ -225,7 +225,7 @@ func describeLoops(p *Plan) {
 		if t.ID == of.ID {
 			t.Title = in.Title
 			if t.Rounds = rounds[in.Pointer]; in.Joins {
-				t.Rounds = in.Rounds
+				t.Rounds *= in.Rounds // in a list, or in another loop
 			}
 			markPrevious(p, in, t.Reads)
 			kept = append(kept, t)

@@ -38,6 +38,8 @@ type Description struct {
 
 	Coordinator *PlannedAgent `json:"coordinator,omitempty"` // as the gate sees it; nil without a goal
 
+	AtMost PlannedUsage `json:"atMost"` // what all model calls of the tasks can take
+
 	// What declassifiers may deliver below its label, by delivery and by producer.
 	Lowered   []PlannedLowering   `json:"lowered,omitempty"`
 	Disclosed []PlannedDisclosure `json:"disclosed,omitempty"`
@@ -233,6 +235,7 @@ func (p *Plan) Describe() {
 		}
 	}
 	p.describeLowered(t)
+	p.AtMost = mostUsage(p)
 	defer describeLoops(p)
 	p.Output = make([]task.ID, len(p.Outputs))
 	for k, i := range p.Outputs {

@@ -86,7 +86,7 @@ func (p *place) schema() object {
 		s = append(s, member{"oneOf", []object{required("task"), required("oneOf"), required("each")}})
 	case "forEach":
 		s = append(s, member{"oneOf", []object{required("task"), required("input")}}, member{"not", required("task", "files")},
-			member{"dependentRequired", object{{"task", []string{"path"}}}})
+			member{"dependentRequired", object{{"task", []string{"path"}}, {"input", []string{"maxItems"}}}})
 	case "condition":
 		s = append(s, conditionRules()...)
 	case "workspace":

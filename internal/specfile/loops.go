@@ -108,6 +108,8 @@ func (r taskReader) checkForEach(n *node) {
 		r.bad(input, "write one of them", "forEach: it has both task and input")
 	case isResult && files != nil:
 		r.bad(files, "write input, with the name of a folder", "forEach: files are those of a folder")
+	case input != nil && !n.writes("maxItems", "forEach"):
+		r.bad(n, "write maxItems: 20", "forEach: maxItems: it is missing")
 	case isResult && !n.writes("path", "forEach"):
 		r.bad(n, "write where it is in the result, such as path: /searches", "forEach: the list has no path")
 	}

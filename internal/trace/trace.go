@@ -57,6 +57,7 @@ type Task struct {
 	Assignee string      `json:"assignee,omitempty"`
 	Line     string      `json:"line,omitempty"` // position in the spec
 	Status   task.Status `json:"status,omitempty"`
+	Rounds   string      `json:"rounds,omitempty"` // of a loop, the title of the task whose rounds have its result
 }
 
 // An Input is a text that the caller gave the run, by its name alone.

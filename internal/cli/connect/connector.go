@@ -116,7 +116,7 @@ func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
 		MaxTurns: ag.MaxTurns, Settings: ag.Settings,
 		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:], Limits: c.limits,
 	})
-	return EndpointAgent{llmAgent, bases, modelNames(ag), isDeterministic(&ag)}, nil
+	return EndpointAgent{llmAgent, bases, modelNames(ag), isDeterministic(&ag), callLimits(&ag)}, nil
 }
 
 // pricedModel is a model with its name in the spec, which prices refer to.
@@ -316,6 +316,15 @@ type EndpointAgent struct {
 	models    []string
 
 	deterministic bool
+	callLimits    func() (calls, answerTokens int)
+}
+
+// CallLimits returns the most model calls of an attempt, and the most tokens of an answer.
+func (e EndpointAgent) CallLimits() (calls, answerTokens int) { return e.callLimits() }
+
+// callLimits is [agent.LLM.CallLimits] for the settings of an agent.
+func callLimits(ag *specfile.Agent) func() (calls, answerTokens int) {
+	return agent.New(nil, agent.Options{MaxTurns: ag.MaxTurns, Settings: ag.Settings}).CallLimits
 }
 
 // Streams reports that the model of the agent writes its result.
@@ -356,7 +365,7 @@ func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (engin
 func SilentAgent(ag specfile.Agent, bases, models []string) engine.Agent {
 	return EndpointAgent{engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{}, errors.New("this agent is not called")
-	}), bases, models, isDeterministic(&ag)}
+	}), bases, models, isDeterministic(&ag), callLimits(&ag)}
 }
 
 // resolveError says why a connection has no endpoint. If only the environment determines the endpoint,

@@ -131,6 +131,7 @@ type Document struct {
 	Partial bool             `json:"partial,omitempty"` // only one task was read
 	Prompts []PromptDocument `json:"prompts"`
 	Unsent  []unsent         `json:"unsent,omitempty"`
+	Rounds  []string         `json:"rounds,omitempty"` // that have the prompts of the only task to explain, if it is a loop or has judges
 	Text    string           `json:"contains,omitempty"`
 	Search  *found           `json:"found,omitempty"`
 
@@ -181,5 +182,6 @@ func NewDocument(t *trace.Trace, q Query) (*Document, error) {
 			x.Unsent = append(x.Unsent, unsent{tk, held})
 		}
 	}
+	x.Rounds = x.rounds()
 	return x, nil
 }

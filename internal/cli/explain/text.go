@@ -15,8 +15,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/task"
 )
 
 // write writes the prompts as text.
@@ -33,8 +35,40 @@ func (x *Document) write(w io.Writer) {
 	}
 	if x.task != "" && len(x.Prompts)+len(x.Unsent) == 0 {
 		fmt.Fprintf(w, "\n%s: no prompt was recorded%s\n", terminal.CleanLine(x.task), x.status())
+		if len(x.Rounds) > 0 {
+			fmt.Fprintf(w, "Its rounds have the prompts: %s\n", format.List(x.Rounds, mostRounds))
+		}
 	}
 }
+
+// mostRounds is how many rounds are named where a task has no prompt of its own.
+const mostRounds = 10
+
+// rounds names what has the prompts of the only task that is explained: the rounds of its result. How
+// other tasks ended is known only if they completed, so another round is named if the loop did not.
+func (x *Document) rounds() (names []string) {
+	tasks := x.Trace.Tasks
+	at := slices.IndexFunc(tasks, func(tk trace.Task) bool { return tk.Title == x.task })
+	if at < 0 || tasks[at].Rounds == "" {
+		return nil
+	}
+	prefix := tasks[at].Rounds + strings.TrimPrefix(x.task, naming.WithoutInstance(x.task))
+	for i := range tasks {
+		tk := &tasks[i]
+		suffix, ok := strings.CutPrefix(tk.Title, prefix)
+		switch {
+		case !ok || !isRound.MatchString(suffix) || tk.Status == task.NotNeeded || tk.Status == task.Skipped:
+		case tk.Status == task.Completed:
+			names = append(names, cmp.Or(tk.Name, tk.Title))
+		case tasks[at].Status != task.Completed:
+			return append(names, cmp.Or(tk.Name, tk.Title))
+		}
+	}
+	return names
+}
+
+// isRound matches what the title of a round has behind that of its loop, with the rounds around it.
+var isRound = regexp.MustCompile(`^[#.]\d+$`)
 
 // status returns a clause with the status of the only task that is explained.
 func (x *Document) status() string {

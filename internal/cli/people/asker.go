@@ -272,7 +272,7 @@ func (d *dialog) askField(ctx context.Context, f *field) (text string, given boo
 			fmt.Fprintf(d.w, "%s is required.\n", terminal.CleanLine(f.name))
 			continue
 		}
-		if _, err = f.read(text); err == nil {
+		if _, err = f.fitting(text); err == nil {
 			return text, true, nil
 		}
 		fmt.Fprintf(d.w, "%s\n", terminal.Clean(err.Error()))

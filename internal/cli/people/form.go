@@ -37,8 +37,9 @@ type field struct {
 	of       string // what a list of JSON has, from the schema
 	list     bool
 	required bool
-	only     string   // the choice of the first field that the field is for, and needs; empty for all
-	unasked  []string // the choices of the first field after which the terminal does not ask for the field
+	bounds   *schema.Schema // of the value, such as its length; nil if it has none of its own
+	only     string         // the choice of the first field that the field is for, and needs; empty for all
+	unasked  []string       // the choices of the first field after which the terminal does not ask for the field
 }
 
 // The kinds of fields.
@@ -84,7 +85,9 @@ func newForm(raw string) (*form, error) {
 	}
 	for _, name := range names {
 		of, _ := properties[name].(map[string]any)
-		f.fields = append(f.fields, newField(name, of, slices.Contains(required, any(name))))
+		one := newField(name, of, slices.Contains(required, any(name)))
+		one.bounds = boundsOf(of)
+		f.fields = append(f.fields, one)
 	}
 	f.setOnly(described)
 	return f, nil
@@ -312,7 +315,7 @@ func (f *form) set(texts map[string]string) (string, error) {
 			}
 			return "", exit.Errorf(exit.KindValidation, "--set %s: there is no such field; %s", name, hint)
 		}
-		v, err := f.fields[i].read(texts[name])
+		v, err := f.fields[i].fitting(texts[name])
 		if err != nil {
 			return "", exit.Errorf(exit.KindValidation, "--set %w", err)
 		}

@@ -59,3 +59,26 @@ func TestForms(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"--set", "ok=yes", "--set", "choice=send"}, f.arguments())
 }
+
+// Each field is checked by its own bounds, as soon as it is given.
+func TestFieldsHaveBounds(t *testing.T) {
+	t.Parallel()
+	f, err := newForm(`{"type":"object","$defs":{"id":{"pattern":"^[a-z]+$"}},"properties":{"a":{"type":"integer","minimum":2},"b":{"type":"string","maxLength":3},"c":{"type":"string","pattern":"^[A-Z]{2}$"},"d":{"$ref":"#/$defs/id"},"e":{"type":"array","maxItems":1}},"required":["a","b","c","d","e"]}`)
+	require.NoError(t, err)
+	for k, tt := range []struct{ fits, not, err string }{
+		{"2", "1", "a: found 1; expected minimum 2"},
+		{"abc", "abcd", `b: found "abcd"; expected maxLength 3`},
+		{"AB", "ABC", `c: found "ABC"; expected pattern`},
+		{`"x"`, "", ""}, // by the schema of the whole answer
+		{"[1]", "[1,2]", "e: found"},
+	} {
+		_, err := f.fields[k].fitting(tt.fits)
+		require.NoError(t, err)
+		if tt.not != "" {
+			_, err = f.fields[k].fitting(tt.not)
+			require.ErrorContains(t, err, tt.err)
+		}
+	}
+	_, err = f.set(map[string]string{"a": "2", "b": "abc", "c": "AB", "d": `"1"`, "e": "[]"})
+	require.ErrorContains(t, err, "the answer does not fit: /d")
+}

@@ -40,6 +40,7 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	writeUnconfined(w, p)
 	writeInputs(w, p, title)
 	writeUser(w, p, title)
+	writeUsage(w, &p.AtMost)
 	writeCoordinator(w, p)
 	writeLowered(w, p)
 }
@@ -98,14 +99,19 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 		if len(t.Reads) == 0 {
 			fmt.Fprint(w, "   reads nothing but the task\n")
 		}
-		rows := format.NewTable(w, "   ")
+		rows, seen := format.NewTable(w, "   "), map[[4]string]bool{}
 		for i := range t.Reads {
 			r := &t.Reads[i]
+			row := [4]string{string(r.Kind), r.Name, r.Label.String(), readingNotes(r)}
+			if r.Kind == handoff.Condition && seen[row] {
+				continue // of this round and of the one before
+			}
+			seen[row] = true
 			word := "reads"
 			if len(r.OneOf) > 0 && r.OneOf[0] != r.Task {
 				word = "or"
 			}
-			rows.Row(word, kindOfReading(r), r.Name, "from "+producerName(r), r.Label.String(), readingNotes(r))
+			rows.Row(word, kindOfReading(r), r.Name, "from "+producerName(r), row[2], row[3])
 		}
 		rows.Flush()
 		if t.Tools != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
@@ -75,7 +76,11 @@ func TraceOptions(file *specfile.File, key []byte, now time.Time) trace.Options 
 	tasks := specfile.WrittenOut(file.Tasks)
 	for i := range tasks {
 		t := &tasks[i]
-		o.Tasks = append(o.Tasks, trace.Task{ID: task.NewID(t.Title), Key: t.Key, Title: t.Title, Assignee: t.Assignee, Line: t.Source.Origin.String()})
+		known := trace.Task{ID: task.NewID(t.Title), Key: t.Key, Title: t.Title, Assignee: t.Assignee, Line: t.Source.Origin.String()}
+		if t.Instance != nil && t.Instance.Joins {
+			known.Rounds = naming.WithoutInstance(t.DependsOn[0].OneOf[0])
+		}
+		o.Tasks = append(o.Tasks, known)
 	}
 	for i := range file.Run.Inputs {
 		in := &file.Run.Inputs[i]

@@ -40,11 +40,16 @@ type Job struct {
 	reuse         reuseFlags
 	resumed       *resumed // nil for a new run
 
-	includeMessages bool
-	noInput         bool
-	accepts         *label.Classification // of the user; nil means the default
-	stream          bool
+	noInput bool
+	accepts *label.Classification // of the user; nil means the default
+	answerForm
 	attendance
+}
+
+// An answerForm says how the answer is printed.
+type answerForm struct {
+	includeMessages bool // in the JSON, the prompts and answers of each agent
+	stream          bool // the answer while it is written
 }
 
 // Command returns the command run. With --inspect, inspect accompanies the run.

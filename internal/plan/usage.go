@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/tool"
+)
+
+// A PlannedUsage is the most that the model calls of a run can take. Tokens are estimates, with a
+// token for each four bytes. Calls count if they are answered: one that is made again because its
+// endpoint failed does not, and neither does what people who steer the run cause.
+type PlannedUsage struct {
+	Calls        int `json:"calls"`
+	PromptTokens int `json:"promptTokens"`          // of all prompts
+	Tokens       int `json:"tokens,omitempty"`      // of prompts and answers; zero if there is no bound on some answers
+	TokenBudget  int `json:"tokenBudget,omitempty"` // of the run, if Tokens is no more because of it
+
+	UnboundedAnswers []string `json:"unboundedAnswers,omitempty"` // agents whose models have no bound on an answer
+	NotCounted       []string `json:"notCounted,omitempty"`       // agents whose calls are not known, such as programs
+}
+
+// Bounds of one attempt at a task.
+const (
+	MaxTurns     = 200 // the turns of an agent that has no bound of its own
+	MaxToolCalls = 128 // the calls of tools in one turn
+)
+
+// mostInt bounds counts, so that sums of them do not overflow. JSON numbers are exact up to it.
+const mostInt = 1 << 53
+
+// times returns a product, at most mostInt.
+func times(a, b int) int {
+	if a > 0 && b > mostInt/a {
+		return mostInt
+	}
+	return a * b
+}
+
+// An agentUsage is what the calls of one agent can take.
+type agentUsage struct {
+	calls, prompts, answers int
+	unbounded               bool // some answer
+	unknown                 bool // what it calls
+}
+
+// mostUsage returns the most that the model calls of a run of the plan can take.
+func mostUsage(p *Plan) PlannedUsage {
+	team := p.Roster()
+	by := make([]agentUsage, len(team.Config.Agents))
+	for i := range p.Graph.Len() {
+		if t := p.Graph.Task(i); !Joins(t) && !t.IsComputed() && int(p.Members[i]) < len(by) {
+			by[p.Members[i]].add(p, i)
+		}
+	}
+	var all PlannedUsage
+	for k := range by {
+		u, m := &by[k], &team.Config.Agents[k]
+		all.Calls, all.PromptTokens = min(all.Calls+u.calls, mostInt), min(all.PromptTokens+u.prompts, mostInt)
+		tokens := min(u.prompts+u.answers, mostInt)
+		switch budget := m.MaxTokenBudget; {
+		case budget > 0 && (u.unbounded || tokens > budget):
+			tokens = budget
+		case u.unbounded:
+			all.UnboundedAnswers = append(all.UnboundedAnswers, m.Name)
+		}
+		all.Tokens = min(all.Tokens+tokens, mostInt)
+		if u.unknown {
+			all.NotCounted = append(all.NotCounted, m.Name)
+		}
+	}
+	if p.Options().Answer != nil || p.Goal {
+		all.NotCounted = append(all.NotCounted, handoff.Coordinator)
+	}
+	bounded := len(all.UnboundedAnswers) == 0
+	if !bounded {
+		all.Tokens = 0
+	}
+	if budget := p.Options().MaxTokenBudget; budget > 0 && (!bounded || len(all.NotCounted) > 0 || all.Tokens > budget) {
+		all.Tokens, all.TokenBudget = budget, budget
+	}
+	return all
+}
+
+// add adds what the calls for task i can take.
+func (u *agentUsage) add(p *Plan, i int) {
+	t, m := p.Graph.Task(i), &p.Roster().Config.Agents[p.Members[i]]
+	limited, known := m.Agent.(interface {
+		CallLimits() (calls, answerTokens int)
+	})
+	switch {
+	case m.IsPerson():
+		return
+	case !known:
+		u.unknown = true
+		return
+	}
+	turns, answer := limited.CallLimits()
+	turns = cmp.Or(min(turns, MaxTurns), MaxTurns)
+	s, tools := sizesOfPrompts(p, i), p.Tools(i)
+	translated, later := s.translated, s.most
+	switch {
+	case len(tools) > 0:
+		if slices.ContainsFunc(tools, func(f *tool.Tool) bool { return p.Roster().Terms(gate.ToolReader(f.Name), t.Assignee).ByReader() }) {
+			translated += (turns - 1) * MaxToolCalls
+		}
+	case p.Schemas[i] != nil:
+		turns, later = min(turns, 2), s.corrected // the answer, and its correction
+	default:
+		turns = 1
+	}
+	attempts := min(t.MaxRetries, mostInt-1) + 1
+	prompts := s.first + times(turns-1, later) + times(translated, s.most)
+	u.calls = min(u.calls+times(attempts, turns+translated), mostInt)
+	u.prompts = min(u.prompts+times(attempts, min(prompts, mostInt)), mostInt)
+	if answer > 0 {
+		u.answers = min(u.answers+times(times(attempts, turns+translated), answer), mostInt)
+	} else {
+		u.unbounded = true
+	}
+}
