@@ -73,6 +73,20 @@ export function s(tag, props, ...children) {
   return el;
 }
 
+// clicks calls f for each click in an element. A browser has no click of what was drawn again between
+// press and release, as a node of a live graph may be; that is one, too.
+export function clicks(el, f) {
+  el.addEventListener("click", f);
+  el.addEventListener("pointerdown", (down) => {
+    if (down.button !== 0) return;
+    addEventListener("pointerup", (up) => {
+      if (down.target.isConnected || up.pointerId !== down.pointerId || Math.hypot(up.clientX - down.clientX, up.clientY - down.clientY) > 4) return;
+      const target = document.elementFromPoint(up.clientX, up.clientY);
+      if (el.contains(target)) f({ target, clientX: up.clientX, clientY: up.clientY });
+    }, { once: true });
+  });
+}
+
 // bdi isolates a text that somebody else wrote from the text around it.
 export function bdi(text, cls) { return h("bdi", { class: cls }, text); }
 

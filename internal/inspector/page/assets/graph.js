@@ -2,7 +2,7 @@
 // and far away all nodes of a state are one path.
 
 import { get, path } from "./api.js";
-import { button, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
+import { button, clicks, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
 import { nameOf, tokensOf, tookMs } from "./state.js";
 
 const farScale = 0.34, farNodes = 700;
@@ -112,7 +112,7 @@ export class GraphView {
     this.svg.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
     this.svg.addEventListener("pointerdown", (e) => this.grab(e));
     this.el.addEventListener("keydown", (e) => this.press(e)); // on the SVG, listeners of focus would make it focusable
-    this.svg.addEventListener("click", (e) => this.click(e));
+    clicks(this.svg, (e) => this.click(e));
     this.el.addEventListener("focusin", (e) => {
       const id = e.target.closest("[data-id]")?.dataset.id;
       if (id) this.setCurrent(id);

@@ -1,6 +1,6 @@
 // A list of rows of equal height, of which only the visible ones exist.
 
-import { h } from "./dom.js";
+import { clicks, h } from "./dom.js";
 
 export class VirtualList {
   // row(i) returns the element of row i; key(i) identifies it, so that it can be kept. The height
@@ -21,7 +21,7 @@ export class VirtualList {
       const i = Number(e.target.closest?.("[data-i]")?.dataset.i);
       if (i >= 0) this.setCurrent(i);
     });
-    this.el.addEventListener("click", (e) => {
+    clicks(this.el, (e) => {
       const r = e.target.closest("[data-i]");
       if (r && !e.target.closest("a,button")) this.onopen?.(Number(r.dataset.i), e);
     });

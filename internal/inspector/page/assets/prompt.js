@@ -134,7 +134,7 @@ export class PromptView {
       this.flashed = source;
       const p = mine[Math.min(this.next, mine.length - 1)];
       t.show(p.start, p.end);
-      return;
+      return inSight(t);
     }
   }
 
@@ -145,7 +145,7 @@ export class PromptView {
       return x ? x.note ? x.start : x.start + charAt(x.text, byte - x.piece.start) : 0;
     };
     t.show(pos(at.range[0]), pos(at.range[1]));
-    requestAnimationFrame(() => t.box.scrollIntoView({ block: "nearest" }));
+    inSight(t);
   }
 
   sources(p) {
@@ -185,6 +185,11 @@ export class PromptView {
     if (list.length === 0) return null;
     return h("details", { class: "absent" }, h("summary", null, "Existed, and was not granted ", h("span", { class: "muted" }, count(list.length + (a.moreResults ?? 0)))), h("ul", { class: "plain" }, list.map(([name, line, label, id]) => h("li", null, id ? button(name, () => this.page.openTask(id), { class: "link" }) : bdi(name), " ", labelChip(label), line && [" ", h("code", null, bdi(line))]))), a.moreResults > 0 && h("p", { class: "muted" }, "and " + plural(a.moreResults, "more result")));
   }
+}
+
+// inSight scrolls the marked range of a text away from the edges, once it is drawn.
+function inSight(t) {
+  requestAnimationFrame(() => requestAnimationFrame(() => (t.box.querySelector(".r-mark") ?? t.box).scrollIntoView({ block: "center" })));
 }
 
 export function pair(k, v) { return v !== undefined && v !== null && v !== false && v !== "" && h("div", null, h("dt", null, k), h("dd", null, v)); }

@@ -95,7 +95,12 @@ export class TextView {
     this.box.addEventListener("keydown", (e) => this.press(e));
     this.box.addEventListener("pointerover", (e) => this.over(e.target));
     this.box.addEventListener("pointerleave", () => this.onhover?.(null));
-    this.box.addEventListener("mousedown", () => { this.anchor = this.cursor; this.marked = null; });
+    this.box.addEventListener("mousedown", () => {
+      this.anchor = this.cursor;
+      this.marked = null;
+      this.pressed = true; // rows that a selection is in must stay until it is made
+      addEventListener("mouseup", () => { this.pressed = false; }, { once: true, capture: true });
+    });
     this.box.addEventListener("click", (e) => this.click(e));
     this.onselection = () => this.selected();
     document.addEventListener("selectionchange", this.onselection);
@@ -159,12 +164,13 @@ export class TextView {
     const to = Math.min(this.lines.length, Math.ceil((top + this.box.clientHeight) / rowHeight) + 12);
     const sel = document.getSelection();
     const held = new Set([sel?.anchorNode, sel?.focusNode].map((n) => (n?.parentElement ?? n)?.closest?.(".tv-row")));
+    const fresh = this.fresh && !this.pressed;
     for (const [i, el] of this.rows) {
-      if (!this.fresh && (i >= from && i < to || held.has(el))) continue;
+      if (!fresh && (i >= from && i < to || held.has(el))) continue;
       el.remove();
       this.rows.delete(i);
     }
-    this.fresh = false;
+    if (fresh) this.fresh = false;
     for (let i = from; i < to; i++) if (!this.rows.has(i)) this.rows.set(i, this.space.appendChild(this.row(i)));
   }
 
