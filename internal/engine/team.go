@@ -57,6 +57,15 @@ func New(cfg Config) (*Team, error) {
 	return &Team{roster}, nil
 }
 
+// Unconfined names a member that runs commands which are not confined, empty if none does. Answers and
+// texts that other processes leave for a run of such a team are refused.
+func (t *Team) Unconfined() string {
+	if t == nil || t.roster == nil {
+		return ""
+	}
+	return t.roster.Config.Unconfined()
+}
+
 // made returns an error for a team that [New] did not make, and for a nil context.
 func (t *Team) made(ctx context.Context) error {
 	if t == nil || t.roster == nil {

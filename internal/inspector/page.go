@@ -55,12 +55,12 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 	// A redirect would be part of the navigation of the site that has the link, to which a browser does not
 	// send this cookie. A page that is followed by another is not.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = io.WriteString(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/\"><title>runteam</title>\n<p><a href=\"/\">Go on</a></p>\n</html>\n") // the client may be gone
+	_, _ = io.WriteString(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/\"><link rel=\"icon\" href=\"data:,\"><title>runteam</title>\n<p><a href=\"/\">Go on</a></p>\n</html>\n") // the client may be gone
 }
 
 // notice writes a page with a heading and a sentence.
 func (h *Handler) notice(w http.ResponseWriter, status int, heading, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>%s</title>\n<h1>%s</h1>\n<p>%s</p>\n</html>\n", html.EscapeString(heading), html.EscapeString(heading), html.EscapeString(text)) // the client is gone
+	_, _ = fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><link rel=\"icon\" href=\"data:,\"><title>%s</title>\n<h1>%s</h1>\n<p>%s</p>\n</html>\n", html.EscapeString(heading), html.EscapeString(heading), html.EscapeString(text)) // the client is gone
 }

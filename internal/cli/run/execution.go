@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -23,6 +24,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
@@ -112,14 +114,18 @@ func (x *execution) prepare(ctx context.Context) (start func(context.Context, pr
 	if x.connector, err = connect.NewConnector(ctx, x.con, &x.job.AnswerFlags, x.file, x.recording); err != nil {
 		return nil, err
 	}
-	x.openAsker()
+	var t *engine.Team
+	if x.openAsker(); x.asker == nil {
+		x.connector.Ask = func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+			return agent.Reply{}, awaitAnswer(ctx, x.attendant, t)
+		}
+	}
 	x.connector.AllowNoKey = x.job.resumed != nil || x.file.Run.Reuse
 	x.file.Config.Logger = x.con.Log
 	if err := x.connectTools(ctx); err != nil {
 		return nil, err
 	}
-	t, err := connect.BuildTeam(x.file, x.connector.Connect)
-	if err != nil {
+	if t, err = connect.BuildTeam(x.file, x.connector.Connect); err != nil {
 		return nil, err
 	}
 	o := x.job.Options(x.file)

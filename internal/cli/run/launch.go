@@ -31,6 +31,7 @@ import (
 type Attendant struct {
 	Stream  func(event.Delta) // takes what models write; nil if nobody watches
 	Monitor *record.Monitor   // by which the run is steered
+	Answers bool              // whether people answer questions while the run works, and it waits for that
 	Ended   func()            // is called when the run has ended
 	Close   func(ended bool)  // is called when the command has printed the result of the run, or if it did not begin
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/people"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/person"
 )
 
 // maxAnswerCommands bounds how many open questions are listed after a run.
@@ -27,6 +29,16 @@ func (x *execution) openAsker() {
 	}
 	x.asker = people.NewAsker(x.con, names)
 	x.connector.Ask = x.asker.Ask
+}
+
+// awaitAnswer leaves a question open, and waits while the run works if an attendant takes answers: they
+// come through the journal. If the team has commands that are not confined, such answers are refused, so
+// the run does not wait for them.
+func awaitAnswer(ctx context.Context, a *Attendant, t *engine.Team) error {
+	if a != nil && a.Answers && t.Unconfined() == "" {
+		<-ctx.Done()
+	}
+	return person.ErrLater
 }
 
 // checkPeople returns an error if a person can neither be asked nor answer later.

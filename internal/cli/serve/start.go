@@ -213,7 +213,9 @@ func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 	l = s.flags.launch(label.Confidential) // the clearance of the user; the page shows a run at that of its viewer
 	l.Spec, l.Texts = *spec, given.Inputs
 	l.Attend = func(_ context.Context, id string, _ *journals.Flags) (*run.Attendant, error) {
-		return s.live.attend(id), nil
+		a := s.live.attend(id)
+		a.Answers = true // in the page
+		return a, nil
 	}
 	return l, nil
 }
