@@ -4,7 +4,7 @@ FUZZTIME ?= 30s
 SOAK ?= 5m
 GRAPHS ?= 10000
 
-.PHONY: all build cross test slow lint race graphs mutants foreign bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build cross test slow lint race graphs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -23,13 +23,14 @@ test:
 slow:
 	RUNTEAM_SLOW=1 $(GO) test ./...
 
-# Formatting, vet, modern forms, and go.mod as `go mod tidy` would write it; foreign/ is a module of its own.
+# Formatting, vet, modern forms, and go.mod as `go mod tidy` would write it; foreign/ and browser/ are modules of their own.
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) fix -diff ./...
 	$(GO) mod tidy -diff
 	cd foreign && $(GO) mod tidy -diff && $(GO) vet ./...
+	cd browser && $(GO) mod tidy -diff && $(GO) vet ./...
 
 # Applies faults to the gate, one at a time, and runs the test that must notice each (docs/mutants.md).
 mutants:
@@ -43,6 +44,12 @@ race:
 # packages of foreign/package.json from npm.
 foreign:
 	cd foreign && npm ci --silent && $(GO) vet ./... && $(GO) test -count 1 ./...
+
+# The page of the inspector in the Chromium of this computer. They need it, and axe-core of browser/package.json
+# from npm. `go test -update -run Views` in browser/ writes the screenshots of docs/images, and
+# `go test -run '^$$' -bench .` measures the page.
+browser:
+	cd browser && npm ci --silent && $(GO) vet ./... && RUNTEAM_BROWSER=1 $(GO) test -count 1 ./...
 
 # Runs of 1,000 to 100,000 tasks compared with the least possible cost, assignment of tasks,
 # reading a plan of 1,000, replies, the gate, redaction and the flow table.

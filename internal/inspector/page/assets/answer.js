@@ -47,7 +47,7 @@ export class EventsView {
     this.state = page.state;
     this.filter = h("input", { type: "search", "aria-label": "Filter events", placeholder: "Filter by type, task or agent", oninput: () => this.draw(true) });
     this.found = h("span", { class: "muted num", role: "status" });
-    this.list = new VirtualList({ height: 28, label: "Events", role: "listbox", key: (i) => this.rows[i].seq, row: (i) => this.row(this.rows[i]), onopen: (i) => this.open(this.rows[i]) });
+    this.list = new VirtualList({ height: 28, label: "Events", role: "listbox", key: (i) => this.rows[i], row: (i) => this.row(this.rows[i]), onopen: (i) => this.open(this.rows[i]) });
     this.list.body.setAttribute("role", "presentation");
     this.none = h("div");
     this.el = h("div", { class: "events" }, h("div", { class: "toolbar" }, this.filter, this.found), this.none, this.list.el);

@@ -44,7 +44,7 @@ export class CompareView {
     const tasks = doc.tasks ?? [], differ = tasks.filter((t) => !same(t));
     const sum = (side) => tasks.reduce((n, t) => n + total(t[side]), 0);
     fill(this.result,
-      h("p", { class: "verdict-line " + (doc.equal ? "holds" : "broken") }, h("b", null, doc.equal ? "Equal" : "They differ"), ` in ${count(differ.length)} of ${count(tasks.length)} tasks. `, h("span", { class: "muted num" }, "Tokens ", compact(sum("before")), " → ", compact(sum("after")))),
+      h("p", { class: "verdict-line " + (doc.equal ? "holds" : "broken") }, h("b", null, doc.equal ? "Equal" : "They differ"), doc.equal ? ` in all ${count(tasks.length)} tasks. ` : ` in ${count(differ.length)} of ${count(tasks.length)} tasks. `, h("span", { class: "muted num" }, "Tokens ", compact(sum("before")), " → ", compact(sum("after")))),
       h("table", { class: "grid compare-table" }, h("thead", null, h("tr", null, ["Task", "Prompt", "Result", "State", "Label", "Tokens"].map((x) => h("th", { scope: "col" }, x)))),
         h("tbody", null, [...differ, ...tasks.filter(same)].map((t) => this.row(t, doc)))));
   }

@@ -9,9 +9,8 @@ const kinds = (c) => c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" +
 // handoffsOf reads the decisions about a task, or from one agent to another.
 export async function handoffsOf(page, of) {
   if (!exported) return (await get(path("runs", page.id, "handoffs") + "?" + new URLSearchParams(of))).handoffs;
-  const { events } = await get(path("runs", page.id, "events"));
-  return events.filter((e) => e.handoff && (of.task ? e.task === of.task || e.handoff.source.name.split("#")[0] === of.task : e.handoff.fromAgentId === of.from && e.handoff.toAgentId === of.to))
-    .map((e) => ({ ...e.handoff, seq: e.seq, title: e.title, attempt: e.attempt }));
+  const list = (await Promise.all((of.task ? [of.task] : page.state.order.map((t) => t.id)).map((t) => get(path("runs", page.id, "handoffs") + "?" + new URLSearchParams({ task: t })).catch(() => ({ handoffs: [] }))))).flatMap((doc, i) => of.task ? doc.handoffs : doc.handoffs.filter((d) => d.taskId === page.state.order[i].id));
+  return of.task ? list : list.filter((d) => d.fromAgentId === of.from && d.toAgentId === of.to);
 }
 
 // handoffList shows decisions as rows that open.

@@ -90,7 +90,10 @@ export class PromptView {
   }
 
   hover(x, key) {
-    if (!x) return this.card(undefined);
+    if (!x) {
+      this.probed = undefined;
+      return this.card(undefined);
+    }
     const piece = x.piece;
     if (piece === this.probed) return;
     this.probed = piece;
@@ -122,7 +125,7 @@ export class PromptView {
       for (const p of t.pieces) p.cls = (p.cls ?? "").replace(" r-dim", "") + (source !== undefined && p.piece.source !== source ? " r-dim" : "");
       t.schedule(true);
     }
-    this.card(source);
+    this.card(source ?? this.probed?.source); // the mouse may be in the text already
   }
 
   // flash scrolls to the next range of a source.

@@ -1,7 +1,7 @@
 // One run: its summary, its views, and the panel of a task or of an edge.
 
 import { downloadURL, exported, get, path } from "./api.js";
-import { bdi, button, change, compact, count, duration, failure, fill, h, loading, money, s, short, statusChip, toast } from "./dom.js";
+import { bdi, button, change, compact, count, duration, failure, fill, h, loading, money, s, short, statusChip, toast, visible } from "./dom.js";
 import { AnswerView, EventsView } from "./answer.js";
 import { CompareView } from "./compare.js";
 import { EdgePanel } from "./edge.js";
@@ -65,6 +65,7 @@ export class RunPage {
     this.stats = h("dl", { class: "stats" });
     this.status = h("span");
     this.commands = h("div", { class: "commands" });
+    this.trouble = h("div", { class: "trouble" });
     this.open = h("div", { class: "questions" });
     this.tabs = h("nav", { class: "tabs", "aria-label": "Views of the run" }, views.map(([key, title], i) =>
       h("a", { href: this.link(key), data: { key }, title: title + " (" + (i + 1) + ")" }, title)));
@@ -78,7 +79,7 @@ export class RunPage {
       h("header", { class: "summary" },
         h("div", { class: "summary-title" }, h("h1", null, bdi(doc.name || "Run " + short(this.id))), this.status, doc.replayed && h("span", { class: "tag" }, "repeats ", short(doc.replayed)), this.commands),
         this.stats),
-      this.open, this.tabs, this.split);
+      this.trouble, this.open, this.tabs, this.split);
     this.summary();
   }
 
@@ -97,14 +98,15 @@ export class RunPage {
   // summary draws the head of the run; tick only changes its numbers.
   summary() {
     const { state } = this, { doc } = state;
-    fill(this.status, statusChip(state.paused ? "paused" : state.status), state.live && h("span", { class: "live", title: "live: " + state.connection }, state.connection === "lost" ? "reconnecting" : "live"));
+    fill(this.status, statusChip(state.paused ? "paused" : state.status), state.live && h("span", { class: "live", title: "live: " + state.connection }, { lost: "reconnecting", refused: "not connected" }[state.connection] ?? "live"));
+    fill(this.trouble, state.connection === "refused" && failure(state.refusal, () => location.reload()));
     this.spark = s("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" }, s("path", { class: "area" }), s("path", { class: "line" }));
     fill(this.stats,
       this.stat("took", "Took", h("span", { class: "num" })),
       this.stat("tasks", "Tasks", h("span")),
       this.stat("tokens", "Tokens", h("span", { class: "num" })),
       this.stat("cost", "Cost", h("span", { class: "num" })),
-      this.stat("withheld", "Withheld", h("span", { class: "num" })),
+      !exported && this.stat("withheld", "Withheld", h("span", { class: "num" })),
       h("div", { class: "stat stat-spark" }, h("dt", null, "Tokens over time"), h("dd", null, this.spark)));
     const live = state.live && this.app.canWrite();
     fill(this.commands,
@@ -112,7 +114,7 @@ export class RunPage {
       live && button("Message", () => steer(this, "message"), { class: "small" }),
       live && button("Cancel", () => steer(this, "cancel"), { class: "small danger" }),
       !exported && h("a", { class: "button small", href: downloadURL(path("runs", this.id, "export")), download: "" }, "Export"));
-    if (doc.spec) this.stats.title = "spec: " + doc.spec;
+    if (doc.spec) this.stats.title = "spec: " + visible(doc.spec);
     this.tick();
   }
 
@@ -127,7 +129,7 @@ export class RunPage {
     cells.tokens.title = count(state.total.input) + " in, " + count(state.total.output) + " out";
     change(cells.cost, (money(state.cost()) || "–") + (budget?.cost ? " of " + money(budget.cost) : ""));
     const held = [[state.withheld, " whole"], [state.narrowed, " in part"], [state.redacted, " redacted"]].filter(([n]) => n > 0).map(([n, what]) => count(n) + what);
-    change(cells.withheld, held.join(" · ") || (state.events.length > 0 ? "nothing" : "–"));
+    if (!exported) change(cells.withheld, held.join(" · ") || (state.events.length > 0 ? "nothing" : "–"));
     this.drawSpark(end, all);
     this.panel?.tick?.();
   }

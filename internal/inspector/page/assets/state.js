@@ -74,7 +74,7 @@ export class RunState {
     if (this.stops) return;
     this.stops = [follow(path("runs", this.id, "events"), {
       event: (type, e) => this.push(e),
-      state: (state) => this.connected(state),
+      state: (state, err) => this.connected(state, err),
     })];
     this.stops.push(follow(path("runs", this.id, "stream"), {
       event: (_, d) => this.push({ type: "delta", ...d }),
@@ -96,8 +96,9 @@ export class RunState {
     this.stops = null;
   }
 
-  connected(state) {
+  connected(state, err) {
     this.connection = state;
+    this.refusal = err;
     if (state === "end") this.finish();
     this.tell(new Set(), true);
   }

@@ -184,9 +184,9 @@ export class TaskPanel {
     if (key === this.key) return;
     const first = this.key === undefined;
     this.key = key;
-    const focus = this.head.contains(document.activeElement) && document.activeElement.getAttribute("aria-label");
+    const name = (el) => el.tagName + (el.getAttribute("aria-label") ?? el.textContent), focus = this.head.contains(document.activeElement) && name(document.activeElement);
     this.draw();
-    if (focus) this.head.querySelector(`[aria-label="${focus}"]`)?.focus();
+    if (focus) [...this.head.querySelectorAll("h2, button")].find((el) => name(el) === focus)?.focus({ preventScroll: true });
     if (!first) this.reload();
   }
 

@@ -1,0 +1,100 @@
+package browser
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAPromptShowsItsSources(t *testing.T) {
+	t.Parallel()
+	c := theClaims(t)
+	p := c.look(t, wide, "")
+	p.until(`document.querySelectorAll(".node:not(.k-input)").length === 11`)
+	p.click(".node .title", "Letter to the customer")
+	p.showsIn(".panel h2", "Letter to the customer")
+	p.until(`document.querySelector(".panel .tv-row")`)
+
+	// Every byte belongs to a numbered source, or to runteam.
+	require.True(t, eval[bool](p, `[...document.querySelectorAll(".tv-row [data-p]")].every((e) => e.classList.contains("r-src") || e.classList.contains("r-frame"))`))
+
+	// The mouse shows where a range comes from.
+	p.pointAt("Decide the claim")
+	probe := p.text(".probe")
+	require.Contains(t, probe, "Decide the claim")
+	require.Contains(t, probe, "confidential")
+	require.Contains(t, probe, "handler→letters")
+	require.Regexp(t, `team\.yaml:\d+`, probe)
+	require.Contains(t, probe, "envelope")
+	require.Contains(t, p.text(".source.on"), "handler→letters", "its card is marked")
+
+	// The card says what was left out, and why.
+	p.showsIn(".sources .source", "internal_notes")
+	p.showsIn(".sources .source.withheld", "/internal_notes")
+
+	// From the card to the handoff, and to the task whose result it is.
+	p.click(`.source.on .source-links button`, "Open the handoff")
+	p.showsIn(".edge-panel h2", "Decide the claim")
+	p.showsIn(".edge-panel .decision", "handler→letters")
+	p.click(`.edge-panel button`, "Open the result")
+	p.showsIn(".panel h2", "Decide the claim")
+	p.until(`document.querySelector(".panel .tv-row")`)
+}
+
+func TestASelectedTextIsFollowedToItsSource(t *testing.T) {
+	t.Parallel()
+	c := theClaims(t)
+	p := c.look(t, wide, c.task(t, "Letter to the customer")+"?tab=result")
+	p.until(`document.querySelector(".panel .tv-row")`)
+
+	// A sum of the letter, with the mouse.
+	type line struct{ From, To point }
+	sum := eval[line](p, `(() => {
+		for (const span of document.querySelectorAll(".panel .tv-row .r")) {
+			const node = [...span.childNodes].find((n) => n.nodeType === 3), m = node && /\d[\d,.]*\.\d\d/.exec(node.data);
+			if (!m) continue;
+			span.scrollIntoView({ block: "center", behavior: "instant" });
+			const r = document.createRange();
+			r.setStart(node, m.index);
+			r.setEnd(node, m.index + m[0].length);
+			const b = r.getBoundingClientRect();
+			return { From: { X: b.left + 1, Y: b.top + b.height / 2 }, To: { X: b.right - 1, Y: b.top + b.height / 2 } };
+		}
+	})()`)
+	p.drag(sum.From, sum.To)
+	p.click("button.float", "How did this text get here?")
+	p.until(`document.querySelector("dialog .trace") && !document.querySelector("dialog .loading")`)
+	found := p.text("dialog .trace")
+	require.Regexp(t, `^[\d,]+\.\d\d\n`, found, "nothing but the sum was selected")
+	require.Contains(t, found, "Check the estimate", "whose result has the sum")
+
+	// The same with the keyboard.
+	p.press(kb.Escape)
+	p.until(`!document.querySelector("dialog")`)
+	p.do(`document.querySelector(".panel .tv-box").focus()`)
+	p.press(kb.ArrowDown, kb.ArrowRight, "w")
+	p.until(`document.querySelector("dialog .trace") && !document.querySelector("dialog .loading")`)
+}
+
+func TestEachEventHasItsRow(t *testing.T) {
+	t.Parallel()
+	c := theClaims(t)
+	p := c.look(t, wide, "/events")
+	p.until(`document.querySelector(".ev-context_handoff")`) // decisions have no number of their own
+	rows := eval[[]int](p, `[...document.querySelectorAll(".ev-row")].map((e) => Number(e.dataset.i)).sort((a, b) => a - b)`)
+	require.Greater(t, len(rows), 20)
+	for i := range rows {
+		require.Equal(t, i, rows[i], "a row is missing")
+	}
+	p.click(".ev-context_handoff", "")
+	p.until(`location.hash.includes("/edges/")`)
+	p.showsIn(".edge-panel .decision", "Contract")
+}
+
+func TestARunEqualsItsReplay(t *testing.T) {
+	t.Parallel()
+	c := theClaims(t)
+	p := c.look(t, wide, "/compare/replay")
+	p.showsIn(".verdict-line", "Equal in all 11 tasks")
+}
