@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,13 +28,6 @@ policy:
   assert: [internal_notes never reaches letters]
 `
 
-// hasPolicies reports whether the server lets the policy of a run be replaced.
-func (s *server) hasPolicies(t testing.TB) bool {
-	t.Helper()
-	status, _ := s.call(t, http.MethodGet, "/api/v1/governance/handoff-rules", "")
-	return status != http.StatusNotFound // without a run that works it is a conflict
-}
-
 func TestAPolicyIsRefusedAndAnotherTaken(t *testing.T) {
 	t.Parallel()
 	extract := make(gate)
@@ -48,9 +40,6 @@ func TestAPolicyIsRefusedAndAnotherTaken(t *testing.T) {
 	})
 	f := newFolder(t, map[string]string{"team.yaml": ruled})
 	s := f.serve(t, m.env(), "team.yaml")
-	if !s.hasPolicies(t) {
-		t.Skip("the policy of a run cannot be replaced yet")
-	}
 	p := s.open(t, wide, "#/runs")
 	startRun(p)
 	run := eval[string](p, `location.hash`)
@@ -78,13 +67,13 @@ func TestAPolicyIsRefusedAndAnotherTaken(t *testing.T) {
 	p.click(".policy .problems button", "/rules/1/from")
 	require.Contains(t, eval[string](p, `(() => { const a = document.querySelector("#policy-json"); return a.value.slice(a.selectionStart, a.selectionEnd); })()`), "strangers")
 
-	// An assertion holds over the new policy, too.
-	p.write("#policy-json", `{"rules": [], "assert": ["internal_notes never reaches letters"]}`)
+	// The assertions of the run hold over the new policy, too.
+	p.write("#policy-json", `{"rules": []}`)
 	p.click(".policy button[type=submit]", "Replace the policy")
 	p.showsIn(".policy [role=alert]", "internal_notes")
 
 	// One that withholds more is taken, and the next prompt is built by it.
-	p.write("#policy-json", `{"rules": [{"name": "notes-stay", "from": "intake", "to": "letters", "block": ["internal_notes", "event"]}], "assert": ["internal_notes never reaches letters"]}`)
+	p.write("#policy-json", `{"rules": [{"name": "notes-stay", "from": "intake", "to": "letters", "block": ["internal_notes", "event"]}]}`)
 	p.write("#policy-reason", "the event is not for the letter")
 	p.click(".policy button[type=submit]", "Replace the policy")
 	p.showsIn(".toast", "The policy holds")

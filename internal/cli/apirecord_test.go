@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/runteam/runteam/inspect"
@@ -286,14 +287,13 @@ func (a *recordedAPI) recordPeople(c *inspect.Client) {
 	t := a.t
 	run, err := c.Start(t.Context(), inspect.Start{Spec: "approval"})
 	require.NoError(t, err)
-	for _, err := range c.Events(t.Context(), run, 0) {
-		require.NoError(t, err)
-	}
+	var open []inspect.Question
+	require.Eventually(t, func() bool { // the run waits for the answers
+		open, err = c.Questions(t.Context(), run)
+		return err == nil && len(open) == 2
+	}, time.Minute, 5*time.Millisecond)
 	a.get("/questions")
 	a.get("/runs/" + run)
-	open, err := c.Questions(t.Context(), run)
-	require.NoError(t, err)
-	require.Len(t, open, 2)
 	decide := open[slices.IndexFunc(open, func(q inspect.Question) bool { return q.Title == "Decide" })]
 	at := "/runs/" + run + "/questions/" + decide.ID + "/answer"
 	status, answer := a.ask("POST", at, `{"fields":{"choice":"maybe"}}`)
@@ -304,6 +304,11 @@ func (a *recordedAPI) recordPeople(c *inspect.Client) {
 	var refused *inspect.Error
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "conflict", refused.Code)
+	_, err = c.Steer(t.Context(), run, steer.Command{Kind: steer.Cancel})
+	require.NoError(t, err)
+	for _, err := range c.Events(t.Context(), run, 0) { // until the end
+		require.NoError(t, err)
+	}
 }
 
 // recordSteering records commands to runs whose model does not answer.
@@ -358,6 +363,7 @@ func (a *recordedAPI) recordPolicies(c *inspect.Client, run string) {
 			{"", `{}`, 428, "", "If-Match"},
 			{"other", `{}`, 412, "", "not the one"},
 			{p.Digest, `{"rules":[{"from":"user","to":"b","mode":"minimal"}]}`, 422, "/policy/rules/0/to", "unknown"},
+			{p.Digest, `{"assert":["a never reaches user"]}`, 422, "/policy/assert", "do not change"},
 			{p.Digest, `{"rules":[{"from":"user","to":"a","moode":"full"}]}`, 422, "/policy/rules/0/moode", "moode"},
 			{p.Digest, `{"rules":[{"from":"user","to":"a","reveal":{"email":[""]}}]}`, 409, "/policy", "user"},
 			{p.Digest, `{"rules":[{"from":"computed","to":"a","block":["` + strings.ReplaceAll(base[1:], "/", `","`) + `"]}]}`, 200, "", "digest"},

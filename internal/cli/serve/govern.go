@@ -116,6 +116,9 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	if err != nil {
 		return "", &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
 	}
+	if err := checkAssert(given.Policy); err != nil {
+		return "", err
+	}
 	_, p, err := specfile.LoadPolicy("-", bytes.NewReader(text))
 	if err != nil {
 		return "", atPointers(err, text)
@@ -130,6 +133,17 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 		return "", problem(err)
 	}
 	return now.Digest, nil
+}
+
+// checkAssert refuses assertions, which would have no effect.
+func checkAssert(policy json.RawMessage) error {
+	var of struct{ Assert json.RawMessage }
+	if err := json.Unmarshal(policy, &of); err != nil || of.Assert == nil {
+		return nil // what cannot be read is reported with the rest
+	}
+	return &inspector.Error{Code: inspector.Invalid, Message: "the policy cannot be read", Problems: []inspector.Problem{{
+		Pointer: "/policy/assert", Message: "the assertions of a run do not change", Hint: "leave assert out: those that the run began with hold for the new policy, too",
+	}}}
 }
 
 // asFile returns the text of a file that has a policy alone.
