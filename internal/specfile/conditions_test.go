@@ -178,7 +178,7 @@ func TestListsOfTasksAreCases(t *testing.T) {
 	require.Empty(t, saidOf(t, fmt.Sprintf(spec, list("A", "billing")+list("B", "sales")+work("C", "when: else"))))
 	require.Equal(t, []string{`8:9: task "Do A": no task runs if /team of the result of "Route" is "other"; give a task this case, or one with when: else`},
 		saidOf(t, fmt.Sprintf(spec, list("A", "billing")+list("B", "sales"))))
-	require.Equal(t, []string{`8:9: task "Do A": /team of the result of "Route" is never "biling"; did you mean "billing"?`},
+	require.Equal(t, []string{`8:44: task "Do A": /team of the result of "Route" is never "biling"; did you mean "billing"?`},
 		saidOf(t, fmt.Sprintf(spec, list("A", "biling")+list("B", "sales"))))
 }
 
