@@ -29,7 +29,7 @@ assert:
 
 func TestJudgesOfSpecs(t *testing.T) {
 	t.Parallel()
-	f, err := load(t, strings.Replace(judged, "[editor, {agent", "[{agent: editor, uses: []}, {agent", 1), specfile.Options{})
+	f, err := load(t, strings.Replace(judged, "[editor, {agent", "[{agent: editor, uses: [], dependsOn: []}, {agent", 1), specfile.Options{})
 	require.NoError(t, err)
 	require.Empty(t, f.Warnings, "an input that only a judge uses is used")
 	verify := &task.Verify{Mode: "lens", Quorum: 2, MaxRounds: 3, OnDissent: "revise", Judges: []task.Judge{
