@@ -18,4 +18,6 @@ func TestBudgetOfARun(t *testing.T) {
 	require.Contains(t, got.stderr, "failed:  Task 2 (solo): token budget exceeded: a call of \"solo\"")
 	require.Contains(t, got.stderr, "skipped   Task 3 (solo): the token budget is spent")
 	require.Contains(t, got.stderr, "1 of 3 tasks completed, 1 failed, 1 skipped")
+	usage := call{dir: wide, args: []string{"show", "--usage", "-o", "json"}}.run(t)
+	require.Contains(t, usage.stdout, `"budget":{"tokens":2010}`)
 }

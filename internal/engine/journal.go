@@ -43,7 +43,7 @@ func (r *run) begin() {
 
 // runStart is what the journal stores of the beginning of the run.
 func (r *run) runStart() *record.RunStart {
-	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers, Accepts: new(r.accepts), Policy: storedPolicy(r.team)}
+	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers, Accepts: new(r.accepts), Policy: storedPolicy(r.team), Budget: record.Budget{Tokens: r.options.MaxTokenBudget, Cost: r.options.MaxCostBudget}}
 	if r.plan != nil {
 		b.Tasks = outlineOf(r.plan)
 	}

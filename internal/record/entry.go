@@ -53,6 +53,13 @@ type RunStart struct {
 	// earlier versions, of which it is not known.
 	Accepts *label.Classification `json:"accepts,omitempty"`
 	Policy  *Policy               `json:"policy,omitempty"`
+	Budget  Budget                `json:"budget,omitzero"`
+}
+
+// A Budget is what the calls of a run may use; zero is no limit.
+type Budget struct {
+	Tokens int       `json:"tokens,omitempty"`
+	Cost   llm.Money `json:"cost,omitempty"`
 }
 
 // An Input names an input of the run. Its text is not stored.

@@ -25,7 +25,14 @@ type UsageDocument struct {
 	Agents []*UsageRow     `json:"agents"`
 	Models []*UsageRow     `json:"models"`
 	Total  *UsageRow       `json:"total"`
+	Budget *usageBudget    `json:"budget,omitempty"` // nil if the run has none
 	Prices journals.Prices `json:"prices,omitempty"` // US dollars for a million tokens
+}
+
+// A usageBudget is what the calls of a run may use, in JSON.
+type usageBudget struct {
+	Tokens int     `json:"tokens,omitempty"`
+	Cost   float64 `json:"cost,omitempty"` // in US dollars
 }
 
 // A UsageRow is what a task used with an agent and its model, or a sum of such rows.
@@ -51,6 +58,11 @@ type UsageRow struct {
 // NewUsageDocument sums up the calls of a run.
 func NewUsageDocument(k *journals.StoredRun) *UsageDocument {
 	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}, Prices: k.Prices()}
+	if n := len(k.History.Begins); n > 0 {
+		if b := k.History.Begins[n-1].Budget; b != (record.Budget{}) {
+			d.Budget = &usageBudget{b.Tokens, b.Cost.Dollars()}
+		}
+	}
 	for _, t := range k.Tasks {
 		for _, x := range t.Calls {
 			d.addCall(t, x)
