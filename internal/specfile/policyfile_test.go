@@ -36,15 +36,15 @@ func TestWrittenPolicyIsRead(t *testing.T) {
 			require.NoError(t, err)
 			policytext.SetOrigins(again, origins)
 			require.Equal(t, p, again)
-			agents := ""
+			var agents strings.Builder
 			for i, a := range f.Agents {
 				if i > 0 {
-					agents += ","
+					agents.WriteString(",")
 				}
-				agents += `{"name":"` + a.Member.Name + `"}`
+				agents.WriteString(`{"name":"` + a.Member.Name + `"}`)
 			}
-			_, read, err := specfile.LoadPolicy("-", strings.NewReader(`{"agents":[`+agents+`],"policy":`+string(written)+`}`))
-			if agents == "" {
+			_, read, err := specfile.LoadPolicy("-", strings.NewReader(`{"agents":[`+agents.String()+`],"policy":`+string(written)+`}`))
+			if agents.String() == "" {
 				_, read, err = specfile.LoadPolicy("-", strings.NewReader(`{"policy":`+string(written)+`}`))
 			}
 			require.NoError(t, err)
