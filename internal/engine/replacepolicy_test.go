@@ -91,6 +91,24 @@ func TestAnotherPolicyHoldsForWhatBeginsAndStopsWhatItDenies(t *testing.T) {
 	})
 }
 
+// What no entry endorses does not pass into a system prompt, so a policy that recasts it denies it.
+func TestAPolicyThatRecastsStopsWhatHoldsIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		b := spec("b", "a")
+		b.DependsOn[0].Optional = true
+		o := s.options()
+		o.AllowWidening = true // a place in a system prompt counts as one
+		done := s.replace(1.5, &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Translate: &handoff.Translation{Recast: "system"}}}})
+		res := run(t, governed(t, nil, s.says("a"), s.says("b")), o, spec("a"), b)
+		require.NoError(t, <-done)
+		require.NoError(t, res.Err())
+		require.Equal(t, []string{"a at 0", "b at 1", "b at 1.5"}, s.asked)
+		require.NotContains(t, s.texts[2], "canary-4711")
+	})
+}
+
 // What is built and not sent is built again.
 func TestPrefetchedPromptsAreBuiltAgain(t *testing.T) {
 	t.Parallel()

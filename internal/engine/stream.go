@@ -25,6 +25,7 @@ type stream struct {
 	shown   strings.Builder  // what the caller has of the text
 	attempt int              // of the model that writes the text
 	opened  bool             // the decision about it is recorded
+	stops   int              // how often a policy has denied it
 	done    bool             // the caller has all of the result
 }
 
@@ -46,6 +47,9 @@ func (s *stream) watch(ctx context.Context, x *modelCall) (watched context.Conte
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.opened { // another policy came meanwhile
+		return ctx, func() {}
+	}
 	s.text, s.attempt = gate.NewTextStream(), 0
 	s.reset()
 	return supervise.WithStream(ctx, func(d llm.Delta) { s.add(ctx, d) }), func() {
@@ -59,10 +63,13 @@ func (s *stream) watch(ctx context.Context, x *modelCall) (watched context.Conte
 // The label of a reply is that of its prompt. An agent in Go may call models for
 // anything, so only agents that stream what becomes their result are watched.
 func (s *stream) open(ctx context.Context, x *modelCall) bool {
+	s.mu.Lock()
+	opened, stops := s.opened, s.stops
+	s.mu.Unlock()
 	if does, ok := x.does.(interface{ Streams() bool }); !ok || !does.Streams() || !x.run.seesResult(x.caps.Agent, x.contract.MaxInput) {
 		return false
 	}
-	if s.opened {
+	if opened {
 		return true
 	}
 	now := time.Now()
@@ -77,8 +84,10 @@ func (s *stream) open(ctx context.Context, x *modelCall) bool {
 	if b := x.run.ledger.latest(); b != nil && x.run.ledger.wait(ctx, b) != nil {
 		return false
 	}
-	s.opened = true
-	return true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = s.stops == stops // else the decision is by a policy that does not hold any more
+	return s.opened
 }
 
 // add shows the next piece, as far as nothing that follows can change it.
@@ -146,6 +155,7 @@ func (s *stream) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.text, s.opened = nil, false
+	s.stops++
 	s.reset()
 }
 

@@ -157,6 +157,7 @@ func (t *Terms) Widens(than *Terms, secret bool) (what []string) {
 	x, y := t.translation, than.translation
 	add(y.maxTokens > 0 && (x.maxTokens == 0 || x.maxTokens > y.maxTokens || x.byModel != y.byModel), "it is summarized less")
 	add(x.recast == RecastSystem && y.recast != RecastSystem, "recast to the system prompt")
+	add(than.Unendorsed() != nil && t.Unendorsed() == nil && y.recast != x.recast, "it is not withheld from the system prompt, which no entry endorses")
 	return what
 }
 

@@ -48,6 +48,13 @@ func TestWidensNamesThePairAndWhat(t *testing.T) {
 		return rule(handoff.PairRule{Translate: &handoff.Translation{MaxTokens: n}})
 	}
 	system := rule(handoff.PairRule{Translate: &handoff.Translation{Recast: "system"}})
+	endorsed := func(p handoff.Policy) handoff.Policy {
+		p.Endorse = []handoff.Endorser{{Entry: entry}}
+		return p
+	}
+	summary := func(recast string) handoff.Policy {
+		return rule(handoff.PairRule{Translate: &handoff.Translation{MaxTokens: 10, ByModel: true, Recast: recast}})
+	}
 	renew := func(ttl time.Duration) handoff.Policy {
 		return handoff.Policy{Renew: []handoff.Renewal{{Entry: entry, TTL: ttl}}}
 	}
@@ -87,6 +94,13 @@ func TestWidensNamesThePairAndWhat(t *testing.T) {
 		{"it gets longer", cut(20), cut(10), "it is summarized less"},
 		{"it goes", handoff.Policy{}, cut(10), "it is summarized less"},
 		{"recast comes", system, handoff.Policy{}, "recast to the system prompt"},
+		{"recast goes, which withheld what no entry endorsed", handoff.Policy{}, system, "it is not withheld from the system prompt"},
+		{"recast goes, of what is endorsed", endorsed(handoff.Policy{}), endorsed(system), ""},
+		{"recast goes, of what a model summarizes", endorsed(summary("")), endorsed(summary("system")), "it is not withheld from the system prompt"},
+		{"an endorser of what is recast comes", endorsed(system), system, `endorse "e"`},
+		{"a summary by a model comes", summary(""), handoff.Policy{}, ""},
+		{"a summary by a model in place of an excerpt", summary(""), cut(10), "it is summarized less"},
+		{"all fields", handoff.Policy{}, rule(handoff.PairRule{Translate: &handoff.Translation{Fields: []task.Path{"/*"}}}), "everything in place of"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -95,6 +109,7 @@ func TestWidensNamesThePairAndWhat(t *testing.T) {
 				require.Empty(t, got)
 				return
 			}
+			require.NotEmpty(t, got)
 			require.Contains(t, got[0], "analyst→writer: "+tt.want)
 		})
 	}

@@ -18,17 +18,26 @@ const (
 // document answers with what make makes.
 func document(make func(context.Context, *Options, *http.Request) (any, error)) func(*Handler, http.ResponseWriter, *http.Request) error {
 	return func(h *Handler, w http.ResponseWriter, r *http.Request) error {
-		select { // so many are made and written at once, and no more
-		case h.documents <- struct{}{}:
-			defer func() { <-h.documents }()
-		case <-r.Context().Done():
-			return context.Cause(r.Context())
+		release, err := h.turn(r.Context())
+		if err != nil {
+			return err
 		}
+		defer release()
 		made, err := make(r.Context(), &h.o, r)
 		if err != nil {
 			return err
 		}
 		return h.write(w, http.StatusOK, made)
+	}
+}
+
+// turn waits until a document may be made: so many are made and written at once, and no more.
+func (h *Handler) turn(ctx context.Context) (release func(), err error) {
+	select {
+	case h.documents <- struct{}{}:
+		return func() { <-h.documents }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -119,6 +128,11 @@ func (h *Handler) openAPI(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (h *Handler) export(w http.ResponseWriter, r *http.Request) error {
+	release, err := h.turn(r.Context())
+	if err != nil {
+		return err
+	}
+	defer release()
 	name, html, err := h.o.Exporter.Export(r.Context(), r.PathValue("run"))
 	if err != nil {
 		return err

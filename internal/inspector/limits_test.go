@@ -7,10 +7,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/inspector"
@@ -153,4 +158,39 @@ func TestTheEndOfTheServerEndsStreams(t *testing.T) {
 		require.NoError(t, got.Body.Close())
 	}
 	s.client.CloseIdleConnections()
+}
+
+// A slowExporter counts the exports that are being made.
+type slowExporter struct {
+	now atomic.Int32
+	end chan struct{}
+}
+
+func (e *slowExporter) Export(context.Context, string) (string, []byte, error) {
+	e.now.Add(1)
+	<-e.end
+	return "run.html", []byte("<p>"), nil
+}
+
+// An export is a whole run in memory, so no more are made at once than documents.
+func TestExportsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &slowExporter{end: make(chan struct{})}
+		h := inspector.New(inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.Hosts{Names: []string{"localhost"}, Port: "80"}}, Documents: inspector.Documents{Exporter: e}})
+		var all sync.WaitGroup
+		for range 64 {
+			all.Go(func() {
+				r, w := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/api/v1/runs/r/export", nil), httptest.NewRecorder()
+				r.Header.Set("Authorization", "Bearer "+token)
+				h.ServeHTTP(w, r)
+				assert.Equal(t, 200, w.Code)
+			})
+		}
+		synctest.Wait()
+		require.EqualValues(t, 32, e.now.Load())
+		close(e.end)
+		all.Wait()
+		require.EqualValues(t, 64, e.now.Load())
+	})
 }

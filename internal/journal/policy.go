@@ -17,15 +17,8 @@ func PolicyOf(ctx context.Context, j *Journal, run string) (*record.Policy, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range slices.Backward(h.Log) {
-		if e.Command != nil && e.Command.Policy != nil {
-			return e.Command.Policy, nil
-		}
-	}
-	for _, b := range slices.Backward(h.Begins) {
-		if b.Policy != nil {
-			return b.Policy, nil
-		}
+	if had := policiesOf(h); len(had) > 0 {
+		return had[len(had)-1], nil
 	}
 	none, err := policytext.Write(nil)
 	if err != nil {
@@ -40,4 +33,28 @@ func PolicyOf(ctx context.Context, j *Journal, run string) (*record.Policy, erro
 		}
 	}
 	return p, nil
+}
+
+// PoliciesOf returns each policy that a run has had: those that its processes began with, then those that
+// commands put in place, the oldest first.
+func PoliciesOf(ctx context.Context, j *Journal, run string) ([]*record.Policy, error) {
+	h, err := j.LoadRun(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	return policiesOf(h), nil
+}
+
+func policiesOf(h *record.History) (had []*record.Policy) {
+	for i := range h.Begins {
+		if p := h.Begins[i].Policy; p != nil {
+			had = append(had, p)
+		}
+	}
+	for i := range h.Log {
+		if c := h.Log[i].Command; c != nil && c.Policy != nil {
+			had = append(had, c.Policy)
+		}
+	}
+	return had
 }

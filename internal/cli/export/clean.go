@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 )
@@ -23,10 +22,9 @@ type cleaner struct {
 	err      error             // why a text could not be searched
 }
 
-// newCleaner returns a cleaner for all built-in kinds and the patterns of the policy of a plan.
-func newCleaner(ctx context.Context, p *engine.Plan, accepts label.Classification) (*cleaner, error) {
+// newCleaner returns a cleaner for all built-in kinds and some patterns.
+func newCleaner(ctx context.Context, own []redact.Pattern, accepts label.Classification) (*cleaner, error) {
 	c := &cleaner{ctx: ctx, redactor: redact.All(), accepts: accepts, known: map[string]string{}}
-	own := patterns(p)
 	if len(own) == 0 {
 		return c, nil
 	}

@@ -20,12 +20,11 @@ import (
 	"github.com/runteam/runteam/internal/inspector/page"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/redact"
 )
 
 // Collect collects the documents of a run that the API of the inspector serves, for a viewer with a clearance, which is at most confidential: secret
-// values never leave the journal. Personal data and secrets are redacted, and so are the patterns of the
-// policy of the run. Nothing says how long a text is that is withheld or redacted, and no digest is of one.
+// values never leave the journal. Personal data and secrets are redacted, and so are the patterns of each
+// policy that the run has had. Nothing says how long a text is that is withheld or redacted, and no digest is of one.
 func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, found journal.Summary, accepts label.Classification) (*page.ExportDocument, error) {
 	accepts = min(accepts, label.Confidential)
 	k, err := journals.LoadFor(ctx, con, j, found, "", accepts)
@@ -42,7 +41,11 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 		return nil, err
 	}
 	c := &collector{run: k, into: &page.ExportDocument{Run: k.Run, Name: k.Name, Time: con.Now().UTC(), Accepts: accepts, Documents: map[string]json.RawMessage{}}}
-	if c.clean, err = newCleaner(ctx, p, accepts); err != nil {
+	own, err := patternsOf(ctx, j, k.Run, p)
+	if err != nil {
+		return nil, err
+	}
+	if c.clean, err = newCleaner(ctx, own, accepts); err != nil {
 		return nil, err
 	}
 	c.into.Name = c.clean.text(c.into.Name)
@@ -165,24 +168,3 @@ func (c *collector) add(path string, document any) error {
 func escape(part string) string { return unescaped.Replace(url.QueryEscape(part)) }
 
 var unescaped = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
-
-// patterns returns the own patterns of the policy of a plan, each name once.
-func patterns(p *engine.Plan) (all []redact.Pattern) {
-	if p == nil || p.Roster().Config.Policy == nil {
-		return nil
-	}
-	policy := p.Roster().Config.Policy
-	seen := map[string]bool{}
-	add := func(list []redact.Pattern) {
-		for _, one := range list {
-			if !seen[one.Name] {
-				seen[one.Name], all = true, append(all, one)
-			}
-		}
-	}
-	add(policy.Redact.Patterns)
-	for i := range policy.Rules {
-		add(policy.Rules[i].Redact.Patterns)
-	}
-	return all
-}

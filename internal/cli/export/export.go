@@ -40,7 +40,7 @@ without a server and without a network.
 
 The file has what the user of the run may see, up to --accepts; secret values are in
 no export. Personal data and secrets are redacted even where the user may see them,
-and so are the patterns of the policy. Nothing in it says how long a text is that is
+and so are the patterns of each policy of the run. Nothing in it says how long a text is that is
 withheld or redacted.`,
 		Example: `  runteam export --html run.html               the newest run
   runteam export 0195c3a1 --html run.html --accepts internal`,

@@ -193,12 +193,28 @@ func labelOf(x *record.AgentCall) label.Classification {
 func (v *Viewer) run(k *StoredRun) {
 	v.learnTrace(k.Trace)
 	v.learnHistory(&k.History)
+	v.policies(&k.History)
 	if !v.narrows {
 		return
 	}
 	v.trace(k.Trace)
 	v.info(&k.Info)
 	v.history(&k.History)
+}
+
+// policies takes out the policies, which are part of the spec, and so internal.
+func (v *Viewer) policies(h *record.History) {
+	if v.accepts >= label.Internal {
+		return
+	}
+	for i := range h.Begins {
+		h.Begins[i].Policy = nil
+	}
+	for i := range h.Log {
+		if c := h.Log[i].Command; c != nil {
+			c.Policy = nil
+		}
+	}
 }
 
 // info narrows what the run was loaded from.

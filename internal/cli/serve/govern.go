@@ -146,8 +146,20 @@ func checkAssert(policy json.RawMessage) error {
 	}}}
 }
 
+// maxNesting is how deep lists and objects of a policy may be nested: a line of its file is indented by that.
+const maxNesting = 32
+
 // asFile returns the text of a file that has a policy alone.
 func asFile(policy json.RawMessage) ([]byte, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(policy), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // both are found later
+	for {
+		if _, err := d.ReadToken(); err != nil {
+			break
+		}
+		if d.StackDepth() > maxNesting {
+			return nil, fmt.Errorf("the policy has lists or objects that are nested deeper than %d", maxNesting)
+		}
+	}
 	return json.MarshalIndent(map[string]json.RawMessage{"policy": policy}, "", "  ")
 }
 

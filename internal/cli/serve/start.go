@@ -207,6 +207,9 @@ func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 		}
 		spec.Params = append(spec.Params, name+"="+given.Params[name])
 	}
+	if given.Goal != nil && !s.specs[i].Goal {
+		return l, &inspector.Error{Code: inspector.Invalid, Message: fmt.Sprintf("the spec %q has tasks, and takes no goal", given.Spec), Problems: []inspector.Problem{{Pointer: "/goal", Message: "the tasks of the spec would not run"}}}
+	}
 	if given.Goal != nil {
 		spec.Goal = source.GoalFlag{Text: *given.Goal, Given: true, Literal: true}
 	}

@@ -22,6 +22,9 @@ func (s steerer) Steer(ctx context.Context, run string, c steer.Command) (inspec
 	if err != nil {
 		return inspector.Taken{}, problem(err)
 	}
+	if c.Task, err = s.taskOf(ctx, found.Run, c.Task); err != nil {
+		return inspector.Taken{}, problem(err)
+	}
 	out := inspector.Taken{Command: c.Kind, By: c.By, Time: s.con.Now()}
 	err = s.live.monitor(found.Run).Steer(ctx, c)
 	if errors.Is(err, steer.ErrNotRunning) { // here
@@ -31,6 +34,21 @@ func (s steerer) Steer(ctx context.Context, run string, c steer.Command) (inspec
 		return out, s.notRunning(ctx, found.Run)
 	}
 	return out, problem(err)
+}
+
+// taskOf returns what the run is told of a task: for a viewer who does not see the names of items, the ID of one that
+// the viewer sees.
+func (s steerer) taskOf(ctx context.Context, run, name string) (string, error) {
+	v, err := s.viewerOf(ctx, run)
+	if err != nil || name == "" || !v.Narrows() {
+		return name, err
+	}
+	t, err := journals.TraceFor(ctx, s.j, run, "", s.accepts)
+	if err != nil {
+		return "", err
+	}
+	known, err := t.Find(name)
+	return string(known.ID), err
 }
 
 // notRunning says how a run ended, and how it goes on.

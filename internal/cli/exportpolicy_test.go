@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/label"
+	"github.com/stretchr/testify/require"
+)
+
+// requireNoBadge checks that the export of the newest run has no text that the pattern badge matches.
+func requireNoBadge(t *testing.T, dir string, accepts label.Classification) {
+	t.Helper()
+	text, err := json.Marshal(collected(t, dir, nil, accepts))
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "badge-1234", accepts)
+	require.Contains(t, string(text), "[REDACTED:badge]", accepts)
+}
+
+// A viewer who may not see the spec gets what its patterns leave, too.
+func TestExportsForThePublicAreRedactedByThePolicy(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `
+model: m
+agents: [{name: open}]
+policy: {redact: {patterns: [{name: badge, regexp: 'badge-[0-9]{4}'}]}}
+tasks: [{title: Say badge-1234, assignee: open, description: Say it., classification: public}]
+`})
+	got := offlineRun(t, call{dir: dir})
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	for _, accepts := range []label.Classification{label.Confidential, label.Public} {
+		requireNoBadge(t, dir, accepts)
+	}
+}
+
+// The tasks of a goal have no plan to make again, and its policy counts nevertheless.
+func TestExportsOfGoalsAreRedactedByThePolicy(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `
+model: m
+coordinator: {}
+goal: Find badge-1234.
+agents: [{name: open, capabilities: [say]}]
+policy: {redact: {patterns: [{name: badge, regexp: 'badge-[0-9]{4}'}]}}
+`})
+	got := offlineRun(t, call{dir: dir})
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	requireNoBadge(t, dir, label.Confidential)
+}
+
+// A policy that came while the run worked counts, and so does each that it had before.
+func TestExportsAreRedactedByEveryPolicyOfTheRun(t *testing.T) {
+	t.Parallel()
+	server := startCounting(t, "Second")
+	patterns := "policy:\n  redact: {patterns: [{name: badge, regexp: 'badge-[0-9]{4}'}]}\n"
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `name: governed
+model: test-model
+agents: [{name: reader}, {name: writer}]
+tasks:
+  - {title: First, assignee: reader, description: Say badge-1234.}
+  - {title: Second, assignee: writer, dependsOn: [First], description: two}
+`, "patterns.yaml": patterns})
+	running := server.startBlocked(t, call{dir: dir, args: []string{"run", "--progress", "none"}, env: server.env()})
+	_, id, _ := strings.Cut(call{dir: dir, args: []string{"runs", "-o", "json"}}.run(t).stdout, `"runId":"`)
+	got := call{dir: dir, args: []string{"policy", id[:8], "patterns.yaml"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.NoError(t, running.Process.Kill())
+	_ = running.Wait()
+	requireNoBadge(t, dir, label.Confidential)
+}
+
+// A policy is part of the spec, which is internal: a viewer for whom no spec is gets none, in any document.
+func TestPoliciesAreInternal(t *testing.T) {
+	t.Parallel()
+	server := startCounting(t, "Second")
+	dir := clitest.Folder(t, map[string]string{"team.yaml": governedRelay, "narrow.yaml": "policy:\n  rules:\n    - {name: canary-rule, from: reader, to: writer, mode: minimal}\n    - {from: writer, to: reader, block: [ssn]}\n"})
+	running := server.startBlocked(t, call{dir: dir, args: []string{"run", "--progress", "none"}, env: server.env()})
+	defer func() { _, _ = running.Process.Kill(), running.Wait() }()
+	_, id, _ := strings.Cut(call{dir: dir, args: []string{"runs", "-o", "json"}}.run(t).stdout, `"runId":"`)
+	got := call{dir: dir, args: []string{"policy", id[:8], "narrow.yaml"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	for accepts, sees := range map[string]bool{"public": false, "internal": true} {
+		s := serveHere(t, call{dir: dir, args: []string{"--accepts", accepts}})
+		text := s.get("/runs/" + id[:8])
+		require.Contains(t, text, `"command":"policy"`)
+		require.Equal(t, sees, strings.Contains(text, "canary-rule"), text)
+		require.Equal(t, sees, strings.Contains(text, `"policy":{`), text)
+	}
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/stretchr/testify/require"
+)
+
+// The name of an item is a word of its list. A viewer who may not see the list cannot find out by a command whether
+// there is an item of a name, and commands an item by its title.
+func TestACommandTellsNoNamesOfItems(t *testing.T) {
+	t.Parallel()
+	server := startCounting(t, "All")
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `
+model: test-model
+agents: [{name: a, accepts: confidential}]
+inputs: {leads: {text: '[{"email":"canary-ann"}]', classification: confidential}}
+tasks:
+  - {title: Mail, assignee: a, description: Mail, forEach: {input: leads, key: /email, as: lead, maxItems: 2}}
+  - {title: All, assignee: a, description: All, dependsOn: [{each: Mail}]}
+`})
+	running := server.startBlocked(t, call{dir: dir, args: []string{"run", "--progress", "none"}, env: server.env()})
+	defer func() { _, _ = running.Process.Kill(), running.Wait() }()
+	for _, tt := range []struct{ accepts, task, want string }{
+		{"internal", "Mail[canary-ann]", "unknown task"}, {"internal", "Mail[canary-zed]", "unknown task"},
+		{"internal", "Mail[1]", "has completed"}, {"confidential", "Mail[canary-ann]", "has completed"},
+	} {
+		s := serveHere(t, call{dir: dir, args: []string{"--accepts", tt.accepts}})
+		_, run, _ := strings.Cut(s.get("/runs"), `"runId":"`)
+		_, text := s.do("POST", "/runs/"+run[:36]+"/nodes/"+url.PathEscape(tt.task)+"/rerun", "{}")
+		require.Contains(t, text, tt.want, "%s %s", tt.accepts, tt.task)
+	}
+}
+
+// A spec with tasks takes no goal: its tasks would not run.
+func TestAGoalForASpecWithTasks(t *testing.T) {
+	t.Parallel()
+	dir := relayFolder(t)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".runteam"), 0o700))
+	s := serveHere(t, call{dir: dir, args: []string{filepath.Join(dir, "team.yaml"), "--offline"}})
+	status, text := s.do("POST", "/runs", `{"spec":"relay","goal":"Do something else."}`)
+	require.Equal(t, 422, status, text)
+	require.Contains(t, text, `"pointer":"/goal"`)
+	require.NotContains(t, s.get("/runs"), `"runId"`)
+}
