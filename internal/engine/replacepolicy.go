@@ -29,7 +29,7 @@ func (s replacing) prepare(c *record.LeftCommand, entry *record.Command) (do fun
 	}
 	now := r.governed()
 	if digest := now.Rules.Digest(); c.Replaces != digest {
-		return nil, refused("%w; it is %s", steer.ErrStale, digest)
+		return nil, refused("%w; its digest is now %s", steer.ErrStale, digest)
 	}
 	policy, err := normal(c.Policy)
 	if err != nil {

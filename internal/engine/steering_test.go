@@ -504,7 +504,7 @@ func TestCommandsThatARunRefuses(t *testing.T) {
 		c    steer.Command
 		want string
 	}{
-		{steer.Command{Kind: "stop"}, `invalid command: unknown kind "stop"; use pause, resume, cancel, interrupt, message or rerun`},
+		{steer.Command{Kind: "stop"}, `invalid command: unknown kind "stop"; use pause, resume, cancel, interrupt, message, rerun or policy`},
 		{steer.Command{Kind: steer.Interrupt}, "invalid command: interrupt needs Task"},
 		{steer.Command{Kind: steer.Pause, Task: "a"}, "invalid command: pause takes no Task"},
 		{steer.Command{Kind: steer.Message, Agent: "a"}, "invalid command: message needs Text"},
