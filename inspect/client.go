@@ -23,7 +23,7 @@ type Client struct {
 
 // New returns a client of the server at baseURL, such as http://127.0.0.1:7337. It does not connect.
 func New(baseURL, token string) (*Client, error) {
-	token = strings.TrimSpace(token) // a file ends with a line feed
+	token = strings.TrimSpace(token) // a token file ends with a line feed
 	base, err := url.Parse(strings.TrimRight(baseURL, "/"))
 	switch {
 	case err != nil:
@@ -31,14 +31,14 @@ func New(baseURL, token string) (*Client, error) {
 	case base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "":
 		return nil, fmt.Errorf("inspect: base URL %q: write http://HOST:PORT", base.Redacted())
 	case token == "" || strings.ContainsAny(token, "\r\n"):
-		return nil, errors.New("inspect: the token is empty or has more than one line; use that of runteam serve --token-file")
+		return nil, errors.New("inspect: the token is empty or has more than one line; use the one that runteam serve wrote into --token-file")
 	}
 	return &Client{base: base, token: token, http: &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token is for this server
 	}}, nil
 }
 
-// An Error is the answer of a server that refuses a request.
+// An Error is the error response of a server.
 type Error struct {
 	Status   int       `json:"-"`    // of HTTP
 	Code     string    `json:"code"` // such as not_found, conflict, stale or invalid
@@ -75,8 +75,8 @@ func (e *Error) Error() string {
 // maxDocument bounds an answer, in bytes.
 const maxDocument = 1 << 30
 
-// Get returns the JSON document at a path below /api/v1, such as /runs/ID/usage, for documents
-// without a method of their own.
+// Get returns the JSON document at a path below /api/v1, such as /runs/ID/usage. Use it for documents
+// that no other method returns.
 func (c *Client) Get(ctx context.Context, path string) (json.RawMessage, error) {
 	var document json.RawMessage
 	_, err := c.do(ctx, http.MethodGet, path, nil, nil, &document)
@@ -99,7 +99,7 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 		return nil, refusal(res)
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxDocument)).Decode(into); err != nil {
-		return nil, fmt.Errorf("inspect: %s %s: the answer is not the JSON that is expected: %w", method, path, err)
+		return nil, fmt.Errorf("inspect: %s %s: unexpected response: %w", method, path, err)
 	}
 	return res.Header, nil
 }
@@ -129,18 +129,27 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 // maxRefusal bounds the answer of a server that refuses a request, in bytes.
 const maxRefusal = 4 << 20
 
-// refusal returns the error of an answer. A server that is no inspector has no code.
+// refusal returns the error in a response. The response of another kind of server has no code.
 func refusal(res *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // what can be read is enough
-	var document struct{ Error *Error }
-	if err := json.Unmarshal(text, &document); err != nil || document.Error == nil {
-		document.Error = &Error{Message: "the server answered " + res.Status, Hint: "check that runteam serve listens there"}
+	e := errorIn(text)
+	if e == nil {
+		e = &Error{Message: "the server answered " + res.Status, Hint: "check that runteam serve listens there"}
 	}
-	document.Error.Status = res.StatusCode
+	e.Status = res.StatusCode
+	return e
+}
+
+// errorIn returns the error of a JSON text that a server sent, or nil if it has none.
+func errorIn(text []byte) *Error {
+	var document struct{ Error *Error }
+	if json.Unmarshal(text, &document) != nil {
+		return nil
+	}
 	return document.Error
 }
 
-// runPath returns the path of what a run has.
+// runPath returns the path of a run or of something in it.
 func runPath(run string, parts ...string) string {
 	var path strings.Builder
 	path.WriteString("/runs/" + url.PathEscape(run))
@@ -153,10 +162,10 @@ func runPath(run string, parts ...string) string {
 // RunsOptions say which runs [Client.Runs] returns. The zero value means the first 100.
 type RunsOptions struct {
 	Limit  int    // at most 1,000; 0 means 100
-	Before string // the last run of the page before
+	Before string // the ID of the last run of the previous page
 }
 
-// A RunList is a page of runs: first those that a process works on, then the newest.
+// A RunList is a page of runs: first those that a process works on, then the others, newest first.
 type RunList struct {
 	Runs []RunItem `json:"runs"`
 	More bool      `json:"more"` // there are more runs after these
@@ -169,7 +178,7 @@ type RunItem struct {
 	Status  string         `json:"status"` // such as running, ok, error, suspended or cancelled
 	Started time.Time      `json:"startedAt"`
 	Ended   time.Time      `json:"endedAt"` // zero while it works
-	Tasks   map[string]int `json:"tasks"`   // how many have each status
+	Tasks   map[string]int `json:"tasks"`   // number of tasks by status
 	Live    bool           `json:"live"`    // a process works on it
 	Paused  bool           `json:"paused"`
 	Cost    string         `json:"cost"` // US dollars; empty if a model has no price
@@ -195,23 +204,23 @@ func (c *Client) Runs(ctx context.Context, o RunsOptions) (list RunList, err err
 	return list, err
 }
 
-// Run returns one run, as `runteam show RUN -o json` prints it. The run is named by its ID, or a
-// beginning of it that no other run has, here and in all other methods.
+// Run returns one run, as `runteam show RUN -o json` prints it. Here and in all other methods, run is the
+// ID of a run or a unique prefix of it.
 func (c *Client) Run(ctx context.Context, run string) (json.RawMessage, error) {
 	return c.Get(ctx, runPath(run))
 }
 
-// A Start says which served spec [Client.Start] runs, and with what.
+// A Start selects a served spec for [Client.Start] and gives its inputs and parameters.
 type Start struct {
-	Spec   string            `json:"spec"`             // its name
-	Inputs map[string]string `json:"inputs,omitempty"` // texts, which keep the labels of the spec
+	Spec   string            `json:"spec"`             // the name of the spec
+	Inputs map[string]string `json:"inputs,omitempty"` // texts by input; their labels are those of the spec
 	Params map[string]string `json:"params,omitempty"`
-	Goal   string            `json:"goal,omitempty"` // empty means the spec's
+	Goal   string            `json:"goal,omitempty"` // empty means that of the spec
 	Reason string            `json:"reason,omitempty"`
 }
 
-// Start starts a run and returns its ID. An error that is an [*Error] with the code invalid lists
-// what is wrong; nothing was run.
+// Start starts a run and returns its ID. If the spec or the request has problems, nothing is run, and an
+// [*Error] with the code invalid lists all of them.
 func (c *Client) Start(ctx context.Context, s Start) (run string, err error) {
 	var started struct {
 		Run string `json:"runId"`

@@ -177,7 +177,7 @@ func TestErrors(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, &inspect.Error{Status: 422, Code: "invalid", Message: "2 problems", Hint: "fix them", Problems: []inspect.Problem{{Pointer: "/a", Message: "bad", Hint: "write 1"}, {Message: "worse"}}}, refused)
 	require.EqualError(t, err, "inspect: 2 problems; fix them\n/a bad; write 1\nworse")
-	for _, want := range []string{"the server answered 502 Bad Gateway", "the server answered 302 Found", "not the JSON that is expected", "connection refused"} {
+	for _, want := range []string{"the server answered 502 Bad Gateway", "the server answered 302 Found", "unexpected response", "connection refused"} {
 		_, err = c.Run(t.Context(), "r1")
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "secret-token")
@@ -240,7 +240,7 @@ func TestEventsGiveUp(t *testing.T) {
 	}
 	c, _ := client(t, document("{}"))
 	_, err := collect(t, c, 0)
-	require.ErrorContains(t, err, "no stream")
+	require.ErrorContains(t, err, "not an event stream")
 }
 
 // silentBody never ends, until the request does.

@@ -1,5 +1,5 @@
-// Package inspect is a client of the inspector, which `runteam serve` is: an HTTP API that shows and
-// steers the runs of a journal.
+// Package inspect is a client of `runteam serve`, an HTTP API that shows and steers the runs of a
+// journal.
 //
 //	c, err := inspect.New("http://127.0.0.1:7337", token)
 //	if err != nil {
@@ -17,10 +17,10 @@
 //	}
 //	run, err := c.Run(ctx, id)
 //
-// The token is that of --token-file or $RUNTEAM_INSPECT_TOKEN of the server. Everything that the server
-// sends is in the form that its viewer may see. Where a document is large, a method returns its JSON,
-// which [OpenAPI] describes.
+// The token is the one of --token-file or $RUNTEAM_INSPECT_TOKEN of the server. The server withholds
+// what is above the clearance of its viewer (--accepts). Methods return large documents as JSON, which
+// [OpenAPI] describes.
 //
-// The methods return an [*Error] for what the server refuses, and another error if it cannot be
-// reached. Only [Client.Events] and [Client.Stream] connect again by themselves.
+// If the server refuses a request, the error is an [*Error]. Only [Client.Events] and [Client.Stream]
+// retry.
 package inspect

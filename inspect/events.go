@@ -22,9 +22,9 @@ type Event struct {
 	Data     json.RawMessage // as `runteam run --events` writes it
 }
 
-// Events yields the events of a run after a position, 0 for all, and then those that follow, until
-// the run has ended. If the connection breaks it connects again, and continues after the last event;
-// it gives up after eight attempts without one. An error, of ctx too, is the last value.
+// Events yields the events of a run after a position (0 for all) and waits for new ones until the run
+// has ended. If the connection breaks, it connects again and continues after the last event. It gives up
+// after eight attempts without an event. An error, including that of ctx, is the last value.
 func (c *Client) Events(ctx context.Context, run string, after int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		path := runPath(run, "events")
@@ -43,14 +43,14 @@ type Delta struct {
 	Title   string `json:"title"`
 	Agent   string `json:"agent"`
 	Attempt int    `json:"attempt"`
-	Reset   bool   `json:"reset"` // the text begins again: forget what came before
-	Text    string `json:"text"`  // follows the text of the delta before
-	Done    bool   `json:"done"`  // the text is whole, and the result of the task
+	Reset   bool   `json:"reset"` // the text begins again: discard the previous deltas of the task
+	Text    string `json:"text"`  // follows the text of the previous delta
+	Done    bool   `json:"done"`  // the text is complete: it is the result of the task
 }
 
-// Stream yields what the models of a run write, until the run has ended. Each task begins with what
-// was written before, in a delta with Reset. If the connection breaks it connects again, as [Client.Events]
-// does. An [*Error] has the code not_found if the run is not one that the process of the server works on.
+// Stream yields what the models of a run write, until the run has ended. The first delta of each task has
+// Reset and the text so far. If the connection breaks, it connects again, as [Client.Events] does. If
+// another process works on the run, or none, the error is an [*Error] with the code not_found.
 func (c *Client) Stream(ctx context.Context, run string) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		begun := false
@@ -58,7 +58,7 @@ func (c *Client) Stream(ctx context.Context, run string) iter.Seq2[Delta, error]
 			begun = true
 			var d Delta
 			if err := json.Unmarshal(m.data, &d); m.kind != "delta" || err != nil {
-				return true // of a newer server
+				return true // ignore what a newer server may send
 			}
 			return yield(d, nil)
 		})
@@ -87,11 +87,11 @@ type message struct {
 	data json.RawMessage
 }
 
-// errStopped reports that the caller wants no more.
+// errStopped reports that the caller has stopped the iteration.
 var errStopped = errors.New("stopped")
 
-// follow reads a stream to its end, and connects again if it breaks. After, if it is not nil, is the
-// id of the last message.
+// follow reads a stream to its end and connects again if the connection breaks. after, if not nil, is the
+// ID of the last message.
 func (c *Client) follow(ctx context.Context, path string, after *int, take func(message) bool) error {
 	wait := firstWait
 	for attempt := 1; ; attempt++ {
@@ -145,7 +145,7 @@ func (c *Client) connect(ctx context.Context, path string, after *int, take func
 		return refusal(res)
 	}
 	if kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); kind != "text/event-stream" {
-		return &Error{Status: res.StatusCode, Message: fmt.Sprintf("the answer is %q and no stream", kind), Hint: "check that runteam serve listens there"}
+		return &Error{Status: res.StatusCode, Message: fmt.Sprintf("the server sent %q and not an event stream", kind), Hint: "check that runteam serve listens there"}
 	}
 	lines := bufio.NewReaderSize(res.Body, 64<<10)
 	for {
@@ -160,7 +160,10 @@ func (c *Client) connect(ctx context.Context, path string, after *int, take func
 		case "end":
 			return nil
 		case "failed":
-			return failure(m.data)
+			if e := errorIn(m.data); e != nil {
+				return e
+			}
+			return &Error{Message: "the server ended the stream"}
 		}
 		if after != nil && m.id > 0 {
 			*after = m.id
@@ -169,15 +172,6 @@ func (c *Client) connect(ctx context.Context, path string, after *int, take func
 			return errStopped
 		}
 	}
-}
-
-// failure returns the error with which a server ends a stream.
-func failure(data []byte) error {
-	var document struct{ Error *Error }
-	if err := json.Unmarshal(data, &document); err != nil || document.Error == nil {
-		return &Error{Message: "the server ended the stream"}
-	}
-	return document.Error
 }
 
 // readMessage reads the next message of a stream, and calls alive for each line.
@@ -199,7 +193,7 @@ func readMessage(lines *bufio.Reader, alive func()) (m message, err error) {
 		switch string(name) {
 		case "id":
 			if m.id, err = strconv.Atoi(string(value)); err != nil {
-				return m, fmt.Errorf("id %q is no number", value)
+				return m, fmt.Errorf("event ID %q is not a number", value)
 			}
 		case "event":
 			m.kind = string(value)

@@ -35,16 +35,16 @@ func (c *Client) Questions(ctx context.Context, run string) (open []Question, er
 	return open, err
 }
 
-// An Answer is the answer to a question: Fields of its form, or a Text.
+// An Answer is the answer to a question: Fields if the question has a schema, else Text.
 type Answer struct {
 	Fields map[string]any `json:"fields,omitempty"`
 	Text   string         `json:"text,omitempty"`
 	Reason string         `json:"reason,omitempty"`
 }
 
-// Answer answers a question. The answer is stored when it returns; taken says whether a process
-// works on the run and has taken it. An [*Error] has the code conflict if another answer was first,
-// and invalid if the answer does not fit the form.
+// Answer stores an answer to a question. taken reports whether a process works on the run and has taken
+// the answer. If the question already has one, the error is an [*Error] with the code conflict; if the
+// answer does not match the schema, the code is invalid.
 func (c *Client) Answer(ctx context.Context, run, question string, a Answer) (taken bool, err error) {
 	var got struct{ Taken bool }
 	_, err = c.do(ctx, http.MethodPost, runPath(run, "questions", question, "answer"), nil, a, &got)
@@ -57,10 +57,11 @@ type Taken struct {
 	Time time.Time `json:"time"`
 }
 
-// Steer sends a command and returns when the run has taken it. The server sets By. An [*Error] has
-// the code conflict if the run refuses the command or does not work.
+// Steer sends a command and returns when the run has taken it. The server sets By. If the run refuses the
+// command or is not running, the error is an [*Error] with the code conflict. To replace the policy, use
+// [Client.ReplacePolicy].
 func (c *Client) Steer(ctx context.Context, run string, command steer.Command) (taken Taken, err error) {
-	command.By = "client" // only to be checked
+	command.By = "client" // Check requires it; the server replaces it
 	if err := command.Check(); err != nil {
 		return taken, fmt.Errorf("inspect: %w", err)
 	}
@@ -87,11 +88,11 @@ func (c *Client) Steer(ctx context.Context, run string, command steer.Command) (
 // A Policy is the policy of a run.
 type Policy struct {
 	Digest string          `json:"digest"`
-	Policy json.RawMessage `json:"policy"` // in the form of policy in a spec file
-	Rules  json.RawMessage `json:"rules"`  // what it means for each pair of agents
+	Policy json.RawMessage `json:"policy"` // in the format of the policy section of a spec file
+	Rules  json.RawMessage `json:"rules"`  // what applies to each pair of agents
 }
 
-// policyPath returns the path of the policy of a run, or of the one live run.
+// policyPath returns the path of the policy of a run, or of the only live run.
 func policyPath(run string) string {
 	const path = "/governance/handoff-rules"
 	if run == "" {
@@ -100,17 +101,18 @@ func policyPath(run string) string {
 	return runPath(run) + path
 }
 
-// Policy returns the policy of a run. An empty run means the one that a process works on; an [*Error]
-// has the code conflict if there are none or several.
+// Policy returns the policy of a run. An empty run means the only one that a process works on; if there are
+// none or several, the error is an [*Error] with the code conflict.
 func (c *Client) Policy(ctx context.Context, run string) (p Policy, err error) {
 	_, err = c.do(ctx, http.MethodGet, policyPath(run), nil, nil, &p)
 	return p, err
 }
 
-// ReplacePolicy replaces the policy of a run that has this digest, and returns the digest of the new
-// one, which holds from the next decision on. An [*Error] has the code stale if the policy has
-// changed since it was read, invalid if the new one does not fit what the run has done and will do,
-// and widening if it would allow more and the run does not permit that. Nothing changes then.
+// ReplacePolicy replaces the policy of a run if its digest is still the given one, and returns the digest
+// of the new policy, which applies from the next decision on. If the server refuses, nothing changes,
+// and the error is an [*Error] with the code stale if the policy has changed since you read it, invalid if
+// a remaining task could not run under the new one, or widening if the new one would deliver more and the
+// run was started without --allow-widening.
 func (c *Client) ReplacePolicy(ctx context.Context, run, digest string, policy json.RawMessage, reason string) (newDigest string, err error) {
 	body := struct {
 		Policy json.RawMessage `json:"policy"`

@@ -1,11 +1,10 @@
-// Package steer names what may be asked of a run while it works:
+// Package steer has the commands that steer a run while it works:
 //
 //	err := monitor.Steer(ctx, steer.Command{Kind: steer.Pause, By: "ann"})
 //
 // A command goes to the process that works on the run: directly with team.Monitor, or from
 // another process through the journal with journal.Journal.Steer. That process checks the
-// command, makes it durable with who sent it, when and why, emits an event, and then lets it
-// take effect.
+// command, stores it with its sender, time and reason, emits an event, and then performs it.
 package steer
 
 import (
@@ -19,71 +18,71 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A Kind says what a [Command] asks for.
+// A Kind is the kind of a [Command].
 type Kind string
 
 // The kinds of commands.
 const (
-	// Pause lets no further task, turn or call of the coordinator begin. What runs goes on to its
-	// end, and the time limit of the run keeps counting. A run that is paused does not end while it
-	// has tasks left, even if all of them wait for people.
+	// Pause lets no further task, turn or call of the coordinator begin. Calls that have begun finish,
+	// and the time limit of the run keeps counting. A paused run does not end while it has tasks left,
+	// even if all of them wait for people.
 	Pause Kind = "pause"
 
 	// Resume ends a pause.
 	Resume Kind = "resume"
 
-	// Cancel ends the run with the status "cancelled". With a Task, it ends that task alone, as
-	// skipped, and with it what cannot do without its result.
+	// Cancel ends the run with the status "cancelled". With a Task, it skips that task and the tasks that
+	// need its result.
 	Cancel Kind = "cancel"
 
-	// Interrupt stops what a Task does at this moment, a call of its model or of a tool. The task
-	// goes on with its next turn, in which Text, if there is one, is the first message. No retry is
-	// used up. A call of a tool with an external effect may have happened, and its agent is told so.
+	// Interrupt stops the call of a model or a tool that a Task is making. The task continues with its
+	// next turn, which begins with Text, if there is one. No retry is used up. A call of a tool with an
+	// external effect may have happened; the next prompt of its agent says so.
 	Interrupt Kind = "interrupt"
 
-	// Message sends Text to an Agent, as a message of the user. The next turn of a task of the
-	// agent has it, if the gate lets it.
+	// Message sends Text to an Agent, as a message of the user. If the gate delivers it, the next turn
+	// of a task of the agent has it.
 	Message Kind = "message"
 
-	// Rerun performs a Task again that runs, has failed or was skipped, and with it the tasks that
-	// ended because of it. A completed task is performed again only while no other task has begun
-	// with its result.
+	// Rerun runs a Task again that is running, has failed or was skipped, and the tasks that ended because
+	// of it. A completed task is run again only if no other task has begun with its result.
 	Rerun Kind = "rerun"
 
-	// ReplacePolicy puts Policy in the place of the policy of the run, whose digest is in Replaces. It
-	// is checked as before a run, against everything that has not completed. What the gate decides
-	// from then on obeys it, and a task that works with what it denies begins again. A policy that
-	// could deliver more than the one before is refused unless the run allows that.
+	// ReplacePolicy replaces the policy of the run, if its digest is Replaces, by Policy. The new policy
+	// is checked as before a run, for all tasks that have not completed. It applies from the next
+	// decision of the gate on, and a running task that may have read what it denies begins again. A
+	// policy that could deliver more than the previous one is refused, unless the run has
+	// AllowWidening.
 	ReplacePolicy Kind = "policy"
 )
 
-// A Command asks something of a run.
+// A Command steers a run. [Command.Check] says which fields each kind takes.
 type Command struct {
 	Kind   Kind
 	Task   string // its title, key, ID, or the name of an item, such as Mail[3]
 	Agent  string
 	Text   string
-	By     string // who sends it; required
-	Reason string // why; it is stored, and may be empty
+	By     string // the sender; required
+	Reason string // stored with the command; may be empty
 
 	Classification label.Classification // of Text; zero means internal
 
 	Policy   *handoff.Policy `json:"-"`
-	Replaces string          `json:",omitempty"` // the digest of the policy that Policy replaces
+	Replaces string          `json:",omitempty"` // the digest of the current policy, which Policy replaces
 }
 
 // The errors of commands.
 var (
 	ErrInvalid    = errors.New("invalid command")             // a field is missing, or does not belong to the kind
 	ErrRefused    = errors.New("the run refuses the command") // the rest of the error says why
-	ErrNotRunning = errors.New("the run is not running")      // so nothing can be asked of it
+	ErrNotRunning = errors.New("the run is not running")      // no process works on it
 
-	// Of a policy that the run refuses. What else is wrong with it is in task.Problems.
-	ErrStale  = errors.New("the policy that it replaces is not the one of the run any more") // read the policy again
-	ErrWidens = errors.New("the policy could deliver more than the one before")              // start the run with AllowWidening
+	// These two wrap ErrRefused for a ReplacePolicy. Other problems of the policy are task.Problems.
+	ErrStale  = errors.New("the policy of the run has changed since it was read") // read the policy again
+	ErrWidens = errors.New("the policy could deliver more than the previous one") // needs AllowWidening
 )
 
-// MaxText is how many bytes a Text may have.
+// MaxText is the largest size of a Text, in bytes.
 const MaxText = 64 << 10
 
 // Check returns an error, which wraps [ErrInvalid], if the fields do not fit the kind.
@@ -129,8 +128,8 @@ func (c *Command) Check() error {
 	return nil
 }
 
-// checkPolicy checks that there is a policy for a command that needs one. Whom it may name, only the
-// run knows.
+// checkPolicy checks that a command has a policy if and only if its kind needs one. The names in the
+// policy are checked by the run.
 func (c *Command) checkPolicy() error {
 	switch {
 	case c.Policy == nil && c.Kind == ReplacePolicy:

@@ -55,7 +55,7 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	require.Contains(t, got.stderr, "start the run with --allow-widening")
 	got = send("policy", id, "narrow.yaml", "--replaces", strings.Repeat("0", 64))
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "is not the one of the run any more; it is "+before)
+	require.Contains(t, got.stderr, "has changed since it was read; its digest is now "+before)
 
 	got = send("policy", id, "narrow.yaml", "--by", "ann", "--reason", "too much")
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)

@@ -55,7 +55,7 @@ func TestARunIsSteered(t *testing.T) {
 	require.Equal(t, "Second", commands[3].(map[string]any)["title"])
 	got = send("interrupt", id, "Second", "hurry")
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "run "+id+" is not running (error); to go on: runteam resume "+id)
+	require.Contains(t, got.stderr, "run "+id+" is not running (error); to continue: runteam resume "+id)
 	got = call{dir: dir, args: []string{"resume", "--reason", "why"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "no process works on run "+id)
@@ -89,5 +89,5 @@ func TestCommandsToARunThatAreRefused(t *testing.T) {
 	_, id, _ := strings.Cut(call{dir: dir, args: []string{"runs", "-o", "json"}}.run(t).stdout, `"runId":"`)
 	got := call{dir: dir, args: []string{"pause", id[:8]}}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "run "+id[:8]+" is not running: it has ended (ok)")
+	require.Contains(t, got.stderr, "run "+id[:8]+" is not running (ok)")
 }

@@ -14,13 +14,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// The policy of a run can be replaced while it works. Each attempt reads by the policy that held when
-// it began, as long as the newest one delivers at least as much to it; what the caller reads, and what
-// begins, obeys the newest.
-
-// policies are those that a run has had.
+// policies are all policies that a run has had: its policy can be replaced while it works. An attempt reads
+// by the policy that applied when it began, as long as the newest one delivers at least as much to it.
+// New attempts, and deliveries to the caller, use the newest.
 type policies struct {
-	now atomic.Pointer[plan.Roster] // the roster with the policy that holds now
+	now atomic.Pointer[plan.Roster] // the roster with the current policy
 
 	mu   sync.Mutex // guards list
 	list []governance
@@ -30,7 +28,7 @@ type policies struct {
 type governance struct {
 	team   *plan.Roster
 	digest string
-	at     int // how many entries the history had when it came; zero for those of this process
+	at     int // the number of entries in the history before it; zero for policies of this process
 }
 
 func newPolicies(t *plan.Roster) *policies {
@@ -39,10 +37,10 @@ func newPolicies(t *plan.Roster) *policies {
 	return p
 }
 
-// governed returns the roster with the policy that holds now.
+// governed returns the roster with the current policy.
 func (p *policies) governed() *plan.Roster { return p.now.Load() }
 
-// add makes a policy the one that holds now.
+// add makes a policy the current one.
 func (p *policies) add(g governance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,15 +48,15 @@ func (p *policies) add(g governance) {
 	p.now.Store(g.team)
 }
 
-// all returns the policies in the order in which they came.
+// all returns the policies, oldest first.
 func (p *policies) all() []governance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clip(p.list)
 }
 
-// named returns the digest of the policy of a roster as entries of the journal have it: empty for
-// that of the start.
+// named returns the digest of the policy of a roster as in entries of the journal: empty for the first
+// policy.
 func (p *policies) named(t *plan.Roster) string {
 	if first := p.all()[0]; t == nil || t.Rules == first.team.Rules {
 		return ""
@@ -66,7 +64,7 @@ func (p *policies) named(t *plan.Roster) string {
 	return t.Rules.Digest()
 }
 
-// find returns the newest roster with a digest as entries have it; nil if there is none.
+// find returns the newest roster with a digest from an entry; nil if there is none.
 func (p *policies) find(digest string) *plan.Roster {
 	list := p.all()
 	for _, g := range slices.Backward(list) {
@@ -80,8 +78,7 @@ func (p *policies) find(digest string) *plan.Roster {
 	return nil
 }
 
-// restorePolicies takes in the policies that earlier processes of the run had, or those of the run
-// that is repeated.
+// restorePolicies adds the policies of earlier processes of the run, or of the run that is repeated.
 func (r *runScope) restorePolicies() error {
 	p := r.priorRun
 	if p == nil {
@@ -112,7 +109,7 @@ func (r *runScope) restorePolicies() error {
 	return nil
 }
 
-// govern returns a plan under the policies that came after the one that it was made by.
+// govern returns a plan under all policies that came after its own.
 func (r *runScope) govern(p *plan.Plan) (*plan.Plan, error) {
 	list, own := r.all(), p.Roster()
 	from := slices.IndexFunc(list, func(g governance) bool { return g.team.Rules == own.Rules })

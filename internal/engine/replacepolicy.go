@@ -16,20 +16,20 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A replacing lets another policy into a run.
+// A replacing replaces the policy of a run.
 type replacing struct{ *steering }
 
-// prepare checks another policy, and returns what its command does. The lock of the run is held from the check until it
-// has taken effect: nothing completes or begins in between. What is built by the new policy becomes
-// durable behind the command, and is not sent before.
+// prepare checks a new policy and returns the function that replaces the current one. The lock of the run is
+// held from the check until the replacement, so nothing completes or begins in between. Prompts built by
+// the new policy become durable after the command and are not sent before that.
 func (s replacing) prepare(c *record.LeftCommand, entry *record.Command) (do func() error, err error) {
 	r := s.run
 	if r.repeats() {
-		return nil, refused("it repeats another run, with the policies of that")
+		return nil, refused("it repeats another run, whose policies it must keep")
 	}
 	now := r.governed()
 	if digest := now.Rules.Digest(); c.Replaces != digest {
-		return nil, refused("%w; it is %s", steer.ErrStale, digest)
+		return nil, refused("%w; its digest is now %s", steer.ErrStale, digest)
 	}
 	policy, err := normal(c.Policy)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s replacing) prepare(c *record.LeftCommand, entry *record.Command) (do fun
 	return func() error { s.replace(next, p, revoked); return nil }, nil
 }
 
-// widening returns an error if a policy may deliver more than the one before.
+// widening returns an error if a policy may deliver more than the current one.
 func widening(next, now *plan.Roster) error {
 	list := plan.Widens(next, now)
 	if len(list) == 0 {
@@ -70,8 +70,8 @@ func widening(next, now *plan.Roster) error {
 	return refused("%w", asProblem(texts, steer.ErrWidens))
 }
 
-// govern checks what has not completed under another policy, and returns the plan under it; nil while
-// there is no plan.
+// govern checks the tasks that have not completed under a new policy, and returns the plan under it; nil if
+// the run has no plan yet.
 func (s replacing) govern(next *plan.Roster, revoked []*attempt) (*plan.Plan, error) {
 	r := s.run
 	if r.plan != nil {
@@ -110,16 +110,16 @@ func (s replacing) states(revoked []*attempt) []plan.State {
 	return states
 }
 
-// A holding is what an attempt may hold, as long as it works.
+// A holding is what a running attempt may have read.
 type holding struct {
 	by       *plan.Roster // whose policy it reads by
 	agent    string
 	pairs    [][2]string // of producers and readers: what it may read and pass on
 	index    int
-	canceled bool // somebody canceled the task
+	canceled bool // a command canceled the task
 }
 
-// A stepHolding is the same of a step of the coordinator.
+// A stepHolding is what a running step of the coordinator may have read.
 type stepHolding struct {
 	by      *plan.Roster
 	reader  string   // the coordinator, or the person who approves its plan
@@ -128,7 +128,7 @@ type stepHolding struct {
 	revoked bool
 }
 
-// holders returns the attempts that may hold what the policy of a roster denies.
+// holders returns the attempts that may have read what the policy of a roster denies.
 func (s replacing) holders(next *plan.Roster) (list []*attempt) {
 	for a, h := range s.held {
 		if h.by.Rules == next.Rules {
@@ -144,8 +144,8 @@ func (s replacing) holders(next *plan.Roster) (list []*attempt) {
 	return list
 }
 
-// pairsOf returns whom an attempt at a task may read, and whom what it reads is passed to. An attempt
-// with tools, or one that reads messages or the memory, may read what anybody makes.
+// pairsOf returns the pairs of producers and readers of an attempt: what it may read, and what it passes on.
+// An attempt with tools, messages or memory access may read from every producer.
 func pairsOf(r *results, i int, by *plan.Roster) (pairs [][2]string) {
 	t, tools := r.plan.Graph.Task(i), r.plan.Tools(i)
 	producers := []string{handoff.User, handoff.Coordinator}
@@ -180,8 +180,8 @@ func pairsOf(r *results, i int, by *plan.Roster) (pairs [][2]string) {
 	return pairs
 }
 
-// replace has another policy hold from now on. Attempts that hold what it denies end, and begin
-// again; so do steps of the coordinator.
+// replace makes a policy the current one. Attempts and steps of the coordinator that may have read what it
+// denies end and begin again.
 func (s replacing) replace(next *plan.Roster, p *plan.Plan, revoked []*attempt) {
 	r := s.run
 	before := r.governed()
@@ -208,7 +208,7 @@ func (s replacing) replace(next *plan.Roster, p *plan.Plan, revoked []*attempt) 
 	s.wakeUp()
 }
 
-// holdsDenied reports whether a step of the coordinator may hold what a policy denies.
+// holdsDenied reports whether a step of the coordinator may have read what a policy denies.
 func (h *stepHolding) holdsDenied(next *plan.Roster) bool {
 	if h.reader != handoff.Coordinator { // what a person approves names the policy
 		return h.by.Rules != next.Rules
@@ -216,8 +216,8 @@ func (h *stepHolding) holdsDenied(next *plan.Roster) bool {
 	return slices.ContainsFunc(h.from, func(name string) bool { return plan.DeliversMore(h.by, next, name, h.reader) })
 }
 
-// isReplaced reports whether an attempt that has ended must begin again because of the policy. It is
-// called once.
+// isReplaced reports whether an ended attempt must begin again because of a new policy. Call it once per
+// attempt.
 func isReplaced(s *steering, a *attempt) bool {
 	if s == nil {
 		return false
@@ -227,7 +227,7 @@ func isReplaced(s *steering, a *attempt) bool {
 	return is
 }
 
-// revoke takes back what an attempt came to under a policy that does not hold any more.
+// revoke discards the result of an attempt that was made under a policy that no longer applies.
 func revoke(r *results, a *attempt) {
 	err := ErrPolicyReplaced
 	if m := r.team.Find(a.caps.Agent); a.conversation != nil && a.external || a.called && m.IsUnconfined() && !m.Process().Repeatable {
@@ -242,8 +242,8 @@ func revoke(r *results, a *attempt) {
 	a.stream.takeBack()
 }
 
-// beginsAgain has a task begin again whose attempt was revoked, or whose stored result was of no use,
-// unless the run ends. It reports whether it does.
+// beginsAgain retries a task whose attempt was revoked or whose stored result cannot be used, unless the run
+// is ending. It reports whether it does.
 func beginsAgain(ctx context.Context, r *results, a *attempt) bool {
 	missed := a.recalls && errors.Is(a.err, ErrPolicyReplaced) && !a.revoked
 	if !a.revoked && !missed || a.terminal || ctx.Err() != nil || r.stopped() {
@@ -268,8 +268,8 @@ func beginsAgain(ctx context.Context, r *results, a *attempt) bool {
 	return true
 }
 
-// governs returns the roster by whose policy an attempt at a task reads. A task that an earlier
-// process has completed takes the result that it had, by the policy of then, or begins anew.
+// governs returns the roster by whose policy an attempt at a task reads. A task that an earlier process has
+// completed uses its result under the policy of that time, or begins again.
 func governs(r *results, i int, a *attempt) *plan.Roster {
 	by := plan.ReadBy(r.plan, i)
 	if p := r.priorRun; p.isStrict() {
@@ -285,7 +285,7 @@ func governs(r *results, i int, a *attempt) *plan.Roster {
 	return by
 }
 
-// hasRevoked reports whether an attempt that works holds what the policy denies.
+// hasRevoked reports whether a running attempt was revoked.
 func hasRevoked(s *steering, a *attempt) bool {
 	if s == nil {
 		return false
@@ -295,8 +295,8 @@ func hasRevoked(s *steering, a *attempt) bool {
 	return s.revoked[a]
 }
 
-// beginStep has a step of the coordinator, or the question to a person about its plan, end when the
-// policy is replaced by one that denies what it holds. end reports whether that was so.
+// beginStep starts a step of the coordinator, or the question to a person about its plan. Its context ends
+// if a new policy denies what it has read. Call end at its end; revoked reports whether that happened.
 func (s *steering) beginStep(ctx context.Context, x *modelCall, reader string) (of context.Context, end func() (revoked bool)) {
 	if s == nil {
 		return ctx, func() bool { return false }

@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Widening is a pair to which a policy may deliver more than another one does.
+// A Widening is a pair between which one policy may deliver more than another.
 type Widening struct {
 	From, To string
 	What     []string // of the terms, for people
@@ -124,7 +124,7 @@ func (b *Rulebook) patterns() (all []redact.Pattern) {
 	return all
 }
 
-// betweenOnce is [Rulebook.Between] for terms that are not needed again.
+// betweenOnce is [Rulebook.Between] without its cache.
 func (b *Rulebook) betweenOnce(from, to string) *Terms {
 	if b == nil {
 		return b.Between(from, to)
@@ -227,7 +227,7 @@ type PairTerms struct {
 	Declassify        *PairEntry                  `json:"declassify,omitempty"`
 	Endorse           *PairEntry                  `json:"endorse,omitempty"`
 	Renew             *PairEntry                  `json:"renew,omitempty"`
-	Rules             []PairRule                  `json:"rules"` // that have a say, the one for the exact pair first
+	Rules             []PairRule                  `json:"rules"` // the rules that apply, the one for the exact pair first
 }
 
 // A PairEntry is an exception of the policy for a pair.
@@ -241,13 +241,13 @@ type PairEntry struct {
 	TTLMs   int64       `json:"ttlMs,omitempty"`
 }
 
-// A PairRule is a rule that has a say, and where it is written.
+// A PairRule is a rule that applies to a pair, and its place.
 type PairRule struct {
 	ID   handoff.Rule `json:"id"`
 	Line string       `json:"line,omitempty"`
 }
 
-// Pair says what holds for a pair, and from which rules.
+// Pair returns what applies to a pair, and by which rules.
 func (b *Rulebook) Pair(from, to string) PairTerms {
 	t := b.betweenOnce(from, to)
 	lists, blocks := t.selection.Paths()
@@ -278,9 +278,10 @@ func (b *Rulebook) Pair(from, to string) PairTerms {
 	return out
 }
 
-// Pairs says what holds for each pair of the parties that the policy names a rule or an entry for,
-// whole or in part, sorted by name.
-func (b *Rulebook) Pairs(parties []string) (list []PairTerms) {
+// Pairs returns what applies to each pair of the parties for which the policy has a rule or an entry, sorted
+// by name. The list is not nil.
+func (b *Rulebook) Pairs(parties []string) []PairTerms {
+	list := []PairTerms{}
 	readers := append([]string{handoff.User, handoff.Coordinator, handoff.Computed}, parties...)
 	for _, from := range readers {
 		for _, to := range readers {

@@ -15,20 +15,20 @@ import (
 
 // Access says who may use an inspector.
 type Access struct {
-	Token  string  // of programs: Authorization: Bearer TOKEN; empty lets none in
-	Logins *Logins // the links that let a browser in; nil lets none in
+	Token  string  // the bearer token of programs; empty refuses all programs
+	Logins *Logins // the links for browsers; nil refuses all browsers
 	Hosts  Hosts
 }
 
-// Hosts are the values of the header Host that are answered. A page of another site whose name was
-// rebound to this address has another one.
+// Hosts are the values of the Host header that the inspector accepts. This stops DNS rebinding: a page of
+// another site, whose name then resolves to this address, sends its own name.
 type Hosts struct {
 	Names []string // without port
 	Port  string
-	AnyIP bool // any address, as when all interfaces are listened on: only a name can be rebound
+	AnyIP bool // accept every IP address, for a listener on all interfaces; only names can be rebound
 }
 
-// HostsOf returns what requests to a listener name.
+// HostsOf returns the hosts of a listener.
 func HostsOf(listening net.Addr) Hosts {
 	host, port, _ := net.SplitHostPort(listening.String())
 	h := Hosts{Names: []string{"localhost", "127.0.0.1", "::1", host}, Port: port}
@@ -38,7 +38,7 @@ func HostsOf(listening net.Addr) Hosts {
 	return h
 }
 
-// has reports whether a request with this Host is answered.
+// has reports whether a Host header is accepted.
 func (h *Hosts) has(given string) bool {
 	host, port, err := net.SplitHostPort(given)
 	if err != nil { // without a port
@@ -58,9 +58,9 @@ func (h *Hosts) has(given string) bool {
 	return false
 }
 
-// The times and numbers of logins.
+// The limits of logins.
 const (
-	keyTime     = 15 * time.Minute // that a link is good for
+	keyTime     = 15 * time.Minute // how long a link is valid
 	maxKeys     = 16
 	maxSessions = 64
 )
@@ -88,7 +88,7 @@ func (l *Logins) now() time.Time {
 	return l.Now()
 }
 
-// NewKey returns the key of a new link, for GET /login?key=KEY. It is good once, for [keyTime].
+// NewKey returns the key of a new link, for GET /login?key=KEY. It is valid once, for [keyTime].
 func (l *Logins) NewKey() string {
 	key := rand.Text()
 	l.mu.Lock()
@@ -104,7 +104,7 @@ func (l *Logins) use(key string) (session string, ok bool) {
 	defer l.mu.Unlock()
 	digest := sha256.Sum256([]byte(key))
 	for i := range l.keys {
-		if k := l.keys[i]; k.digest == digest { // of random texts, whose digests tell nothing by their time
+		if k := l.keys[i]; k.digest == digest { // the time of the comparison reveals nothing: these are digests of random keys
 			l.keys = append(l.keys[:i:i], l.keys[i+1:]...)
 			if l.now().After(k.until) {
 				return "", false
@@ -129,14 +129,14 @@ func (l *Logins) has(session string) bool {
 	return slices.Contains(l.sessions, digest)
 }
 
-// A holder is whose token a request has: a program's, or the session of a browser.
+// A holder identifies the sender of a request by its token or the session of its browser.
 type holder struct {
 	id        [sha256.Size]byte
 	isBrowser bool
 }
 
-// cookieName is that of the cookie. Browsers keep one for all ports of a host, so inspectors at other
-// ports than the usual one have their own.
+// cookieName returns the name of the session cookie. Browsers share cookies between the ports of a host,
+// so the name has the port unless it is [DefaultPort].
 func (a *Access) cookieName() string {
 	if a.Hosts.Port == DefaultPort {
 		return "runteam"
@@ -144,10 +144,10 @@ func (a *Access) cookieName() string {
 	return "runteam_" + a.Hosts.Port
 }
 
-// DefaultPort is where an inspector listens unless told otherwise.
+// DefaultPort is the default port of an inspector.
 const DefaultPort = "7337"
 
-// holderOf returns whose token a request has.
+// holderOf returns the sender of a request. ok is false without a valid token or session.
 func (a *Access) holderOf(r *http.Request) (h holder, ok bool) {
 	if given := r.Header.Get("Authorization"); given != "" {
 		token, is := strings.CutPrefix(given, "Bearer ")
@@ -163,12 +163,12 @@ func (a *Access) holderOf(r *http.Request) (h holder, ok bool) {
 	return h, false
 }
 
-// check refuses a request that no page of this server and no program of its user can have sent.
+// check refuses a request with a foreign Host or from a page of another site.
 func (a *Access) check(r *http.Request) error {
 	if !a.Hosts.has(r.Host) {
-		return &Error{Code: Forbidden, Message: "the host of the request is not this server", Hint: "use the address that runteam printed"}
+		return &Error{Code: Forbidden, Message: "the Host of the request is not an address of this server", Hint: "use the address that runteam printed"}
 	}
-	if r.URL.Path == "/login" { // a link may be anywhere, and without its key nothing happens
+	if r.URL.Path == "/login" { // links may be opened from anywhere, and need a valid key
 		return nil
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -181,5 +181,5 @@ func (a *Access) check(r *http.Request) error {
 	if site == "" || site == "same-origin" || site == "none" && reads {
 		return nil
 	}
-	return &Error{Code: Forbidden, Message: "the request comes from another site", Hint: "open the page of this server itself"}
+	return &Error{Code: Forbidden, Message: "the request comes from another site", Hint: "open the page at the address that runteam printed"}
 }

@@ -7,27 +7,27 @@ import (
 	"github.com/runteam/runteam/steer"
 )
 
-// An order is the body of a request that steers a run.
-type order struct {
+// A commandBody is the body of a request that steers a run.
+type commandBody struct {
 	Agent          string `json:"agent"`
 	Text           string `json:"text"`
 	Classification string `json:"classification"`
 	Reason         string `json:"reason"`
 }
 
-// steerRun answers a request that steers a run, by the kind of its command.
+// steerRun returns the function of a route that sends a command of a kind to a run.
 func steerRun(kind steer.Kind) func(*Handler, http.ResponseWriter, *http.Request) error {
 	return func(h *Handler, w http.ResponseWriter, r *http.Request) error {
-		var o order
-		if err := decode(r, &o); err != nil {
+		var body commandBody
+		if err := decode(r, &body); err != nil {
 			return err
 		}
-		c := steer.Command{Kind: kind, Task: r.PathValue("task"), Agent: o.Agent, Text: o.Text, Reason: o.Reason, By: h.o.Viewer.By}
-		if len(o.Text) > steer.MaxText || len(o.Reason) > steer.MaxText {
+		c := steer.Command{Kind: kind, Task: r.PathValue("task"), Agent: body.Agent, Text: body.Text, Reason: body.Reason, By: h.o.Viewer.By}
+		if len(body.Text) > steer.MaxText || len(body.Reason) > steer.MaxText {
 			return &Error{Code: TooLarge, Message: "a text of a command has more than 64 KiB"}
 		}
-		if o.Classification != "" {
-			level, err := label.ParseClassification(o.Classification)
+		if body.Classification != "" {
+			level, err := label.ParseClassification(body.Classification)
 			if err != nil {
 				return &Error{Code: Invalid, Message: err.Error(), Problems: []Problem{{Pointer: "/classification", Message: err.Error()}}}
 			}
@@ -48,7 +48,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if (a.Fields != nil) == (a.Text != "") {
-		return &Error{Code: Invalid, Message: "an answer is fields or a text", Hint: "send one of them"}
+		return &Error{Code: Invalid, Message: "an answer needs either fields or a text", Hint: "send exactly one of them"}
 	}
 	taken, err := h.o.Steerer.Answer(r.Context(), r.PathValue("run"), r.PathValue("question"), a)
 	if err != nil {

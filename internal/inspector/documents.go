@@ -9,13 +9,13 @@ import (
 	"strconv"
 )
 
-// The most runs of a list.
+// The number of runs in a list.
 const (
-	usualRuns = 100
-	mostRuns  = 1000
+	defaultRuns = 100
+	maxListed   = 1000
 )
 
-// document answers with what make makes.
+// document returns the function of a route that answers with the value of make.
 func document(make func(context.Context, *Options, *http.Request) (any, error)) func(*Handler, http.ResponseWriter, *http.Request) error {
 	return func(h *Handler, w http.ResponseWriter, r *http.Request) error {
 		release, err := h.turn(r.Context())
@@ -48,10 +48,10 @@ func listOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := Page{Limit: usualRuns, Before: query.Get("before")}
+	p := Page{Limit: defaultRuns, Before: query.Get("before")}
 	if text := query.Get("limit"); text != "" {
-		if p.Limit, err = strconv.Atoi(text); err != nil || p.Limit < 1 || p.Limit > mostRuns {
-			return nil, &Error{Code: BadRequest, Message: "limit is " + strconv.Quote(text), Hint: "write a number from 1 to " + strconv.Itoa(mostRuns)}
+		if p.Limit, err = strconv.Atoi(text); err != nil || p.Limit < 1 || p.Limit > maxListed {
+			return nil, &Error{Code: BadRequest, Message: "limit is " + strconv.Quote(text), Hint: "write a number from 1 to " + strconv.Itoa(maxListed)}
 		}
 	}
 	return o.Runs.List(ctx, p)
@@ -139,7 +139,7 @@ func (h *Handler) export(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
-	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'") // it is a file to save, and no page of this server
+	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'") // the file must not run as a page of this server
 	_, err = w.Write(html)
 	return gone(err)
 }

@@ -20,8 +20,8 @@ const (
 	Unauthorized Code = "unauthorized"
 	Forbidden    Code = "forbidden"
 	NotFound     Code = "not_found"
-	Conflict     Code = "conflict" // the run refuses, or has ended
-	Widening     Code = "widening" // the new policy would allow what the old one did not
+	Conflict     Code = "conflict" // the run refuses the request or has ended
+	Widening     Code = "widening" // the new policy could deliver more than the current one
 	Stale        Code = "stale"
 	TooLarge     Code = "too_large"
 	Invalid      Code = "invalid"
@@ -40,8 +40,7 @@ var statuses = map[Code]int{
 	methodNotAllowed: http.StatusMethodNotAllowed,
 }
 
-// An Error says why a request has no answer. Any other error of what an inspector calls is
-// [Unavailable], with its text.
+// An Error is sent in place of an answer. Other errors are sent as [Unavailable] with their text.
 type Error struct {
 	Code     Code      `json:"code"`
 	Message  string    `json:"message"`
@@ -49,7 +48,7 @@ type Error struct {
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// A Problem is one thing that is wrong with a body.
+// A Problem is one error in a request body.
 type Problem struct {
 	Pointer string `json:"pointer"` // a JSON Pointer into the body
 	Message string `json:"message"`
@@ -69,7 +68,7 @@ func errorOf(err error) *Error {
 	return &Error{Code: Unavailable, Message: err.Error()}
 }
 
-// strictly decodes JSON, and refuses what into has no place for.
+// strictly decodes JSON and refuses unknown members.
 func strictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -78,12 +77,12 @@ func strictly(text []byte, into any) error {
 		if _, err = d.Token(); errors.Is(err, io.EOF) {
 			return nil
 		}
-		err = errors.New("there is something after the object")
+		err = errors.New("there is more text after the object")
 	}
 	bad := &Error{Code: BadRequest, Message: "the body cannot be read: " + strings.TrimPrefix(err.Error(), "json: ")}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		at := "/" + strings.ReplaceAll(wrong.Field, ".", "/")
-		bad.Problems = []Problem{{Pointer: at, Message: fmt.Sprintf("a %s is not what belongs here", wrong.Value)}}
+		bad.Problems = []Problem{{Pointer: at, Message: fmt.Sprintf("a %s is not allowed here", wrong.Value)}}
 	}
 	return bad
 }

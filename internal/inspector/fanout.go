@@ -8,8 +8,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Fanout hands what models write in the runs of this process to many subscribers. The zero value has
-// no run. It is safe for concurrent use.
+// A Fanout sends what models write in the runs of this process to any number of subscribers. The zero
+// value has no runs. It is safe for concurrent use.
 type Fanout struct {
 	mu   sync.Mutex // guards runs
 	runs map[string]*broadcast
@@ -24,14 +24,13 @@ type broadcast struct {
 	ended bool
 }
 
-// A liveText is what the model of a task has written. Its bytes are only added to, so subscribers share
-// them.
+// A liveText is what the model of a task has written. Bytes are only appended, so subscribers share them.
 type liveText struct {
 	of   event.Delta // without the text
 	text []byte
 }
 
-// A subscriber has what it did not take yet: pieces of texts, in the order in which they came.
+// A subscriber has the pieces of texts that it has not taken yet, oldest first.
 type subscriber struct {
 	from   *broadcast
 	queue  []*pending
@@ -39,7 +38,7 @@ type subscriber struct {
 	signal chan struct{} // has a value if there is something to take
 }
 
-// pending is a piece that a subscriber did not take yet: what a text has from a position on.
+// A pending piece is the part of a text from a position on.
 type pending struct {
 	text  *liveText
 	start int
@@ -47,7 +46,7 @@ type pending struct {
 	done  bool
 }
 
-// Begin begins a run. The caller pushes what models write, and ends the run.
+// Begin adds a run. Call push for each piece that a model writes, and end when the run has ended.
 func (f *Fanout) Begin(run string) (push func(event.Delta), end func()) {
 	b := &broadcast{texts: map[task.ID]*liveText{}, subs: map[*subscriber]bool{}}
 	f.mu.Lock()
@@ -91,7 +90,7 @@ func (b *broadcast) push(d event.Delta) {
 	}
 }
 
-// forget drops the text of a task, which is its result, or does not count.
+// forget drops the text of a task, which is complete or was discarded.
 func (b *broadcast) forget(id task.ID) {
 	t := b.texts[id]
 	if t == nil {
@@ -115,11 +114,11 @@ func (b *broadcast) end() {
 	}
 }
 
-// add lets a subscriber wait for a piece, with what it did not take of the same text.
+// add queues a piece, or extends the queued piece of the same text.
 func (s *subscriber) add(t *liveText, start int, d event.Delta) {
 	p := s.waits[d.Task]
 	switch {
-	case p == nil || p.done: // the text that ended before counts too
+	case p == nil || p.done: // a completed text stays queued
 		p = &pending{text: t, start: start, reset: d.Reset}
 		s.waits[d.Task] = p
 		s.queue = append(s.queue, p)
@@ -143,7 +142,7 @@ func (f *Fanout) Subscribe(run string) (Subscription, error) {
 	b := f.runs[run]
 	f.mu.Unlock()
 	if b == nil {
-		return nil, &Error{Code: NotFound, Message: "the run does not work in this process, so what its models write is not seen here", Hint: "its events and results are"}
+		return nil, &Error{Code: NotFound, Message: "no model output: this server's process does not work on the run", Hint: "read its events and results"}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -162,7 +161,7 @@ func (f *Fanout) Subscribe(run string) (Subscription, error) {
 	return s, nil
 }
 
-// Next returns all pieces that wait; see [Subscription].
+// Next returns all queued pieces; see [Subscription].
 func (s *subscriber) Next(ctx context.Context) ([]event.Delta, error) {
 	for {
 		list, ended := s.take()
@@ -177,7 +176,7 @@ func (s *subscriber) Next(ctx context.Context) ([]event.Delta, error) {
 	}
 }
 
-// take returns what waits, and whether the run has ended.
+// take returns the queued pieces, and whether the run has ended.
 func (s *subscriber) take() (list []event.Delta, ended bool) {
 	s.from.mu.Lock()
 	defer s.from.mu.Unlock()

@@ -143,7 +143,7 @@ func TestFanoutOfOtherRuns(t *testing.T) {
 	t.Parallel()
 	var f inspector.Fanout
 	_, err := f.Subscribe("r")
-	require.ErrorContains(t, err, "does not work in this process")
+	require.ErrorContains(t, err, "does not work on the run")
 	push, end := f.Begin("r")
 	push(event.Delta{Task: "t", Text: "nobody reads it"})
 	_, endOther := f.Begin("r") // another one under this ID

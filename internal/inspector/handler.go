@@ -15,9 +15,9 @@ import (
 // The limits of requests.
 const (
 	maxBody      = 1 << 20
-	maxDocuments = 32               // that are made and written at once
-	maxStreams   = 256              // of one token, that are open at once
-	writeTime    = 20 * time.Second // that a client has to read what was written
+	maxDocuments = 32               // made and written at the same time
+	maxStreams   = 256              // open at the same time for one token
+	writeTime    = 20 * time.Second // for a client to read what was written
 	heartbeat    = 15 * time.Second
 )
 
@@ -25,7 +25,7 @@ const (
 type Handler struct {
 	o         Options
 	mux       *http.ServeMux
-	documents chan struct{} // one for each that is made or written
+	documents chan struct{} // holds a value for each document that is made or written
 
 	mu      sync.Mutex // guards streams
 	streams map[holder]int
@@ -54,7 +54,7 @@ func New(o Options) *Handler {
 // policy is the Content-Security-Policy of all answers.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// ServeHTTP answers a request, if it may be sent and its sender may send it.
+// ServeHTTP checks the origin and the sender of a request, and answers it.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range map[string]string{
 		"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
@@ -62,7 +62,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} {
 		w.Header().Set(name, value)
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not every connection has one
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not every connection supports deadlines
 	if err := h.o.Access.check(r); err != nil {
 		h.fail(w, err)
 		return
@@ -96,7 +96,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // holderKey is the key of the [holder] in the context of a request.
 type holderKey struct{}
 
-// mayWrite refuses a request that would change something and may not.
+// mayWrite refuses a request that changes something and is not allowed to.
 func (h *Handler) mayWrite(r *http.Request, of holder) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
@@ -112,7 +112,7 @@ func (h *Handler) mayWrite(r *http.Request, of holder) error {
 	return nil
 }
 
-// noRoute says why no route answers a request.
+// noRoute returns the error for a request that matches no route.
 func (h *Handler) noRoute(w http.ResponseWriter, r *http.Request) error {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut} {
@@ -129,7 +129,7 @@ func (h *Handler) noRoute(w http.ResponseWriter, r *http.Request) error {
 	return &Error{Code: methodNotAllowed, Message: "this path does not take " + r.Method, Hint: "use " + strings.Join(allowed, " or ")}
 }
 
-// answerWith writes an answer, or the error that says why there is none.
+// answerWith writes the answer of a route or its error.
 func (h *Handler) answerWith(w http.ResponseWriter, r *http.Request, serve func(*Handler, http.ResponseWriter, *http.Request) error) {
 	if err := serve(h, w, r); err != nil && !errors.Is(err, errGone) && r.Context().Err() == nil {
 		h.fail(w, err)
@@ -155,7 +155,7 @@ func (h *Handler) write(w http.ResponseWriter, status int, document any) error {
 	return gone(err)
 }
 
-// errGone reports a client that does not read its answer.
+// errGone reports that the client does not read the response.
 var errGone = errors.New("the client is gone")
 
 // gone returns errGone for the error of a write, and nil for nil.
@@ -166,7 +166,7 @@ func gone(err error) error {
 	return fmt.Errorf("%w: %w", errGone, err)
 }
 
-// decode reads a JSON body. Without one, into stays as it is.
+// decode reads a JSON body. An empty body leaves into unchanged.
 func decode(r *http.Request, into any) error {
 	text, err := io.ReadAll(r.Body)
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {

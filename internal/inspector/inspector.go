@@ -1,11 +1,10 @@
 // Package inspector shows and steers the runs of a journal over HTTP.
 //
-// [New] returns a handler of what its [Options] offer: a page, documents of stored runs, the
-// events and the streams of those that work, and the commands that steer them. It knows how to
-// carry documents and whom to carry them to, not what is in them: whoever offers a document has
-// brought it into the form of its viewer.
+// [New] returns an HTTP handler for what its [Options] offer: a page, documents of stored runs, events
+// and streams of live runs, and commands that steer them. The package decides who may send a request. It
+// does not look into documents: their source withholds what the viewer may not see.
 //
-// Every request needs a token, the right Host and, from a browser, the same origin.
+// Every request needs a token and the Host of this server and, from a browser, the same origin.
 package inspector
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/runteam/runteam/steer"
 )
 
-// Options say what an inspector offers. The routes of what is nil do not exist.
+// Options say what an inspector offers. A nil field has no routes.
 type Options struct {
 	Access  Access
 	Viewer  Viewer
@@ -35,22 +34,22 @@ type Options struct {
 	Starter  Starter
 	Governor Governor
 
-	// Escape returns a writer that escapes in JSON what could deceive who reads it in a terminal, as
-	// all JSON of the command has it. Nil escapes nothing.
+	// Escape returns a writer that escapes characters of JSON that could mislead a reader in a
+	// terminal. Nil escapes nothing.
 	Escape func(io.Writer) io.Writer
 }
 
-// A Viewer says who looks, and what that person may do.
+// A Viewer says what the viewer of an inspector may see and do.
 type Viewer struct {
 	Accepts  label.Classification `json:"accepts"`
 	ReadOnly bool                 `json:"readOnly"`
-	By       string               `json:"by"` // the user of the computer: who is recorded with each command
+	By       string               `json:"by"` // the user of the computer, who is recorded as the sender of commands
 	CanStart bool                 `json:"canStart"`
 	Version  string               `json:"version"`
 }
 
-// Documents are what is read of stored runs, in the form of the viewer. Each method returns a value
-// that is written as JSON; a run is named by its ID or a unique beginning of it.
+// Documents describe stored runs as the viewer may see them. Each method returns a value that is written
+// as JSON. A run is given by its ID or a unique prefix of it.
 type Documents struct {
 	Runs      Runs
 	Receipts  Receipts
@@ -62,13 +61,13 @@ type Documents struct {
 	Exporter  Exporter
 }
 
-// A Page of runs is asked for: at most Limit, those before a run.
+// A Page selects at most Limit runs of a list: the first ones, or those after the run Before.
 type Page struct {
 	Limit  int
 	Before string
 }
 
-// Runs has the runs of the journal and what `runteam show` prints of each.
+// Runs lists the runs of the journal, and returns the documents of `runteam show` and `runteam artifacts`.
 type Runs interface {
 	List(ctx context.Context, p Page) (any, error)
 	Run(ctx context.Context, run string) (any, error)
@@ -77,29 +76,29 @@ type Runs interface {
 	Artifacts(ctx context.Context, run string) (any, error)
 }
 
-// Receipts has what `runteam explain` prints: of the run, or of one task, and if contains is not
-// empty, where that text is and who introduced it.
+// Receipts returns the document of `runteam explain` for a run or one task. If contains is not empty, it
+// says where that text is and who introduced it.
 type Receipts interface {
 	Receipts(ctx context.Context, run, task, contains string) (any, error)
 }
 
-// Questions has the open questions of a run, or of all if run is empty.
+// Questions lists the open questions of a run, or of all runs if run is empty.
 type Questions interface {
 	Open(ctx context.Context, run string) (any, error)
 }
 
-// Graph has the layout of the tasks of a run, with loops and lists folded unless their title is
-// expanded.
+// Graph returns the layout of the tasks of a run. Loops and lists are folded, except those whose titles
+// are in expand.
 type Graph interface {
 	Graph(ctx context.Context, run string, expand []string) (any, error)
 }
 
-// Flow has who could see what, before the run: of all pairs, or of one if from and to are not empty.
+// Flow says who could see what by the plan of a run. If from and to are not empty, it is about that pair.
 type Flow interface {
 	Flow(ctx context.Context, run, from, to string) (any, error)
 }
 
-// Handoffs has the decisions of the gate about a task, or about an edge.
+// Handoffs lists the decisions of the gate about a task or between a pair of agents.
 type Handoffs interface {
 	Handoffs(ctx context.Context, run string, of HandoffQuery) (any, error)
 }
@@ -117,33 +116,32 @@ type Exporter interface {
 	Export(ctx context.Context, run string) (name string, html []byte, err error)
 }
 
-// A Watcher has the events of a run, in the form of the viewer.
+// A Watcher yields the events of a run as the viewer may see them.
 type Watcher interface {
-	// Watch yields the events after a position, those of the journal first, in batches. If follow, it
-	// waits for more until the run has ended; else it ends with the last event of the journal. The
-	// first batch comes at once, and an empty one now and then says that nothing has happened. An
-	// error ends it.
+	// Watch yields the events after a position in batches, first those that the journal has. If follow
+	// is true, it then waits for new ones until the run has ended. The first batch comes at once. An
+	// empty batch, from time to time, means that nothing has happened. An error ends the sequence.
 	Watch(ctx context.Context, run string, after int, follow bool) iter.Seq2[[]Event, error]
 }
 
 // An Event is one event of a run, as `runteam run --events` writes it.
 type Event struct {
-	Position int // among all events of the run, from 1 over all of its processes
+	Position int // from 1, counted over all processes of the run
 	Type     event.Type
-	Data     json.RawMessage // escaped as by [Options].Escape
+	Data     json.RawMessage // already escaped, see [Options].Escape
 }
 
-// Streams has what models write in runs of this process.
+// Streams yields what models are writing in runs of this process.
 type Streams interface {
-	// Subscribe returns what is written in a run from now on, and first what has been written of
-	// each running task. The error is a not_found [Error] if the run is not of this process.
+	// Subscribe subscribes to a run. The first pieces have what the running tasks have written so far.
+	// If this process does not work on the run, the error is an [Error] with the code NotFound.
 	Subscribe(ctx context.Context, run string) (Subscription, error)
 }
 
-// A Subscription yields pieces of what models write. A subscriber who is slow gets several pieces
-// as one.
+// A Subscription yields pieces of what models write. A slow subscriber gets several pieces as one.
 type Subscription interface {
-	// Next waits for pieces and returns all that wait. An empty result says that the run has ended.
+	// Next returns all pieces since the last call, and waits if there are none. An empty result means that
+	// the run has ended.
 	Next(ctx context.Context) ([]event.Delta, error)
 	Close()
 }
@@ -175,7 +173,7 @@ type Starter interface {
 	Start(ctx context.Context, s Start) (run string, err error)
 }
 
-// A Start says which served spec is run, and with what.
+// A Start selects a served spec and gives the inputs and parameters of its run.
 type Start struct {
 	Spec   string            `json:"spec"`
 	Inputs map[string]string `json:"inputs"`
@@ -184,7 +182,7 @@ type Start struct {
 	Reason string            `json:"reason"`
 }
 
-// A Governor has the policy of a run, and replaces it. An empty run means the one live run.
+// A Governor returns and replaces the policy of a run. An empty run means the only live run.
 type Governor interface {
 	Rules(ctx context.Context, run string) (doc any, digest string, err error)
 	Pair(ctx context.Context, run, from, to string) (any, error)
@@ -192,9 +190,9 @@ type Governor interface {
 	Replace(ctx context.Context, run, digest string, p Policy) (string, error)
 }
 
-// A Policy replaces that of a run: in the form of the spec's policy.
+// A Policy is a new policy for a run.
 type Policy struct {
-	Policy json.RawMessage `json:"policy"`
+	Policy json.RawMessage `json:"policy"` // in the format of the policy section of a spec file
 	Reason string          `json:"reason"`
 	By     string          `json:"-"`
 }

@@ -23,7 +23,7 @@ func (h *Handler) asset(w http.ResponseWriter, r *http.Request) error {
 func (h *Handler) file(w http.ResponseWriter, name string) error {
 	text, err := fs.ReadFile(h.o.Page, name)
 	kind := mime.TypeByExtension(path.Ext(name))
-	if own, ok := kinds[path.Ext(name)]; ok { // those of the system may be wrong
+	if own, ok := kinds[path.Ext(name)]; ok { // the types of the system may be wrong
 		kind = own
 	}
 	if err != nil || kind == "" {
@@ -37,10 +37,10 @@ func (h *Handler) file(w http.ResponseWriter, name string) error {
 // kinds are the types of the files of a page.
 var kinds = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
-// login lets a browser in that has a link, and shows it the page.
+// login exchanges the key of a link for a session cookie, and leads to the page.
 func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Sec-Purpose") != "" || r.Header.Get("Purpose") != "" { // a link that is looked at ahead would be used up
-		h.notice(w, http.StatusForbidden, "Open the link", "A link is used by opening it.")
+	if r.Header.Get("Sec-Purpose") != "" || r.Header.Get("Purpose") != "" { // a prefetch would use up the link
+		h.notice(w, http.StatusForbidden, "Open the link", "A prefetched link cannot be used. Open it instead.")
 		return
 	}
 	session, ok := "", false
@@ -52,10 +52,10 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: h.o.Access.cookieName(), Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	// A redirect would be part of the navigation of the site that has the link, to which a browser does not
-	// send this cookie. A page that is followed by another is not.
+	// After a redirect, the browser would not send this cookie if the link was opened from another site.
+	// After a page that refreshes itself, it does.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = io.WriteString(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/\"><link rel=\"icon\" href=\"data:,\"><title>runteam</title>\n<p><a href=\"/\">Go on</a></p>\n</html>\n") // the client may be gone
+	_, _ = io.WriteString(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/\"><link rel=\"icon\" href=\"data:,\"><title>runteam</title>\n<p><a href=\"/\">Continue</a></p>\n</html>\n") // the client may be gone
 }
 
 // notice writes a page with a heading and a sentence.

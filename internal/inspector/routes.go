@@ -8,17 +8,17 @@ import (
 // A Route is a method and a path of the API, in the form of [http.ServeMux].
 type Route struct{ Method, Path string }
 
-// A route is what answers one. Its function writes the answer, or returns why there is none.
+// A route is a Route and the function that writes the answer or returns an error.
 type route struct {
 	Route
 	offered func(*Options) bool // nil means always
 	serve   func(*Handler, http.ResponseWriter, *http.Request) error
 }
 
-// API is the path under which all routes but those of the page are.
+// API is the path prefix of all routes except those of the page.
 const API = "/api/v1"
 
-// Routes returns all routes of the API that an inspector may have.
+// Routes returns all routes of the API, whatever an inspector offers.
 func Routes() (all []Route) {
 	for i := range routes {
 		all = append(all, routes[i].Route)
@@ -26,7 +26,7 @@ func Routes() (all []Route) {
 	return all
 }
 
-// get and post make routes.
+// get, post and put make routes.
 func get(path string, offered func(*Options) bool, serve func(*Handler, http.ResponseWriter, *http.Request) error) route {
 	return route{Route{http.MethodGet, API + path}, offered, serve}
 }
@@ -39,7 +39,7 @@ func put(path string, offered func(*Options) bool, serve func(*Handler, http.Res
 	return route{Route{http.MethodPut, API + path}, offered, serve}
 }
 
-// What an inspector may offer.
+// These report what an inspector offers.
 func hasRuns(o *Options) bool      { return o.Runs != nil }
 func hasReceipts(o *Options) bool  { return o.Receipts != nil }
 func hasQuestions(o *Options) bool { return o.Questions != nil }

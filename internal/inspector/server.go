@@ -14,15 +14,15 @@ import (
 // The limits of connections.
 const (
 	maxConnections = 1024
-	headTime       = 10 * time.Second // to send the head of a request
-	bodyTime       = 30 * time.Second // and all of it
+	headTime       = 10 * time.Second // for a client to send the header of a request
+	bodyTime       = 30 * time.Second // for a client to send the whole request
 	idleTime       = 2 * time.Minute
 	maxHead        = 16 << 10
-	closeTime      = 5 * time.Second // that requests have to end
+	closeTime      = 5 * time.Second // for requests to end after ctx
 )
 
-// Serve serves a handler until ctx ends. It then ends all streams, waits for the other requests, and
-// returns when no goroutine of it is left. It closes the listener.
+// Serve serves a handler until ctx ends. Then it ends all streams, waits for other requests, closes the
+// listener, and returns when all its goroutines have ended.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
@@ -39,7 +39,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
 	if err := server.Shutdown(closing); err != nil {
-		_ = server.Close() // so that nothing waits any longer
+		_ = server.Close() // ends the requests that are left
 	}
 	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -47,7 +47,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// A limitedListener closes connections that are too many. Those that are open go on.
+// A limitedListener closes new connections while maxConnections are open.
 type limitedListener struct {
 	net.Listener
 	mu   sync.Mutex // guards open
@@ -68,7 +68,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			return &limitedConn{Conn: c, of: l}, nil
 		}
 		l.mu.Unlock()
-		_ = c.Close() // it has sent nothing yet
+		_ = c.Close() // nothing was read from it yet
 	}
 }
 

@@ -22,7 +22,7 @@ type sender struct {
 	open bool // the head was sent
 }
 
-// openStream takes one of the streams that a token may have open.
+// openStream reserves one of the streams of a token. The caller releases it.
 func (h *Handler) openStream(w http.ResponseWriter, r *http.Request) (s *sender, release func(), err error) {
 	of, _ := r.Context().Value(holderKey{}).(holder)
 	h.mu.Lock()
@@ -41,7 +41,7 @@ func (h *Handler) openStream(w http.ResponseWriter, r *http.Request) (s *sender,
 	}, nil
 }
 
-// escaped returns JSON as all JSON that is sent.
+// escaped escapes JSON as Options.Escape does.
 func (h *Handler) escaped(text []byte) []byte {
 	var b bytes.Buffer
 	_, _ = h.o.Escape(&b).Write(text) // to memory
@@ -58,7 +58,8 @@ func (s *sender) add(id int, kind string, data []byte) {
 	_, _ = s.buf.WriteString("\n\n")
 }
 
-// flush sends what was added, or a comment if nothing was. A client that does not read it in time is gone.
+// flush sends the added events, or a comment if there are none. It returns an error if the client does not
+// read them in time.
 func (s *sender) flush() error {
 	if !s.open {
 		s.open = true
@@ -79,12 +80,12 @@ func (s *sender) flush() error {
 	return errors.Join(err, control.Flush())
 }
 
-// fail ends a stream that has begun with the reason; before that, the reason is the answer.
+// fail ends a stream with an error. If nothing was sent yet, it returns the error as the answer.
 func (s *sender) fail(err error) error {
 	if !s.open {
 		return err
 	}
-	data, _ := json.Marshal(map[string]*Error{"error": errorOf(err)}) // it is made of texts
+	data, _ := json.Marshal(map[string]*Error{"error": errorOf(err)}) // strings always marshal
 	s.add(0, "failed", s.h.escaped(data))
 	return gone(s.flush())
 }
@@ -101,7 +102,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		if after, err = strconv.Atoi(text); err != nil || after < 0 {
-			return &Error{Code: BadRequest, Message: "the events after " + strconv.Quote(text) + " are asked for", Hint: "write the id of an event"}
+			return &Error{Code: BadRequest, Message: "the position " + strconv.Quote(text) + " is not a number", Hint: "send the id of an event"}
 		}
 	}
 	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
@@ -130,7 +131,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	return gone(s.flush())
 }
 
-// allEvents sends the events up to now as one document, which is not held in memory.
+// allEvents sends the events so far as one document, without holding it in memory.
 func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) error {
 	control, begun := http.NewResponseController(w), false
 	for batch, err := range h.o.Watcher.Watch(r.Context(), r.PathValue("run"), after, false) {
@@ -138,7 +139,7 @@ func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) e
 			return err
 		}
 		if err != nil {
-			panic(http.ErrAbortHandler) // a document that is cut off must not look whole
+			panic(http.ErrAbortHandler) // the client must not take a truncated document for a complete one
 		}
 		_ = control.SetWriteDeadline(time.Now().Add(writeTime))
 		for i := range batch {

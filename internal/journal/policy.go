@@ -9,9 +9,9 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
-// PolicyOf returns the policy that holds in a run, or held at its end: the last one that a command put
-// in place, else the one that it began with. [record.Policy.Compile] makes it ready to say what holds
-// for each pair. It is nil if the run began in a program whose policy no file can have.
+// PolicyOf returns the current or last policy of a run: that of the last command that replaced it, else
+// that of its start. A run without a policy, or one whose policy cannot be written in a file, gets an
+// empty policy. [record.Policy.Compile] returns the rules for each pair.
 func PolicyOf(ctx context.Context, j *Journal, run string) (*record.Policy, error) {
 	h, err := j.LoadRun(ctx, run)
 	if err != nil {

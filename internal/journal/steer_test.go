@@ -297,7 +297,7 @@ func TestRefusedPolicies(t *testing.T) {
 	err = send("stale")
 	require.ErrorIs(t, err, steer.ErrStale)
 	require.ErrorIs(t, err, steer.ErrRefused)
-	require.ErrorContains(t, err, "the run refuses the command: the policy that it replaces is not the one of the run any more; it is 4f")
+	require.ErrorContains(t, err, "the run refuses the command: the policy of the run has changed since it was read; it is 4f")
 	err = send("wide")
 	require.ErrorIs(t, err, steer.ErrWidens)
 	require.ErrorContains(t, err, "a→b: everything")

@@ -31,10 +31,9 @@ func (c *catalog) Tail(ctx context.Context, run string) (*Tail, error) {
 // Run returns the ID of the run.
 func (t *Tail) Run() string { return t.run }
 
-// Next returns the rows that became durable since the last call, at most some of them, each as whole
-// lines; none if there are none. ended reports whether the run had ended before, so that no rows and an
-// end mean that all is read, unless the run is resumed. The error wraps [ErrUnknownRun] if the run was
-// removed.
+// Next returns the next rows that are durable, each with whole lines; it may return only some of them, and
+// does not wait. If ended is true, there are no rows left, unless the run is resumed later. The error
+// wraps [ErrUnknownRun] if the run was removed.
 func (t *Tail) Next(ctx context.Context) (rows [][]byte, ended bool, err error) {
 	page, err := t.c.store.page(ctx, t.n, t.after, true)
 	if err != nil {
@@ -77,9 +76,9 @@ func LinesOf(row []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// Clearance returns the highest label that the stored form of a run may have in texts for its caller:
-// the highest clearance of the callers of its processes. It is [label.Secret] if one is not known, as of
-// a run that an earlier version wrote.
+// Clearance returns the highest clearance of the callers of the processes of a run, which is the highest
+// label in the stored texts for the caller. It is [label.Secret] if one is unknown, as in runs that an
+// earlier version wrote.
 func (c *catalog) Clearance(ctx context.Context, run string) (label.Classification, error) {
 	r, err := c.find(ctx, run)
 	if err != nil {
@@ -112,7 +111,7 @@ func (c *catalog) Clearance(ctx context.Context, run string) (label.Classificati
 	return h.Clearance(), nil
 }
 
-// LastRow returns the number of the last row of a run, by which it is known whether anything was added.
+// LastRow returns the number of the last row of a run. It changes when a row is added.
 func (c *catalog) LastRow(ctx context.Context, run string) (int64, error) {
 	r, err := c.find(ctx, run)
 	if err != nil {

@@ -48,6 +48,6 @@ func (b toolFlow) addApproval(f *tool.Tool, i int, pass func(to int)) {
 	}
 	source := len(g.Sources)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.ToolResult, Name: title, From: f.Approve, Task: at, Label: b.plan.Labels[i]})
-	b.addSight(rosterOf(b.plan, i), source, f.Approve, label.Public, b.plan.Labels[i])
+	b.addSight(ReadBy(b.plan, i), source, f.Approve, label.Public, b.plan.Labels[i])
 	b.addToolResult(f.Approve, source, i)
 }

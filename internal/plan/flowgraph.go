@@ -79,7 +79,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	keyFlow{b}.addItemKeys()
 	toolFlow{b}.addTools()
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
-		b.addSight(rosterOf(b.plan, i), b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
+		b.addSight(ReadBy(b.plan, i), b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
 	}
 	loopFlow{b}.addLastRounds()
 	return &b.graph
@@ -335,7 +335,7 @@ func (b *flowBuilder) addMemory() {
 			follows := p.followers(int32(i))
 			for from := range n {
 				if from != i && !follows[from] {
-					b.addMemoryEntry(rosterOf(p, i), from, i, int(p.Members[i]))
+					b.addMemoryEntry(ReadBy(p, i), from, i, int(p.Members[i]))
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func WithPolicy(t *Roster, policy *handoff.Policy) (*Roster, error) {
 	return &n, nil
 }
 
-// Under returns the roster under the policy of another one of the same agents.
+// Under returns the roster with the policy of another roster of the same agents.
 func Under(t *Roster, by *Roster) *Roster {
 	n := *t
 	n.Rules, n.Config.Policy = by.Rules, by.Config.Policy
@@ -49,7 +50,7 @@ func Parties(t *Roster) []gate.Party {
 	return t.Config.parties()
 }
 
-// parties returns those whom a policy may name.
+// parties returns the parties that a policy may name.
 func (c *Config) parties() []gate.Party {
 	parties := make([]gate.Party, len(c.Agents))
 	for i := range c.Agents {
@@ -93,8 +94,8 @@ func readsSecrets(t *Roster, reader string) bool {
 	})
 }
 
-// DeliversMore reports whether a roster may deliver more to a reader of what a producer makes than
-// another one does. Of rosters with one policy, neither does.
+// DeliversMore reports whether the policy of t may deliver more from a producer to a reader than the policy of
+// another roster.
 func DeliversMore(t *Roster, than *Roster, from, to string) bool {
 	return t.Rules != than.Rules && len(t.Terms(from, to).Widens(than.Terms(from, to), readsSecrets(t, to))) > 0
 }
@@ -104,8 +105,8 @@ type State struct {
 	Completed bool
 	Label     label.Classification // of its result, once it has completed
 
-	By        *Roster // the policy that its last prompt was made by; nil if it had none
-	Continues bool    // an attempt at it goes on under that policy
+	By        *Roster // has the policy of its last prompt; nil if it had no prompt
+	Continues bool    // a running attempt continues under that policy
 }
 
 // govern is what a plan knows of the policies before the one of its roster.
@@ -133,8 +134,7 @@ func StateOf(p *Plan, i int) (s State) {
 	return s
 }
 
-// Forget returns the plan for a task whose result cannot be used any more, so that it must be
-// performed again.
+// Forget returns the plan in which a completed task must run again, because its result cannot be used.
 func Forget(p *Plan, i int) (*Plan, error) {
 	states := slices.Clone(p.states)
 	states[i] = State{}
@@ -142,17 +142,14 @@ func Forget(p *Plan, i int) (*Plan, error) {
 }
 
 // ReadBy returns the roster by whose policy a task reads, or has read if it has completed.
-func ReadBy(p *Plan, i int) *Roster { return rosterOf(p, i) }
-
-// rosterOf returns the roster by whose policy a task reads, or has read.
-func rosterOf(p *Plan, i int) *Roster {
+func ReadBy(p *Plan, i int) *Roster {
 	if i < len(p.past) && p.past[i] != nil {
 		return p.past[i]
 	}
 	return p.Roster()
 }
 
-// rosters returns each of the rosters that rosterOf returns for some task, or will.
+// rosters returns each of the rosters that ReadBy returns for some task, or will.
 func rosters(p *Plan) []*Roster {
 	list := []*Roster{p.Roster()}
 	for _, t := range p.past {
@@ -165,12 +162,12 @@ func rosters(p *Plan) []*Roster {
 
 // termsTo returns the terms of what a producer makes for the agent of task i.
 func termsTo(p *Plan, i int, from string) *gate.Terms {
-	return rosterOf(p, i).Terms(from, p.Graph.Task(i).Assignee)
+	return ReadBy(p, i).Terms(from, p.Graph.Task(i).Assignee)
 }
 
-// Govern returns the plan under the policy of another roster of the same agents. Everything that has
-// not completed is checked again, with the labels that results have; so are the assertions, with what
-// readers have already got. The error is [task.Problems] with everything that is wrong then.
+// Govern returns the plan under the policy of another roster of the same agents. It checks all tasks that
+// have not completed, with the labels of the results so far, and the assertions, with what readers have
+// already got. The error is [task.Problems] with all problems.
 func Govern(p *Plan, t *Roster, states []State) (*Plan, error) {
 	o := *p.Options()
 	o.Planned = false // the problems are for the user, who may read what inputs hold
@@ -182,7 +179,7 @@ func Govern(p *Plan, t *Roster, states []State) (*Plan, error) {
 	}
 	for i := range states {
 		if states[i].Completed {
-			c.plan.past[i], c.plan.bounds[i] = readBy(p, i, states), Bound(p, i)
+			c.plan.past[i], c.plan.bounds[i] = cmp.Or(states[i].By, ReadBy(p, i)), Bound(p, i)
 		}
 	}
 	lowering := c.checkFlow()
@@ -207,15 +204,7 @@ func Govern(p *Plan, t *Roster, states []State) (*Plan, error) {
 	return nil, found
 }
 
-// readBy returns the roster by whose policy a task has read.
-func readBy(p *Plan, i int, states []State) *Roster {
-	if by := states[i].By; by != nil {
-		return by
-	}
-	return rosterOf(p, i)
-}
-
-// drop takes out the problems of tasks that have completed, and of messages that were sent.
+// drop removes the problems of completed tasks and of messages, which were already sent.
 func drop(c *checker, states []State) {
 	c.found = slices.DeleteFunc(c.found, func(q task.Problem) bool {
 		i := naming.TaskIndex(q.Pointer)
@@ -263,7 +252,7 @@ func brokenByHeld(p *Plan, found task.Problems) (broken task.Problems) {
 		if result, err := table.Check(a); err == nil && !result.Holds {
 			f := Finding{a, result}
 			q := f.problem(i)
-			q.Hint = "a reader has already got it under the policy before; keep the rules that stop it from there"
+			q.Hint = "a reader has already got it under an earlier policy; keep the rules that stop it after that reader"
 			broken = append(broken, q)
 		}
 	}

@@ -90,7 +90,7 @@ func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 // of the result in the shared memory, and for the coordinator. The caller, who sees
 // all results, counts where there is no other reader.
 func (p *Plan) Declassified(i int) bool {
-	if rosterOf(p, i).Rules == nil {
+	if ReadBy(p, i).Rules == nil {
 		return false
 	}
 	t, o := p.Graph.Task(i), p.Options()
@@ -100,7 +100,7 @@ func (p *Plan) Declassified(i int) bool {
 		return false // there is nothing to lower
 	}
 	lowers := func(c *gate.Capabilities) bool {
-		x := rosterOf(p, i).Terms(t.Assignee, c.Agent).Admit(p.Labels[i], c.Clearance(), c.Agent)
+		x := ReadBy(p, i).Terms(t.Assignee, c.Agent).Admit(p.Labels[i], c.Clearance(), c.Agent)
 		return x.Withheld() || x.Lowers != nil && x.After <= produces
 	}
 	ways := 0

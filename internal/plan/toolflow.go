@@ -106,7 +106,7 @@ type argumentsReader struct {
 func (b toolFlow) addArguments(f *tool.Tool, by argumentsReader, i, to int) []int {
 	g, p, t := &b.graph, b.plan, b.plan.Graph.Task(i)
 	reader := by.name
-	terms := rosterOf(p, i).Terms(t.Assignee, reader)
+	terms := ReadBy(p, i).Terms(t.Assignee, reader)
 	a := deliveryOf(terms, min(p.least[i].Join(p.ToolLabel(i)), p.Labels[i]), p.Labels[i], true, &gate.Capabilities{Agent: reader, Accepts: by.clearance})
 	if a.crossing.Lowers == nil {
 		return []int{to}

@@ -1,7 +1,7 @@
-// Package policytext decides how a policy is written as JSON.
+// Package policytext writes policies as JSON and reads them back.
 //
-// [Write] gives the section policy of a spec file, and [Read] reads what it gave. Texts of people are
-// read by package specfile, which reports everything that is wrong with its place.
+// [Write] returns the policy section of a spec file, and [Read] reads only what Write returned. Package
+// specfile reads what people write, and reports each problem with its line.
 package policytext
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// MaxBytes is how many bytes the text of a policy may have.
-const MaxBytes = 1 << 20
+// maxBytes is the largest size of the text of a policy.
+const maxBytes = 1 << 20
 
-// ErrTooLarge reports a policy whose text has more than [MaxBytes].
+// ErrTooLarge reports a policy whose text has more than 1 MiB.
 var ErrTooLarge = errors.New("the policy is too large")
 
 type policy struct {
@@ -89,7 +89,7 @@ type renewal struct {
 	TTLMs int64 `json:"ttlMs"`
 }
 
-// Write returns a policy in the form of a spec file. It has no places of rules; see [Origins].
+// Write returns a policy in the format of a spec file, without the places of its rules; see [Origins].
 func Write(p *handoff.Policy) ([]byte, error) {
 	if p == nil {
 		p = &handoff.Policy{}
@@ -118,16 +118,16 @@ func Write(p *handoff.Policy) ([]byte, error) {
 	if err := e.Encode(out); err != nil {
 		return nil, err
 	}
-	if text.Len() > MaxBytes {
-		return nil, fmt.Errorf("%w: its text has %d bytes, at most %d", ErrTooLarge, text.Len(), MaxBytes)
+	if text.Len() > maxBytes {
+		return nil, fmt.Errorf("%w: its text has %d bytes, at most %d", ErrTooLarge, text.Len(), maxBytes)
 	}
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// Read returns the policy of a text that [Write] gave.
+// Read returns the policy of a text from [Write].
 func Read(text []byte) (*handoff.Policy, error) {
-	if len(text) > MaxBytes {
-		return nil, fmt.Errorf("%w: its text has %d bytes, at most %d", ErrTooLarge, len(text), MaxBytes)
+	if len(text) > maxBytes {
+		return nil, fmt.Errorf("%w: its text has %d bytes, at most %d", ErrTooLarge, len(text), maxBytes)
 	}
 	var in policy
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -136,7 +136,7 @@ func Read(text []byte) (*handoff.Policy, error) {
 		return nil, fmt.Errorf("read a policy: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("read a policy: there is more behind it")
+		return nil, errors.New("read a policy: there is more text after it")
 	}
 	p := &handoff.Policy{Default: in.Default, Redact: in.Redact.redaction()}
 	for _, r := range in.Rules {
@@ -210,8 +210,8 @@ func (e entry) entry() handoff.Entry {
 	return handoff.Entry{Name: e.Name, From: e.From, To: e.To, Reason: e.Reason}
 }
 
-// Origins returns where the rules and entries of a policy are written, in the order of [Write]; nil
-// if none has a place.
+// Origins returns the places of the rules and entries of a policy, in the order of [Write]; nil if none has
+// a place.
 func Origins(p *handoff.Policy) (list []provenance.Position) {
 	found := false
 	for at := range places(p) {

@@ -10,11 +10,12 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// refusalText is why a run refuses a policy, as the sender in another process gets it.
+// refusalText is the stored form of the error with which a run refuses a policy. The process that sent
+// the command reads it.
 type refusalText struct {
 	Stale    bool      `json:"stale,omitempty"`
 	Widens   bool      `json:"widens,omitempty"`
-	Message  string    `json:"message,omitempty"` // without Problems
+	Message  string    `json:"message,omitempty"` // set if there are no Problems
 	Problems []problem `json:"problems,omitempty"`
 }
 
@@ -26,7 +27,7 @@ type problem struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// Refusal returns the text of an error with which a run refuses a command, for [RefusalError].
+// Refusal returns the stored form of the error with which a run refuses a command. [RefusalError] reads it.
 func Refusal(err error) string {
 	said := strings.TrimPrefix(err.Error(), steer.ErrRefused.Error()+": ")
 	out := refusalText{Stale: errors.Is(err, steer.ErrStale), Widens: errors.Is(err, steer.ErrWidens)}
@@ -47,7 +48,7 @@ func Refusal(err error) string {
 	return string(text)
 }
 
-// RefusalError returns the error of a text of [Refusal]. It wraps [steer.ErrRefused].
+// RefusalError returns the error that [Refusal] has stored. It wraps [steer.ErrRefused].
 func RefusalError(text string) error {
 	var in refusalText
 	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &in) != nil {
@@ -56,7 +57,7 @@ func RefusalError(text string) error {
 	kind := steer.ErrInvalid
 	switch {
 	case in.Stale:
-		return fmt.Errorf("%w: %w", steer.ErrRefused, sayingOf(steer.ErrStale, in.Message))
+		return fmt.Errorf("%w: %w", steer.ErrRefused, restatedError{steer.ErrStale, in.Message})
 	case in.Widens:
 		kind = steer.ErrWidens
 	}
@@ -67,13 +68,11 @@ func RefusalError(text string) error {
 	return fmt.Errorf("%w: %w", steer.ErrRefused, found)
 }
 
-// A saying is a condition in other words.
-type saying struct {
-	error
-	text string
+// A restatedError is a sentinel error with a text of its own.
+type restatedError struct {
+	sentinel error
+	text     string
 }
 
-func sayingOf(condition error, text string) error { return saying{condition, text} }
-
-func (s saying) Error() string { return s.text }
-func (s saying) Unwrap() error { return s.error }
+func (e restatedError) Error() string { return e.text }
+func (e restatedError) Unwrap() error { return e.sentinel }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/naming"
 	selection "github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 )
@@ -163,14 +164,10 @@ func pathOfGlob(glob string) (task.Path, error) {
 		case s == "." || s == "..":
 			return "", errors.New("the path leaves the workspace")
 		}
-		b.WriteByte('/')
-		b.WriteString(escapes.Replace(s))
+		b.WriteString(naming.Pointer(s))
 	}
 	return task.Path(b.String()), nil
 }
-
-// escapes writes a name as a part of a JSON Pointer.
-var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // globs returns paths of files as a file writes them.
 func (f filePaths) globs() []string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -22,9 +23,10 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// Collect collects the documents of a run that the API of the inspector serves, for a viewer with a clearance, which is at most confidential: secret
-// values never leave the journal. Personal data and secrets are redacted, and so are the patterns of each
-// policy that the run has had. Nothing says how long a text is that is withheld or redacted, and no digest is of one.
+// Collect collects the documents of a run that the API of the inspector serves, for a viewer with a
+// clearance of at most confidential; a higher one counts as confidential. Personal data, secrets and the
+// patterns of each policy that the run has had are redacted. The documents have neither the length nor the digest of a
+// text that is withheld or redacted.
 func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, found journal.Summary, accepts label.Classification) (*page.ExportDocument, error) {
 	accepts = min(accepts, label.Confidential)
 	k, err := journals.LoadFor(ctx, con, j, found, "", accepts)
@@ -36,8 +38,8 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 		return nil, journals.ReadError(ctx, err)
 	}
 	accepts = min(accepts, caller)
-	p, err := planOf(ctx, con, g, j, k.Run, accepts)
-	if err != nil {
+	p, err := restored.PlanFor(ctx, con, g, j, k.Run, accepts)
+	if _, none := errors.AsType[*restored.NoPlanError](err); err != nil && !none { // without a plan, the graph shows what was recorded
 		return nil, err
 	}
 	c := &collector{run: k, into: &page.ExportDocument{Run: k.Run, Name: k.Name, Time: con.Now().UTC(), Accepts: accepts, Documents: map[string]json.RawMessage{}}}
@@ -53,23 +55,6 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 		return nil, err
 	}
 	return c.into, nil
-}
-
-// planOf makes the plan of a run again. It is nil if there is none, or if the viewer may not see the spec, which
-// is internal.
-func planOf(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, run string, accepts label.Classification) (*engine.Plan, error) {
-	if accepts < label.Internal {
-		return nil, nil
-	}
-	info, err := j.LoadInfo(ctx, run) // whole, since the plan needs the inputs
-	if err != nil {
-		return nil, journals.ReadError(ctx, err)
-	}
-	p, err := restored.Plan(ctx, con, g, info)
-	if err != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	return p, nil // without it, the graph is that of what was recorded
 }
 
 // A collector adds documents to a run.
@@ -100,7 +85,7 @@ func (c *collector) collect(p *engine.Plan) error {
 		{base + "/events", eventsDocument{append([]event.Event{}, k.Trace.Events...)}},
 		{base + "/graph", rungraph.NewCleaned(k, p, nil, c.clean.text)},
 		{base + "/artifacts", history.Artifacts(k, "")},
-		{base + "/questions", []any{}}, // nobody can answer in a file
+		{base + "/questions", []any{}}, // a file cannot take answers
 	}
 	for _, d := range documents {
 		if err := c.add(d.path, d.of); err != nil {

@@ -20,11 +20,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Viewer looks at a stored run. The journal has the form of the run that its caller may see; a viewer
-// with a lower clearance sees less of it, and this type alone says what: of a text above the clearance
-// the label, of its size the class, and nothing of what depends on its words otherwise. Texts that have
-// no label of their own, such as errors, have that of all that their task has read. [NewViewer] returns
-// one.
+// A Viewer narrows a stored run for a viewer. The journal has the run as its caller may see it; a viewer with
+// a lower clearance sees less. Of a text above the clearance, the viewer sees its label and the class of
+// its size, and nothing else that depends on its words. Texts without a label, such as errors, have
+// the highest label of what their task has read. [NewViewer] returns one.
 type Viewer struct {
 	accepts label.Classification
 	narrows bool // the caller of the run may see more
@@ -33,14 +32,14 @@ type Viewer struct {
 	whole   label.Classification // the highest of the run
 }
 
-// NewViewer returns a viewer with a clearance of a run whose caller has another one. Give
-// [label.Secret] for one that is not known.
+// NewViewer returns a viewer for a run, with the clearances of the viewer and of the caller of the run. If the
+// latter is unknown, pass [label.Secret].
 func NewViewer(accepts, caller label.Classification) *Viewer {
 	return &Viewer{accepts: accepts, narrows: caller > accepts, levels: map[task.ID]label.Classification{}}
 }
 
-// Caller sets what the caller of the run may see, once the first process has begun, and raises it when
-// another one resumes the run. Nil is not known.
+// Caller sets the clearance of the caller of the first process of the run, and raises it for the caller of a
+// later process. Nil means unknown.
 func (v *Viewer) Caller(accepts *label.Classification, first bool) {
 	v.narrows = !first && v.narrows || accepts == nil || *accepts > v.accepts
 }

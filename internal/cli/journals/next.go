@@ -2,6 +2,8 @@ package journals
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/format"
@@ -56,6 +58,20 @@ func (g *Flags) NextStep(s *journal.Summary, short string, refused bool) string 
 		return g.Command("questions", short)
 	}
 	return g.Command("resume", short)
+}
+
+// NotRunning describes a run that no process works on, and says how to continue it. next is empty if the
+// run has succeeded or was an experiment.
+func (g *Flags) NotRunning(ctx context.Context, j *journal.Journal, s *journal.Summary) (message, next string, err error) {
+	short := ShortRun(s.Run)
+	refused, err := IsRefused(ctx, j, s.Run)
+	if err != nil {
+		return "", "", ReadError(ctx, err)
+	}
+	if next = g.NextStep(s, short, refused); next != "" && next != StartedByProgram && next != RefusedByPerson {
+		next = "to continue: " + next
+	}
+	return fmt.Sprintf("run %s is not running (%s)", short, s.Status), next, nil
 }
 
 // StartedByProgram says why no command resumes a run.

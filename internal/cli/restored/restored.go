@@ -1,5 +1,5 @@
-// Package restored reads the spec of a stored run back from the copies in the journal, whatever the
-// files contain now, and builds its team with agents that are not called.
+// Package restored reads the spec of a stored run from the copies in the journal, not from the files,
+// which may have changed. It builds the team with agents that are not called.
 package restored
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/label"
 )
 
 // Options say how the spec of a run is read. The zero value is for a spec whose agents are not called.
@@ -113,7 +114,7 @@ func silentProcess(p *agent.Process) (engine.Agent, error) {
 	return &agent.Process{Command: self, Confine: p.Confine, Repeatable: p.Repeatable}, err
 }
 
-// A NoPlanError says why the plan of a stored run is unknown.
+// A NoPlanError says why a stored run has no plan to show.
 type NoPlanError struct{ Err error }
 
 func (e *NoPlanError) Error() string { return "the plan of the run is unknown: " + e.Err.Error() }
@@ -129,6 +130,19 @@ func Plan(ctx context.Context, con *console.Console, g *journals.Flags, info *jo
 		err = &NoPlanError{err}
 	}
 	return plan, err
+}
+
+// PlanFor loads a stored run from a journal and makes its plan again, as [Plan] does, for a viewer with a
+// clearance. A viewer below internal may not see the spec, and gets a [*NoPlanError].
+func PlanFor(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, run string, accepts label.Classification) (*engine.Plan, error) {
+	if accepts < label.Internal {
+		return nil, &NoPlanError{fmt.Errorf("the spec of a run is internal, and this viewer sees up to %s", accepts)}
+	}
+	info, err := j.LoadInfo(ctx, run) // whole, since the plan needs the inputs
+	if err != nil {
+		return nil, journals.ReadError(ctx, err)
+	}
+	return Plan(ctx, con, g, info)
 }
 
 func makePlan(ctx context.Context, con *console.Console, g *journals.Flags, info *journal.Info) (*engine.Plan, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 )
 
-// documents are what is read of the stored runs of a site.
+// documents makes the documents of the stored runs of a site.
 type documents struct {
 	*site
 	cache   *runCache
@@ -22,14 +22,14 @@ type documents struct {
 	mu      sync.Mutex // guards figures
 }
 
-// A runCache has the runs that were read last, as long as nothing is added to them. One run is read at a
-// time, and documents are made while no other is read.
+// A runCache has the runs that were read last. A run is read again once its journal has a new row. Only one
+// run is read, or made into a document, at a time.
 type runCache struct {
 	mu   sync.Mutex // guards the rest, and what is in the runs
 	runs []*cachedRun
 }
 
-// maxCached is how many runs a cache has.
+// maxCached is the number of runs in a cache.
 const maxCached = 2
 
 // A cachedRun is a run as it was read up to a row.
@@ -39,7 +39,7 @@ type cachedRun struct {
 	run    *journals.StoredRun
 }
 
-// with calls make with a run in the form for the viewer.
+// with calls make with a run as the viewer may see it.
 func (d *documents) with(ctx context.Context, name string, make func(*journals.StoredRun) (any, error)) (any, error) {
 	found, err := journals.Find(ctx, d.j, name)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *documents) with(ctx context.Context, name string, make func(*journals.S
 		return nil, problem(err)
 	}
 	now := *k
-	now.Now = d.con.Now() // by which results expire
+	now.Now = d.con.Now() // cached runs are older, and results expire
 	document, err := make(&now)
 	return document, problem(err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/runteam/runteam/steer"
 )
 
-// problem returns the error that a client gets for an error of the command.
+// problem returns the inspector.Error for an error of the command; nil for nil.
 func problem(err error) error {
 	if _, ours := errors.AsType[*inspector.Error](err); ours || err == nil {
 		return err
@@ -35,7 +35,7 @@ func problem(err error) error {
 	return &inspector.Error{Code: codeOf(err), Message: err.Error()}
 }
 
-// codes are the codes of errors, the first that applies.
+// codes lists the codes of errors. The first that matches applies.
 var codes = []struct {
 	err  error
 	code inspector.Code
@@ -66,7 +66,7 @@ func codeOf(err error) inspector.Code {
 	return inspector.Unavailable
 }
 
-// withoutAddress returns why an address cannot be listened on.
+// withoutAddress returns the cause of a listen error, without the address.
 func withoutAddress(err error) error {
 	if at, ok := errors.AsType[*net.OpError](err); ok {
 		return at.Err

@@ -13,17 +13,17 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// maxFeed is how many bytes of the newest events a feed keeps.
+// maxFeed bounds the events of a feed, in bytes.
 const maxFeed = 4 << 20
 
-// feeds are the events of the runs that are watched. Those who watch the same run share one reader of the
+// feeds are the feeds of the runs that are watched. Followers of the same run share one reader of the
 // journal. It is safe for concurrent use.
 type feeds struct {
 	mu  sync.Mutex // guards all, and the users of each
 	all map[string]*feed
 }
 
-// A feed reads the events of one run once, for all who follow it, at the pace of the fastest.
+// A feed reads the events of one run once for all its followers, as fast as the fastest of them reads.
 type feed struct {
 	users int
 
@@ -37,7 +37,7 @@ type feed struct {
 	err    error             // a line could not be read
 }
 
-// join returns the feed of a run, and what to do when it is not needed any more.
+// join returns the feed of a run. The caller calls the returned function when it has finished.
 func (f *feeds) join(ctx context.Context, s *site, run string) (*feed, func(), error) {
 	tail, err := s.j.Tail(ctx, run)
 	if err != nil {
@@ -69,15 +69,15 @@ func newEventReader(s *site, run string, after int) *eventReader {
 	return &eventReader{viewer: journals.NewViewer(s.accepts, label.Secret), run: run, after: after, titles: map[task.ID]string{}}
 }
 
-// A reading is what a feed has for a follower.
+// A reading is what a feed returns to a follower.
 type reading struct {
 	events []inspector.Event
-	behind bool // the follower must read what the feed does not have any more
+	behind bool // the feed has dropped events that the follower must read from the journal
 	ended  bool // the run has ended, and all is read
 	more   bool // there may be more at once
 }
 
-// after returns what follows a position, and reads on in the journal if there is nothing.
+// after returns the events after a position. If the feed has none, it reads the journal.
 func (f *feed) after(ctx context.Context, position int) (r reading, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,14 +114,14 @@ func (f *feed) after(ctx context.Context, position int) (r reading, err error) {
 	return reading{events: batch, more: true}, nil
 }
 
-// has reports whether the feed has what follows a position.
+// has reports whether the feed has all events after a position.
 func (f *feed) has(position int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.events) > 0 && position+1 >= f.events[0].Position
 }
 
-// add keeps events, and drops the oldest if they are too many.
+// add adds events, and drops the oldest ones above maxFeed.
 func (f *feed) add(batch []inspector.Event) {
 	for i := range batch {
 		f.size += len(batch[i].Data)

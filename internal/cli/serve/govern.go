@@ -26,15 +26,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A governor has the policies of the runs of a site.
+// A governor returns and replaces the policies of the runs of a site.
 type governor struct{ steerer }
 
-// A RulesDocument is the policy of a run, in JSON.
-type RulesDocument struct {
+// A PolicyDocument is the policy of a run, in JSON.
+type PolicyDocument struct {
 	Run    string           `json:"runId"`
 	Digest string           `json:"digest"`
 	Policy json.RawMessage  `json:"policy"`
-	Rules  []gate.PairTerms `json:"rules"` // what holds for each pair that the policy names
+	Rules  []gate.PairTerms `json:"rules"` // what applies to each pair that the policy names
 }
 
 // Rules returns the policy of a run; see [inspector.Governor].
@@ -43,14 +43,10 @@ func (g governor) Rules(ctx context.Context, name string) (doc any, digest strin
 	if err != nil {
 		return nil, "", problem(err)
 	}
-	d := RulesDocument{Run: run, Digest: p.Digest, Policy: p.Text, Rules: rules.Pairs(p.Names())}
-	if d.Rules == nil {
-		d.Rules = []gate.PairTerms{}
-	}
-	return d, p.Digest, nil
+	return PolicyDocument{Run: run, Digest: p.Digest, Policy: p.Text, Rules: rules.Pairs(p.Names())}, p.Digest, nil
 }
 
-// Pair returns what holds for a pair; see [inspector.Governor].
+// Pair returns what applies to a pair; see [inspector.Governor].
 func (g governor) Pair(ctx context.Context, name, from, to string) (any, error) {
 	_, p, rules, err := g.policyOf(ctx, name)
 	if err != nil {
@@ -64,7 +60,7 @@ func (g governor) Pair(ctx context.Context, name, from, to string) (any, error) 
 	return rules.Pair(from, to), nil
 }
 
-// policyOf returns the policy of a run. It is part of the spec, which is internal.
+// policyOf returns the policy of a run. Like the spec, it is internal.
 func (g governor) policyOf(ctx context.Context, name string) (run string, p *record.Policy, rules *gate.Rulebook, err error) {
 	if g.accepts < label.Internal {
 		return "", nil, nil, &inspector.Error{Code: inspector.Forbidden, Message: "the policy is above the clearance of this viewer"}
@@ -72,7 +68,7 @@ func (g governor) policyOf(ctx context.Context, name string) (run string, p *rec
 	if run, err = g.find(ctx, name); err != nil {
 		return "", nil, nil, err
 	}
-	if p, err = g.live.monitor(run).Policy(); err != nil { // it does not work in this process
+	if p, err = g.live.monitor(run).Policy(); err != nil { // this process does not work on the run
 		if p, err = journal.PolicyOf(ctx, g.j, run); err != nil {
 			return "", nil, nil, journals.ReadError(ctx, err)
 		}
@@ -81,7 +77,7 @@ func (g governor) policyOf(ctx context.Context, name string) (run string, p *rec
 	return run, p, rules, err
 }
 
-// find returns the ID of a run, or of the one that works if the name is empty.
+// find returns the ID of a run; if name is empty, that of the only live run.
 func (g governor) find(ctx context.Context, name string) (string, error) {
 	if name != "" {
 		found, err := journals.Find(ctx, g.j, name)
@@ -98,7 +94,7 @@ func (g governor) find(ctx context.Context, name string) (string, error) {
 		}
 	}
 	if len(working) != 1 {
-		return "", &inspector.Error{Code: inspector.Conflict, Message: fmt.Sprintf("%d runs work now", len(working)), Hint: "name the run: " + inspector.API + "/runs/RUN/governance/handoff-rules"}
+		return "", &inspector.Error{Code: inspector.Conflict, Message: fmt.Sprintf("%d runs are live; this path needs exactly one", len(working)), Hint: "name the run: " + inspector.API + "/runs/RUN/governance/handoff-rules"}
 	}
 	return working[0], nil
 }
@@ -123,7 +119,7 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	if err != nil {
 		return "", atPointers(err, text)
 	}
-	policytext.SetOrigins(p, make([]provenance.Position, len(policytext.Origins(p)))) // it is in no file
+	policytext.SetOrigins(p, make([]provenance.Position, len(policytext.Origins(p)))) // they have no line in a file
 	_, err = g.Steer(ctx, run, steer.Command{Kind: steer.ReplacePolicy, By: given.By, Reason: given.Reason, Policy: p, Replaces: digest})
 	if err != nil {
 		return "", err
@@ -135,21 +131,22 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	return now.Digest, nil
 }
 
-// checkAssert refuses assertions, which would have no effect.
+// checkAssert refuses a policy with assertions, which would have no effect.
 func checkAssert(policy json.RawMessage) error {
 	var of struct{ Assert json.RawMessage }
 	if err := json.Unmarshal(policy, &of); err != nil || of.Assert == nil {
-		return nil // what cannot be read is reported with the rest
+		return nil // LoadPolicy reports a syntax error
 	}
 	return &inspector.Error{Code: inspector.Invalid, Message: "the policy cannot be read", Problems: []inspector.Problem{{
-		Pointer: "/policy/assert", Message: "the assertions of a run do not change", Hint: "leave assert out: those that the run began with hold for the new policy, too",
+		Pointer: "/policy/assert", Message: "the assertions of a run cannot be replaced", Hint: "leave out assert; the new policy is checked against the assertions of the run",
 	}}}
 }
 
-// maxNesting is how deep lists and objects of a policy may be nested: a line of its file is indented by that.
+// maxNesting is how deep the lists and objects of a policy may be nested. The indentation of its text
+// grows with the depth.
 const maxNesting = 32
 
-// asFile returns the text of a file that has a policy alone.
+// asFile returns the text of a policy file.
 func asFile(policy json.RawMessage) ([]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(policy), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // both are found later
 	for {
@@ -163,8 +160,8 @@ func asFile(policy json.RawMessage) ([]byte, error) {
 	return json.MarshalIndent(map[string]json.RawMessage{"policy": policy}, "", "  ")
 }
 
-// atPointers returns the error for problems in the text of a policy, with pointers in place of lines,
-// which the sender does not have.
+// atPointers returns the error for problems in the text of a policy file. Its places are JSON pointers,
+// since the client did not send that text.
 func atPointers(err error, text []byte) error {
 	e := &inspector.Error{Code: inspector.Invalid, Message: "the policy cannot be read"}
 	for _, p := range exit.Problems(err) {
@@ -191,8 +188,7 @@ func pointerAt(text []byte, line, column int) string {
 	}
 }
 
-// refused returns the error of a policy that a run refuses, with all that is wrong with it. It is nil for
-// another error.
+// refused returns the error for a policy that a run refuses, with all its problems; nil for other errors.
 func refused(err error) error {
 	e := &inspector.Error{Code: inspector.Invalid, Message: strings.TrimPrefix(err.Error(), steer.ErrRefused.Error()+": ")}
 	if errors.Is(err, steer.ErrStale) {

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/runteam/runteam/internal/cli/explain"
@@ -15,32 +14,28 @@ import (
 	"github.com/runteam/runteam/internal/cli/rungraph"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/inspector"
-	"github.com/runteam/runteam/label"
 )
 
-// graphs are the documents that need the plan of a run, or more than one run.
+// graphs makes the documents that need the plan of a run or a second run.
 type graphs struct {
 	*documents
 	mu    sync.Mutex // guards plans
 	plans []cachedPlan
 }
 
-// maxPlans is how many plans are kept. They do not change, since the journal has a copy of each spec.
+// maxPlans is the number of cached plans. Plans do not change: the journal has a copy of each spec.
 const maxPlans = 4
 
-// A cachedPlan is the plan of a run, or why there is none.
+// A cachedPlan is the plan of a run, or the error that it has none.
 type cachedPlan struct {
 	run  string
 	plan *engine.Plan
 	err  error
 }
 
-// plan returns the plan of a run with this ID. The error is not found if there is none, or if the viewer may not
-// see the spec, which is internal.
+// plan returns the plan of the run with this ID. The error has the code not_found if there is none for the
+// viewer.
 func (g *graphs) plan(ctx context.Context, run string) (*engine.Plan, error) {
-	if g.accepts < label.Internal {
-		return nil, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("the spec of a run is internal, and you see up to %s", g.accepts)}
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, of := range g.plans {
@@ -48,11 +43,7 @@ func (g *graphs) plan(ctx context.Context, run string) (*engine.Plan, error) {
 			return of.plan, of.err
 		}
 	}
-	info, err := g.j.LoadInfo(ctx, run)
-	if err != nil {
-		return nil, journals.ReadError(ctx, err)
-	}
-	p, err := restored.Plan(ctx, g.con, g.flags, info)
+	p, err := restored.PlanFor(ctx, g.con, g.flags, g.j, run, g.accepts)
 	if none, ok := errors.AsType[*restored.NoPlanError](err); ok {
 		err = &inspector.Error{Code: inspector.NotFound, Message: none.Error()}
 	} else if err != nil {
@@ -63,7 +54,7 @@ func (g *graphs) plan(ctx context.Context, run string) (*engine.Plan, error) {
 	return p, err
 }
 
-// Graph returns the drawing of a run; see [inspector.Graph]. Without a plan it is that of what was recorded.
+// Graph returns the drawing of a run; see [inspector.Graph]. Without a plan it shows what was recorded.
 func (g *graphs) Graph(ctx context.Context, run string, expand []string) (any, error) {
 	return g.with(ctx, run, func(k *journals.StoredRun) (any, error) {
 		p, err := g.plan(ctx, k.Run)
@@ -74,7 +65,7 @@ func (g *graphs) Graph(ctx context.Context, run string, expand []string) (any, e
 	})
 }
 
-// Flow returns who could see what in a run; see [inspector.Flow].
+// Flow returns who could see what by the plan of a run; see [inspector.Flow].
 func (g *graphs) Flow(ctx context.Context, run, from, to string) (any, error) {
 	found, err := journals.Find(ctx, g.j, run)
 	if err != nil {
@@ -91,7 +82,7 @@ func (g *graphs) Flow(ctx context.Context, run, from, to string) (any, error) {
 // Handoffs returns decisions of the gate; see [inspector.Handoffs].
 func (g *graphs) Handoffs(ctx context.Context, run string, of inspector.HandoffQuery) (any, error) {
 	if pair := of.From != "" && of.To != ""; pair == (of.Task != "") {
-		return nil, &inspector.Error{Code: inspector.BadRequest, Message: "which decisions are meant is not clear", Hint: "name a task with ?task=, or a pair with ?from= and ?to="}
+		return nil, &inspector.Error{Code: inspector.BadRequest, Message: "the request names neither one task nor one pair of agents", Hint: "add ?task=TASK, or ?from=AGENT&to=AGENT"}
 	}
 	return g.with(ctx, run, func(k *journals.StoredRun) (any, error) {
 		if of.Task != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// Beside returns what run --inspect has accompany a run: a server that shows and steers it.
+// Beside returns the function that starts the server of run --inspect, which shows and steers one run.
 func Beside(con *console.Console, version string) run.Attend {
 	return func(ctx context.Context, id string, j *journals.Flags) (*run.Attendant, error) {
 		token, err := programToken(con, "")
@@ -35,9 +35,9 @@ func Beside(con *console.Console, version string) run.Attend {
 		o.Access = inspector.Access{Token: token, Logins: &inspector.Logins{}, Hosts: inspector.HostsOf(l.Addr())}
 		link := linkOf(l.Addr(), o.Access.Logins.NewKey())
 		con.Say("runteam: the inspector of the run: %s", link)
-		serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // the end of a run that is interrupted is shown too
+		serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // so that it can show the end of an interrupted run
 		var all sync.WaitGroup
-		all.Go(func() { _ = inspector.Serve(serving, l, inspector.New(o)) }) // the run goes on without it
+		all.Go(func() { _ = inspector.Serve(serving, l, inspector.New(o)) }) // the run does not need it
 		closeBrowser := openBrowser(ctx, con, link)
 		a.Close = func(ended bool) {
 			if ended {
@@ -61,7 +61,7 @@ func listenAnywhere(ctx context.Context) (net.Listener, error) {
 	return c.Listen(ctx, "tcp", "127.0.0.1:0")
 }
 
-// linger waits until the user has seen what there is, if there is one who looks.
+// linger waits for Enter if the user has a terminal.
 func linger(ctx context.Context, con *console.Console) {
 	if ctx.Err() != nil || !con.IsTerminal(con.Stdin) || !con.IsTerminal(con.Stderr) {
 		return

@@ -21,7 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/files"
 )
 
-// linkOf returns the link that lets a browser in. A server on all interfaces is reached on this computer.
+// linkOf returns the login link of a server. For a listener on all interfaces it has the loopback address.
 func linkOf(at net.Addr, key string) string {
 	host, port, _ := net.SplitHostPort(at.String())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
@@ -30,17 +30,17 @@ func linkOf(at net.Addr, key string) string {
 	return "http://" + net.JoinHostPort(host, port) + "/login?key=" + key
 }
 
-// envToken names the environment variable that has the token of programs.
+// envToken is the environment variable with the token of programs.
 const envToken = "RUNTEAM_INSPECT_TOKEN"
 
 // minToken is the least number of characters of a token.
 const minToken = 16
 
-// aToken is what a file of a token has: a replaced one must not have been anything else.
-var aToken = regexp.MustCompile(`^[A-Za-z0-9_-]{16,256}\n?$`)
+// tokenFile matches the content of a token file. Other files are not replaced.
+var tokenFile = regexp.MustCompile(`^[A-Za-z0-9_-]{16,256}\n?$`)
 
-// programToken returns the token of programs: of the environment, or a new one, which is written into a
-// file if one is named; empty without either.
+// programToken returns the token of programs: that of the environment, else a new one if path names a file,
+// else none. It writes the token into the file at path.
 func programToken(con *console.Console, path string) (string, error) {
 	token, _ := con.LookupEnv(envToken)
 	if token != "" && len(token) < minToken {
@@ -54,10 +54,10 @@ func programToken(con *console.Console, path string) (string, error) {
 	}
 	bad := func(err error) error { return exit.FileError("--token-file "+path, err) }
 	switch old, err := os.ReadFile(path); {
-	case err == nil && !aToken.Match(old):
+	case err == nil && !tokenFile.Match(old):
 		return "", bad(errors.New("the file exists and has no token: name another file"))
 	case err == nil:
-		if err := os.Remove(path); err != nil { // its mode may be another one
+		if err := os.Remove(path); err != nil { // its mode may be wrong
 			return "", bad(err)
 		}
 	case !errors.Is(err, fs.ErrNotExist):
@@ -74,8 +74,7 @@ func programToken(con *console.Console, path string) (string, error) {
 	return token, nil
 }
 
-// onEnter calls do for each line that the user of a terminal enters, until ctx ends. Away from a terminal
-// it does nothing.
+// onEnter calls do for each line that the user enters, until ctx ends. Without a terminal it does nothing.
 func onEnter(ctx context.Context, con *console.Console, do func()) {
 	if !con.IsTerminal(con.Stdin) {
 		return
@@ -90,9 +89,9 @@ func onEnter(ctx context.Context, con *console.Console, do func()) {
 	}
 }
 
-// openBrowser opens a link in the browser of the desktop, if there is one, and returns what to do when the
-// browser has it. The link is in a file that only the user can read, since the arguments of a program
-// are seen by all users of a computer.
+// openBrowser opens a link in the browser of the desktop, if there is one. Call cleanUp at the end. The link
+// is passed in a file that only the user can read: all users of a computer can see the arguments of a
+// program.
 func openBrowser(ctx context.Context, con *console.Console, link string) (cleanUp func()) {
 	none := func() {}
 	program := browserOf(con)
@@ -127,8 +126,8 @@ func openBrowser(ctx context.Context, con *console.Console, link string) (cleanU
 	}
 }
 
-// browserOf returns the program that opens the browser of the desktop; nil if there is none, or nobody
-// who looks.
+// browserOf returns the program that opens the browser of the desktop; nil without a desktop or a terminal,
+// and in CI.
 func browserOf(con *console.Console) []string {
 	set := func(name string) bool {
 		value, _ := con.LookupEnv(name)

@@ -27,7 +27,7 @@ type listedRun struct {
 	Live bool `json:"live"` // a process works on it
 }
 
-// figures are what is counted of a run from all of its lines.
+// figures are counted from all lines of a run.
 type figures struct {
 	Tokens    tokens `json:"tokens"`
 	Cost      string `json:"cost,omitempty"` // none if a model has no price
@@ -48,16 +48,16 @@ type figureCache map[string]*cachedFigures
 type cachedFigures struct {
 	figures
 	last  int64
-	until time.Time // that they are used although more was added: they took a while
+	until time.Time // figures that took long to count stay in use until then, even if the run has new rows
 }
 
 // The limits of the figures of a list.
 const (
-	figureTime = 300 * time.Millisecond // that one list spends on them; the others have none yet
+	figureTime = 300 * time.Millisecond // for counting in one list; further runs have no figures yet
 	maxFigures = 2 * 1000               // that are cached
 )
 
-// List returns a page of runs: first those that work, then the newest; see [inspector.Runs].
+// List returns a page of runs: first the live ones, then the others, newest first; see [inspector.Runs].
 func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
 	all, err := d.j.Newest(ctx, "", 1<<31-1)
 	if err != nil {
@@ -67,7 +67,7 @@ func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
 	if p.Before != "" {
 		i := slices.IndexFunc(all, func(s journal.Summary) bool { return s.Run == p.Before })
 		if i < 0 {
-			return nil, &inspector.Error{Code: inspector.NotFound, Message: "the run " + p.Before + " is not in the journal any more", Hint: "read the list from its beginning"}
+			return nil, &inspector.Error{Code: inspector.NotFound, Message: "before: the journal has no run " + p.Before, Hint: "read the list from its beginning"}
 		}
 		all = all[i+1:]
 	}
@@ -89,7 +89,7 @@ func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
 	return out, nil
 }
 
-// rank sorts runs that work first.
+// rank sorts live runs first.
 func rank(s *journal.Summary) int {
 	if s.Holder != nil {
 		return 0
@@ -97,7 +97,7 @@ func rank(s *journal.Summary) int {
 	return 1
 }
 
-// figuresOf returns the figures of a run; nil if they are not known and may not be counted now.
+// figuresOf returns the figures of a run; nil if they are not cached and may not be counted now.
 func (d *documents) figuresOf(ctx context.Context, s *journal.Summary, may bool) (*figures, error) {
 	last, err := d.j.LastRow(ctx, s.Run)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// liveRuns are the runs that work in this process. It is safe for concurrent use.
+// liveRuns are the runs that this process works on. It is safe for concurrent use.
 type liveRuns struct {
 	fanout inspector.Fanout
 
@@ -21,7 +21,7 @@ type liveRuns struct {
 	monitors map[string]*record.Monitor
 }
 
-// attend accompanies a run of this process; see [run.Attend].
+// attend adds a run of this process; see [run.Attend].
 func (l *liveRuns) attend(id string) *run.Attendant {
 	push, end := l.fanout.Begin(id)
 	m := &record.Monitor{}
@@ -39,28 +39,28 @@ func (l *liveRuns) attend(id string) *run.Attendant {
 	}}
 }
 
-// monitor returns the monitor of a run, or nil if it does not work in this process.
+// monitor returns the monitor of a run, or nil if this process does not work on it.
 func (l *liveRuns) monitor(id string) *record.Monitor {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.monitors[id]
 }
 
-// streams has what models write in the runs of this process.
+// streams yields what models write in the runs of this process.
 type streams struct{ *site }
 
-// Subscribe subscribes to a run; see [inspector.Streams]. What models write is in the form for the
-// caller of the run, piece by piece and without a label, so nobody with a lower clearance gets it.
+// Subscribe subscribes to a run; see [inspector.Streams]. Pieces have no label and
+// are in the form for the user of the run, so a viewer with a lower clearance gets none.
 func (s streams) Subscribe(ctx context.Context, name string) (inspector.Subscription, error) {
 	found, err := journals.Find(ctx, s.j, name)
 	if err != nil {
 		return nil, problem(err)
 	}
 	if s.accepts < label.Confidential {
-		return nil, &inspector.Error{Code: inspector.Forbidden, Message: "what models write is not shown below the clearance of the user of the run", Hint: "the results are, once they are complete"}
+		return nil, &inspector.Error{Code: inspector.Forbidden, Message: "model output is not shown to a viewer below confidential until it is complete", Hint: "read the results, or start runteam serve with a higher --accepts"}
 	}
 	return s.live.fanout.Subscribe(found.Run)
 }
 
-// escaped returns a writer that escapes JSON as all JSON that the command prints.
+// escaped returns a writer that escapes JSON as in all output of the command.
 func escaped(w io.Writer) io.Writer { return &terminal.JSONWriter{W: w} }

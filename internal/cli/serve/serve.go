@@ -150,14 +150,14 @@ func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Liste
 	err := inspector.Serve(serving, l, inspector.New(o))
 	stop(err)
 	all.Wait() // the runs have been canceled, and end
-	return err // none if it was interrupted, which is how it ends
+	return err // nil after an interrupt, the normal end
 }
 
-// announce says where what is served, and warns of what others on the network can read.
+// announce prints the journal and the address, and a warning if others on the network can read the traffic.
 func (s *serveFlags) announce(con *console.Console, at net.Addr, journal string) {
 	con.Say("runteam: serving %s at http://%s", terminal.CleanLine(journal), at)
 	if !isLoopback(at) {
-		con.Say("runteam: warning: --listen %s: others on the network can reach this server, and read what it sends: it does not encrypt", terminal.CleanLine(s.listen))
+		con.Say("runteam: warning: --listen %s: others on the network can reach this server and read what it sends, since it does not encrypt", terminal.CleanLine(s.listen))
 	}
 	if s.tokenFile != "" {
 		con.Say("runteam: the token for programs is in %s", terminal.CleanLine(s.tokenFile))
@@ -201,7 +201,7 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 	return accepts, nil
 }
 
-// A site is a journal with what is needed to show its runs to a viewer.
+// A site is a journal and the settings with which its runs are shown to a viewer.
 type site struct {
 	con     *console.Console
 	j       *journal.Journal
@@ -215,7 +215,7 @@ func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, ac
 	return &site{con: con, j: j, flags: flags, accepts: accepts, live: &liveRuns{}, feeds: &feeds{}}
 }
 
-// options returns what an inspector of the site offers.
+// options returns the options of an inspector of the site.
 func (s *site) options(version string) inspector.Options {
 	documents := &documents{site: s, cache: &runCache{}, figures: figureCache{}}
 	graphs := &graphs{documents: documents}

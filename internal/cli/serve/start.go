@@ -19,18 +19,19 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 )
 
-// A servedSpec is a spec of which runs can be started.
+// A servedSpec is a spec whose runs can be started.
 type servedSpec struct {
 	name string
 	path string
 	*specfile.Declared
 }
 
-// declared reads what may be given to each spec. What is missing without that is no error.
+// declared reads the inputs and parameters of each spec. Missing values are no error.
 func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list []servedSpec, err error) {
 	for _, path := range s.specs {
 		if path == "-" {
@@ -58,7 +59,7 @@ func (s *serveFlags) spec(path string) *source.SpecFlags {
 	return &spec
 }
 
-// launch returns what all runs that the command starts have in common.
+// launch returns the settings of all runs that the command starts.
 func (s *serveFlags) launch(accepts label.Classification) run.Launch {
 	return run.Launch{Spec: s.settings, Answers: s.AnswerFlags, Limits: s.limits, Journal: s.Flags, Accepts: &accepts}
 }
@@ -75,7 +76,7 @@ type starter struct {
 	working int             // of them, those that have not ended
 }
 
-// maxStarted is how many runs work at once.
+// maxStarted is the number of started runs that may work at the same time.
 const maxStarted = 16
 
 // begin lets runs start, until ctx ends.
@@ -155,7 +156,7 @@ func (s *starter) Start(ctx context.Context, given inspector.Start) (id string, 
 	}
 }
 
-// take takes the place of one run, and returns the context of runs. Whoever takes it releases it.
+// take reserves a slot for a run, and returns the context of runs. The caller calls release.
 func (s *starter) take() (context.Context, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,14 +164,14 @@ func (s *starter) take() (context.Context, error) {
 	case s.ctx == nil || s.ctx.Err() != nil:
 		return nil, &inspector.Error{Code: inspector.Unavailable, Message: "the server is ending"}
 	case s.working >= maxStarted:
-		return nil, &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d runs work in this process", maxStarted), Hint: "wait until one has ended"}
+		return nil, &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d started runs are live", maxStarted), Hint: "wait until one has ended"}
 	}
 	s.working++
 	s.all.Add(1)
 	return s.ctx, nil
 }
 
-// release releases the place of one run.
+// release frees the slot of a run.
 func (s *starter) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,8 +189,8 @@ func (s *starter) run(ctx context.Context, p *run.Prepared, begin func()) error 
 	return err
 }
 
-// launch returns the run that a request asks for. Texts come with it and not from files of this
-// computer, whose names a request cannot give.
+// launch returns the run for a request. The request has the texts of inputs; it cannot name files of this
+// computer.
 func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 	i := slices.IndexFunc(s.specs, func(of servedSpec) bool { return of.name == given.Spec })
 	if i < 0 {
@@ -223,9 +224,9 @@ func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 	return l, nil
 }
 
-// unknownMember returns the error of a member that the spec does not declare.
+// unknownMember returns the error for an input or parameter that the spec does not declare.
 func unknownMember(of, name string) error {
 	return &inspector.Error{Code: inspector.Invalid, Message: fmt.Sprintf("the spec declares no %q under %s", name, of), Problems: []inspector.Problem{{
-		Pointer: "/" + of + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name), Message: "the spec does not declare it",
+		Pointer: naming.Pointer(of, name), Message: "the spec does not declare it",
 	}}}
 }

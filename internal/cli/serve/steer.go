@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/runteam/runteam/internal/cli/journals"
@@ -36,8 +35,8 @@ func (s steerer) Steer(ctx context.Context, run string, c steer.Command) (inspec
 	return out, problem(err)
 }
 
-// taskOf returns what the run is told of a task: for a viewer who does not see the names of items, the ID of one that
-// the viewer sees.
+// taskOf returns the name of a task for a command. For a viewer who cannot see all names of items, it is the ID
+// of a task that the viewer can see.
 func (s steerer) taskOf(ctx context.Context, run, name string) (string, error) {
 	v, err := s.viewerOf(ctx, run)
 	if err != nil || name == "" || !v.Narrows() {
@@ -51,22 +50,17 @@ func (s steerer) taskOf(ctx context.Context, run, name string) (string, error) {
 	return string(known.ID), err
 }
 
-// notRunning says how a run ended, and how it goes on.
+// notRunning returns the error of a command to a run that no process works on.
 func (s steerer) notRunning(ctx context.Context, run string) error {
 	found, err := s.j.Find(ctx, run)
 	if err != nil {
 		return problem(journals.ReadError(ctx, err))
 	}
-	short := journals.ShortRun(run)
-	refused, err := journals.IsRefused(ctx, s.j, run)
+	message, next, err := s.flags.NotRunning(ctx, s.j, &found)
 	if err != nil {
-		return problem(journals.ReadError(ctx, err))
+		return problem(err)
 	}
-	e := &inspector.Error{Code: inspector.Conflict, Message: fmt.Sprintf("run %s is not running (%s)", short, found.Status)}
-	if next := s.flags.NextStep(&found, short, refused); next != "" {
-		e.Hint = "to go on: " + next
-	}
-	return e
+	return &inspector.Error{Code: inspector.Conflict, Message: message, Hint: next}
 }
 
 // Answer answers a question; see [inspector.Steerer]. A viewer who is not shown a question cannot answer
@@ -82,14 +76,14 @@ func (s steerer) Answer(ctx context.Context, run, question string, a inspector.A
 	}
 	i := slices.IndexFunc(list, func(q *journal.Question) bool { return q.ID() == question })
 	if i < 0 {
-		return false, &inspector.Error{Code: inspector.NotFound, Message: "the run does not ask this question", Hint: "it may ask something else by now: read its questions again"}
+		return false, &inspector.Error{Code: inspector.NotFound, Message: "the run has no such question", Hint: "read the open questions of the run again: they may have changed"}
 	}
 	v, err := s.viewerOf(ctx, found.Run)
 	if err != nil {
 		return false, problem(err)
 	}
 	if v.Hides(list[i].Label) {
-		return false, &inspector.Error{Code: inspector.Forbidden, Message: "the question is withheld from this viewer, who cannot answer it", Hint: "start runteam serve with a higher --accepts"}
+		return false, &inspector.Error{Code: inspector.Forbidden, Message: "the question is above the clearance of this viewer", Hint: "start runteam serve with a higher --accepts"}
 	}
 	if list[i].Answer != nil {
 		by := list[i].Answer

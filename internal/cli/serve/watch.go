@@ -27,11 +27,11 @@ const (
 	quietTime = 15 * time.Second       // after which a watcher says that nothing has happened
 )
 
-// A watcher has the events of the runs of a site.
+// A watcher yields the events of the runs of a site.
 type watcher struct{ *site }
 
-// Watch yields the events of a run; see [inspector.Watcher]. It reads each row of the run once, whichever
-// process writes it, and followers of the same run share what they read.
+// Watch yields the events of a run; see [inspector.Watcher]. It reads the rows of
+// any process from the journal. Followers of the same run share a feed.
 func (w watcher) Watch(ctx context.Context, run string, after int, follow bool) iter.Seq2[[]inspector.Event, error] {
 	return func(yield func([]inspector.Event, error) bool) {
 		f := &follower{site: w.site, at: after, yield: yield}
@@ -94,8 +94,8 @@ func (f *follower) watch(ctx context.Context, run string, follow bool) error {
 	return nil
 }
 
-// catchUp passes on the events that are in the journal now, or those up to a position from which on others
-// are at hand.
+// catchUp passes on the events in the journal until there are no more, or until enough reports true for the
+// position.
 func (f *follower) catchUp(ctx context.Context, run string, enough func(position int) bool) error {
 	tail, err := f.j.Tail(ctx, run)
 	if err != nil {
@@ -131,7 +131,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// An eventReader reads the events in the lines of a run, in the form for a viewer.
+// An eventReader reads the events in the lines of a run as a viewer may see them.
 type eventReader struct {
 	viewer *journals.Viewer
 	run    string
@@ -157,7 +157,7 @@ func (r *eventReader) read(rows [][]byte) (batch []inspector.Event, err error) {
 	return batch, nil
 }
 
-// line returns the event of a line; nil if it has none that is wanted.
+// line returns the event of a line; nil if it has none after the wanted position.
 func (r *eventReader) line(kind string, line []byte) (*inspector.Event, error) {
 	_, value := record.SplitLine(line)
 	switch kind {
@@ -223,7 +223,7 @@ func (r *eventReader) event(value []byte) (*inspector.Event, error) {
 	return r.made(r.viewer.Event(&e))
 }
 
-// decision returns the event of a decision, of which the journal has no other line. It has no number.
+// decision returns the event of a decision. The journal stores no event line, and no number, for it.
 func (r *eventReader) decision(line []byte) (*inspector.Event, error) {
 	if r.viewer.Narrows() {
 		var l struct {
@@ -238,7 +238,7 @@ func (r *eventReader) decision(line []byte) (*inspector.Event, error) {
 		return r.made(r.viewer.Event(&e))
 	}
 	_, rest, found := bytes.Cut(line, handoffMark)
-	if !found { // it opens or closes the chain
+	if !found { // the first or last line of a chain has no decision
 		return nil, nil
 	}
 	var h json.RawMessage
@@ -290,7 +290,7 @@ func (r *eventReader) made(e event.Event) (*inspector.Event, error) {
 	return &inspector.Event{Position: r.at, Type: e.Type, Data: clean(data)}, err
 }
 
-// clean escapes JSON as all JSON that the command prints.
+// clean escapes JSON as in all output of the command.
 func clean(text []byte) []byte {
 	var b bytes.Buffer
 	_, _ = (&terminal.JSONWriter{W: &b}).Write(text) // to memory

@@ -96,7 +96,7 @@ type shape struct {
 
 // newCommand completes the command that sends commands of a kind.
 func newCommand(con *console.Console, kind steer.Kind, cmd *cobra.Command, of shape) *cobra.Command {
-	o := &order{}
+	o := &commandFlags{}
 	cmd.Args = func(cmd *cobra.Command, args []string) error { return o.arguments(cmd, of, args) }
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return o.send(con, cmd, kind) }
 	o.Flags.AddTo(cmd)
@@ -121,7 +121,7 @@ func newCommand(con *console.Console, kind steer.Kind, cmd *cobra.Command, of sh
 }
 
 // arguments takes the arguments of a command.
-func (o *order) arguments(cmd *cobra.Command, of shape, args []string) error {
+func (o *commandFlags) arguments(cmd *cobra.Command, of shape, args []string) error {
 	second := &o.task
 	if of.agent {
 		second = &o.agent

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -26,19 +25,19 @@ import (
 
 // policyCommand shows the policy of a run, or replaces it.
 func policyCommand(con *console.Console) *cobra.Command {
-	o := &policyOrder{}
+	o := &policyFlags{}
 	cmd := &cobra.Command{
 		Use:   "policy RUN [FILE]",
 		Short: "Show the policy of a run, or replace it while the run works",
-		Long: `policy shows what the policy of a run says of each pair, and from which rules. With a
-FILE it replaces the policy of a run that works: FILE is a spec file, or has the key
-policy alone; - is standard input.
+		Long: `policy shows what the policy of a run means for each pair of agents, and by which rules.
+With a FILE it replaces the policy of a live run. FILE is a spec file, or a file with
+only the key policy; - is standard input.
 
-The new policy is checked as before a run, against everything that has not completed and
-against the assertions of the run. If anything is wrong, nothing changes. What the gate
-decides from then on obeys it. A task that works with what it denies begins again, which
-uses up no retry. A policy that could deliver more than the one before is refused, unless
-the run was started with --allow-widening.
+The new policy is checked as before a run, for all tasks that have not completed and
+with the assertions of the run. If anything is wrong, nothing changes. Otherwise it
+applies from the next decision of the gate. A running task that may have read what it
+denies begins again without using up a retry. A policy that could deliver more than the
+previous one is refused, unless the run was started with --allow-widening.
 ` + taken,
 		Example: `  runteam policy 1f3c
   runteam policy 1f3c team.yaml --reason "letters must not see amounts"`,
@@ -47,7 +46,7 @@ the run was started with --allow-widening.
 	}
 	o.Flags.AddTo(cmd)
 	o.Sender.AddTo(cmd, "the policy")
-	cmd.Flags().StringVar(&o.replaces, "replaces", "", "the `DIGEST` of the policy that FILE replaces (default: that of now)")
+	cmd.Flags().StringVar(&o.replaces, "replaces", "", "replace only the policy with this `DIGEST` (default: the current one)")
 	flags.Complete(cmd, "replaces", nil)
 	offers := journals.NewCompleter(con, &o.Flags)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -59,15 +58,15 @@ the run was started with --allow-widening.
 	return cmd
 }
 
-// A policyOrder is the command policy, with its arguments and flags.
-type policyOrder struct {
+// policyFlags are the arguments and flags of the command policy.
+type policyFlags struct {
 	journals.Flags
 	Sender
 	run, file string
 	replaces  string
 }
 
-func (o *policyOrder) arguments(cmd *cobra.Command, args []string) error {
+func (o *policyFlags) arguments(cmd *cobra.Command, args []string) error {
 	if err := flags.AtMost(2, "a RUN and a FILE")(cmd, args); err != nil {
 		return err
 	}
@@ -81,13 +80,13 @@ func (o *policyOrder) arguments(cmd *cobra.Command, args []string) error {
 	case o.run == "":
 		return exit.Usagef("%s needs a RUN: write runteam policy RUN [FILE]", cmd.CommandPath())
 	case o.file == "" && (changed("by") || changed("reason") || changed("replaces")):
-		return exit.Usagef("--by, --reason and --replaces are about a new policy: name its FILE")
+		return exit.Usagef("--by, --reason and --replaces belong to a new policy: name its FILE")
 	}
 	return nil
 }
 
 // perform shows the policy, or replaces it.
-func (o *policyOrder) perform(ctx context.Context, con *console.Console) error {
+func (o *policyFlags) perform(ctx context.Context, con *console.Console) error {
 	if o.file == "" {
 		j, _, err := journals.Open(con, &o.Flags, journals.ToRead)
 		if err != nil {
@@ -103,18 +102,11 @@ func (o *policyOrder) perform(ctx context.Context, con *console.Console) error {
 	if err != nil {
 		return err
 	}
-	j, _, err := journals.Open(con, &o.Flags, journals.ToChange)
+	j, found, err := openRunning(ctx, con, &o.Flags, o.run)
 	if err != nil {
 		return err
 	}
 	defer j.Close() //nolint:errcheck // what was sent is durable already
-	found, err := journals.Find(ctx, j, o.run)
-	if err != nil {
-		return err
-	}
-	if found.Holder == nil {
-		return (&order{Flags: o.Flags}).notRunning(ctx, j, &found)
-	}
 	if o.replaces == "" {
 		now, err := journal.PolicyOf(ctx, j, found.Run)
 		if err != nil {
@@ -131,12 +123,12 @@ type policyFile struct {
 	command steer.Command
 }
 
-// explain adds to why a run refuses a policy where that is in the file, and what to do.
+// explain adds to the error of a run that refuses a policy the place in the file, and what to do.
 func (f *policyFile) explain(err error) error {
 	found, isList := errors.AsType[task.Problems](err)
 	switch {
 	case errors.Is(err, steer.ErrStale):
-		return fmt.Errorf("%w; look at it with runteam policy, and send yours again", err)
+		return fmt.Errorf("%w; read it with runteam policy, change yours if needed, and send it again", err)
 	case !isList:
 		return err
 	}
@@ -154,13 +146,10 @@ type policyDocument struct {
 	Digest string           `json:"digest"`
 	Policy json.RawMessage  `json:"policy"`
 	Pairs  []gate.PairTerms `json:"pairs"`
-	By     string           `json:"by,omitempty"` // who put it in the place of another
-	Reason string           `json:"reason,omitempty"`
-	Time   time.Time        `json:"sentAt,omitzero"`
 }
 
 // show prints the policy of a run and what it says of each pair.
-func (o *policyOrder) show(ctx context.Context, con *console.Console, j *journal.Journal) error {
+func (o *policyFlags) show(ctx context.Context, con *console.Console, j *journal.Journal) error {
 	found, err := journals.Find(ctx, j, o.run)
 	if err != nil {
 		return err
@@ -174,9 +163,6 @@ func (o *policyOrder) show(ctx context.Context, con *console.Console, j *journal
 		return exit.Errorf(exit.KindRuntime, "the policy of the run cannot be read: %w", err)
 	}
 	doc := policyDocument{Run: found.Run, Digest: p.Digest, Policy: p.Text, Pairs: rules.Pairs(p.Names())}
-	if doc.Pairs == nil {
-		doc.Pairs = []gate.PairTerms{}
-	}
 	return con.PrintResult(doc, func(w io.Writer) { doc.write(w) })
 }
 
@@ -184,7 +170,7 @@ func (o *policyOrder) show(ctx context.Context, con *console.Console, j *journal
 func (d *policyDocument) write(w io.Writer) {
 	fmt.Fprintf(w, "policy %s\n", d.Digest)
 	if len(d.Pairs) == 0 {
-		fmt.Fprintln(w, "it has no rules")
+		fmt.Fprintln(w, "the policy has no rules")
 	}
 	for i := range d.Pairs {
 		p := &d.Pairs[i]

@@ -22,8 +22,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An order is a command to a run, with its arguments and flags.
-type order struct {
+// commandFlags are the arguments and flags of a command to a run.
+type commandFlags struct {
 	journals.Flags
 	Sender
 	run, task, agent string
@@ -53,29 +53,22 @@ type document struct {
 }
 
 // send sends the command of a kind, and prints that the run has taken it.
-func (o *order) send(con *console.Console, cmd *cobra.Command, kind steer.Kind) error {
+func (o *commandFlags) send(con *console.Console, cmd *cobra.Command, kind steer.Kind) error {
 	ctx := cmd.Context()
 	c := steer.Command{Kind: kind, Task: o.task, Agent: o.agent}
 	if err := o.read(ctx, con, cmd, &c); err != nil {
 		return err
 	}
-	j, _, err := journals.Open(con, &o.Flags, journals.ToChange)
+	j, found, err := openRunning(ctx, con, &o.Flags, o.run)
 	if err != nil {
 		return err
 	}
 	defer j.Close() //nolint:errcheck // what was sent is durable already
-	found, err := journals.Find(ctx, j, o.run)
-	if err != nil {
-		return err
-	}
-	if found.Holder == nil {
-		return o.notRunning(ctx, j, &found)
-	}
 	return o.Sender.send(ctx, con, j, &o.Flags, found.Run, c)
 }
 
 // read reads the text of the command and its label.
-func (o *order) read(ctx context.Context, con *console.Console, cmd *cobra.Command, c *steer.Command) (err error) {
+func (o *commandFlags) read(ctx context.Context, con *console.Console, cmd *cobra.Command, c *steer.Command) (err error) {
 	c.Text = o.text
 	if o.file != "" {
 		if c.Text, err = files.ReadText(ctx, con.Stdin, o.file, steer.MaxText); err != nil {
@@ -94,21 +87,32 @@ func (o *order) read(ctx context.Context, con *console.Console, cmd *cobra.Comma
 	return nil
 }
 
-// notRunning says how a run ended, and how it goes on.
-func (o *order) notRunning(ctx context.Context, j *journal.Journal, s *journal.Summary) error {
-	run := journals.ShortRun(s.Run)
-	refused, err := journals.IsRefused(ctx, j, s.Run)
+// openRunning opens the journal and finds a run that a process works on. The caller closes the journal.
+func openRunning(ctx context.Context, con *console.Console, g *journals.Flags, run string) (*journal.Journal, *journal.Summary, error) {
+	j, _, err := journals.Open(con, g, journals.ToChange)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	next := o.NextStep(s, run, refused)
+	found, err := journals.Find(ctx, j, run)
+	if err == nil && found.Holder == nil {
+		err = notRunning(ctx, j, g, &found)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
+	return j, &found, nil
+}
+
+// notRunning returns the error of a command to a run that no process works on.
+func notRunning(ctx context.Context, j *journal.Journal, g *journals.Flags, s *journal.Summary) error {
+	message, next, err := g.NotRunning(ctx, j, s)
 	switch {
+	case err != nil:
+		return err
 	case next == "":
-		return exit.Errorf(exit.KindRuntime, "run %s is not running: it has ended (%s)", run, s.Status)
-	case next != journals.StartedByProgram && next != journals.RefusedByPerson:
-		next = "to go on: " + next
+		return exit.Errorf(exit.KindRuntime, "%s", message)
 	}
-	return exit.Errorf(exit.KindRuntime, "run %s is not running (%s); %s", run, s.Status, next)
+	return exit.Errorf(exit.KindRuntime, "%s; %s", message, next)
 }
 
 // send sends a command to a run, and prints that the run has taken it.
