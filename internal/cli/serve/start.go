@@ -46,6 +46,9 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name }) {
 			name = path
 		}
+		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name }) {
+			return nil, exit.Usagef("SPEC %s: another one has this name too; name each spec once", path)
+		}
 		list = append(list, servedSpec{name, path, d})
 	}
 	return list, nil
@@ -191,6 +194,9 @@ func (s *starter) run(ctx context.Context, p *run.Prepared, begin func()) error 
 // launch returns the run that a request asks for. Texts come with it and not from files of this
 // computer, whose names a request cannot give.
 func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
+	if given.Spec == "" {
+		return l, &inspector.Error{Code: inspector.Invalid, Message: "the request names no spec", Hint: "GET " + inspector.API + "/specs lists them", Problems: []inspector.Problem{{Pointer: "/spec", Message: "it is missing"}}}
+	}
 	i := slices.IndexFunc(s.specs, func(of servedSpec) bool { return of.name == given.Spec })
 	if i < 0 {
 		return l, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("no spec %q is served", given.Spec), Hint: "GET " + inspector.API + "/specs lists them"}
