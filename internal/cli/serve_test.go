@@ -389,7 +389,7 @@ func TestServeRefusesWhatItCannotServe(t *testing.T) {
 		{nil, exit.StatusUsage, "there is no journal here"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "nowhere"}, exit.StatusUsage, "--listen nowhere: address nowhere: missing port in address; write ADDRESS:PORT of this computer"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--listen", taken.Addr().String()}, exit.StatusUsage, "already in use; another runteam serve may have it: use its page, or --listen 127.0.0.1:0"},
-		{[]string{filepath.Join(dir, "team.yaml"), filepath.Join(dir, "team.yaml")}, exit.StatusUsage, "another one has this name too; name each spec once"},
+		{[]string{filepath.Join(dir, "team.yaml"), filepath.Join(dir, "team.yaml")}, exit.StatusUsage, "it is named twice; name each spec once"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--journal", filepath.Join(dir, "none", "j.db")}, exit.StatusUsage, "does not exist; create it first"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--journal", filepath.Join(dir, "notes.txt")}, exit.StatusNoRun, "use --journal FILE for another file\n"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--token-file", filepath.Join(dir, "notes.txt")}, exit.StatusUsage, "the file exists and has no token"},
@@ -415,15 +415,6 @@ func TestServeWritesItsToken(t *testing.T) {
 	require.Contains(t, s.get("/viewer"), `"canStart":true`)
 	ended := s.stop()
 	require.Regexp(t, `(?m)^open http://127\.0\.0\.1:\d+/login\?key=\w{20,}$`, ended.stderr)
-}
-
-// A server on all interfaces says how to reach it.
-func TestServeOnAllInterfaces(t *testing.T) {
-	t.Parallel()
-	dir, _ := offlineFolder(t)
-	ended := serveHere(t, call{dir: dir, args: []string{filepath.Join(dir, "team.yaml"), "--offline", "--listen", "0.0.0.0:0"}}).stop()
-	require.Regexp(t, `^runteam: serving \S+ at http://127\.0\.0\.1:\d+\n`, ended.stderr)
-	require.Contains(t, ended.stderr, "open the link with an address of this one in place of 127.0.0.1")
 }
 
 // run --inspect prints a link to the run, and ends with it.

@@ -46,8 +46,8 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name }) {
 			name = path
 		}
-		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name }) {
-			return nil, exit.Usagef("SPEC %s: another one has this name too; name each spec once", path)
+		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name || of.path == path }) {
+			return nil, exit.Usagef("SPEC %s: it is named twice; name each spec once", path)
 		}
 		list = append(list, servedSpec{name, path, d})
 	}
