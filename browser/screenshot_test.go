@@ -21,18 +21,21 @@ const images = "../docs/images"
 // mostImages is how large the screenshots of the documents may be together.
 const mostImages = 600 << 10
 
-// shots are the views of which the documents have a screenshot.
+// shots are views, and where to show them. The documents show one look of some of them.
 var shots = []struct {
-	name, task, view string
-	looks            []look
+	name, task, view, tab string
+	prepare               func(p *tab)
+	looks                 []look
+	shown                 look
 }{
-	{name: "run", looks: []look{{1440, 900, false}, {1440, 900, true}, {900, 700, false}, {360, 740, false}}},
-	{name: "prompt", task: "Letter to the customer", looks: []look{{1440, 900, false}, {1440, 900, true}, {900, 700, true}, {360, 740, true}}},
+	{name: "run", looks: []look{{1440, 900, false}, {1440, 900, true}, {900, 700, false}, {360, 740, false}}, shown: look{1440, 900, true}},
+	{name: "prompt", task: "Letter to the customer", prepare: func(p *tab) { p.pointAt("Decide the claim") }, looks: []look{{1440, 900, false}, {1440, 900, true}, {900, 700, true}, {360, 740, true}}, shown: look{1440, 900, false}},
+	{name: "way", task: "Letter to the customer", tab: "?tab=result", prepare: func(p *tab) { p.follow(`Aoife Brennan`) }, looks: []look{{1440, 900, false}, {360, 740, false}}, shown: look{1440, 900, false}},
 	{name: "flow", view: "/flow", looks: []look{{1440, 900, false}}},
 }
 
-// TestViewsFitTheirWindows shows what the documents show, at three sizes in light and dark, and with
-// -update writes the images.
+// TestViewsFitTheirWindows shows views at three sizes in light and dark, and with -update writes the
+// images of the documents.
 func TestViewsFitTheirWindows(t *testing.T) {
 	t.Parallel()
 	c := theClaims(t)
@@ -42,38 +45,46 @@ func TestViewsFitTheirWindows(t *testing.T) {
 				t.Parallel()
 				view := of.view
 				if of.task != "" {
-					view = c.task(t, of.task)
+					view = c.task(t, of.task) + of.tab
 				}
 				p := c.look(t, l, view)
 				p.do(`document.activeElement.blur()`)
-				if of.task != "" {
-					p.pointAt("Decide the claim")
+				if of.prepare != nil {
+					of.prepare(p)
 				}
 				p.do(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`)
 				require.Equal(t, l.width, eval[int](p, `document.scrollingElement.scrollWidth`))
 				shot, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 				require.NoError(t, err)
-				if *update && l.width != 900 { // the documents show the largest and the smallest
+				if *update && l == of.shown {
 					require.NoError(t, os.MkdirAll(images, 0o755))
-					require.NoError(t, os.WriteFile(filepath.Join(images, of.name+"-"+l.String()+".png"), small(t, shot), 0o644))
+					require.NoError(t, os.WriteFile(filepath.Join(images, of.name+".png"), small(t, shot), 0o644))
 				}
 			})
 		}
 	}
 }
 
+// TestTheImagesAreSmall checks that the images are those of shots, and how large they are.
 func TestTheImagesAreSmall(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join(images, "*.png"))
+	files, err := filepath.Glob(filepath.Join(images, "*"))
 	require.NoError(t, err)
+	var names, want []string
 	sum := int64(0)
 	for _, name := range files {
 		info, err := os.Stat(name)
 		require.NoError(t, err)
 		sum += info.Size()
+		names = append(names, filepath.Base(name))
 	}
+	for _, of := range shots {
+		if of.shown != (look{}) {
+			want = append(want, of.name+".png")
+		}
+	}
+	require.ElementsMatch(t, want, names)
 	require.LessOrEqual(t, sum, int64(mostImages))
-	require.NotEmpty(t, files)
 }
 
 // pointAt shows what a task gave to a prompt, and where that came from.
@@ -85,6 +96,28 @@ func (p *tab) pointAt(task string) {
 	p.until(`document.querySelector(".r-mark")`)
 	p.hover(".prompt-text .tv-row .r-src.r-mark", "")
 	p.until(`document.querySelector(".probe .probe-from")`)
+}
+
+// follow selects the first text in the panel that matches, with the mouse, and asks how it got there.
+func (p *tab) follow(pattern string) {
+	p.t.Helper()
+	p.until(`document.querySelector(".panel .tv-row")`)
+	type line struct{ From, To point }
+	found := eval[line](p, `(() => {
+		for (const span of document.querySelectorAll(".panel .tv-row .r")) {
+			const node = [...span.childNodes].find((n) => n.nodeType === 3), m = node && /`+pattern+`/.exec(node.data);
+			if (!m) continue;
+			span.scrollIntoView({ block: "center", behavior: "instant" });
+			const r = document.createRange();
+			r.setStart(node, m.index);
+			r.setEnd(node, m.index + m[0].length);
+			const b = r.getBoundingClientRect();
+			return { From: { X: b.left + 1, Y: b.top + b.height / 2 }, To: { X: b.right - 1, Y: b.top + b.height / 2 } };
+		}
+	})()`)
+	p.drag(found.From, found.To)
+	p.click("button.float", "How did this text get here?")
+	p.until(`document.querySelector("dialog .trace") && !document.querySelector("dialog .loading")`)
 }
 
 // small returns an image with its 256 most frequent colours, which is enough for a page.

@@ -78,6 +78,17 @@ tasks:
 	t.Fatalf("no command resumes the run: %s", text)
 }
 
+func TestServeMCPWithoutJSON(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(harvest)))
+	got := call{dir: dir, stdin: "hello\n", args: []string{"serve", "--mcp", "--offline"}}
+	got.args = append(got.args, "team.yaml")
+	ended := got.run(t)
+	require.Equal(t, exit.StatusNoRun, ended.status, ended.stderr)
+	require.Contains(t, ended.stderr, "each line of standard input must be one JSON-RPC message")
+}
+
 func TestServeMCPRefusesFlags(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{

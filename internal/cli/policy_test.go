@@ -84,7 +84,7 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 // What is wrong with the command is said before the run gets it.
 func TestPoliciesThatAreNotSent(t *testing.T) {
 	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": governedRelay, "none.yaml": "agents: [{name: a}]\n", "bad.yaml": "policy: {rules: [{form: a, to: b}]}\n",
+	dir := clitest.Folder(t, map[string]string{"team.yaml": governedRelay, "text.yaml": "hello\n", "empty.yaml": "", "none.yaml": "agents: [{name: a}]\n", "bad.yaml": "policy: {rules: [{form: a, to: b}]}\n",
 		"pattern.yaml": "policy: {redact: {patterns: [{name: p, regexp: '('}]}}\n"})
 	require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run", "--offline"}}.run(t).status)
 	_, id, _ := strings.Cut(call{dir: dir, args: []string{"runs", "-o", "json"}}.run(t).stdout, `"runId":"`)
@@ -100,9 +100,12 @@ func TestPoliciesThatAreNotSent(t *testing.T) {
 		{[]string{"policy", id, "--by", "ann"}, exit.StatusUsage, "name its FILE"},
 		{[]string{"policy", id, "none.yaml"}, exit.StatusUsage, "none.yaml: there is no policy"},
 		{[]string{"policy", id, "bad.yaml"}, exit.StatusUsage, `unknown key "form" in a rule`},
+		{[]string{"policy", id, "bad.yaml"}, exit.StatusUsage, "runteam: 1 problem; the policy was not replaced\n"},
+		{[]string{"policy", id, "text.yaml"}, exit.StatusUsage, `the text "hello" where the key policy belongs`},
+		{[]string{"policy", id, "empty.yaml"}, exit.StatusUsage, "empty.yaml: cannot read: it is empty\n  hint: write policy: …\n"},
 		{[]string{"policy", id, "pattern.yaml"}, exit.StatusUsage, "missing closing )"},
 		{[]string{"policy", id, "large.json"}, exit.StatusUsage, "large"},
-		{[]string{"policy", id, "missing.yaml"}, exit.StatusUsage, "missing.yaml"},
+		{[]string{"policy", id, "missing.yaml"}, exit.StatusUsage, "missing.yaml: it does not exist\n  hint: name a spec file, or a file with the key policy\n"},
 		{[]string{"policy", "f00d"}, exit.StatusUsage, `unknown run "f00d"`},
 	} {
 		got := call{dir: dir, args: tt.args}.run(t)

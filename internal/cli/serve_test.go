@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -370,20 +371,27 @@ func TestServeRefusesWhatItCannotServe(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "bad.yaml": "agents: 7\n", "notes.txt": "my notes\n", "token.txt": "0123456789abcdef\n"})
 	newer := filepath.Join(dir, "newer.db")
 	makeNewer(t, newer)
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close() //nolint:errcheck // it is only taken
 	for _, tt := range []struct {
 		args   []string
 		status int
 		want   string
 	}{
 		{[]string{"--accepts", "secret"}, exit.StatusUsage, "--accepts secret: what is secret is not shown in a browser"},
-		{[]string{"--accepts", "top"}, exit.StatusUsage, `unknown label "top"`},
+		{[]string{"--accepts", "top"}, exit.StatusUsage, `--accepts "top": write public, internal or confidential` + "\n"},
 		{[]string{"--offline"}, exit.StatusUsage, "--offline is for the runs of a SPEC"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--read-only"}, exit.StatusUsage, "--read-only starts no runs"},
 		{[]string{filepath.Join(dir, "none.yaml")}, exit.StatusUsage, "none.yaml"},
 		{[]string{filepath.Join(dir, "bad.yaml")}, exit.StatusUsage, "bad.yaml:1:9"},
 		{[]string{"-"}, exit.StatusUsage, "SPEC -: standard input can be read only once"},
 		{nil, exit.StatusUsage, "there is no journal here"},
-		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "nowhere"}, exit.StatusUsage, "--listen nowhere: "},
+		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "nowhere"}, exit.StatusUsage, "--listen nowhere: address nowhere: missing port in address; write ADDRESS:PORT of this computer"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--listen", taken.Addr().String()}, exit.StatusUsage, "already in use; another runteam serve may have it: use its page, or --listen 127.0.0.1:0"},
+		{[]string{filepath.Join(dir, "team.yaml"), filepath.Join(dir, "team.yaml")}, exit.StatusUsage, "it is named twice; name each spec once"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--journal", filepath.Join(dir, "none", "j.db")}, exit.StatusUsage, "does not exist; create it first"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--journal", filepath.Join(dir, "notes.txt")}, exit.StatusNoRun, "use --journal FILE for another file\n"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--token-file", filepath.Join(dir, "notes.txt")}, exit.StatusUsage, "the file exists and has no token"},
 		{[]string{"--journal", newer}, exit.StatusNoRun, "newer"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/policytext"
@@ -15,7 +16,7 @@ import (
 func LoadPolicy(path string, stdin io.Reader) (*File, *handoff.Policy, error) {
 	f, err := Load(Options{Path: path, Stdin: stdin, Offline: true})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, aboutPolicy(err)
 	}
 	if f.places.main.spec.get("policy") == nil {
 		return nil, nil, &Error{[]Problem{{File: f.Path, Message: "there is no policy", Hint: "write one under the key policy, as in a spec file", Err: ErrInvalid}}}
@@ -28,4 +29,25 @@ func LoadPolicy(path string, stdin io.Reader) (*File, *handoff.Policy, error) {
 		return nil, nil, &Error{[]Problem{{File: f.Path, Message: fmt.Sprint(err), Hint: "write fewer rules", Err: ErrInvalid}}}
 	}
 	return f, p, nil
+}
+
+// aboutPolicy has problems with a file as a whole ask for a policy, and not for a team.
+func aboutPolicy(err error) error {
+	found, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
+	}
+	for i := range found.Problems {
+		p := &found.Problems[i]
+		what, isOther := strings.CutSuffix(p.Message, " where keys such as "+strings.Join(outermost("Path"), " and ")+" belong")
+		switch {
+		case errors.Is(p.Err, ErrNotFound):
+			p.Message, p.Hint = strings.TrimPrefix(p.Message, ErrNotFound.Error()+": "), "name a spec file, or a file with the key policy"
+		case isOther:
+			p.Message, p.Hint = what+" where the key policy belongs", "write policy: …"
+		case errors.Is(p.Err, errEmpty):
+			p.Hint = "write policy: …"
+		}
+	}
+	return err
 }

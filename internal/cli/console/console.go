@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -64,7 +65,7 @@ func (c *Console) PrintError(err error) {
 		}
 		c.Say("%s", terminal.Clean(p.Error()))
 	}
-	c.Say("runteam: %s; nothing was run", format.Plural(len(problems), "problem"))
+	c.Say("runteam: %s; %s", format.Plural(len(problems), "problem"), cmp.Or(c.Settings.Undone, "nothing was run"))
 }
 
 // Say prints a line on stderr.

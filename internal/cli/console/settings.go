@@ -40,6 +40,7 @@ type Settings struct {
 	pretty   bool
 	logLevel string
 	Level    slog.Level
+	Undone   string // what a command with a bad file has not done; empty means that nothing was run
 }
 
 // JSON reports whether the command prints JSON on stdout.

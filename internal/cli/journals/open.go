@@ -29,7 +29,8 @@ const (
 	ToRead   Purpose = iota // changes nothing and creates nothing
 	ToChange                // needs an existing journal
 	ToRemove                // the same, even on a full disk
-	ToStore                 // creates the journal if there is none
+	ToStore                 // creates the journal if there is none, for a command that has --no-journal
+	ToServe                 // the same, for one that has not
 )
 
 // Open opens the journal that the flags name, and returns its path as people know it. The caller
@@ -71,8 +72,11 @@ func (g *Flags) Results(con *console.Console) func(ctx context.Context, run, tas
 // OpenError adds to the error about an unusable journal what to do.
 func OpenError(err error, why Purpose) error {
 	advice := "use --journal FILE for another one"
-	if why == ToStore {
+	switch why {
+	case ToStore:
 		advice = "nothing was run; use --journal FILE for another file, or --no-journal to store nothing"
+	case ToServe:
+		advice = "use --journal FILE for another file"
 	}
 	return exit.Errorf(exit.KindRuntime, "%w; %s", err, advice)
 }
@@ -87,7 +91,7 @@ func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
 		return "", OpenError(err, why)
 	}
 	path := filepath.Join(folder, FileName)
-	if why != ToStore {
+	if why != ToStore && why != ToServe {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return "", exit.Errorf(exit.KindIO, `there is no journal here or in a folder above; "runteam run" creates one, and --journal FILE names another`)
 		}
@@ -144,7 +148,7 @@ func namedJournal(path string, why Purpose) error {
 		return bad("it is a folder: name a file in it")
 	case err == nil || !errors.Is(err, fs.ErrNotExist):
 		return nil // the journal reports what is wrong with it
-	case why != ToStore:
+	case why != ToStore && why != ToServe:
 		return bad(`there is no such file; "runteam run --journal FILE" creates a journal`)
 	}
 	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {

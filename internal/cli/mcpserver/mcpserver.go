@@ -57,7 +57,7 @@ func Serve(ctx context.Context, con *console.Console, specs []string, base run.L
 		return cause
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		return exit.Errorf(exit.KindRuntime, "the MCP client: %w", err)
+		return exit.Errorf(exit.KindRuntime, "the MCP client sent what cannot be read: %w; each line of standard input must be one JSON-RPC message", err)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ const lastWrites = 2 * time.Second
 
 // openJournal creates the journal if there is none, and returns an error if no run could be stored.
 func openJournal(con *console.Console, g *journals.Flags) error {
-	j, _, err := journals.Open(con, g, journals.ToStore)
+	j, _, err := journals.Open(con, g, journals.ToServe)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (r recordedRun) Append(entries []record.Entry, done func(error)) {
 // An openJournal is the journal that a run is stored in.
 type openJournal struct {
 	journal *journal.Journal
-	folder  string // of the journal, as people know it
+	place   string // the file that was named, or the folder that was found, as people know it
 	hasKey  bool   // so that what is above confidential is stored too
 }
 
@@ -59,7 +59,10 @@ func (j *Job) open(con *console.Console, why journals.Purpose) (o openJournal, e
 		return o, err
 	}
 	opened, path, err := journals.Open(con, &j.Journal, why)
-	return openJournal{opened, filepath.Dir(path), key != nil}, err
+	if j.Journal.Path == "" {
+		path = filepath.Dir(path)
+	}
+	return openJournal{opened, path, key != nil}, err
 }
 
 // NewJournalWriter opens the journal of a run, unless it is not to have one, and claims the stored run

@@ -59,7 +59,7 @@ func (x *execution) journalNotes() (lines []string) {
 		lines = append(lines, "reused:  "+saved)
 	}
 	run := x.journal.shortID(x.result.RunID)
-	lines = append(lines, "", fmt.Sprintf("Run %s is saved in %s. Next:", run, terminal.CleanLine(x.journal.folder)))
+	lines = append(lines, "", fmt.Sprintf("Run %s is saved in %s. Next:", run, terminal.CleanLine(x.journal.place)))
 	for _, next := range x.nextCommands(run) {
 		lines = append(lines, "  # "+next.question, "  "+next.command)
 	}

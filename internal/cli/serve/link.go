@@ -15,19 +15,40 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
 )
 
-// linkOf returns the login link of a server. For a listener on all interfaces it has the loopback address.
+// linkOf returns the login link of a server.
 func linkOf(at net.Addr, key string) string {
+	return addressOf(at) + "/login?key=" + key
+}
+
+// addressOf returns the URL of a server. For a listener on all interfaces it has the loopback address.
+func addressOf(at net.Addr) string {
 	host, port, _ := net.SplitHostPort(at.String())
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+	if isEvery(at) {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port) + "/login?key=" + key
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// isEvery reports whether a server listens on all interfaces.
+func isEvery(at net.Addr) bool {
+	host, _, _ := net.SplitHostPort(at.String())
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsUnspecified()
+}
+
+// listenAdvice says what to do if an address cannot be listened at.
+func listenAdvice(err error) string {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return "another runteam serve may have it: use its page, or --listen 127.0.0.1:0 for a port that is free"
+	}
+	return "write ADDRESS:PORT of this computer, such as 127.0.0.1:0 for a port that is free"
 }
 
 // envToken is the environment variable with the token of programs.

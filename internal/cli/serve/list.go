@@ -31,7 +31,7 @@ type listedRun struct {
 type figures struct {
 	Tokens    tokens `json:"tokens"`
 	Cost      string `json:"cost,omitempty"` // none if a model has no price
-	Withheld  int    `json:"withheld"`       // decisions that withheld something from an agent
+	Withheld  int    `json:"withheld"`       // decisions that withheld something from an agent, in whole or in part
 	Paused    bool   `json:"paused"`
 	Questions int    `json:"questions"` // open ones
 }
@@ -134,7 +134,8 @@ func countFigures(k *journals.StoredRun) (f figures) {
 	f.Tokens = tokens{u.Total.Usage.InputTokens, u.Total.Usage.OutputTokens}
 	f.Cost, _ = u.Total.Money()
 	for i := range k.Trace.Handoffs {
-		if h := &k.Trace.Handoffs[i]; h.To != handoff.User && h.Verdict == gate.Withheld {
+		h := &k.Trace.Handoffs[i]
+		if isRead := h.To != handoff.User && h.Source.Kind != handoff.Condition; isRead && (h.Verdict != gate.Passed || len(h.After.Excluded) > 0) {
 			f.Withheld++
 		}
 	}

@@ -112,7 +112,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	case s.readOnly:
 		why = journals.ToRead
 	case len(specs) > 0:
-		why = journals.ToStore
+		why = journals.ToServe
 	}
 	j, path, err := journals.Open(con, &s.Flags, why)
 	if err != nil {
@@ -121,7 +121,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	defer j.Close() //nolint:errcheck // what was sent is durable already
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
 	if err != nil {
-		return exit.Errorf(exit.KindIO, "--listen %s: %w", s.listen, withoutAddress(err))
+		return exit.Errorf(exit.KindIO, "--listen %s: %w; %s", s.listen, withoutAddress(err), listenAdvice(err))
 	}
 	site := newSite(con, j, &s.Flags, accepts)
 	o := site.options(version)
@@ -155,9 +155,12 @@ func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Liste
 
 // announce prints the journal and the address, and a warning if others on the network can read the traffic.
 func (s *serveFlags) announce(con *console.Console, at net.Addr, journal string) {
-	con.Say("runteam: serving %s at http://%s", terminal.CleanLine(journal), at)
+	con.Say("runteam: serving %s at %s", terminal.CleanLine(journal), addressOf(at))
 	if !isLoopback(at) {
 		con.Say("runteam: warning: --listen %s: others on the network can reach this server and read what it sends, since it does not encrypt", terminal.CleanLine(s.listen))
+	}
+	if isEvery(at) {
+		con.Say("runteam: from another computer, open the link with an address of this one in place of 127.0.0.1")
 	}
 	if s.tokenFile != "" {
 		con.Say("runteam: the token for programs is in %s", terminal.CleanLine(s.tokenFile))
@@ -186,10 +189,10 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 			return 0, exit.Usagef("--%s is for the page, and --mcp serves none: leave one of them out", name)
 		}
 	}
-	if accepts, err = label.ParseClassification(s.accepts); err != nil {
-		return 0, exit.Usagef("--accepts: %w", err)
-	}
-	if accepts > label.Confidential {
+	switch accepts, err = label.ParseClassification(s.accepts); {
+	case err != nil:
+		return 0, exit.UnknownWord("--accepts", s.accepts, label.Classifications()[:3])
+	case accepts > label.Confidential:
 		return 0, exit.Usagef("--accepts %s: what is secret is not shown in a browser: write public, internal or confidential", s.accepts)
 	}
 	if s.readOnly && len(s.specs) > 0 {

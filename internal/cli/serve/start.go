@@ -47,6 +47,9 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name }) {
 			name = path
 		}
+		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name || of.path == path }) {
+			return nil, exit.Usagef("SPEC %s: it is named twice; name each spec once", path)
+		}
 		list = append(list, servedSpec{name, path, d})
 	}
 	return list, nil
@@ -192,6 +195,9 @@ func (s *starter) run(ctx context.Context, p *run.Prepared, begin func()) error 
 // launch returns the run for a request. The request has the texts of inputs; it cannot name files of this
 // computer.
 func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
+	if given.Spec == "" {
+		return l, &inspector.Error{Code: inspector.Invalid, Message: "the request names no spec", Hint: "GET " + inspector.API + "/specs lists them", Problems: []inspector.Problem{{Pointer: "/spec", Message: "it is missing"}}}
+	}
 	i := slices.IndexFunc(s.specs, func(of servedSpec) bool { return of.name == given.Spec })
 	if i < 0 {
 		return l, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("no spec %q is served", given.Spec), Hint: "GET " + inspector.API + "/specs lists them"}

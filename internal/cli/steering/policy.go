@@ -95,6 +95,7 @@ func (o *policyFlags) perform(ctx context.Context, con *console.Console) error {
 		defer j.Close() //nolint:errcheck // nothing was written
 		return o.show(ctx, con, j)
 	}
+	con.Settings.Undone = "the policy was not replaced"
 	loaded, err := files.Await(ctx, func() (policyFile, error) {
 		f, p, err := specfile.LoadPolicy(o.file, con.Stdin)
 		return policyFile{f, steer.Command{Kind: steer.ReplacePolicy, Policy: p, Replaces: o.replaces}}, err

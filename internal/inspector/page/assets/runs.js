@@ -148,7 +148,7 @@ class StartForm {
   }
 
   area(id, title, input, into) {
-    const el = h("textarea", { id, rows: 3, required: !input?.hasDefault && into, placeholder: input?.hasDefault ? "as in the spec" : "" });
+    const el = h("textarea", { id, rows: 3, required: !input?.hasDefault && Boolean(into), placeholder: input?.hasDefault ? "as in the spec" : "" });
     if (into) into.set(input.name, el);
     else this.goal = el;
     return field(id, title, el, input && labelChip(input.classification));
