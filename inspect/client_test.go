@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/inspect"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
@@ -184,6 +185,8 @@ func TestErrors(t *testing.T) {
 	}
 	_, err = c.Steer(t.Context(), "r1", steer.Command{Kind: steer.Message, Agent: "a"})
 	require.ErrorIs(t, err, steer.ErrInvalid, "it is checked before it is sent")
+	_, err = c.Steer(t.Context(), "r1", steer.Command{Kind: steer.ReplacePolicy, Policy: &handoff.Policy{}, Replaces: "d"})
+	require.ErrorContains(t, err, "call ReplacePolicy")
 }
 
 // collect returns the positions and types of events, and the error at their end.

@@ -58,9 +58,12 @@ type Taken struct {
 }
 
 // Steer sends a command and returns when the run has taken it. The server sets By. If the run refuses the
-// command or is not running, the error is an [*Error] with the code conflict. To replace the policy, use
-// [Client.ReplacePolicy].
+// command or is not running, the error is an [*Error] with the code conflict. To replace the policy, call
+// [Client.ReplacePolicy]; Steer returns [steer.ErrInvalid] for it.
 func (c *Client) Steer(ctx context.Context, run string, command steer.Command) (taken Taken, err error) {
+	if command.Kind == steer.ReplacePolicy {
+		return taken, fmt.Errorf("inspect: %w: Steer cannot replace a policy; call ReplacePolicy", steer.ErrInvalid)
+	}
 	command.By = "client" // Check requires it; the server replaces it
 	if err := command.Check(); err != nil {
 		return taken, fmt.Errorf("inspect: %w", err)
