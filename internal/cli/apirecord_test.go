@@ -361,13 +361,13 @@ func (a *recordedAPI) recordPolicies(c *inspect.Client, run string) {
 			pointer, about string
 		}{
 			{"", `{}`, 428, "", "If-Match"},
-			{"other", `{}`, 412, "", "not the one"},
+			{"other", `{}`, 412, "", "has changed"},
 			{p.Digest, `{"rules":[{"from":"user","to":"b","mode":"minimal"}]}`, 422, "/policy/rules/0/to", "unknown"},
-			{p.Digest, `{"assert":["a never reaches user"]}`, 422, "/policy/assert", "do not change"},
+			{p.Digest, `{"assert":["a never reaches user"]}`, 422, "/policy/assert", "cannot be replaced"},
 			{p.Digest, `{"rules":[{"from":"user","to":"a","moode":"full"}]}`, 422, "/policy/rules/0/moode", "moode"},
 			{p.Digest, `{"rules":[{"from":"user","to":"a","reveal":{"email":[""]}}]}`, 409, "/policy", "user"},
 			{p.Digest, `{"rules":[{"from":"computed","to":"a","block":["` + strings.ReplaceAll(base[1:], "/", `","`) + `"]}]}`, 200, "", "digest"},
-			{p.Digest, `{}`, 412, "", "not the one"},
+			{p.Digest, `{}`, 412, "", "has changed"},
 		} {
 			status, answer := a.put(base, tt.digest, `{"policy":`+tt.policy+`}`)
 			require.Equal(t, tt.want, status, "%s: %s", tt.policy, answer)

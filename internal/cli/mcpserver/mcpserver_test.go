@@ -500,6 +500,6 @@ func TestWhatIsNoMCPEndsTheServer(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{"echo.yaml": echo})
 	var out bytes.Buffer
 	err := mcpserver.Serve(t.Context(), con, []string{filepath.Join(dir, "echo.yaml")}, run.Launch{}, "", strings.NewReader("hello\n"), &out)
-	require.ErrorContains(t, err, "the MCP client: ")
+	require.ErrorContains(t, err, "each line of standard input must be one JSON-RPC message")
 	require.Empty(t, stdout.String())
 }
