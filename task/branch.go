@@ -121,13 +121,8 @@ func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, messa
 			return
 		}
 		c.Task = string(r.tasks[j].ID)
-		for k := range slab[start:] {
-			if of := &slab[start+k]; of.Task == c.Task {
-				if !slices.Contains(of.Need, Path(c.Path)) {
-					of.Need = append(of.Need, Path(c.Path))
-				}
-				return
-			}
+		if addNeed(slab[start:], c) {
+			return
 		}
 		l.read(i, int(j), optional)
 		slab = append(slab, Ref{Task: c.Task, As: Structured, Need: []Path{Path(c.Path)}, Optional: optional})
@@ -156,6 +151,18 @@ func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, messa
 	}
 	t.Reads = len(slab) - start
 	return slab
+}
+
+// addNeed adds what a condition compares to the reference to its task, and reports whether there is one.
+func addNeed(refs []Ref, c *Condition) bool {
+	k := slices.IndexFunc(refs, func(of Ref) bool { return of.Task == c.Task })
+	if k < 0 {
+		return false
+	}
+	if !slices.Contains(refs[k].Need, Path(c.Path)) {
+		refs[k].Need = append(refs[k].Need, Path(c.Path))
+	}
+	return true
 }
 
 // readLists returns lists of which those in results have the IDs of their tasks. read adds what is read
