@@ -1,4 +1,4 @@
-# Commands for development; `.ci/run` runs test, lint, race and examples.
+# Commands for development; `.ci/run` runs test, slow, lint, cross, race and browser.
 GO ?= go
 FUZZTIME ?= 30s
 SOAK ?= 5m
