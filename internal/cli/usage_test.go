@@ -32,6 +32,7 @@ func TestUsageErrors(t *testing.T) {
 		{"gc --older-than 30", "write a time such as 30d or 720h"},
 		{"gc --older-than -1h", "write a time such as 30d or 720h"},
 		{"gc --older-than 99999999999d", "write a time such as 30d or 720h"},
+		{"run --offline --inspect --reveal", "--inspect shows the run in a browser, which gets no secrets: leave out --reveal"},
 		{"replay a b", "takes one RUN, not 2"},
 		{"replay a --diff b --without c", "--diff compares two stored runs: leave --without out"},
 		{"replay a --diff=", "--diff is empty"},

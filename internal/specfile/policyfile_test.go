@@ -1,6 +1,7 @@
 package specfile_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -67,4 +68,21 @@ func TestFileWithoutAPolicy(t *testing.T) {
 	rule := `{"from":"a","to":"b","name":"` + strings.Repeat("x", 999) + `"},`
 	_, _, err = specfile.LoadPolicy("-", strings.NewReader(`{"policy":{"rules":[`+strings.TrimSuffix(strings.Repeat(rule, 2000), ",")+`]}}`))
 	require.Error(t, err)
+}
+
+// A policy may come from elsewhere than this computer, so it reads no file and no variable.
+func TestAPolicyReadsNoFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("notes.txt", []byte("canary-4711"), 0o600))
+	for _, policy := range []string{
+		`{"file":"notes.txt"}`, `{"rules":{"file":"notes.txt"}}`, `{"redact":{"patterns":{"file":"notes.txt"}}}`,
+		`{"endorse":[{"name":"e","from":"a","to":"b","reason":{"file":"notes.txt"}}]}`,
+	} {
+		_, _, err := specfile.LoadPolicy("-", strings.NewReader(`{"policy":`+policy+`}`))
+		require.Error(t, err, policy)
+		require.NotContains(t, err.Error(), "canary-4711")
+	}
+	_, p, err := specfile.LoadPolicy("-", strings.NewReader(`{"policy":{"redact":{"patterns":[{"name":"x","regexp":"${HOME}"}]}}}`))
+	require.NoError(t, err)
+	require.Equal(t, "${HOME}", p.Redact.Patterns[0].Regexp)
 }

@@ -152,6 +152,8 @@ func (j *Job) messagesFlag(cmd *cobra.Command) {
 func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 	changed := cmd.Flags().Changed
 	switch {
+	case j.Reveal && j.inspect: // what models write would reach the page up to the clearance of --reveal
+		return exit.Usagef("--inspect shows the run in a browser, which gets no secrets: leave out --reveal, or --inspect")
 	case j.Reveal && !con.IsTerminal(con.Stdout):
 		return exit.Usagef("--reveal shows secrets on a terminal only, and standard output is not a terminal")
 	case changed("max-concurrency") && j.Concurrency < 1:
