@@ -166,6 +166,13 @@ type ToolComplete struct {
 	Duration time.Duration
 }
 
+// MessageSent (message_sent) says that the agent sent a handoff, which waits in the inbox of
+// its reader.
+type MessageSent struct {
+	To    string
+	Bytes int
+}
+
 // Message (message) says that a message is delivered with this attempt.
 type Message struct {
 	From  string

@@ -52,6 +52,8 @@ func dataOf(e *event.Event) any {
 		return ToolStart{Tool: e.From}
 	case event.ToolComplete:
 		return ToolComplete{Tool: e.From, Failed: e.Status == task.Failed, Duration: e.Duration}
+	case event.MessageSent:
+		return MessageSent{To: e.To, Bytes: e.Bytes}
 	case event.Message:
 		return Message{From: e.From, Bytes: e.Bytes}
 	case event.Budget:

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 )
 
 func Example() {
-	bus, err := messagebus.New([]string{"analyst", "scorer", "writer"}, messagebus.Options{})
+	bus, err := messagebus.New([]string{"analyst", "scorer", "writer"}, messagebus.Options{Edges: []handoff.Edge{{From: "analyst", To: "writer"}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,7 +36,7 @@ func Example() {
 }
 
 func ExampleBus_Subscribe() {
-	bus, err := messagebus.New([]string{"analyst", "writer"}, messagebus.Options{})
+	bus, err := messagebus.New([]string{"analyst", "writer"}, messagebus.Options{Edges: []handoff.Edge{{From: "analyst", To: "writer"}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -53,7 +54,7 @@ func ExampleBus_Subscribe() {
 
 func ExampleFromSnapshot() {
 	team := []string{"analyst", "writer"}
-	bus, err := messagebus.New(team, messagebus.Options{})
+	bus, err := messagebus.New(team, messagebus.Options{Edges: []handoff.Edge{{From: "analyst", To: "writer"}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -63,7 +64,7 @@ func ExampleFromSnapshot() {
 	_ = bus.MarkRead("writer", first)
 
 	snapshot, _ := bus.Snapshot()
-	again, err := messagebus.FromSnapshot(snapshot, team, messagebus.Options{})
+	again, err := messagebus.FromSnapshot(snapshot, team, messagebus.Options{Edges: []handoff.Edge{{From: "analyst", To: "writer"}}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/mailbox"
 )
 
@@ -23,18 +24,20 @@ import (
 var (
 	ErrUnknown = mailbox.ErrUnknown // no such agent, or no such message to it
 	ErrInvalid = mailbox.ErrInvalid // an invalid message, list of agents or option
+	ErrNoEdge  = mailbox.ErrNoEdge  // no edge leads from the sender to the reader, or only for lower labels
 	ErrFull    = mailbox.ErrFull    // an inbox has no room
 	ErrBusy    = mailbox.ErrBusy    // another run uses the bus
 )
 
 // Options tune a bus. The zero value means the defaults.
 type Options struct {
-	MaxUnread int          // unread messages that one agent may have; zero means 1000
-	Logger    *slog.Logger // receives an error when a subscriber panics; nil discards it
+	Edges     []handoff.Edge // along which agents may write to each other; without edges, only the user can send
+	MaxUnread int            // unread messages that one agent may have; zero means 1000
+	Logger    *slog.Logger   // receives an error when a subscriber panics; nil discards it
 }
 
 func (o Options) internal() mailbox.Options {
-	return mailbox.Options{MaxUnread: o.MaxUnread, Logger: o.Logger}
+	return mailbox.Options{Edges: o.Edges, MaxUnread: o.MaxUnread, Logger: o.Logger}
 }
 
 // A Message is what was sent. It prints without its content, as its envelope does.
@@ -90,7 +93,7 @@ func (b *Bus) Snapshot() ([]byte, error) {
 // agent or the user (handoff.User); the program that owns the bus vouches for it. Of the header
 // only the classification and the expiry count.
 //
-// The errors are [ErrUnknown] for an unknown name, [ErrInvalid] for a text that is empty,
+// The errors are [ErrUnknown] for an unknown name, [ErrNoEdge] for an agent that may not write to the other, [ErrInvalid] for a text that is empty,
 // not valid UTF-8 or above 1 MiB, and [ErrFull] for a full inbox. While a run uses the bus,
 // the program can send only as the user; agents send through the run.
 func (b *Bus) Send(from, to, text string, h envelope.Header) (envelope.ID, error) {

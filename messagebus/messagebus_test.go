@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 )
 
 func TestMessagesPrintWithoutTheirContent(t *testing.T) {
 	t.Parallel()
-	bus, err := messagebus.New([]string{"a", "b"}, messagebus.Options{})
+	bus, err := messagebus.New([]string{"a", "b"}, messagebus.Options{Edges: []handoff.Edge{{From: "a", To: "b", Bidirectional: true}}})
 	require.NoError(t, err)
 	_, err = bus.Send("a", "b", "canary", envelope.Header{Classification: label.Secret})
 	require.NoError(t, err)
@@ -35,7 +36,7 @@ func TestMessagesPrintWithoutTheirContent(t *testing.T) {
 
 func TestSendTakesLabelAndExpiry(t *testing.T) {
 	t.Parallel()
-	bus, err := messagebus.New([]string{"a", "b"}, messagebus.Options{})
+	bus, err := messagebus.New([]string{"a", "b"}, messagebus.Options{Edges: []handoff.Edge{{From: "a", To: "b", Bidirectional: true}}})
 	require.NoError(t, err)
 	expires := time.Now().Add(time.Hour).UTC()
 	_, err = bus.Broadcast("a", "x", envelope.Header{Classification: label.Confidential, ExpiresAt: expires, Producer: "b", Trust: label.Endorsed})

@@ -111,7 +111,9 @@ func (r *renderer) collect() {
 func (r *renderer) add(s *gate.Sealed) *piece {
 	d := s.Decision()
 	p := piece{Sealed: s, source: int32(len(r.sources))}
-	p.text, p.canonical = split(s)
+	if p.text, p.canonical = split(s); d.Source.Kind == handoff.Message && p.canonical != "" {
+		p.text, p.canonical = p.text+"\n"+p.canonical, ""
+	}
 	r.sources = append(r.sources, Source{Producer: d.From, Classification: d.After, Decision: d})
 	r.pieces = append(r.pieces, p)
 	return &r.pieces[len(r.pieces)-1]

@@ -106,7 +106,18 @@ func (r *renderer) messages(pieces []piece) {
 		r.open(&opened, brief.HeadMessages)
 		r.frame("\n- **")
 		r.put(brief.PartHeading, p.source, p.sender())
-		r.frame("**:")
+		r.frame("**")
+		r.reference(p.source, p.Sealed)
+		r.frame(":")
 		r.said(p)
+	}
+}
+
+// reference writes the id of a message that its reader can answer.
+func (w *writer) reference(source int32, s *gate.Sealed) {
+	if id := s.Title(); id != s.Assignee() {
+		w.frame(" (handoff ")
+		w.put(brief.PartHeading, source, id)
+		w.frame(")")
 	}
 }

@@ -212,6 +212,7 @@ func (r *turnRenderer) render() string {
 			r.message(roleUser, "", func() {
 				r.frame("Message from ")
 				r.put(brief.PartHeading, r.source(s), s.Assignee())
+				r.reference(r.source(s), s)
 				r.frame(":\n")
 				r.fenced(s)
 			})
@@ -323,7 +324,7 @@ func resultBlock(s *gate.Sealed) block {
 	}
 	b := p.block(text + canonical)
 	b.heading = s.Source().Name
-	if s.Title() != "" {
+	if s.Title() != "" && s.Source().Kind != handoff.Message {
 		b.marks += ", " + s.Title()
 	}
 	return b

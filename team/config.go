@@ -39,6 +39,11 @@ type Config struct {
 	// nothing that tasks do not grant.
 	Policy *handoff.Policy
 
+	// Edges say which agents may send handoffs to which others while they work: with the tool
+	// send_handoff, which agents with such an edge have, or with [OutboxFrom]. Without edges no
+	// agent sends anything.
+	Edges []handoff.Edge
+
 	// Prices are the prices of models, by the names that their endpoints use. A model
 	// without a name has the price of its member's Model. Only cost budgets need prices.
 	Prices map[string]llm.Price
@@ -283,7 +288,7 @@ func (g *Goal) internal() plan.Goal { return plan.Goal(*g) }
 
 func (c *Config) internal() plan.Config {
 	out := plan.Config{
-		Name: c.Name, Endpoints: c.Endpoints, Policy: c.Policy, Prices: c.Prices,
+		Name: c.Name, Endpoints: c.Endpoints, Policy: c.Policy, Edges: c.Edges, Prices: c.Prices,
 		Limits: plan.Limits(c.Limits), Logger: c.Logger,
 	}
 	if ask := c.OnToolCall; ask != nil {

@@ -40,11 +40,11 @@ func New(cfg Config) (*Team, error) {
 // safe for concurrent use, and for one run at a time. NewBus panics for a team that [New]
 // did not make.
 func (t *Team) NewBus() *messagebus.Bus {
-	agents, log, err := (*engine.Team)(t).BusConfig()
+	agents, edges, log, err := (*engine.Team)(t).BusConfig()
 	if err != nil {
 		panic(fmt.Sprintf("runteam: %v", err))
 	}
-	b, err := messagebus.New(agents, messagebus.Options{Logger: log})
+	b, err := messagebus.New(agents, messagebus.Options{Edges: edges, Logger: log})
 	if err != nil { // New has checked the names
 		panic(fmt.Sprintf("runteam: %v", err))
 	}

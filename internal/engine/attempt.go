@@ -24,14 +24,16 @@ type attempt struct {
 	planned       bool // a coordinator wrote the description of the task
 	index         int
 	member        int
-	known         doneSet       // the tasks whose results a task of scope all may find in memory; nil for any other
-	dependencies  int           // among the offers: results, then output files
-	filesOffered  int           //
-	unreadable    error         // why its condition could not be read; nil if it was
-	granted       int           // how many offers there are before those of the memory
-	messageCount  int           // among the offers, behind all that the task itself is granted
-	given         filetree.Tree // the files that it is granted, at their paths in the workspace
-	*conversation               // of an attempt that calls tools; nil of any other
+	known         doneSet            // the tasks whose results a task of scope all may find in memory; nil for any other
+	dependencies  int                // among the offers: results, then output files
+	filesOffered  int                //
+	unreadable    error              // why its condition could not be read; nil if it was
+	granted       int                // how many offers there are before those of the memory
+	messageCount  int                // among the offers, behind all that the task itself is granted
+	given         filetree.Tree      // the files that it is granted, at their paths in the workspace
+	*conversation                    // of an attempt that calls tools; nil of any other
+	runtimeTools  []plan.RuntimeTool // among its tools
+	handoffs      int                // that it sent; guarded by the lock of the run
 	personTask
 	steeredTask
 	unnoted error // why the result is not in the shared memory
@@ -52,6 +54,12 @@ func (r *results) gather(a *attempt, i int) {
 	a.index, a.number, a.member, a.task = i, r.priorRun.counted(t.ID).number+made(r, i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], plan.Bound(p, i)
 	a.tools, a.least = p.Tools(i), p.ToolLabel(i).Join(p.Branches.Of(i))
+	if a.runtimeTools = p.RuntimeTools(i); len(a.runtimeTools) > 0 {
+		a.tools = slices.Clip(a.tools)
+		for _, t := range a.runtimeTools {
+			a.tools = append(a.tools, t.Tool)
+		}
+	}
 	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
 	if a.by = governs(r, i, a); a.by.Config.ApprovesLoweringFor(a.caps.Agent) {
 		a.waits = a

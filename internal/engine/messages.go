@@ -1,12 +1,9 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
@@ -16,7 +13,7 @@ import (
 
 // newMessageBus returns a message bus for the members of a roster.
 func newMessageBus(t *plan.Roster) *mailbox.Bus {
-	b, err := mailbox.New(t.Names(), mailbox.Options{Logger: t.Log})
+	b, err := mailbox.New(t.Names(), mailbox.Options{Edges: t.Config.Edges, Logger: t.Log})
 	if err != nil {
 		panic(fmt.Sprintf("runteam: %v", err)) // the names were checked
 	}
@@ -29,22 +26,14 @@ func newMessageBus(t *plan.Roster) *mailbox.Bus {
 func (a *attempt) deliver() {
 	r := a.run
 	if _, given := r.messages.given[a.index]; !given {
-		now := time.Now()
-		waiting, err := r.messages.bus.Take(a.task.Assignee, func(m mailbox.Message) bool {
-			x := r.team.MessageCrossing(m.Envelope.Producer(), m.Envelope.Classification(), a.caps)
-			return !x.Withheld() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
-		})
-		must(err) // the bus is one of this roster
-		r.messages.given[a.index] = append(r.messages.again[a.index], waiting...)
+		r.messages.given[a.index] = append(r.messages.again[a.index], r.messages.takeUnread(a)...)
 		a.start = time.Now() // not before the last of them was sent
 	}
 	if b := r.priorRun.counted(a.task.ID); !b.converses { // else its next turn has them
 		r.messages.nextDirected(a.index)
 	}
 	for _, m := range r.messages.given[a.index] {
-		a.offers = append(a.offers, gate.Offer{
-			Source: gate.Source{Kind: handoff.Message, Name: r.messages.name(m)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
-		})
+		a.offers = append(a.offers, r.messages.offerOf(m, a.member))
 		a.messageCount++
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/plan"
 )
 
 // ErrOutbox reports a message that an agent may not send: the run has no message
@@ -33,7 +34,6 @@ type Outbox struct {
 	mu     sync.Mutex // guards the rest
 	ended  bool       // the attempt has ended
 	drafts []mailbox.Draft
-	waits  map[string]int // drafts by reader
 	bytes  int
 }
 
@@ -76,19 +76,18 @@ func (o *Outbox) add(d mailbox.Draft) error {
 	if o.ended {
 		return fmt.Errorf("%w: the attempt of %q has ended; send before Run returns", ErrOutbox, o.from)
 	}
-	before := o.waits[d.To] + o.waits[mailbox.Everyone]
-	if d.To == mailbox.Everyone {
-		before = len(o.drafts)
-	}
-	if err := o.post.Check(d, before); err != nil {
+	d.Classification = o.header.Classification
+	if err := o.post.Check(d); err != nil {
 		return fmt.Errorf("send: %w", err)
+	}
+	if len(o.drafts) >= plan.MaxHandoffs {
+		return fmt.Errorf("%w: an attempt at a task sends at most %d messages", ErrOutbox, plan.MaxHandoffs)
 	}
 	if o.bytes += len(d.Content); o.bytes > gate.MaxReply {
 		o.bytes -= len(d.Content)
 		return fmt.Errorf("%w: the messages of one attempt are larger than %d MiB; send less", ErrOutbox, gate.MaxReply>>20)
 	}
 	o.drafts = append(o.drafts, d)
-	o.waits[d.To]++
 	return nil
 }
 
@@ -106,9 +105,9 @@ func (o *Outbox) end() []mailbox.Draft {
 // newOutbox returns the outbox of an attempt whose agent is called now; nil if
 // the run has no message bus.
 func (a *attempt) newOutbox() *Outbox {
-	if a.run.options.Bus == nil || a.task.IsComputed() {
+	if a.run.messages == nil || a.task.IsComputed() {
 		return nil
 	}
-	h, err := (&gate.Compartment{Contract: a.contract}).GateMessage(a.sealed, time.Now())
-	return &Outbox{post: a.run.messages.post, from: a.caps.Agent, header: h, err: err, waits: map[string]int{}}
+	h, err := (&gate.Compartment{Contract: a.contract}).GateMessage(a.sealed, 0, time.Now())
+	return &Outbox{post: a.run.messages.post, from: a.caps.Agent, header: h, err: err}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
@@ -21,13 +22,14 @@ import (
 // and the name of each in the journal. Only the goroutine that owns the run uses
 // it, except for what mu guards, since a program may send at any time.
 type runMessages struct {
-	run   *runScope
-	bus   *mailbox.Bus
-	post  *mailbox.Post
-	given map[int][]mailbox.Message        // by task, in all of its attempts
-	again map[int][]mailbox.Message        // by task: delivered by an earlier process; the task may get more
-	read  map[int]bool                     // by task: an agent was given them
-	held  map[string][]*record.SentMessage // by session: sent by an attempt whose answer is not taken again yet
+	run          *runScope
+	bus          *mailbox.Bus
+	post         *mailbox.Post
+	given        map[int][]mailbox.Message        // by task, in all of its attempts
+	again        map[int][]mailbox.Message        // by task: delivered by an earlier process; the task may get more
+	read         map[int]bool                     // by task: an agent was given them
+	sentHandoffs map[string]bool                  // ids of handoffs
+	held         map[string][]*record.SentMessage // by session: sent by an attempt whose answer is not taken again yet
 
 	// Of the user, to one task each, by task:
 	directed map[int][]mailbox.Message // for its next prompt
@@ -78,7 +80,7 @@ func (r *run) releaseClaims() {
 
 func (r *runScope) newRunMessages(b *mailbox.Bus) *runMessages {
 	return &runMessages{
-		run: r, bus: b, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
+		run: r, bus: b, sentHandoffs: map[string]bool{}, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
 		held: map[string][]*record.SentMessage{}, names: map[mailbox.ID]string{}, directed: map[int][]mailbox.Message{}, turns: map[int][]mailbox.Message{},
 	}
 }
@@ -87,7 +89,7 @@ func (r *runScope) newRunMessages(b *mailbox.Bus) *runMessages {
 // the run. A message for which an inbox has no room becomes a warning.
 func (r *run) openMessages() {
 	o, before := &r.options, r.priorRun.sentBefore()
-	if o.Bus == nil && len(o.Messages)+len(before) == 0 {
+	if o.Bus == nil && len(o.Messages)+len(before)+len(r.team.Config.Edges) == 0 {
 		return
 	}
 	r.mu.Lock()
@@ -116,7 +118,7 @@ func (r *run) openInbox() {
 	if r.messages != nil {
 		return
 	}
-	b, err := mailbox.New(r.team.Names(), mailbox.Options{Run: r.id, MaxUnread: max(mailbox.DefaultMaxUnread, len(r.options.Messages)), Logger: r.team.Log})
+	b, err := mailbox.New(r.team.Names(), mailbox.Options{Run: r.id, Edges: r.team.Config.Edges, MaxUnread: max(mailbox.DefaultMaxUnread, len(r.options.Messages)), Logger: r.team.Log})
 	must(err)
 	m := r.newRunMessages(b)
 	m.post, err = b.Attach(r.id, nil)
@@ -215,6 +217,9 @@ func (m *runMessages) restore(before []*record.SentMessage) {
 	for _, s := range before {
 		switch {
 		case s.Given > 0: // the options have it
+		case s.Call != "":
+			m.sentHandoffs[s.ID] = true
+			m.putBack(s)
 		case s.Session == "", m.run.priorRun.delivered[s.ID]:
 			m.putBack(s)
 		default:
@@ -232,7 +237,8 @@ func (m *runMessages) putBack(s *record.SentMessage) {
 		err = invalid
 	} else if err = e.Genuine(); err == nil {
 		var msg mailbox.Message
-		if msg, err = m.post.Restore(mailbox.Draft{From: s.From, To: s.To, Content: s.Message.Text}, s.Message.Header); err == nil {
+		structured, _ := jsonvalue.Parse(string(s.Message.JSON))
+		if msg, err = m.post.Restore(mailbox.Draft{From: s.From, To: s.To, Content: s.Message.Text, Structured: structured}, s.Message.Header); err == nil {
 			m.setName(msg, s.ID)
 			return
 		}

@@ -146,7 +146,7 @@ func (m *runMessages) nextDirected(i int) []mailbox.Message {
 	return list
 }
 
-// offerMessages offers a turn what the user has sent to its task meanwhile. A turn that an earlier
+// offerMessages offers a turn what its agent was sent meanwhile. A turn that an earlier
 // process had is offered what it had then.
 func (t *turn) offerMessages() {
 	a := t.of
@@ -160,11 +160,15 @@ func (t *turn) offerMessages() {
 	list, had := m.inTurn(a, t.turn)
 	if !had {
 		list = append(list, m.nextDirected(a.index)...)
+		unread := m.takeUnread(a)
+		m.given[a.index] = append(m.given[a.index], unread...)
+		list = append(list, unread...)
 	}
 	for _, msg := range list {
-		g := gate.WholeOf(gate.Source{Kind: handoff.Message, Name: m.name(msg)}, "")
+		o := m.offerOf(msg, a.member)
+		g := gate.WholeOf(o.Source, "")
 		g.Terms, g.MaxBytes = t.by.Terms(msg.Envelope.Producer(), t.caps.Agent), t.limits.On(g.Source, 0)
-		t.offers = append(t.offers, gate.Offer{Source: g.Source, Title: msg.From, Assignee: msg.From, Envelope: msg.Envelope, Optional: true})
+		t.offers = append(t.offers, o)
 		t.grants = append(t.grants, g)
 	}
 }

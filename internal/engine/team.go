@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/task"
@@ -87,11 +88,11 @@ func (t *Team) NewBus() *mailbox.Bus {
 }
 
 // BusConfig returns what a message bus for the team is made from.
-func (t *Team) BusConfig() (agents []string, log *slog.Logger, err error) {
+func (t *Team) BusConfig() (agents []string, edges []handoff.Edge, log *slog.Logger, err error) {
 	if err := t.made(context.Background()); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return t.roster.Names(), t.roster.Log, nil
+	return t.roster.Names(), t.roster.Config.Edges, t.roster.Log, nil
 }
 
 // Plan checks tasks against the team and says what a run of them would do. The

@@ -99,6 +99,9 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 	if f == nil {
 		return refuse("Unknown tool. Available tools: " + strings.Join(toolNames(a.tools), ", ") + ".")
 	}
+	if t := a.runtimeTool(f.Name); t != nil {
+		return a.callRuntime(x, said, call, t)
+	}
 	c := &toolCall{tool: f, parameters: a.run.team.Parameters[f.Name], call: call, from: said, title: a.task.Title}
 	c.id, c.key = a.run.calls.of(x, &call)
 	answer.limit = cmp.Or(c.tool.MaxOutput, tool.DefaultMaxOutput)

@@ -16,10 +16,11 @@ const RuleHops handoff.Rule = "hops"
 //
 // The agent chooses neither the label nor the expiry: a message is as sensitive
 // as what the contract let in, and expires with the part that expires first. It
-// is not trusted. It has one hop more than the messages that the agent was given;
+// is not trusted. It has one hop more than the messages that the agent was given, now and in
+// earlier turns, whose most hops the caller passes;
 // more than [envelope.MaxHops] are refused with a [*WithheldError]. The gate
 // decides at delivery what the reader may see of it.
-func (c *Compartment) GateMessage(parts []Sealed, now time.Time) (envelope.Header, error) {
+func (c *Compartment) GateMessage(parts []Sealed, before int, now time.Time) (envelope.Header, error) {
 	if c == nil {
 		return envelope.Header{}, errNothing
 	}
@@ -40,7 +41,7 @@ func (c *Compartment) GateMessage(parts []Sealed, now time.Time) (envelope.Heade
 	if err != nil {
 		return envelope.Header{}, fmt.Errorf("gate a message of %q: %w", k.Callee, err)
 	}
-	h.Hops = hops + 1
+	h.Hops = max(hops, before) + 1
 	switch {
 	case h.Hops > envelope.MaxHops:
 		return refuse(RuleHops, fmt.Sprintf("it was handed on %d times, at most %d are allowed", h.Hops, envelope.MaxHops))
@@ -48,4 +49,14 @@ func (c *Compartment) GateMessage(parts []Sealed, now time.Time) (envelope.Heade
 		return refuse(RuleExpiry, "what it was made from expired meanwhile")
 	}
 	return h, nil
+}
+
+// HopsOf returns how often the messages among some pieces have been handed on, at most.
+func HopsOf(parts []Sealed) (hops int) {
+	for i := range parts {
+		if parts[i].passed {
+			hops = max(hops, parts[i].hops)
+		}
+	}
+	return hops
 }

@@ -102,7 +102,7 @@ func TestBroadcastTakesItsReaderByEitherName(t *testing.T) {
 func TestBusCopiesTheRoster(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b"}
-	b, err := mailbox.New(names, mailbox.Options{})
+	b, err := mailbox.New(names, mailbox.Options{Edges: allEdges(names)})
 	require.NoError(t, err)
 	names[0] = "changed"
 	b.Agents()[1] = "changed"

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/naming"
 )
 
@@ -35,6 +36,7 @@ const DefaultMaxUnread = 1000
 // Options tune a bus. The zero value means the defaults.
 type Options struct {
 	Run       string           // id of the run that the messages belong to; empty means none in particular
+	Edges     []handoff.Edge   // along which agents may write to each other; the user may write to all of them
 	MaxUnread int              // unread messages that one agent may have; zero means [DefaultMaxUnread]
 	Now       func() time.Time // when a message is sent; nil means [time.Now]; it must not call the bus
 	Logger    *slog.Logger     // learns of subscribers that panic; nil discards
@@ -59,6 +61,9 @@ type Bus struct {
 // [ErrInvalid].
 func New(agents []string, o Options) (*Bus, error) {
 	names, err := newRoster(agents)
+	if err == nil {
+		err = names.connect(o.Edges)
+	}
 	if err = errors.Join(err, o.check()); err != nil {
 		return nil, err
 	}

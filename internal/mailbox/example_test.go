@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/label"
 )
 
 func Example() {
-	bus, err := mailbox.New([]string{"analyst", "scorer", "writer"}, mailbox.Options{})
+	bus, err := mailbox.New([]string{"analyst", "scorer", "writer"}, mailbox.Options{Edges: []handoff.Edge{{From: "analyst", To: "writer"}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -39,7 +40,7 @@ func Example() {
 }
 
 func ExampleBus_Subscribe() {
-	bus, err := mailbox.New([]string{"analyst", "writer"}, mailbox.Options{})
+	bus, err := mailbox.New([]string{"analyst", "writer"}, mailbox.Options{Edges: []handoff.Edge{{From: "analyst", To: "writer"}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -58,7 +59,7 @@ func ExampleBus_Subscribe() {
 
 func ExampleFromSnapshot() {
 	team := []string{"analyst", "writer"}
-	bus, err := mailbox.New(team, mailbox.Options{Run: "run-1"})
+	bus, err := mailbox.New(team, mailbox.Options{Run: "run-1", Edges: []handoff.Edge{{From: "analyst", To: "writer"}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -67,7 +68,7 @@ func ExampleFromSnapshot() {
 	_, _ = bus.Send(mailbox.Draft{From: "analyst", To: "writer", Content: "Two."})
 	_ = bus.MarkRead("writer", first)
 
-	again, err := mailbox.FromSnapshot(bus.Snapshot(), team, mailbox.Options{Run: "run-1"})
+	again, err := mailbox.FromSnapshot(bus.Snapshot(), team, mailbox.Options{Run: "run-1", Edges: []handoff.Edge{{From: "analyst", To: "writer"}}})
 	if err != nil {
 		fmt.Println(err)
 		return

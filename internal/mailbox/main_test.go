@@ -27,9 +27,22 @@ func newBus(t require.TestingT, o mailbox.Options) *mailbox.Bus {
 	if o.Now == nil {
 		o.Now = still
 	}
+	if o.Edges == nil {
+		o.Edges = allEdges(team)
+	}
 	b, err := mailbox.New(team, o)
 	require.NoError(t, err)
 	return b
+}
+
+// allEdges connects each agent with every other one.
+func allEdges(names []string) (all []handoff.Edge) {
+	for i, from := range names {
+		for _, to := range names[i+1:] {
+			all = append(all, handoff.Edge{From: from, To: to, Bidirectional: true})
+		}
+	}
+	return all
 }
 
 func send(t require.TestingT, b *mailbox.Bus, from, to, content string) mailbox.ID {
@@ -92,9 +105,14 @@ func restored(t require.TestingT, b *mailbox.Bus, o mailbox.Options) *mailbox.Bu
 	if o.Now == nil {
 		o.Now = still
 	}
-	again, err := mailbox.FromSnapshot(stored(t, b.Snapshot()), team, o)
+	again, err := mailbox.FromSnapshot(stored(t, b.Snapshot()), team, withEdges(o))
 	require.NoError(t, err)
 	return again
 }
 
 const user = handoff.User
+
+func withEdges(o mailbox.Options) mailbox.Options {
+	o.Edges = allEdges(team)
+	return o
+}

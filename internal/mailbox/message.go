@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 )
 
@@ -26,6 +27,7 @@ type Draft struct {
 	From           string               // an agent, or the user (handoff.User)
 	To             string               // an agent; empty for a broadcast
 	Content        string               // text of 1 to [MaxContent] bytes, valid UTF-8
+	Structured     jsonvalue.Value      // what else it says, as data; the zero value for nothing
 	Classification label.Classification // how sensitive it is; zero means internal
 	TTL            time.Duration        // how long it may be read; zero means without end
 	ExpiresAt      time.Time            // when it ends, if that is earlier; zero means never

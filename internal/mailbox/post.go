@@ -56,9 +56,9 @@ func (p *Post) Detach() {
 	}
 }
 
-// Check returns the error that [Post.Send] would return for a draft, as if so
-// many messages to the same reader were waiting to be sent before it.
-func (p *Post) Check(d Draft, before int) error {
+// Check returns the error that [Post.Send] would return for a draft with its own label, except
+// [ErrFull]: whether its reader has read what it was sent is not for the sender to know.
+func (p *Post) Check(d Draft) error {
 	if err := p.usable(); err != nil {
 		return err
 	}
@@ -66,9 +66,7 @@ func (p *Post) Check(d Draft, before int) error {
 	if err != nil {
 		return err
 	}
-	p.bus.mu.Lock()
-	defer p.bus.mu.Unlock()
-	return p.bus.room(readers, before)
+	return p.bus.agents.sends(d.From, d.Classification, readers)
 }
 
 // Send sends a draft, a broadcast if To is empty or [Everyone]. The header says
@@ -100,6 +98,9 @@ func (p *Post) Restore(d Draft, h envelope.Header) (Message, error) {
 		return Message{}, err
 	}
 	readers, err := p.bus.agents.address(&d)
+	if err == nil {
+		err = p.bus.agents.sends(d.From, h.Classification, readers)
+	}
 	if err != nil {
 		return Message{}, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -15,6 +16,7 @@ import (
 type roster struct {
 	names []string
 	index map[string]int
+	ways  map[way]label.Classification // along which agents may write, and the highest label of what they write
 }
 
 // newRoster reports everything that is wrong with the names.
@@ -22,7 +24,7 @@ func newRoster(names []string) (roster, error) {
 	if len(names) == 0 {
 		return roster{}, fmt.Errorf("%w roster: it is empty; name at least one agent", ErrInvalid)
 	}
-	r := roster{slices.Clone(names), make(map[string]int, len(names))}
+	r := roster{names: slices.Clone(names), index: make(map[string]int, len(names))}
 	folded := make(map[string]string, len(names))
 	var errs []error
 	for i, name := range names {

@@ -18,8 +18,9 @@ import (
 // returns; see [Bus.Subscribe].
 //
 // Names that are not in the roster are refused with [ErrUnknown], an agent that
-// writes to itself, an impossible content, label or TTL with [ErrInvalid], and
-// a message too many with [ErrFull]. Then nothing is sent.
+// writes to itself, an impossible content, label or TTL with [ErrInvalid], an agent that
+// no edge allows to write with [ErrNoEdge], and a message too many with [ErrFull]. Then
+// nothing is sent.
 //
 // Send is for the program that owns the bus and vouches for the sender and the
 // label. While a run uses the bus, the only sender is [handoff.User]: agents send
@@ -44,7 +45,7 @@ func (r *roster) direct(d *Draft) (int, error) {
 	return to, err
 }
 
-// Broadcast puts one message into the inbox of every agent but its sender; the
+// Broadcast puts one message into the inbox of every agent to whom the sender may write; the
 // draft's To is empty or [Everyone]. It has one id and one envelope, and each
 // reader has to read it. Its errors are those of [Bus.Send]; it is also refused if
 // there is no other agent, and delivered to none if one inbox is full.
@@ -65,8 +66,12 @@ func (r *roster) toAll(d *Draft) ([]int, error) {
 	if d.To != "" && d.To != Everyone {
 		err = errors.Join(err, fmt.Errorf("%w message: a broadcast to %.60q: send it, or leave the reader out", ErrInvalid, d.To))
 	}
-	readers := r.others(d.From)
-	if len(readers) == 0 {
+	readers := r.neighbors(d.From)
+	switch {
+	case len(readers) > 0:
+	case len(r.names) > 1:
+		err = errors.Join(err, fmt.Errorf("%w leads from %.60q to another agent", ErrNoEdge, d.From))
+	default:
 		err = errors.Join(err, fmt.Errorf("%w message: nobody but %.60q is in the roster", ErrInvalid, d.From))
 	}
 	d.To = Everyone
@@ -130,7 +135,7 @@ func (b *Bus) store(d *Draft, h envelope.Header, readers []int, only string) (m 
 	if b.post != nil && only != "" && d.From != only {
 		return Message{}, nil, fmt.Errorf("%w sender %q: run %q uses the bus; an agent sends through its outbox, the program as %q", ErrInvalid, d.From, b.post.run, only)
 	}
-	if err := b.room(readers, 0); err != nil {
+	if err := errors.Join(b.agents.sends(d.From, h.Classification, readers), b.room(readers)); err != nil {
 		return Message{}, nil, err
 	}
 	e, err := b.seal(d, h)
@@ -152,7 +157,7 @@ func (b *Bus) store(d *Draft, h envelope.Header, readers []int, only string) (m 
 
 // deposit appends a message to the inboxes of its readers. The caller holds the lock.
 func (b *Bus) deposit(d *Draft, e *envelope.Envelope, readers []int) Message {
-	m := Message{ID: e.ID(), From: d.From, To: d.To, At: e.Header().CreatedAt, Bytes: len(d.Content), Envelope: e}
+	m := Message{ID: e.ID(), From: d.From, To: d.To, At: e.Header().CreatedAt, Bytes: len(d.Content) + len(d.Structured.Canonical()), Envelope: e}
 	at := len(b.messages)
 	b.messages = append(b.messages, m)
 	for _, r := range readers {
@@ -162,12 +167,11 @@ func (b *Bus) deposit(d *Draft, e *envelope.Envelope, readers []int) Message {
 	return m
 }
 
-// room names the readers that may not get another message, after so many before
-// it. The caller holds the lock.
-func (b *Bus) room(readers []int, before int) error {
+// room names the readers that may not get another message. The caller holds the lock.
+func (b *Bus) room(readers []int) error {
 	var full []string
 	for _, r := range readers {
-		if len(b.inboxes[r].unread)+before >= b.options.MaxUnread {
+		if len(b.inboxes[r].unread) >= b.options.MaxUnread {
 			full = append(full, fmt.Sprintf("%q", b.agents.names[r]))
 		}
 	}
@@ -186,7 +190,11 @@ func (b *Bus) seal(d *Draft, h envelope.Header) (*envelope.Envelope, error) {
 	if end := h.CreatedAt.Add(d.TTL); d.TTL > 0 && (h.ExpiresAt.IsZero() || end.Before(h.ExpiresAt)) {
 		h.ExpiresAt = end
 	}
-	e, err := envelope.New(h, envelope.Text(d.Content))
+	payload := envelope.Text(d.Content)
+	if d.Structured.Canonical() != "" {
+		payload = payload.WithStructured(d.Structured)
+	}
+	e, err := envelope.New(h, payload)
 	if err != nil { // as when the clock knows no time
 		return nil, fmt.Errorf("%w message: %w", ErrInvalid, err)
 	}

@@ -48,7 +48,7 @@ func TestMessageWithoutALabelIsInternalAndUntrusted(t *testing.T) {
 func TestMessageExpiresByTheClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b, err := mailbox.New(team, mailbox.Options{}) // the clock of package time
+		b, err := mailbox.New(team, mailbox.Options{Edges: allEdges(team)}) // the clock of package time
 		require.NoError(t, err)
 		_, err = b.Send(mailbox.Draft{From: user, To: "writer", Content: "x", TTL: 10 * time.Second})
 		require.NoError(t, err)

@@ -135,19 +135,19 @@ func FromSnapshot(s Snapshot, agents []string, o Options) (*Bus, error) {
 
 // restore appends a stored message. No other goroutine knows the bus yet.
 func (b *Bus) restore(s *Stored) error {
-	if err := errors.Join(b.checkHeader(s), b.agents.checkReaders(s)); err != nil {
+	if err := errors.Join(b.checkHeader(s), b.agents.checkReaders(s), b.checkWay(s)); err != nil {
 		return err
 	}
 	e, err := s.Envelope.Envelope()
 	if err != nil {
 		return err
 	}
-	if s.Envelope.JSON != nil || s.Envelope.Text == "" {
-		return fmt.Errorf("%w message: it is no text", ErrInvalid)
+	if s.Envelope.Text == "" {
+		return fmt.Errorf("%w message: it has no text", ErrInvalid)
 	}
 	at := len(b.messages)
 	b.messages = append(b.messages, Message{
-		ID: e.ID(), From: s.From, To: s.To, At: e.Header().CreatedAt.UTC(), Bytes: len(s.Envelope.Text), Envelope: e,
+		ID: e.ID(), From: s.From, To: s.To, At: e.Header().CreatedAt.UTC(), Bytes: e.Open().Size(), Envelope: e,
 	})
 	for _, name := range s.Read {
 		box := &b.inboxes[b.agents.index[name]]
@@ -158,6 +158,17 @@ func (b *Bus) restore(s *Stored) error {
 		box.all, box.unread = append(box.all, at), append(box.unread, at)
 	}
 	return nil
+}
+
+// checkWay requires that the sender may write to each reader.
+func (b *Bus) checkWay(s *Stored) error {
+	var readers []int
+	for _, name := range slices.Concat(s.Unread, s.Read) {
+		if i, ok := b.agents.index[name]; ok {
+			readers = append(readers, i)
+		}
+	}
+	return b.agents.sends(s.From, s.Envelope.Classification, readers)
 }
 
 // checkHeader holds an envelope's header to what the bus would have written.

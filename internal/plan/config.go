@@ -137,6 +137,7 @@ type Config struct {
 	Endpoints map[string]label.Classification
 
 	Policy *handoff.Policy
+	Edges  []handoff.Edge // along which agents may send handoffs; none means that no agent may
 
 	Prices map[string]llm.Price
 

@@ -55,25 +55,37 @@ func (c *checker) checkFlow() *loweringCheck {
 // by theirs.
 type labelCheck struct {
 	*checker
-	raised  []partOf               // of each task, the part that gave it its label; see raiser
-	memory  []label.Classification // of each task of scope all, what it may find in memory
-	walked  int                    // edges, for that
-	walk    int                    // the number of the walk
-	seen    []int                  // of each task, the last walk that met it
-	blocked []blockedTask
+	raised   []partOf               // of each task, the part that gave it its label; see raiser
+	memory   []label.Classification // of each task of scope all, what it may find in memory
+	arrivals [][]arrival            // of each task, what it may get along edges
+	walked   int                    // edges, for the memory
+	walk     int                    // the number of the walk
+	seen     []int                  // of each task, the last walk that met it
+	blocked  []blockedTask
 }
 
 // propagateAll computes the labels, and calls visit for each task with what may reach it.
 func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	p := c.plan
-	if p.ReadsMemory() {
+	reads, sends := p.ReadsMemory(), len(c.team.Config.Edges) > 0
+	if reads {
 		c.memory = slices.Repeat([]label.Classification{label.Public}, p.Graph.Len())
-		for c.propagate(nil); c.raiseMemory(); { // what a task finds in memory raises what others find there
+	}
+	c.arrivals = make([][]arrival, p.Graph.Len())
+	if reads || sends {
+		var handoffs handoffPlan
+		if sends {
+			handoffs = newHandoffPlan(p)
+		}
+		for again := true; again; { // what a task reads there raises what others find in memory or get along edges
 			c.propagate(nil)
+			again = reads && c.raiseMemory()
+			again = sends && c.raiseArrivals(handoffs) || again
 		}
 	}
 	c.propagate(visit)
-	p.memory = c.memory
+	p.memory, p.arrivals = c.memory, c.arrivals
+	c.checkEdges()
 }
 
 // propagate computes the labels once, from the labels of the shared memory so far.
@@ -88,6 +100,7 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 			most := min(c.memory[i], c.team.Capabilities[p.Members[i]].Clearance()) // what is above the clearance is withheld
 			parts = append(parts, delivery{part: partOf{kind: handoff.Memory}, Part: gate.Part{Classification: most, Optional: true}})
 		}
+		parts = c.arriving(parts, i)
 		own := t.Classification.Join(p.ToolLabel(i))
 		level, least := own, t.Classification
 		for k := range parts {

@@ -73,6 +73,7 @@ func (b *flowBuilder) build() *flow.Graph {
 		e.addTo(b)
 	}
 	b.addMemory()
+	b.addHandoffs()
 	b.addUnknown()
 	b.addDescriptions()
 	b.addBranches(b.addAnswer())
@@ -378,22 +379,15 @@ func (b *flowBuilder) addMemoryEntry(by *Roster, from, to, member int) {
 	}
 }
 
-// addUnknown adds what is not known before a run: the messages that agents written in Go
-// send during the run, and the entries of the caller's memory.
+// addUnknown adds what is not known before a run: the messages that the program sends during the run, and
+// the entries of the caller's memory.
 func (b *flowBuilder) addUnknown() {
 	g, p, o := &b.graph, b.plan, b.options
 	n := p.Graph.Len()
 	if o.Bus != nil {
 		for m := range agentsOf(b.team) {
-			at := len(g.Tasks)
-			g.Tasks = append(g.Tasks, flow.Task{Title: "messages", Agent: m, Endpoints: b.endpointReaders(&b.team.Capabilities[m])})
-			for from := range n {
-				if int(p.Members[from]) != m {
-					b.wholeEdge(b.results+from, at, gate.RuleMessage)
-				}
-			}
 			source := len(g.Sources)
-			g.Sources = append(g.Sources, flow.Source{Kind: handoff.Message, Name: "messages to " + b.team.Capabilities[m].Agent, From: handoff.Anyone, Task: at, Label: label.Confidential})
+			g.Sources = append(g.Sources, flow.Source{Kind: handoff.Message, Name: "messages to " + b.team.Capabilities[m].Agent, From: handoff.User, Task: -1, Label: label.Confidential})
 			for to := range n {
 				if int(p.Members[to]) == m {
 					b.wholeEdge(source, to, gate.RuleMessage)

@@ -132,9 +132,12 @@ func (c *idleCheck) pairs() map[[2]string]bool {
 	for i := range c.team.Capabilities {
 		for k := range c.team.Capabilities {
 			from, to := c.team.Capabilities[i].Agent, c.team.Capabilities[k].Agent
-			if readsMemory[to] || c.options.Bus != nil {
+			if _, sends := c.team.Reaches(i, k); readsMemory[to] || sends {
 				used[[2]string{from, to}] = true
 			}
+		}
+		if c.options.Bus != nil {
+			used[[2]string{handoff.User, c.team.Capabilities[i].Agent}] = true
 		}
 		for k := range c.options.Messages {
 			if m := &c.options.Messages[k]; m.Reads(c.team.Capabilities[i].Agent) {

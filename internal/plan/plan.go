@@ -65,6 +65,7 @@ type Plan struct {
 	least      []label.Classification // the same if everything optional is missing
 	Branches   BranchLabels           `json:"-"`
 	memory     []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
+	arrivals   [][]arrival            // of each task, what it may get along edges
 	lists      map[string]*InputList  // in inputs, by where they are written
 	uncompared map[string]string      // the loops whose rounds are not compared, by where they are written: why not
 	InputIndex map[string]int         `json:"-"` // lower-cased name to an index into options.Inputs
@@ -251,9 +252,12 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
 	describeInstance(p, tk, &out)
-	if len(t.Config.Agents[p.Members[i]].Tools) > 0 && !out.Loop {
+	if runtime := p.RuntimeTools(i); len(t.Config.Agents[p.Members[i]].Tools)+len(runtime) > 0 && !out.Loop {
 		out.Tools = []string{}
 		for _, f := range p.Tools(i) {
+			out.Tools = append(out.Tools, f.Name)
+		}
+		for _, f := range runtime {
 			out.Tools = append(out.Tools, f.Name)
 		}
 	}
@@ -294,6 +298,14 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 	if p.memory != nil && tk.MemoryScope == task.ScopeAll {
 		level := min(p.memory[i], out.Label)
 		out.Reads = append(out.Reads, Reading{Kind: handoff.Memory, Name: "a digest of the shared memory", From: handoff.Anyone, As: task.Output, Optional: true, Label: level, Arrives: level, Mode: handoff.Full})
+	}
+	if i < len(p.arrivals) {
+		for _, a := range p.arrivals[i] {
+			d := p.arrivalDelivery(i, a)
+			r := Reading{Kind: handoff.Message, Name: "handoffs from " + d.from, From: d.from, As: task.Both, Optional: true, Label: a.most, Arrives: a.most}
+			r.govern(&gate.Grant{Terms: termsTo(p, i, d.from)}, nil, d)
+			out.Reads = append(out.Reads, r)
+		}
 	}
 	return out
 }

@@ -34,7 +34,7 @@ func sizesOfPrompts(p *Plan, i int) promptSizes {
 	most := brief.Limit(limits.MaxPromptBytes)
 	s := promptSizes{}
 	size := aroundTask + len(t.Title) + len(t.Description)
-	if t.Classification > *p.Options().UserAccepts || t.MemoryScope == task.ScopeAll {
+	if t.Classification > *p.Options().UserAccepts || t.MemoryScope == task.ScopeAll || i < len(p.arrivals) && len(p.arrivals[i]) > 0 {
 		size = most
 	}
 	for _, a := range p.deliveries(nil, i) {
@@ -48,6 +48,9 @@ func sizesOfPrompts(p *Plan, i int) promptSizes {
 	}
 	around := len(m.SystemPrompt) + len(t.OutputSchema) + len(m.OutputSchema)
 	for _, f := range p.Tools(i) {
+		around += len(f.Name) + len(f.Description) + len(f.Parameters) + Frame
+	}
+	for _, f := range p.RuntimeTools(i) {
 		around += len(f.Name) + len(f.Description) + len(f.Parameters) + Frame
 	}
 	answer := cmp.Or(limits.MaxContextBytes, gate.DefaultContextBytes) + aboutAnswer

@@ -167,6 +167,8 @@ func (c *labelCheck) part(i int, p partOf) subject {
 		return at.at("assignee")
 	case handoff.Memory:
 		return at.at("memoryScope")
+	case byEdge:
+		return c.about(fmt.Sprintf("edge %d", p.n+1), "edges", p.n)
 	default:
 		return at.at("classification")
 	}
@@ -186,6 +188,10 @@ func (c *labelCheck) path(i int) string {
 			return b.String()
 		case by.kind == handoff.Message:
 			fmt.Fprintf(&b, "%v by a message from %q", level, c.options.Messages[by.n].From)
+			return b.String()
+		case by.kind == byEdge:
+			e := &c.team.Config.Edges[by.n]
+			fmt.Fprintf(&b, "%v by a handoff along the edge between %q and %q", level, e.From, e.To)
 			return b.String()
 		case by.kind == handoff.Memory:
 			fmt.Fprintf(&b, "%v by what others may have written to the shared memory", level)

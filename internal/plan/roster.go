@@ -32,13 +32,15 @@ type Roster struct {
 	Rules        *gate.Rulebook            // the compiled policy; nil without one
 	Warnings     task.Problems             // a run starts despite them
 
-	byName map[string]int // lower-cased name to index
-	agents *Roster        // without the last member, which performs the tasks without an agent; nil if there is no such member
+	byName       map[string]int  // lower-cased name to index
+	neighbors    [][]Neighbor    // of each member
+	runtimeTools [][]RuntimeTool // of each member
+	agents       *Roster         // without the last member, which performs the tasks without an agent; nil if there is no such member
 }
 
 // New returns a roster, or [task.Problems] that list everything wrong with cfg.
 func New(cfg Config) (*Roster, error) {
-	cfg.Agents, cfg.Endpoints, cfg.Prices = slices.Clone(cfg.Agents), maps.Clone(cfg.Endpoints), maps.Clone(cfg.Prices)
+	cfg.Agents, cfg.Endpoints, cfg.Prices, cfg.Edges = slices.Clone(cfg.Agents), maps.Clone(cfg.Endpoints), maps.Clone(cfg.Prices), slices.Clone(cfg.Edges)
 	if cfg.Coordinator != nil {
 		cfg.Coordinator = new(*cfg.Coordinator)
 	}
@@ -64,6 +66,8 @@ func New(cfg Config) (*Roster, error) {
 	t.Config.checkProcesses(&found)
 	t.Config.checkPeople(&found)
 	t.Config.checkApprovers(&found)
+	t.connect(&found)
+	t.addRuntimeTools()
 	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found

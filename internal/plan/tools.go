@@ -119,6 +119,10 @@ func (c *Config) checkTools(found *task.Problems) map[string]*schema.Schema {
 				of.report(err.Error(), "", fmt.Errorf("%w: %w", task.ErrInvalid, err))
 				continue
 			}
+			if isRuntimeTool(f.Name) {
+				of.report(fmt.Sprintf("%q is the name of a tool of the runtime", f.Name), "rename the tool", task.ErrInvalid)
+				continue
+			}
 			if first, shared := known[f.Name]; own[f.Name] {
 				of.report(fmt.Sprintf("duplicate tool %q", f.Name), "remove or rename one", task.ErrInvalid)
 			} else if shared && first != f {
@@ -166,6 +170,11 @@ func (c *checker) checkToolNames(about func() subject, s *task.Spec) {
 	known, who := c.team.Config.toolNames(), "no agent has"
 	if m, ok := c.team.Index(s.Assignee); ok {
 		known, who = c.team.Config.Agents[m].toolNames(), fmt.Sprintf("agent %q does not have", s.Assignee)
+		if m < len(c.team.runtimeTools) {
+			for _, t := range c.team.runtimeTools[m] {
+				known = append(known, t.Name)
+			}
+		}
 	} else if s.Assignee != "" {
 		return // the agent is unknown
 	}

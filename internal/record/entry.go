@@ -111,6 +111,7 @@ type SentMessage struct {
 	From    string    `json:"from"`
 	To      string    `json:"to"`                // an agent, or * for all others
 	Session string    `json:"session,omitempty"` // of the attempt that sent it; empty if the program did
+	Call    string    `json:"call,omitempty"`    // the call of send_handoff that sent it; empty for any other message
 	Task    task.ID   `json:"task,omitempty"`    // the one task that is to read it; empty if its readers get it with their next tasks
 	Given   int       `json:"given,omitempty"`   // its number among the messages in the options of the run, from 1; zero for any other
 	Time    time.Time `json:"time"`

@@ -262,6 +262,8 @@ func (p *places) written(parts []string) bool {
 		return pick(p.agents, parts).own(parts[2]) != nil
 	case parts[0] == "messages" && len(parts) > 2:
 		return pick(p.messages, parts).own(parts[2]) != nil
+	case parts[0] == "edges" && len(parts) > 2:
+		return pick(p.edges, parts).own(parts[2]) != nil
 	case parts[0] == "tasks", parts[0] == "agents":
 		return false
 	}

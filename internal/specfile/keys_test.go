@@ -56,6 +56,7 @@ var samples = map[string]string{
 	"mcp.type": "stdio", "mcp.command": "other", "mcp.args": "[x]", "mcp.env": "{A: b}", "mcp.cwd": "sub", "mcp.url": "http://localhost:1/mcp", "mcp.headers": "{X-A: b}",
 	"agent.tools": "[glob]", "agent.toolPreset": "readonly", "agent.allowUntrusted": "[bash]", "orchestrator.defaultToolPreset": "full",
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
+	"spec.edges": "[{from: b, to: a}]", "edge.from": "b", "edge.to": "c", "edge.bidirectional": "true", "edge.maxClassification": "public",
 	"message.from": "user", "message.to": "b", "message.text": "other", "message.classification": "public", "message.ttlMs": "1000",
 	"requires.requiredTools": "[bash]", "requires.requiredCapabilities": "[other]", "requires.requiredBackend": "process", "requires.requiredProvider": "openai",
 	"spec.reuse": "true", "spec.prices": "{m: {input: 1, output: 2}}", "price.input": "0.15", "price.output": "0.6", "price.cachedInput": "0.1", "price.reasoning": "3",
@@ -152,6 +153,7 @@ func specWith(place, key, value string) string {
 		"goal":        "goal: {" + entry("goal", "text: Goal.") + "}\n",
 		"coordinator": "coordinator: {" + entry("coordinator", "maxTurns: 7") + "}\n",
 		"messages":    "messages: [{" + with("message", place, key, value, "from: b", "to: a", "text: Hi.") + "}]\n",
+		"edges":       "edges: [{" + with("edge", place, key, value, "from: a", "to: b") + "}]\n",
 		"endpoints":   "endpoints: {\"http://localhost:2/v1\": {" + strip(extra["endpoint"]) + "}}\n",
 		"defaults":    "agentDefaults: {" + strip(extra["agentDefaults"]) + "}\ntaskDefaults: {" + strip(extra["taskDefaults"]) + "}\n",
 	}
@@ -224,7 +226,7 @@ func specWith(place, key, value string) string {
 	}
 	var text strings.Builder
 	text.WriteString(extra["spec"])
-	for _, part := range []string{"goal", "coordinator", "agents", "tasks", "inputs", "messages", "prices", "endpoints", "defaults", "tools", "policy"} {
+	for _, part := range []string{"goal", "coordinator", "agents", "tasks", "inputs", "messages", "edges", "prices", "endpoints", "defaults", "tools", "policy"} {
 		text.WriteString(top[part])
 	}
 	return text.String()
@@ -304,6 +306,10 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 		if g != nil {
 			fmt.Fprintln(&b, g.Text, g.Source.Params, g.Classification)
 		}
+	}
+	for i := range f.Config.Edges {
+		e := &f.Config.Edges[i]
+		fmt.Fprintln(&b, e.From, e.To, e.Bidirectional, e.Max())
 	}
 	for i := range f.Run.Messages {
 		m := &f.Run.Messages[i]

@@ -25,6 +25,7 @@ type places struct {
 	agents      []*fields // of each agent
 	tasks       []*fields // of each task
 	messages    []*fields // of each message
+	edges       []*fields // of each edge
 	inputs      []inputPlaceOf
 	goal        *node   // nil without one, or if an option brought it
 	coordinator *fields // nil without one

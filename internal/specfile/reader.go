@@ -156,7 +156,7 @@ var settings = []struct{ spec, orch string }{
 
 // checkTeamFile reports keys in the file of a team that belong to a run.
 func (l *loader) checkTeamFile(y *layer) {
-	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "output", "offline", "timeoutMs", "reuse"} {
+	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "edges", "output", "offline", "timeoutMs", "reuse"} {
 		if n := y.spec.own(name); n != nil {
 			l.bad(n, "move it to the spec", "%s: the file of %s brings a team only", name, l.o.called("Team"))
 		}
@@ -216,6 +216,7 @@ func (r *reader) read() {
 	inputReader{r}.readFormats()
 	run := runReader{r}
 	run.readMessages()
+	run.readEdges()
 	policyReader{r}.readPolicy()
 	run.readRun()
 	run.readModels()

@@ -112,7 +112,8 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 		agents.add(s.agent(agentName(i, f.Agents[i].Member.Name)+": ", a))
 	}
 	n.set("agents", agents)
-	n.set("messages", s.messages())
+	n.set("messages", copied(s, s.p.messages))
+	n.set("edges", copied(s, s.p.edges))
 	n.set("tasks", s.tasks(tasks))
 	return n
 }
@@ -322,10 +323,10 @@ func (s *saver) merged(key string) *node {
 	return all.orNil()
 }
 
-// messages writes the messages to members of the team.
-func (s *saver) messages() *node {
+// copied writes a list of objects as the file has them.
+func copied(s *saver, list []*fields) *node {
 	all := listNode()
-	for _, f := range s.p.messages {
+	for _, f := range list {
 		n := objectNode()
 		for i := range f.place.keys {
 			if key := f.place.keys[i].name; f.own(key) != nil {

@@ -32,7 +32,8 @@ reuse: cache caching memoize
 offline: script mock
 goal: objective mission query question request
 coordinator: planner manager supervisor leader lead managerAgent conductor
-messages: mail inbox chat
+messages: mail inbox
+edges: handoffs links channels connections
 mode: routing executionMode
 maxTokenBudget: tokenBudget budget tokenLimit maxTotalTokens
 maxCostBudget: costBudget maxCost costLimit maxBudgetUsd maxBudget maxUsd

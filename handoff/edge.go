@@ -1,0 +1,27 @@
+package handoff
+
+import "github.com/runteam/runteam/label"
+
+// An Edge lets an agent send messages to another one while both work. Without an edge no agent can
+// send anything to another; the user can send to every agent. An edge grants the pair what is sent
+// along it, and nothing else: labels, rules of the policy and redaction apply to a message as to any
+// result of its sender.
+type Edge struct {
+	From string
+	To   string
+
+	// Bidirectional says that To may send to From too.
+	Bidirectional bool
+
+	// MaxClassification is the most sensitive level of what may be sent along the edge; nil means that
+	// only the clearance of the reader bounds it.
+	MaxClassification *label.Classification
+}
+
+// Max returns the most sensitive level of what may be sent along the edge.
+func (e *Edge) Max() label.Classification {
+	if e.MaxClassification != nil {
+		return *e.MaxClassification
+	}
+	return label.Secret
+}

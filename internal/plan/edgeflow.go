@@ -1,0 +1,288 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// Handoffs along the edges of the team. A task may get one of every task that does not follow from it and
+// whose agent has an edge to its agent: it may still work then, or the handoff waits for it.
+
+// byEdge is the kind of a part that is what a task may get along an edge; its number is that of the edge.
+const byEdge handoff.SourceKind = "edge"
+
+// An arrival is what a task may get along an edge.
+type arrival struct {
+	from, edge  int
+	least, most label.Classification // of the handoffs
+}
+
+// mostPairs is how many pairs of a sending and a reading task are distinguished. Beyond it, every task of
+// an agent may send to every task of its neighbors.
+const mostPairs = 1_000_000
+
+// A handoffPlan says which tasks may send handoffs to which.
+type handoffPlan struct {
+	*Plan
+	tasks   [][]int        // of each member
+	precise bool           // tasks that follow from the reader are known to send it nothing
+	after   map[int][]bool // of each reader, the tasks that follow from it
+}
+
+func newHandoffPlan(p *Plan) handoffPlan {
+	h := handoffPlan{Plan: p, tasks: make([][]int, len(p.Roster().Config.Agents)), after: map[int][]bool{}}
+	for i := range p.Graph.Len() {
+		if t := p.Graph.Task(i); !Joins(t) && !t.IsComputed() {
+			h.tasks[p.Members[i]] = append(h.tasks[p.Members[i]], i)
+		}
+	}
+	pairs, readers := 0, map[int]int{}
+	for from := range h.tasks {
+		for _, n := range p.Roster().Neighbors(from) {
+			pairs += len(h.tasks[from]) * len(h.tasks[n.Member])
+			readers[n.Member] = len(h.tasks[n.Member])
+		}
+	}
+	walked := 0
+	for _, n := range readers {
+		walked += n * p.Graph.Len()
+	}
+	h.precise = pairs <= mostPairs && walked <= mostWalked
+	return h
+}
+
+// each calls visit for each task that may get something along an edge, with the tasks that may send it.
+func (h handoffPlan) each(visit func(to, from int, n Neighbor, senders []int)) {
+	for from := range h.tasks {
+		for _, n := range h.Roster().Neighbors(from) {
+			for _, to := range h.tasks[n.Member] {
+				senders := h.tasks[from]
+				if h.precise {
+					if h.after[to] == nil {
+						h.after[to] = h.followers(int32(to))
+					}
+					senders = without(senders, h.after[to])
+				}
+				visit(to, from, n, senders)
+			}
+		}
+	}
+}
+
+// without returns the tasks that are not among others.
+func without(list []int, others []bool) (left []int) {
+	for _, i := range list {
+		if !others[i] {
+			left = append(left, i)
+		}
+	}
+	return left
+}
+
+// raiseArrivals computes what each task may get along edges, from the labels of the tasks so far. It
+// reports whether anything has changed since the last time.
+func (c *labelCheck) raiseArrivals(h handoffPlan) (changed bool) {
+	p := c.plan
+	next := make([][]arrival, p.Graph.Len())
+	h.each(func(to, from int, n Neighbor, senders []int) {
+		a := arrival{from: from, edge: n.Edge, least: n.Max, most: label.Public}
+		any := false
+		for _, s := range senders {
+			if p.least[s] <= n.Max { // else its handoffs are refused
+				a.least, a.most, any = min(a.least, p.least[s]), a.most.Join(min(p.Labels[s], n.Max)), true
+			}
+		}
+		if any {
+			next[to] = append(next[to], a)
+		}
+	})
+	for i := range next {
+		if len(next[i]) != len(c.arrivals[i]) {
+			changed = true
+			break
+		}
+		for k := range next[i] {
+			changed = changed || next[i][k] != c.arrivals[i][k]
+		}
+	}
+	c.arrivals = next
+	return changed
+}
+
+// arriving returns what task i may get along edges.
+func (c *labelCheck) arriving(list []delivery, i int) []delivery {
+	for _, a := range c.arrivals[i] {
+		list = append(list, c.plan.arrivalDelivery(i, a))
+	}
+	return list
+}
+
+// arrivalDelivery returns a handoff as the check before a run counts it.
+func (p *Plan) arrivalDelivery(i int, a arrival) delivery {
+	team := p.Roster()
+	from := team.Config.Agents[a.from].Name
+	d := deliveryOf(termsTo(p, i, from), a.least, a.most, true, &team.Capabilities[p.Members[i]])
+	d.part, d.from, d.most = partOf{byEdge, int32(a.edge)}, from, a.most
+	return d
+}
+
+// checkEdges reports edges along which nothing can ever be read.
+func (c *labelCheck) checkEdges() {
+	if len(c.team.Config.Edges) == 0 {
+		return
+	}
+	h := newHandoffPlan(c.plan)
+	type way struct{ from, to int }
+	found := map[way]*edgeUse{}
+	var order []way
+	h.each(func(to, from int, n Neighbor, senders []int) {
+		w := way{from, n.Member}
+		if found[w] == nil {
+			found[w], order = &edgeUse{Neighbor: n}, append(order, w)
+		}
+		found[w].count(c.plan, to, from, senders)
+	})
+	report := func(w way, u *edgeUse) {
+		detail, hint := u.problem(c.plan, c.team.Config.Agents[w.from].Name, c.team.Config.Agents[w.to].Name)
+		if detail == "" {
+			return
+		}
+		at := c.about(fmt.Sprintf("edge %d", u.Edge+1), "edges", u.Edge)
+		if c.options.Planned { // the coordinator cannot change edges
+			c.advise(at, detail, hint)
+			return
+		}
+		at.report(detail, hint, fmt.Errorf("%w edge", task.ErrInvalid))
+	}
+	for _, w := range order {
+		report(w, found[w])
+	}
+	for from := range h.tasks {
+		for _, n := range c.team.Neighbors(from) {
+			if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 {
+				to := c.team.Config.Agents[n.Member].Name
+				c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, so nobody reads what %q sends to it", to, c.team.Config.Agents[from].Name), "")
+			}
+		}
+	}
+}
+
+// An edgeUse is what the tasks of two agents make of an edge.
+type edgeUse struct {
+	Neighbor
+	ordered  bool                 // a task may send to one that has not ended
+	below    bool                 // and its context may be low enough for the edge
+	readable bool                 // and its reader may read that
+	least    label.Classification // the lowest label that a sender can have
+	withheld *gate.Admission      // why a reader gets nothing
+}
+
+// count takes in a task that may read, and those that may send to it.
+func (u *edgeUse) count(p *Plan, to, from int, senders []int) {
+	for _, s := range senders {
+		if !u.ordered || p.least[s] < u.least {
+			u.least = p.least[s]
+		}
+		u.ordered = true
+		if p.least[s] > u.Max {
+			continue
+		}
+		u.below = true
+		d := p.arrivalDelivery(to, arrival{from: from, edge: u.Edge, least: p.least[s], most: min(p.Labels[s], u.Max)})
+		if d.plain || !d.Withheld || d.crossing.Lowers != nil {
+			u.readable = true
+		} else {
+			u.withheld = new(d.crossing)
+		}
+	}
+}
+
+// problem says why nothing can be read, and what to change.
+func (u *edgeUse) problem(p *Plan, from, to string) (detail, hint string) {
+	switch {
+	case !u.ordered:
+		return fmt.Sprintf("nothing that %q sends can be read: every task of %q has ended before", from, to), "remove the edge, or let a task of the reader not be among the dependencies of the sender's tasks"
+	case !u.below:
+		return fmt.Sprintf("%q cannot send anything to %q: its context is at least %v, and the edge carries at most %v", from, to, u.least, u.Max), fmt.Sprintf("raise maxClassification to %v, or remove the edge", u.least)
+	case !u.readable && u.withheld != nil && u.withheld.Withheld():
+		return fmt.Sprintf("nothing that %q sends can be read by %q: %s", from, to, u.withheld.Detail), "raise accepts of the reader, change the rule of the policy, or remove the edge"
+	}
+	return "", ""
+}
+
+// addHandoffs adds what agents may send to each other during the run.
+func (b *flowBuilder) addHandoffs() {
+	if len(b.team.Config.Edges) == 0 {
+		return
+	}
+	h := newHandoffPlan(b.plan)
+	sources := map[int]int{} // by the task that sends
+	hubs := map[[2]int]int{} // by sender and reader, where tasks are not distinguished
+	source := func(s int) int {
+		at, known := sources[s]
+		if !known {
+			t := b.plan.Graph.Task(s)
+			at = len(b.graph.Sources)
+			b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Message, Name: "handoffs of " + t.Title, From: t.Assignee, Task: s, Label: b.plan.Labels[s]})
+			b.maybe(at)
+			sources[s] = at
+		}
+		return at
+	}
+	h.each(func(to, from int, n Neighbor, senders []int) {
+		if h.precise {
+			for _, s := range senders {
+				b.handoffEdge(source(s), to, from, n, s)
+			}
+			return
+		}
+		way := [2]int{from, n.Member}
+		at, known := hubs[way]
+		if !known {
+			hub := len(b.graph.Tasks)
+			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: fmt.Sprintf("handoffs from %s to %s", b.team.Config.Agents[from].Name, b.team.Config.Agents[n.Member].Name), Agent: n.Member, Endpoints: b.endpointReaders(&b.team.Capabilities[n.Member])})
+			most := label.Public
+			for _, s := range senders {
+				b.handoffEdge(source(s), hub, from, n, s)
+				most = most.Join(min(b.plan.Labels[s], n.Max))
+			}
+			at = len(b.graph.Sources)
+			b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Message, Name: b.graph.Tasks[hub].Title, From: b.team.Config.Agents[from].Name, Task: hub, Label: most})
+			b.maybe(at)
+			hubs[way] = at
+		}
+		b.wholeEdge(at, to, gate.RuleMessage)
+	})
+}
+
+// maybe says of a source that any path and any member may be in it.
+func (b *flowBuilder) maybe(source int) {
+	s := &b.graph.Sources[source]
+	s.Has = func([]string) flow.Answer { return flow.Maybe }
+	s.Names = func(string) flow.Answer { return flow.Maybe }
+}
+
+// handoffEdge adds what the gate delivers of the handoffs of task s.
+func (b *flowBuilder) handoffEdge(source, to, from int, n Neighbor, s int) {
+	p := b.plan
+	reader := n.Member
+	by := b.team
+	if to < p.Graph.Len() {
+		by = ReadBy(p, to)
+	}
+	caps := &b.team.Capabilities[reader]
+	terms := by.Terms(b.team.Config.Agents[from].Name, caps.Agent)
+	a := deliveryOf(terms, min(p.least[s], n.Max), min(p.Labels[s], n.Max), true, caps)
+	a.Withheld = a.Withheld || p.least[s] > n.Max
+	e := b.passage(source, terms, nil, &a)
+	e.Task = to
+	if e.Rule == "" {
+		e.Rule = gate.RuleMessage
+	}
+	b.graph.Edges = append(b.graph.Edges, e)
+}

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A Neighbor is an agent to which another one may send.
+type Neighbor struct {
+	Member int                  // an index into the roster
+	Edge   int                  // an index into the edges
+	Max    label.Classification // the highest label of what is sent
+}
+
+// connect checks the edges and lists the neighbors of each member.
+func (t *Roster) connect(found *task.Problems) {
+	t.neighbors = make([][]Neighbor, len(t.Config.Agents))
+	known := map[[2]int]int{}
+	for k := range t.Config.Edges {
+		e := &t.Config.Edges[k]
+		about := subject{found: found, pointer: naming.Pointer("edges", k), name: fmt.Sprintf("edge %d", k+1)}
+		from, isFrom := t.edgeEnd(about.at("from"), e.From)
+		to, isTo := t.edgeEnd(about.at("to"), e.To)
+		if e.MaxClassification != nil {
+			about.at("maxClassification").checkLabel(*e.MaxClassification)
+		}
+		if !isFrom || !isTo {
+			continue
+		}
+		if from == to {
+			about.at("to").report(fmt.Sprintf("%q is connected to itself", e.To), "name another agent, or remove the edge", task.ErrInvalid)
+			continue
+		}
+		ways := [][2]int{{from, to}}
+		if e.Bidirectional {
+			ways = append(ways, [2]int{to, from})
+		}
+		for _, way := range ways {
+			t.addNeighbor(about, known, way, k)
+		}
+	}
+	for i := range t.neighbors {
+		slices.SortFunc(t.neighbors[i], func(a, b Neighbor) int { return a.Member - b.Member })
+	}
+}
+
+// edgeEnd returns the index of the agent at an end of an edge.
+func (t *Roster) edgeEnd(at subject, name string) (i int, ok bool) {
+	if i, ok = t.Index(name); ok {
+		return i, true
+	}
+	switch name {
+	case "":
+		at.report("an end of the edge is missing", "name an agent", ErrUnknownAgent)
+	case handoff.User, handoff.Coordinator, handoff.Anyone:
+		at.report(fmt.Sprintf("%q is no agent of the team", name), "edges connect two agents; the user sends messages to any agent", ErrUnknownAgent)
+	default:
+		at.report(fmt.Sprintf("unknown agent %q", name), naming.Suggest(name, t.Names()), ErrUnknownAgent)
+	}
+	return 0, false
+}
+
+// addNeighbor adds one way of an edge.
+func (t *Roster) addNeighbor(about subject, known map[[2]int]int, way [2]int, edge int) {
+	from, to := &t.Config.Agents[way[0]], &t.Config.Agents[way[1]]
+	if first, twice := known[way]; twice {
+		about.report(fmt.Sprintf("edge %d already leads from %q to %q", first+1, from.Name, to.Name), "keep one of them; bidirectional: true leads both ways", task.ErrDuplicate)
+		return
+	}
+	known[way] = edge
+	switch {
+	case from.IsPerson():
+		about.report(fmt.Sprintf("%q is a person, who sends no handoffs", from.Name), "remove the edge; what a person writes is the result of a task", task.ErrInvalid)
+	case from.Process() != nil:
+		about.report(fmt.Sprintf("%q is a command, which sends no handoffs", from.Name), "remove the edge; what a command prints is the result of its task", task.ErrInvalid)
+	default:
+		t.neighbors[way[0]] = append(t.neighbors[way[0]], Neighbor{Member: way[1], Edge: edge, Max: t.Config.Edges[edge].Max()})
+	}
+}
+
+// Neighbors returns the agents to which a member may send, in the order of the roster.
+func (t *Roster) Neighbors(member int) []Neighbor {
+	if member >= len(t.neighbors) { // the member that performs tasks without an agent
+		return nil
+	}
+	return t.neighbors[member]
+}
+
+// Reaches reports whether an edge leads from one member to another.
+func (t *Roster) Reaches(from, to int) (Neighbor, bool) {
+	list := t.Neighbors(from)
+	k := slices.IndexFunc(list, func(n Neighbor) bool { return n.Member == to })
+	if k < 0 {
+		return Neighbor{}, false
+	}
+	return list[k], true
+}

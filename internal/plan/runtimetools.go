@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/tool"
+)
+
+// A RuntimeTool is a tool that the runtime performs itself. What an agent passes to it goes to
+// agents, so it is neither a reader of arguments nor a source of results of its own.
+type RuntimeTool struct {
+	*tool.Tool                // without a function
+	Arguments  *schema.Schema // of this agent
+}
+
+// SendHandoff is the name of the tool with which an agent sends a handoff to a neighbor.
+const SendHandoff = "send_handoff"
+
+// isRuntimeTool reports whether a name belongs to a tool of the runtime.
+func isRuntimeTool(name string) bool { return name == SendHandoff }
+
+// RuntimeTools returns the tools of the runtime that task i may call: those of its agent, unless the
+// task names its tools.
+func (p *Plan) RuntimeTools(i int) []RuntimeTool {
+	m := int(p.Members[i])
+	if m >= len(p.Roster().runtimeTools) {
+		return nil
+	}
+	own, named := p.Roster().runtimeTools[m], p.Graph.Task(i).Tools
+	if named == nil || len(own) == 0 {
+		return own
+	}
+	return slices.DeleteFunc(slices.Clone(own), func(t RuntimeTool) bool { return !slices.Contains(named, t.Name) })
+}
+
+// addRuntimeTools makes the tools of the runtime for each member.
+func (t *Roster) addRuntimeTools() {
+	t.runtimeTools = make([][]RuntimeTool, len(t.Config.Agents))
+	for i := range t.runtimeTools {
+		if len(t.Neighbors(i)) > 0 {
+			t.runtimeTools[i] = append(t.runtimeTools[i], t.sendHandoff(i))
+		}
+	}
+}
+
+// MaxHandoffs is how many handoffs an attempt at a task may send.
+const MaxHandoffs = 128
+
+// MaxHandoffText is the largest size of the message of a handoff, in bytes; its structured part may
+// be as large.
+const MaxHandoffText = 256 << 10
+
+// sendHandoff returns the tool with which a member sends handoffs. It names the neighbors of the member
+// and no other agent.
+func (t *Roster) sendHandoff(member int) RuntimeTool {
+	var names []string
+	var list strings.Builder
+	for _, n := range t.Neighbors(member) {
+		to := &t.Config.Agents[n.Member]
+		names = append(names, to.Name)
+		if to.Description != "" {
+			fmt.Fprintf(&list, "\n- %s: %s", to.Name, to.Description)
+		} else {
+			fmt.Fprintf(&list, "\n- %s", to.Name)
+		}
+	}
+	parameters := mustJSON(map[string]any{
+		"type": "object", "additionalProperties": false, "required": []string{"to", "message"},
+		"properties": map[string]any{
+			"to":         map[string]any{"enum": names, "description": "the agent that is to read it"},
+			"message":    map[string]any{"type": "string", "minLength": 1, "maxLength": MaxHandoffText, "description": "what the agent is to know, in a few sentences"},
+			"structured": map[string]any{"type": "object", "description": "the same as data, if that helps"},
+			"artifacts": map[string]any{"type": "array", "maxItems": 32, "description": "what it refers to", "items": map[string]any{
+				"type": "object", "additionalProperties": false, "required": []string{"type", "ref"},
+				"properties": map[string]any{"type": map[string]any{"type": "string", "maxLength": 64}, "ref": map[string]any{"type": "string", "maxLength": 512}},
+			}},
+			"status": map[string]any{
+				"type": "object", "additionalProperties": false, "required": []string{"ok"}, "description": "whether the work that it is about succeeded",
+				"properties": map[string]any{"ok": map[string]any{"type": "boolean"}, "reason": map[string]any{"type": "string", "maxLength": 512}},
+			},
+			"contextRef": map[string]any{"type": "string", "maxLength": 64, "description": "the id of the handoff that it answers"},
+		},
+	})
+	f := &tool.Tool{
+		Name: SendHandoff, Description: "Sends a handoff to another agent, who reads it with its next turn or, if it does not work now, with its next task. Agents:" + list.String(),
+		Parameters: parameters, Options: tool.Options{Effect: tool.Workspace},
+	}
+	arguments, err := schema.Parse(string(parameters))
+	if err != nil {
+		panic("runteam: " + err.Error()) // the schema is written here
+	}
+	return RuntimeTool{f, arguments}
+}
+
+// mustJSON writes a value that can be written.
+func mustJSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("runteam: " + err.Error())
+	}
+	return raw
+}
