@@ -205,6 +205,8 @@ func (u *edgeUse) count(p *Plan, to, from int, senders []int) {
 // problem says why nothing can be read, and what to change.
 func (u *edgeUse) problem(p *Plan, from, to string) (detail, hint string) {
 	switch {
+	case !u.ordered && p.Roster().Config.Edges[u.Edge].Bidirectional:
+		return fmt.Sprintf("nothing that %q sends can be read: every task of %q has ended before", from, to), "remove bidirectional, and write from and to so that the edge leads the other way"
 	case !u.ordered:
 		return fmt.Sprintf("nothing that %q sends can be read: every task of %q has ended before", from, to), "remove the edge, or let a task of the reader not be among the dependencies of the sender's tasks"
 	case !u.below:
