@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -80,7 +81,14 @@ func (t *testTeam) otherCalls(p prompt.Prompt, words []string) (calls []llm.Tool
 		if made || !t.replaces(f.Name) {
 			continue
 		}
-		arguments, err := argumentsWith(string(f.Parameters), words)
+		said := words
+		if f.Name == plan.SendHandoff { // a handoff is no result of its task
+			own := t.canariesOf(p.Receipt().Task)
+			said = slices.DeleteFunc(slices.Clone(words), func(word string) bool {
+				return slices.ContainsFunc(own, func(x *canary) bool { return x.word == word })
+			})
+		}
+		arguments, err := argumentsWith(string(f.Parameters), said)
 		if err != nil {
 			t.report("flowtest finds no arguments for the tool %s: %v", f.Name, err)
 			continue

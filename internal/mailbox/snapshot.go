@@ -147,7 +147,7 @@ func (b *Bus) restore(s *Stored) error {
 	}
 	at := len(b.messages)
 	b.messages = append(b.messages, Message{
-		ID: e.ID(), From: s.From, To: s.To, At: e.Header().CreatedAt.UTC(), Bytes: e.Open().Size(), Envelope: e,
+		ID: e.ID(), From: s.From, To: s.To, At: e.Header().CreatedAt.UTC(), Bytes: len(s.Envelope.Text) + len(s.Envelope.JSON), Envelope: e,
 	})
 	for _, name := range s.Read {
 		box := &b.inboxes[b.agents.index[name]]

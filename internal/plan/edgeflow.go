@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
@@ -141,6 +142,9 @@ func (c *labelCheck) checkEdges() {
 	found := map[way]*edgeUse{}
 	var order []way
 	h.each(func(to, from int, n Neighbor, senders []int) {
+		if len(h.tasks[from]) == 0 || c.sendsAlong(from, n) {
+			return // nothing is sent during the run, or something of the options is read
+		}
 		w := way{from, n.Member}
 		if found[w] == nil {
 			found[w], order = &edgeUse{Neighbor: n}, append(order, w)
@@ -170,6 +174,14 @@ func (c *labelCheck) checkEdges() {
 			}
 		}
 	}
+}
+
+// sendsAlong reports whether a message of the options is sent along an edge.
+func (c *labelCheck) sendsAlong(from int, n Neighbor) bool {
+	agents := c.team.Config.Agents
+	return slices.ContainsFunc(c.options.Messages, func(m Message) bool {
+		return m.From == agents[from].Name && reads(c.team, &m, agents[n.Member].Name)
+	})
 }
 
 // An edgeUse is what the tasks of two agents make of an edge.

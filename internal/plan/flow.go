@@ -215,7 +215,7 @@ func (p *Plan) deliveries(list []delivery, i int) []delivery {
 		}
 	}
 	for k := range o.Messages {
-		if m := &o.Messages[k]; m.Reads(t.Assignee) {
+		if m := &o.Messages[k]; reads(p.Roster(), m, t.Assignee) {
 			add(handoff.Message, k, m.From, m.Classification, m.Classification, true)
 		}
 	}

@@ -91,7 +91,7 @@ func (c *idleCheck) highest(from, to string) label.Classification {
 		}
 	}
 	for i := range c.options.Messages {
-		if m := &c.options.Messages[i]; m.From == from && m.Reads(to) {
+		if m := &c.options.Messages[i]; m.From == from && reads(c.team, m, to) {
 			level = level.Join(m.Classification)
 		}
 	}
@@ -140,7 +140,7 @@ func (c *idleCheck) pairs() map[[2]string]bool {
 			used[[2]string{handoff.User, c.team.Capabilities[i].Agent}] = true
 		}
 		for k := range c.options.Messages {
-			if m := &c.options.Messages[k]; m.Reads(c.team.Capabilities[i].Agent) {
+			if m := &c.options.Messages[k]; reads(c.team, m, c.team.Capabilities[i].Agent) {
 				used[[2]string{m.From, c.team.Capabilities[i].Agent}] = true
 			}
 		}

@@ -52,12 +52,65 @@ func (c *checker) checkMessages() {
 		case !utf8.ValidString(m.Text):
 			about.at("text").report("the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 		}
+		checkWay(c.team, about, m)
 		about.at("classification").checkLabel(m.Classification)
 		about.at("ttlMs").checkSign("the TTL", int64(m.TTL))
 	}
 }
 
-// Reads reports whether a message is for this reader.
-func (m *Message) Reads(agent string) bool {
-	return m.To == agent || m.To == mailbox.Everyone && m.From != agent && agent != handoff.Computed
+// checkWay reports a message of an agent for which no edge leads to its reader, or none for its label.
+func checkWay(t *Roster, about subject, m *Message) {
+	from, isAgent := t.Index(m.From)
+	to, known := t.Index(m.To)
+	switch {
+	case !isAgent || m.From == m.To || !known && m.To != mailbox.Everyone: // reported, or of the user
+		return
+	case known:
+		n, connected := t.Reaches(from, to)
+		if !connected {
+			about.report(fmt.Sprintf("no edge leads from %q to %q", m.From, m.To), fmt.Sprintf("add the edge {from: %s, to: %s}, or send it as user", m.From, m.To), mailbox.ErrNoEdge)
+			return
+		}
+		checkCarries(t, about, m, n)
+	case len(t.Neighbors(from)) == 0:
+		about.report(fmt.Sprintf("no edge leads from %q to another agent", m.From), "add edges to those who are to read it, or send it as user", mailbox.ErrNoEdge)
+	default:
+		for _, n := range t.Neighbors(from) {
+			if checkCarries(t, about, m, n) {
+				return
+			}
+		}
+	}
+}
+
+// checkCarries reports a message above what the edge to its reader carries.
+func checkCarries(t *Roster, about subject, m *Message, n Neighbor) (found bool) {
+	if m.Classification <= n.Max || !m.Classification.Valid() {
+		return false
+	}
+	to := t.Config.Agents[n.Member].Name
+	about.at("classification").report(fmt.Sprintf("it is %v, and the edge from %q to %q carries at most %v", m.Classification, m.From, to, n.Max),
+		fmt.Sprintf("raise maxClassification of the edge to %v, or lower the message's label", m.Classification), mailbox.ErrNoEdge)
+	return true
+}
+
+// reads reports whether a message is for this reader. What an agent sends to everyone is for those to
+// whom an edge leads.
+func reads(t *Roster, m *Message, agent string) bool {
+	if m.To != mailbox.Everyone {
+		return m.To == agent
+	}
+	if m.From == agent || agent == handoff.Computed {
+		return false
+	}
+	from, isAgent := t.Index(m.From)
+	if !isAgent {
+		return true
+	}
+	to, known := t.Index(agent)
+	if !known {
+		return false
+	}
+	_, connected := t.Reaches(from, to)
+	return connected
 }

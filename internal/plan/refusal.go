@@ -49,7 +49,7 @@ func (c *checker) checkReaders() {
 		m := &c.options.Messages[k]
 		for i := range c.team.Capabilities {
 			caps := &c.team.Capabilities[i]
-			if !m.Reads(caps.Agent) {
+			if !reads(c.team, m, caps.Agent) {
 				continue
 			}
 			if x := c.team.MessageCrossing(m.From, m.Classification, caps); x.Withheld() {
