@@ -45,7 +45,7 @@ var zeros = map[string][]any{
 	"record":     {new(record.RunEnd), new(record.AgentCall), new(record.Monitor), new(record.Outcomes), new(record.Snapshot)},
 	"flow":       {new(flow.Graph), new(flow.Table), new(flow.Edge), new(flow.Sight), new(flow.Lowering), new(flow.Source), new(flow.Assertion), new(flow.Path), new(flow.Step), new(flow.Subject), new(flow.Reach), new(flow.ReaderKind)},
 	"gate":       {new(gate.Compartment), new(gate.Contract), new(gate.Rulebook), new(gate.Terms), new(gate.Sealed), new(gate.Capabilities), new(gate.Decision), new(gate.WithheldError), new(gate.Refusal), new(gate.Admission), new(gate.Ruling), new(gate.RevealProblem), new(gate.Verdict)},
-	"handoff":    {new(handoff.WithheldError)},
+	"handoff":    {new(handoff.WithheldError), new(handoff.Edge)},
 	"label":      {new(label.Classification), new(label.Trust)},
 	"messagebus": {new(messagebus.Bus), new(messagebus.Message)},
 	"mailbox":    {new(mailbox.Bus), new(mailbox.Post), new(mailbox.Snapshot), new(mailbox.Draft), new(mailbox.Message), new(mailbox.Stored)},

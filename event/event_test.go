@@ -34,7 +34,7 @@ func TestEachTypeHasDataOfItsOwn(t *testing.T) {
 		run.RunStart: event.RunStart{}, run.RunComplete: event.RunComplete{}, run.PlanReady: event.PlanReady{Tasks: []event.Planned{}},
 		run.TaskReady: event.TaskReady{}, run.TaskStart: event.TaskStart{}, run.TaskComplete: event.TaskComplete{},
 		run.TaskSkipped: event.TaskSkipped{}, run.TaskRetry: event.TaskRetry{}, run.AgentStart: event.AgentStart{},
-		run.AgentComplete: event.AgentComplete{}, run.AllComplete: event.AllComplete{}, run.Message: event.Message{},
+		run.AgentComplete: event.AgentComplete{}, run.AllComplete: event.AllComplete{}, run.Message: event.Message{}, run.MessageSent: event.MessageSent{},
 		run.Budget: event.BudgetExceeded{}, run.Handed: event.Handoff{}, run.Lowered: event.EntryUsed{},
 		run.Endorsed: event.EntryUsed{}, run.Renewed: event.EntryUsed{}, run.Reveal: event.Reveal{},
 		run.Warning: event.Warning{}, run.Limited: event.RateLimited{}, run.Error: event.TaskFailed{},

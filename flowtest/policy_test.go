@@ -100,7 +100,7 @@ func TestSecretsReachNoReader(t *testing.T) {
 // Requirement: G9.
 func TestMessagesCarryCanaries(t *testing.T) {
 	t.Parallel()
-	text := chains + "messages: [{from: user, to: clerk, text: read slowly}, {from: clerk, to: writer, text: write slowly}]\n"
+	text := chains + "edges: [{from: clerk, to: writer}]\nmessages: [{from: user, to: clerk, text: read slowly}, {from: clerk, to: writer, text: write slowly}]\n"
 	require.Empty(t, failures(t, text, func(f *flowtest.Flow) { f.PlantEverywhere() }))
 	got := failures(t, text, func(f *flowtest.Flow) {
 		f.PlantEverywhere()

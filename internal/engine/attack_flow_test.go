@@ -64,22 +64,41 @@ func TestAssertionsAboutAnEndpointInAnySpelling(t *testing.T) {
 	}
 }
 
-// Agents written in Go may send each other anything over a bus, and the table
-// covers that.
+// Agents may send each other anything along edges, and the program to each of them over a bus. The table
+// covers both.
 //
 // Requirement: G54.
 func TestFlowTableHasTheMessageBus(t *testing.T) {
 	t.Parallel()
-	tm := newTeam(t, member("intake", never(t)), member("reader", never(t)))
+	agents := []engine.Member{member("intake", never(t)), member("reader", never(t))}
+	tm := newTeam(t, agents...)
 	specs := []task.Spec{claimed("intake"), spec("reader")}
+	connected, back := newTeamWith(t, edges("intake>reader"), agents...), newTeamWith(t, edges("reader>intake"), agents...)
 	for _, give := range []string{"input claim never derives into reader", "task intake never derives into reader", "internal_notes never derives into reader"} {
 		require.True(t, assertionFinding(t, tm, specs, withClaim(), give).Holds, give)
+		require.True(t, assertionFinding(t, back, specs, withClaim(), give).Holds, give)
+		f := assertionFinding(t, connected, specs, withClaim(), give)
+		require.False(t, f.Holds, give)
+		require.Contains(t, f.Path.String(), `→ task "reader" → reader`)
 		o := withClaim()
 		o.Bus = tm.NewBus()
-		f := assertionFinding(t, tm, specs, o, give)
-		require.False(t, f.Holds, give)
-		require.Contains(t, f.Path.String(), `task "messages" → reader`)
+		require.True(t, assertionFinding(t, tm, specs, o, give).Holds, "no agent sends over a bus without an edge: %s", give)
 	}
+	o := withClaim()
+	o.Bus = tm.NewBus()
+	sources := func(tm *engine.Team, o *engine.RunOptions) map[string]string {
+		p, err := tm.Plan(specs, o)
+		require.NoError(t, err)
+		from := map[string]string{}
+		for _, s := range p.Flow().Graph().Sources {
+			if s.Kind == handoff.Message {
+				from[s.Name] = s.From
+			}
+		}
+		return from
+	}
+	require.Equal(t, map[string]string{"messages to intake": handoff.User, "messages to reader": handoff.User}, sources(tm, o))
+	require.Equal(t, map[string]string{"handoffs of intake": "intake"}, sources(connected, withClaim()))
 }
 
 // The content of a memory that the caller brings is unknown, and is delivered to

@@ -100,7 +100,7 @@ func TestMemoryAndMessagesAreNotLowered(t *testing.T) {
 			require.Equal(t, reads == label.Confidential, strings.Contains(d.of("reader"), canary), "schema %q", schema)
 
 			d = newDesk()
-			tm = governed(t, policy, cleared("maker", label.Confidential, says("x")), cleared("reader", reads, d.keeps(says("ok"))))
+			tm = governedWith(t, edges("maker>reader"), policy, cleared("maker", label.Confidential, says("x")), cleared("reader", reads, d.keeps(says("ok"))))
 			sent := engine.Message{From: "maker", To: "reader", Classification: label.Confidential, Text: free}
 			reader := spec("reader")
 			reader.Classification = reads
@@ -132,7 +132,7 @@ func TestMessagesOfARunAreNotLowered(t *testing.T) {
 		writes := func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{Text: "ok"}, engine.OutboxFrom(ctx).Send("reader", `{"score":"`+canary+`"}`)
 		}
-		tm := governed(t, &handoff.Policy{Declassify: []handoff.Declassifier{lower}}, cleared("maker", label.Confidential, writes), member("between", says("ok")), member("reader", d.keeps(says("ok"))))
+		tm := governedWith(t, edges("maker>reader"), &handoff.Policy{Declassify: []handoff.Declassifier{lower}}, cleared("maker", label.Confidential, writes), member("between", says("ok")), member("reader", d.keeps(says("ok"))))
 		maker, between := spec("maker"), spec("between", "maker") // the reader comes after the maker, and is given nothing of it
 		maker.Classification, between.DependsOn[0].Optional = label.Confidential, true
 		res := run(t, tm, &engine.RunOptions{Bus: tm.NewBus()}, maker, between, spec("reader", "between"))

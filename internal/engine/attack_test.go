@@ -245,7 +245,7 @@ func TestMessagesAreNotRenewed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk()
 			p := &handoff.Policy{Renew: []handoff.Renewal{{Entry: handoff.Entry{Name: "keep", From: "maker", To: "reader", Reason: "it holds"}, TTL: time.Hour}}}
-			tm := governed(t, p, member("maker", sleeps(time.Minute)), member("reader", d.keeps(says("ok"))))
+			tm := governedWith(t, edges("maker>reader"), p, member("maker", sleeps(time.Minute)), member("reader", d.keeps(says("ok"))))
 			res := run(t, tm, &engine.RunOptions{Messages: []engine.Message{{From: "maker", To: "reader", Text: "hello", TTL: ttl}}}, spec("maker"), spec("reader", "maker"))
 			require.Equal(t, ttl == time.Hour, strings.Contains(d.of("reader"), "hello"))
 			if ttl != time.Hour {

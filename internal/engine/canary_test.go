@@ -37,6 +37,7 @@ type voyage struct {
 	holds   task.Spec // of holder
 	goal    *engine.Goal
 	policy  handoff.Policy
+	edges   []handoff.Edge
 	o       engine.RunOptions
 }
 
@@ -87,6 +88,7 @@ func TestWithheldCanaryReachesNoPromptEventLogOrRecord(t *testing.T) {
 		}, ""},
 		{"a message", func(s *voyage) {
 			confidential(s)
+			s.edges = edges("peer>holder")
 			s.o.Messages = []engine.Message{{From: "peer", To: "holder", Text: canary, Classification: label.Confidential}}
 		}, "holder"},
 		{"an entry of the memory", func(s *voyage) { confidential(s); s.holder = reply(canary) }, "peer"},
@@ -121,7 +123,7 @@ func TestWithheldCanaryReachesNoPromptEventLogOrRecord(t *testing.T) {
 				var logged bytes.Buffer
 				s.o.Recorder = l.Record
 				tm, err := engine.New(engine.Config{
-					Policy: &s.policy, Logger: slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+					Policy: &s.policy, Edges: s.edges, Logger: slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 					Agents: []engine.Member{
 						cleared("holder", label.Confidential, d.keeps(s.holder)), cleared("peer", label.Confidential, d.keeps(says("p"))),
 						member("low", d.keeps(says("l"))), cleared("blocked", label.Confidential, d.keeps(says("b"))),

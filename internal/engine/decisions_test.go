@@ -188,6 +188,18 @@ func (s *decisionSetting) build() (*decisionStage, error) {
 			return s.reply(ctx, p, nil)
 		})}
 	}
+	if s.bus {
+		for _, from := range slices.Concat(insiders, outsiders) {
+			for _, to := range slices.Concat(insiders, outsiders) {
+				if from != to {
+					cfg.Edges = append(cfg.Edges, handoff.Edge{From: from, To: to})
+				}
+			}
+		}
+		if cfg.Edges, err = usable(cfg, s.specs, &engine.RunOptions{Inputs: s.inputs("zq")}); err != nil {
+			return nil, err
+		}
+	}
 	st.team, err = engine.New(cfg)
 	return st, err
 }

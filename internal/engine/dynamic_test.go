@@ -194,6 +194,7 @@ func TestRunWithConcurrentCallers(t *testing.T) {
 			}
 			tm, err := engine.New(engine.Config{
 				Agents:      []engine.Member{member("ada", work), member("bob", work)},
+				Edges:       edges("ada<>bob"),
 				Coordinator: &engine.Coordinator{Agent: &planner{plans: []string{string(text)}, digest: "d"}, MayGrant: synth.Grants{Memory: true}, Limits: plan.Limits{MaxPromptBytes: 60 << 10}},
 			})
 			require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 
 func TestRulesWithoutEffectAreWarnings(t *testing.T) {
 	t.Parallel()
-	tm, err := engine.New(engine.Config{
+	cfg := engine.Config{
 		Agents: []engine.Member{member("a", never(t)), member("b", never(t)), member("c", never(t))},
 		Policy: &handoff.Policy{
 			Rules: []handoff.PairRule{
@@ -26,9 +26,11 @@ func TestRulesWithoutEffectAreWarnings(t *testing.T) {
 			},
 			Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "n", From: "b", To: "c", Reason: "r"}, Paths: []task.Path{"/n"}, LowerTo: label.Public}},
 		},
-	})
+	}
+	tm, err := engine.New(cfg)
 	require.NoError(t, err)
 	specs := []task.Spec{by("a", spec("first")), by("b", spec("second", "first")), by("c", spec("third"))}
+	alone := tm
 	warned := func(o *engine.RunOptions) (list []string) {
 		p, err := tm.Plan(specs, o)
 		require.NoError(t, err)
@@ -44,7 +46,11 @@ func TestRulesWithoutEffectAreWarnings(t *testing.T) {
 		`/policy/rules/2 rule user→b: no effect here: "b" receives nothing from "user"`,
 		`/policy/declassify/0 "n": no effect here: "c" receives nothing from "b"`,
 	}, warned(nil))
-	require.Len(t, warned(&engine.RunOptions{Messages: []engine.Message{{From: "a", To: "c", Text: "x"}}}), 2, "a message is something")
+	require.Len(t, warned(&engine.RunOptions{Messages: []engine.Message{{From: handoff.User, To: "b", Text: "x"}}}), 2, "a message is something")
+	tm, err = engine.New(engine.Config{Agents: cfg.Agents, Policy: cfg.Policy, Edges: edges("a>c")})
+	require.NoError(t, err)
+	require.Len(t, warned(nil), 2, "so is a handoff")
+	tm = alone
 	specs[2].MemoryScope = task.ScopeAll
 	require.Len(t, warned(nil), 1, "so is the shared memory")
 }

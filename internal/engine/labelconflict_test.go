@@ -65,7 +65,7 @@ func TestEachCauseOfALabelConflictIsOneProblem(t *testing.T) {
 	first, own := spec("intake"), by("intake", spec("own"))
 	first.Uses, own.Classification = []task.Use{{Name: "claim"}}, label.Confidential
 	low := func(title, after string) task.Spec { return by("low", spec(title, after)) }
-	tm := newTeam(t, cleared("intake", label.Confidential, never(t)), cleared("told", label.Confidential, never(t)), member("low", never(t)))
+	tm := newTeamWith(t, edges("intake>told"), cleared("intake", label.Confidential, never(t)), cleared("told", label.Confidential, never(t)), member("low", never(t)))
 	o := *claim
 	o.Messages = []engine.Message{{From: "intake", To: "told", Text: "m", Classification: label.Confidential}}
 	found := planned(t, tm, &o, first, own, spec("told"), low("a", "intake"), low("b", "intake"), low("c", "own"), low("d", "own"), low("e", "told"), low("f", "told"))

@@ -26,7 +26,7 @@ func TestMessagesForLaterTasksSurviveAnInterruption(t *testing.T) {
 			*read = append(*read, p.Text())
 			return agent.Reply{Text: "x"}, nil
 		})}
-		tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "ada", Agent: first}, {Name: "bob", Agent: other}, {Name: "eve", Agent: last}}})
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "ada", Agent: first}, {Name: "bob", Agent: other}, {Name: "eve", Agent: last}}, Edges: edges("ada>eve")})
 		require.NoError(t, err)
 		o.RunID, o.Bus = "r", tm.NewBus()
 		res, err := tm.RunTasks(t.Context(), []task.Spec{spec("ada"), spec("bob", "ada"), spec("eve", "bob")}, o)

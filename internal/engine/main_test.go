@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/label"
@@ -72,6 +73,48 @@ func newTeam(t testing.TB, members ...engine.Member) *engine.Team {
 	tm, err := engine.New(engine.Config{Agents: members})
 	require.NoError(t, err)
 	return tm
+}
+
+// newTeamWith is [newTeam] with edges; see [edges].
+func newTeamWith(t testing.TB, list []handoff.Edge, members ...engine.Member) *engine.Team {
+	t.Helper()
+	tm, err := engine.New(engine.Config{Agents: members, Edges: list})
+	require.NoError(t, err)
+	return tm
+}
+
+// edges are the edges between agents, each written "from>to", or "one<>other" for both ways.
+func edges(list ...string) (out []handoff.Edge) {
+	for _, text := range list {
+		from, to, _ := strings.Cut(text, ">")
+		name, both := strings.CutSuffix(from, "<")
+		out = append(out, handoff.Edge{From: name, To: to, Bidirectional: both})
+	}
+	return out
+}
+
+// usable returns the edges of a config that a plan of these tasks accepts: nothing could be read along
+// the others.
+func usable(cfg engine.Config, specs []task.Spec, o *engine.RunOptions) ([]handoff.Edge, error) {
+	for {
+		tm, err := engine.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		_, err = tm.Plan(specs, o)
+		var found task.Problems
+		errors.As(err, &found)
+		var left []handoff.Edge
+		for k, e := range cfg.Edges {
+			if !slices.ContainsFunc(found, func(p task.Problem) bool { return p.Pointer == fmt.Sprintf("/edges/%d", k) }) {
+				left = append(left, e)
+			}
+		}
+		if len(left) == len(cfg.Edges) {
+			return left, nil
+		}
+		cfg.Edges = left
+	}
 }
 
 // run runs tasks that can start.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/mailbox"
@@ -22,7 +23,7 @@ import (
 func TestMessagesReachTheNextTaskOnce(t *testing.T) {
 	t.Parallel()
 	var bob listens
-	tm := newTeam(t, member("ada", says("x")), engine.Member{Name: "bob", Agent: &bob})
+	tm := newTeamWith(t, edges("ada>bob"), member("ada", says("x")), engine.Member{Name: "bob", Agent: &bob})
 	var heard audience
 	o := heard.options()
 	o.Messages = []engine.Message{
@@ -64,7 +65,7 @@ func TestMessagesSentDuringTheRunAreDelivered(t *testing.T) {
 	t.Parallel()
 	var bob listens
 	var bus *mailbox.Bus
-	tm := newTeam(t, member("ada", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+	tm := newTeamWith(t, edges("ada>bob"), member("ada", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
 		require.NoError(t, engine.OutboxFrom(ctx).Send("bob", "look at pump 2"))
 		_, err := bus.Send(mailbox.Draft{From: "user", To: "bob", Content: "canary", Classification: label.Confidential})
 		require.NoError(t, err)
@@ -89,7 +90,7 @@ func TestMessagesSentDuringTheRunAreDelivered(t *testing.T) {
 func TestMessagesAreGated(t *testing.T) {
 	t.Parallel()
 	var bob listens
-	tm := newTeam(t, member("ada", never(t)), engine.Member{Name: "bob", Agent: &bob, Accepts: label.Confidential}, cleared("low", label.Internal, never(t)))
+	tm := newTeamWith(t, edges("ada>bob"), member("ada", never(t)), engine.Member{Name: "bob", Agent: &bob, Accepts: label.Confidential}, cleared("low", label.Internal, never(t)))
 	o := &engine.RunOptions{Messages: []engine.Message{{From: "ada", To: "bob", Text: "the password=hunter2-Xk9vQ2mR7w", Classification: label.Confidential}}}
 	res := run(t, tm, o, spec("bob"))
 	require.True(t, res.Success())
@@ -108,7 +109,8 @@ func TestMessagesAreGated(t *testing.T) {
 
 func TestMessagesThatCannotBeSent(t *testing.T) {
 	t.Parallel()
-	tm := newTeam(t, member("ada", never(t)), cleared("bob", label.Confidential, never(t)))
+	list := append(edges("ada<>bob", "carl>ada"), handoff.Edge{From: "ada", To: "dora", MaxClassification: new(label.Public)})
+	tm := newTeamWith(t, list, member("ada", never(t)), cleared("bob", label.Confidential, never(t)), member("carl", never(t)), member("dora", never(t)))
 	for _, tt := range []struct {
 		name string
 		give engine.Message
@@ -122,8 +124,11 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 		{"not UTF-8", engine.Message{From: "ada", To: "bob", Text: "\xff"}, fault{"/messages/0/text", "UTF-8", task.ErrInvalid}},
 		{"too much", engine.Message{From: "ada", To: "bob", Text: strings.Repeat("x", 1<<20+1)}, fault{"/messages/0/text", "1048577 bytes", task.ErrInvalid}},
 		{"above the reader", engine.Message{From: "bob", To: "ada", Text: "x", Classification: label.Confidential}, fault{"/messages/0/classification", `"ada" may see internal`, nil}},
-		{"above one of the readers", engine.Message{From: "user", To: "*", Text: "x", Classification: label.Confidential}, fault{"/messages/0/classification", `"ada" may see internal`, nil}},
+		{"above one of all readers", engine.Message{From: "user", To: "*", Text: "x", Classification: label.Confidential}, fault{"/messages/0/classification", `"ada" may see internal`, nil}},
 		{"secret", engine.Message{From: "ada", To: "bob", Text: "x", Classification: label.Secret}, fault{"/messages/0/classification", "secret", nil}},
+		{"without an edge", engine.Message{From: "ada", To: "carl", Text: "x"}, fault{"/messages/0", `add the edge {from: ada, to: carl}, or send it as user`, mailbox.ErrNoEdge}},
+		{"to all without an edge", engine.Message{From: "dora", To: "*", Text: "x"}, fault{"/messages/0", `no edge leads from "dora" to another agent`, mailbox.ErrNoEdge}},
+		{"above the limit of the edge", engine.Message{From: "ada", To: "dora", Text: "x"}, fault{"/messages/0/classification", `it is internal, and the edge from "ada" to "dora" carries at most public`, mailbox.ErrNoEdge}},
 		{"a label", engine.Message{From: "ada", To: "bob", Text: "x", Classification: 9}, fault{"/messages/0/classification", "unknown label", label.ErrUnknown}},
 		{"a life", engine.Message{From: "ada", To: "bob", Text: "x", TTL: -1}, fault{"/messages/0/ttlMs", "negative", task.ErrInvalid}},
 	} {
@@ -145,7 +150,7 @@ func TestMessageThatExpiresIsNotDelivered(t *testing.T) {
 		var bob listens
 		o := heard.options()
 		o.Messages = []engine.Message{{From: "ada", To: "bob", Text: "hello", TTL: 10 * time.Second}}
-		res := run(t, newTeam(t, member("ada", sleeps(20*time.Second)), engine.Member{Name: "bob", Agent: &bob}), o, spec("ada"), spec("bob", "ada"))
+		res := run(t, newTeamWith(t, edges("ada>bob"), member("ada", sleeps(20*time.Second)), engine.Member{Name: "bob", Agent: &bob}), o, spec("ada"), spec("bob", "ada"))
 		require.NotContains(t, bob.prompts[0], "Messages")
 		require.Empty(t, heard.only(event.Message))
 		require.Equal(t, []string{`a message from "ada" to "bob" was not delivered: it expired before`}, res.Warnings)
@@ -163,7 +168,7 @@ func TestMessagesOfARefusedTaskGoToTheNext(t *testing.T) {
 		o.Inputs = []engine.Input{{Name: "in", Text: "x", TTL: 10 * time.Second}}
 		refused, next := by("bob", spec("refused", "ada")), by("bob", spec("next", "refused"))
 		refused.Uses, next.DependsOn[0].Optional = []task.Use{{Name: "in"}}, true
-		res := run(t, newTeam(t, member("ada", sleeps(20*time.Second)), engine.Member{Name: "bob", Agent: &bob}), o, spec("ada"), refused, next)
+		res := run(t, newTeamWith(t, edges("ada>bob"), member("ada", sleeps(20*time.Second)), engine.Member{Name: "bob", Agent: &bob}), o, spec("ada"), refused, next)
 		require.Equal(t, []task.Status{task.Completed, task.Failed, task.Completed}, statuses(res))
 		require.Len(t, bob.prompts, 1)
 		require.Contains(t, bob.prompts[0], "- **ada**: hello")

@@ -50,7 +50,7 @@ func TestMonitorShowsARunFromOutside(t *testing.T) {
 		require.Equal(t, []task.ID{task.NewID("Tell")}, lists.InProgress)
 		return agent.Reply{Text: "told"}, nil
 	}))
-	res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "x"}, &engine.RunOptions{Monitor: &m, Messages: []engine.Message{{From: "ada", To: "bob", Text: "hello"}}})
+	res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "x"}, &engine.RunOptions{Monitor: &m, Messages: []engine.Message{{From: "user", To: "bob", Text: "hello"}}})
 	require.NoError(t, err)
 	require.True(t, res.Success(), "%v", res.Err())
 	last := look()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
@@ -313,7 +314,7 @@ func (s *setting) build() (*stage, error) {
 	for i := range s.tasks {
 		places[task.NewID(s.tasks[i].Title)] = i
 	}
-	cfg := engine.Config{Endpoints: s.endpoints, Policy: s.policy, Agents: slices.Clone(s.agents)}
+	cfg := engine.Config{Endpoints: s.endpoints, Policy: s.policy, Agents: slices.Clone(s.agents), Edges: s.edges()}
 	tools := st.buildTools(places)
 	for a := range cfg.Agents {
 		for _, k := range s.toolsOf[a] {
@@ -339,6 +340,25 @@ func (s *setting) build() (*stage, error) {
 	var err error
 	st.team, err = engine.New(cfg)
 	return st, err
+}
+
+// edges are those that the messages of agents need, and carry nothing above these messages.
+func (s *setting) edges() (list []handoff.Edge) {
+	for i := range s.messages {
+		m := &s.messages[i]
+		for k := range s.agents {
+			to := s.agents[k].Name
+			if m.From == handoff.User || !reads(m, to) {
+				continue
+			}
+			at := slices.IndexFunc(list, func(e handoff.Edge) bool { return e.From == m.From && e.To == to })
+			if at < 0 {
+				at, list = len(list), append(list, handoff.Edge{From: m.From, To: to, MaxClassification: new(m.Classification)})
+			}
+			*list[at].MaxClassification = max(m.Classification, list[at].Max())
+		}
+	}
+	return list
 }
 
 // answering is the step of the coordinator, as the flow table calls it.

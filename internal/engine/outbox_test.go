@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
@@ -43,7 +44,7 @@ func TestAgentCannotForgeTheSender(t *testing.T) {
 	t.Parallel()
 	var reader listens
 	var bus *mailbox.Bus
-	tm := newTeam(t, cleared("ada", label.Confidential, func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+	tm := newTeamWith(t, edges("ada>bob", "chief>bob"), cleared("ada", label.Confidential, func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
 		_, err := bus.Send(mailbox.Draft{From: "chief", To: "bob", Content: "forged"})
 		require.ErrorIs(t, err, mailbox.ErrInvalid)
 		_, err = bus.Broadcast(mailbox.Draft{From: "chief", Content: "forged"})
@@ -73,13 +74,13 @@ func TestAgentCannotForgeTheSender(t *testing.T) {
 }
 
 // An outbox is that of one attempt: what a failed attempt sent is not sent, and
-// nothing can be sent after its end, by a translation, or without a bus.
+// nothing can be sent after its end, by a translation, or without a bus and edges.
 func TestOutboxBelongsToOneAttempt(t *testing.T) {
 	t.Parallel()
 	var reader listens
 	var left *engine.Outbox
 	tries := 0
-	tm := newTeam(t, member("ada", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+	tm := newTeamWith(t, edges("ada>bob"), member("ada", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
 		o := engine.OutboxFrom(ctx)
 		require.NotSame(t, left, o)
 		left = o
@@ -105,7 +106,7 @@ func TestOutboxBelongsToOneAttempt(t *testing.T) {
 	require.ErrorIs(t, left.Send("bob", "late"), engine.ErrOutbox)
 
 	left, tries = nil, 1 // the second attempt panics, the third is not refused
-	tm = newTeam(t, member("ada", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+	tm = newTeamWith(t, edges("ada>bob"), member("ada", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
 		tries++
 		require.NoError(t, engine.OutboxFrom(ctx).Send("bob", fmt.Sprint("try ", tries)))
 		if tries == 2 {
@@ -122,7 +123,7 @@ func TestOutboxBelongsToOneAttempt(t *testing.T) {
 	require.ErrorIs(t, none.Broadcast("x"), engine.ErrOutbox)
 	require.Nil(t, engine.OutboxFrom(t.Context()))
 	run(t, newTeam(t, member("ada", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
-		require.Nil(t, engine.OutboxFrom(ctx), "without a bus")
+		require.Nil(t, engine.OutboxFrom(ctx), "without a bus and edges")
 		return agent.Reply{Text: "x"}, nil
 	})), nil, spec("ada"))
 }
@@ -166,21 +167,29 @@ func TestOutboxRefuses(t *testing.T) {
 			return o.Send("bob", "x")
 		}, engine.ErrOutbox},
 		"too many": {func(o *engine.Outbox) error {
-			for range mailbox.DefaultMaxUnread {
-				if err := o.Broadcast("x"); err != nil {
+			for range plan.MaxHandoffs {
+				if err := o.Send("bob", "x"); err != nil {
 					return err
 				}
 			}
 			return o.Send("bob", "x")
-		}, mailbox.ErrFull},
+		}, engine.ErrOutbox},
+		"without an edge":             {func(o *engine.Outbox) error { return o.Send("carl", "x") }, mailbox.ErrNoEdge},
+		"against the direction":       {func(o *engine.Outbox) error { return o.Send("dora", "x") }, mailbox.ErrNoEdge},
+		"above the limit of the edge": {func(o *engine.Outbox) error { return o.Send("emil", "x") }, mailbox.ErrNoEdge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tm := newTeam(t, member("ada", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
-				require.ErrorIs(t, tt.send(engine.OutboxFrom(ctx)), tt.want)
+			list := append(edges("ada>bob", "dora>ada"), handoff.Edge{From: "ada", To: "emil", MaxClassification: new(label.Internal)})
+			tm := newTeamWith(t, list, cleared("ada", label.Confidential, func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				if strings.HasPrefix(p.Text(), "# Task: ada") {
+					require.ErrorIs(t, tt.send(engine.OutboxFrom(ctx)), tt.want)
+				}
 				return agent.Reply{Text: "x"}, nil
-			}), member("bob", says("x")))
-			require.NoError(t, run(t, tm, &engine.RunOptions{Bus: tm.NewBus()}, spec("ada")).Err())
+			}), cleared("bob", label.Confidential, says("x")), member("carl", says("x")), member("dora", says("x")), member("emil", says("x")))
+			ada, low := spec("ada"), by("ada", spec("low")) // the edge to emil is of use to the second
+			ada.Classification = label.Confidential
+			require.NoError(t, run(t, tm, &engine.RunOptions{Bus: tm.NewBus()}, ada, low, spec("bob"), spec("dora"), spec("emil")).Err())
 		})
 	}
 }
@@ -203,7 +212,7 @@ func TestMessageChainStopsAfterSixteenHops(t *testing.T) {
 			return agent.Reply{Text: "x"}, nil
 		}
 	}
-	tm := newTeam(t, member("ada", answers("bob")), member("bob", answers("ada")))
+	tm := newTeamWith(t, edges("ada<>bob"), member("ada", answers("bob")), member("bob", answers("ada")))
 	var specs []task.Spec
 	for i := range 20 {
 		s := by([]string{"ada", "bob"}[i%2], spec(fmt.Sprint("t", i)))
@@ -234,7 +243,7 @@ func talk(t testing.TB, c *counter) (*engine.Team, []task.Spec, *engine.RunOptio
 		}
 		return c.Run(ctx, p)
 	})}
-	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "ada", Agent: talker}, {Name: "bob", Agent: talker}, {Name: "eve", Agent: talker}}})
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "ada", Agent: talker}, {Name: "bob", Agent: talker}, {Name: "eve", Agent: talker}}, Edges: edges("ada>bob", "ada>eve")})
 	require.NoError(t, err)
 	specs := []task.Spec{by("ada", spec("plan")), by("bob", spec("work", "plan")), by("ada", spec("ask", "work")), by("bob", spec("reply", "ask")), by("eve", spec("note", "reply"))}
 	return tm, specs, &engine.RunOptions{RunID: "r", Bus: tm.NewBus(), Messages: []engine.Message{{From: "user", To: "bob", Text: "be quick"}}}

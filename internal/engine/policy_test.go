@@ -75,6 +75,14 @@ func governed(t testing.TB, policy *handoff.Policy, members ...engine.Member) *e
 	return tm
 }
 
+// governedWith is [governed] with edges; see [edges].
+func governedWith(t testing.TB, list []handoff.Edge, policy *handoff.Policy, members ...engine.Member) *engine.Team {
+	t.Helper()
+	tm, err := engine.New(engine.Config{Agents: members, Policy: policy, Edges: list})
+	require.NoError(t, err)
+	return tm
+}
+
 // heard collects the events of a run, beside other options.
 func (a *audience) with(o engine.RunOptions) *engine.RunOptions {
 	o.Subscribers = append(o.Subscribers, a.take)

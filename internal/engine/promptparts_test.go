@@ -26,7 +26,7 @@ func TestPromptThatIsTooLongNamesItsLargestParts(t *testing.T) {
 	t.Parallel()
 	reader := member("write", fails(tooLong))
 	reader.SystemPrompt = strings.Repeat("s", 300)
-	tm := newTeam(t, member("read", says(strings.Repeat("r", 42<<10))), member("note", says("short")), reader)
+	tm := newTeamWith(t, edges("read>write"), member("read", says(strings.Repeat("r", 42<<10))), member("note", says("short")), reader)
 	write := spec("write", "read", "note")
 	write.Uses, write.MaxRetries = []task.Use{{Name: "claim"}}, 3
 	var a audience

@@ -25,7 +25,7 @@ func TestMessagesOfAnAgentThatWasNeverCalledWait(t *testing.T) {
 	t.Parallel()
 	t.Run("the budget was spent", func(t *testing.T) {
 		t.Parallel()
-		tm := newTeam(t, member("ada", func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		tm := newTeamWith(t, edges("ada>bob"), member("ada", func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{Text: "x", Usage: llm.Usage{InputTokens: 100}}, nil
 		}), member("bob", never(t)))
 		bus := tm.NewBus()

@@ -34,6 +34,7 @@ func talking(t *testing.T, answers bool, read *[]string) (*engine.Team, []task.S
 	tm, err := engine.New(engine.Config{
 		Agents: []engine.Member{{Name: "maker", Agent: maker, Accepts: label.Secret}, {Name: "reader", Agent: reader, Accepts: label.Secret}},
 		Policy: &handoff.Policy{Rules: []handoff.PairRule{exact("maker", "reader")}},
+		Edges:  []handoff.Edge{{From: "maker", To: "reader"}},
 	})
 	require.NoError(t, err)
 	return tm, []task.Spec{

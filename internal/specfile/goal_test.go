@@ -239,6 +239,7 @@ func TestMessages(t *testing.T) {
 	t.Parallel()
 	f, err := load(t, `
 agents: [{name: a}, {name: b}]
+edges: [{from: a, to: b}]
 messages:
   - {from: user, to: "*", text: {file: m.md}, classification: public, ttlMs: 1500}
   - {from: a, to: b, text: "See ${params.x}."}
@@ -248,7 +249,7 @@ tasks: [{title: T, assignee: b, description: d}, {title: U, assignee: a, descrip
 	require.Equal(t, []engine.Message{
 		{From: "user", To: "*", Text: "Hello.\n", Classification: label.Public, TTL: 1500 * time.Millisecond}, {From: "a", To: "b", Text: "See ${params.x}."},
 	}, f.Run.Messages)
-	require.Equal(t, []string{`5:33: message 2: text: "${params.x}" is plain text here`}, warnings(f))
+	require.Equal(t, []string{`6:33: message 2: text: "${params.x}" is plain text here`}, warnings(f))
 }
 
 func TestRunSettings(t *testing.T) {

@@ -164,6 +164,7 @@ coordinator: {model: big, baseURL: https://two.example/v1, apiKey: "${OWN}", ins
 agents:
   - {name: intake, outputSchema: facts, maxTokenBudget: 5000, maxCostBudget: 0.125, headers: {X-Title: intake}, temperature: 0, capabilities: [read, "x: y"]}
   - {name: letters, model: own, systemPrompt: "Write in ${params.year}.\nTwo lines.", baseURL: https://two.example/v1, outputSchema: {file: facts.json}, fallback: [{baseURL: https://four.example/v1, model: four}]}
+edges: [{from: intake, to: letters, maxClassification: secret}]
 messages: [{from: user, to: "*", text: {file: data/claim.md}, classification: confidential}, {from: intake, to: letters, text: Hello}]
 offline: ${DIR:-data}/script.yaml
 `
@@ -333,7 +334,7 @@ func TestPlanThatCannotBeSaved(t *testing.T) {
 		where = append(where, fmt.Sprintf("%d: %s", p.Line, message))
 	}
 	require.Equal(t, []string{
-		`23: outputSchema: file: "facts.json"`, `30: outputSchema: file: "facts.json"`, `32: offline: "${DIR:-data}/script.yaml"`,
+		`23: outputSchema: file: "facts.json"`, `30: outputSchema: file: "facts.json"`, `33: offline: "${DIR:-data}/script.yaml"`,
 		`0: the plan: Options.Models: "a${b}" would be read as a variable of the environment`,
 	}, where, "what lies in data can be named from there")
 
