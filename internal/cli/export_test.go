@@ -155,10 +155,7 @@ func TestExportsHaveEveryDocument(t *testing.T) {
 			dir := runOf(t, example)
 			run := collected(t, dir, nil, label.Confidential)
 			k := documentsIn(t, dir).load("")
-			want := []string{"", "/usage", "/receipts", "/events", "/graph", "/artifacts", "/questions"}
-			if example != "patterns/orchestrator-workers" {
-				want = append(want, "/flow")
-			}
+			want := []string{"", "/usage", "/receipts", "/events", "/graph", "/artifacts", "/questions", "/flow", "/governance/handoff-rules"}
 			for _, task := range k.Tasks {
 				id := strings.ReplaceAll(string(task.ID), "/", "%2F")
 				want = append(want, "/tasks/"+id, "/handoffs?task="+id)

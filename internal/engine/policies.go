@@ -168,11 +168,8 @@ func normal(p *handoff.Policy) (*handoff.Policy, error) {
 	return own, nil
 }
 
-// storedPolicy returns the policy of a roster as it is stored, or nil if it has none.
+// storedPolicy returns the policy of a roster as it is stored; one without rules has the names of the agents.
 func storedPolicy(t *plan.Roster) *record.Policy {
-	if t.Rules == nil {
-		return nil
-	}
 	own := t.Rules.Policy()
 	stored, err := record.NewPolicy(&own, t.Rules.Digest(), plan.Parties(t))
 	if err != nil {

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"path"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 )
@@ -19,12 +23,13 @@ type cleaner struct {
 	redactor *redact.Redactor
 	accepts  label.Classification
 	known    map[string]string // texts that were redacted before
+	hidden   map[string]bool   // digests of policies that the export does not have whole
 	err      error             // why a text could not be searched
 }
 
 // newCleaner returns a cleaner for all built-in kinds and some patterns.
 func newCleaner(ctx context.Context, own []redact.Pattern, accepts label.Classification) (*cleaner, error) {
-	c := &cleaner{ctx: ctx, redactor: redact.All(), accepts: accepts, known: map[string]string{}}
+	c := &cleaner{ctx: ctx, redactor: redact.All(), accepts: accepts, known: map[string]string{}, hidden: map[string]bool{}}
 	if len(own) == 0 {
 		return c, nil
 	}
@@ -49,9 +54,11 @@ func (c *cleaner) value(v any) any {
 	case string:
 		return c.text(v)
 	case []any:
+		v = slices.DeleteFunc(v, c.isHidden)
 		for i := range v {
 			v[i] = c.value(v[i])
 		}
+		return v
 	case map[string]any:
 		c.object(v)
 	}
@@ -75,6 +82,7 @@ func (c *cleaner) object(o map[string]any) {
 		size := c.pieces(o["system"]) + c.pieces(o["text"])
 		o["bytes"] = size
 	}
+	maps.DeleteFunc(o, func(_ string, v any) bool { return c.isHidden(v) })
 	for name, v := range o {
 		switch name {
 		case "structured":
@@ -92,6 +100,31 @@ func (c *cleaner) object(o map[string]any) {
 			o[name] = c.value(v)
 		}
 	}
+}
+
+// hideDigests takes the digests of policies out of what is cleaned from then on, unless the export has all of the
+// policy: by its digest, a redacted part could be guessed.
+func (c *cleaner) hideDigests(policies []*record.Policy) error {
+	for _, p := range policies {
+		whole, err := decoded(p.Text)
+		if err != nil {
+			return err
+		}
+		shown, err := decoded(p.Text)
+		if err != nil {
+			return err
+		}
+		if c.accepts < label.Internal || !reflect.DeepEqual(c.value(shown), whole) {
+			c.hidden[p.Digest] = true
+		}
+	}
+	return c.err
+}
+
+// isHidden reports whether a value is a digest that the export does not have.
+func (c *cleaner) isHidden(v any) bool {
+	text, is := v.(string)
+	return is && c.hidden[text]
 }
 
 func isTrue(v any) bool { b, _ := v.(bool); return b }

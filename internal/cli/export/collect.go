@@ -20,13 +20,14 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/inspector/page"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 )
 
 // Collect collects the documents of a run that the API of the inspector serves, for a viewer with a
 // clearance of at most confidential; a higher one counts as confidential. Personal data, secrets and the
 // patterns of each policy that the run has had are redacted. The documents have neither the length nor the digest of a
-// text that is withheld or redacted.
+// text that is withheld or redacted, or of a policy in which something is.
 func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, found journal.Summary, accepts label.Classification) (*page.ExportDocument, error) {
 	accepts = min(accepts, label.Confidential)
 	k, err := journals.LoadFor(ctx, con, j, found, "", accepts)
@@ -38,16 +39,22 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 		return nil, journals.ReadError(ctx, err)
 	}
 	accepts = min(accepts, caller)
-	p, err := restored.PlanFor(ctx, con, g, j, k.Run, accepts)
+	p, err := restored.PlanFor(ctx, con, g, j, k.Run, restored.Query{Accepts: accepts})
 	if _, none := errors.AsType[*restored.NoPlanError](err); err != nil && !none { // without a plan, the graph shows what was recorded
 		return nil, err
 	}
 	c := &collector{run: k, into: &page.ExportDocument{Run: k.Run, Name: k.Name, Time: con.Now().UTC(), Accepts: accepts, Documents: map[string]json.RawMessage{}}}
-	own, err := patternsOf(ctx, j, k.Run, p)
+	if c.policies, err = journal.PoliciesOf(ctx, j, k.Run); err != nil {
+		return nil, journals.ReadError(ctx, err)
+	}
+	own, err := patternsOf(c.policies, p)
 	if err != nil {
 		return nil, err
 	}
 	if c.clean, err = newCleaner(ctx, own, accepts); err != nil {
+		return nil, err
+	}
+	if err := c.clean.hideDigests(c.policies); err != nil {
 		return nil, err
 	}
 	c.into.Name = c.clean.text(c.into.Name)
@@ -59,9 +66,10 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 
 // A collector adds documents to a run.
 type collector struct {
-	run   *journals.StoredRun
-	into  *page.ExportDocument
-	clean *cleaner
+	run      *journals.StoredRun
+	policies []*record.Policy // that the run has had, the newest last
+	into     *page.ExportDocument
+	clean    *cleaner
 }
 
 // collect adds all documents of the run.
@@ -92,6 +100,9 @@ func (c *collector) collect(p *engine.Plan) error {
 			return err
 		}
 	}
+	if err := c.policy(base); err != nil {
+		return err
+	}
 	if p != nil {
 		flow, err := plan.FlowWithWays(p)
 		if err == nil {
@@ -102,6 +113,18 @@ func (c *collector) collect(p *engine.Plan) error {
 		}
 	}
 	return c.tasks(base)
+}
+
+// policy adds the newest policy of the run, which is internal.
+func (c *collector) policy(base string) error {
+	if c.into.Accepts < label.Internal {
+		return nil
+	}
+	d, err := history.NewPolicyDocument(c.run.Run, c.policies[len(c.policies)-1], c.policies)
+	if err != nil {
+		return fmt.Errorf("the policy of the run cannot be read: %w", err)
+	}
+	return c.add(base+"/governance/handoff-rules", d)
 }
 
 // tasks adds the documents of each task.
@@ -128,14 +151,8 @@ func (c *collector) tasks(base string) error {
 
 // add adds a document in its clean form.
 func (c *collector) add(path string, document any) error {
-	text, err := json.Marshal(document)
+	v, err := decoded(document)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	clean, err := json.Marshal(c.clean.value(v))
@@ -147,6 +164,17 @@ func (c *collector) add(path string, document any) error {
 	}
 	c.into.Documents[path] = clean
 	return nil
+}
+
+// decoded returns a document as its JSON says it, with numbers as they are written.
+func decoded(document any) (v any, err error) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return v, d.Decode(&v)
 }
 
 // escape escapes a part of a path as encodeURIComponent of a browser does for the names in paths.
