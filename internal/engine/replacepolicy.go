@@ -285,16 +285,6 @@ func governs(r *results, i int, a *attempt) *plan.Roster {
 	return by
 }
 
-// hasRevoked reports whether a running attempt was revoked.
-func hasRevoked(s *steering, a *attempt) bool {
-	if s == nil {
-		return false
-	}
-	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
-	return s.revoked[a]
-}
-
 // beginStep starts a step of the coordinator, or the question to a person about its plan. Its context ends
 // if a new policy denies what it has read. Call end at its end; revoked reports whether that happened.
 func (s *steering) beginStep(ctx context.Context, x *modelCall, reader string) (of context.Context, end func() (revoked bool)) {

@@ -486,7 +486,7 @@ func TestAPolicyThatCannotBeStored(t *testing.T) {
 
 // BenchmarkReplacePolicy replaces the policy of a run that works.
 func BenchmarkReplacePolicy(b *testing.B) {
-	for _, tasks := range []int{1, 100} {
+	for _, tasks := range []int{1, 100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(tasks), func(b *testing.B) {
 			var m record.Monitor
 			began, stop := make(chan struct{}), make(chan struct{})
