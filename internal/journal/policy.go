@@ -10,8 +10,9 @@ import (
 )
 
 // PolicyOf returns the current or last policy of a run: that of the last command that replaced it, else
-// that of its start. A run without a policy, or one whose policy cannot be written in a file, gets an
-// empty policy. [record.Policy.Compile] returns the rules for each pair.
+// that of its start. A run without a policy gets an empty policy. That of a program may have no text, and
+// then Policy and Compile return [record.ErrPolicyUnwritten]; its digest is known. [record.Policy.Compile]
+// returns the rules for each pair.
 func PolicyOf(ctx context.Context, j *Journal, run string) (*record.Policy, error) {
 	h, err := j.LoadRun(ctx, run)
 	if err != nil {
