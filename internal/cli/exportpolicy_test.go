@@ -88,6 +88,9 @@ func TestPoliciesAreInternal(t *testing.T) {
 		require.Contains(t, text, `"command":"policy"`)
 		require.Equal(t, sees, strings.Contains(text, "canary-rule"), text)
 		require.Equal(t, sees, strings.Contains(text, `"policy":{`), text)
+		events := s.get("/runs/" + id[:8] + "/events")
+		require.Contains(t, events, `"handoffMode"`)
+		require.Equal(t, sees, strings.Contains(events, "policyDigest"), events)
 	}
 }
 

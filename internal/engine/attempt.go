@@ -24,17 +24,17 @@ type attempt struct {
 	planned       bool // a coordinator wrote the description of the task
 	index         int
 	member        int
-	known         doneSet       // the tasks whose results a task of scope all may find in memory; nil for any other
-	dependencies  int           // among the offers: results, then output files
-	filesOffered  int           //
-	unreadable    error         // why its condition could not be read; nil if it was
-	granted       int           // how many offers there are before those of the memory
-	messageCount  int           // among the offers, behind all that the task itself is granted
-	given         filetree.Tree // the files that it is granted, at their paths in the workspace
-	*conversation               // of an attempt that calls tools; nil of any other
+	known         doneSet        // the tasks whose results a task of scope all may find in memory; nil for any other
+	unwritten     []*resultWrite // results of these tasks that were not in memory yet
+	dependencies  int            // among the offers: results, then output files
+	filesOffered  int            //
+	unreadable    error          // why its condition could not be read; nil if it was
+	granted       int            // how many offers there are before those of the memory
+	messageCount  int            // among the offers, behind all that the task itself is granted
+	given         filetree.Tree  // the files that it is granted, at their paths in the workspace
+	*conversation                // of an attempt that calls tools; nil of any other
 	personTask
 	steeredTask
-	unnoted error // why the result is not in the shared memory
 }
 
 // gather makes a the next attempt at a ready task, with what the task is granted.
@@ -76,7 +76,7 @@ func (r *results) gather(a *attempt, i int) {
 		r.branches.offerCondition(a, i)
 	}
 	if t.MemoryScope == task.ScopeAll {
-		a.known = r.completed(i)
+		a.known, a.unwritten = r.completed(i), slices.Clone(r.memory.pending)
 	} else { // a task that reads the store may take long, so its decisions do not hold up the batch
 		a.batch = r.ledger.join(r.batch)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -173,7 +174,8 @@ func storedPolicy(t *plan.Roster) *record.Policy {
 	own := t.Rules.Policy()
 	stored, err := record.NewPolicy(&own, t.Rules.Digest(), plan.Parties(t))
 	if err != nil {
-		return nil // a program has made one that no file can have
+		why := strings.TrimPrefix(err.Error(), record.ErrPolicyUnwritten.Error()+": ")
+		return &record.Policy{Digest: t.Rules.Digest(), Parties: plan.Parties(t), Missing: why}
 	}
 	return stored
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
-// PolicyOf returns the current or last policy of a run, the last of [PoliciesOf].
+// PolicyOf returns the current or last policy of a run, the last of [PoliciesOf]. That of a program may have no
+// text, and then Policy and Compile return [record.ErrPolicyUnwritten]; its digest is known.
 func PolicyOf(ctx context.Context, j *Journal, run string) (*record.Policy, error) {
 	had, err := PoliciesOf(ctx, j, run)
 	if err != nil {
@@ -19,7 +20,7 @@ func PolicyOf(ctx context.Context, j *Journal, run string) (*record.Policy, erro
 }
 
 // PoliciesOf returns each policy that a run has had: those that its processes began with, then those that
-// commands put in place, the oldest first. In place of one that no file can have, and of that of a run of an earlier
+// commands put in place, the oldest first. In place of that of a run of an earlier
 // version, it has an empty policy. [record.Policy.Compile] returns the rules for each pair.
 func PoliciesOf(ctx context.Context, j *Journal, run string) (had []*record.Policy, err error) {
 	h, err := j.LoadRun(ctx, run)

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/steer"
 )
 
 // A cleaner redacts decoded JSON documents, and takes out of them what depends on the words that a viewer does
@@ -42,7 +43,7 @@ func newCleaner(ctx context.Context, own []redact.Pattern, accepts label.Classif
 // withheld or redacted, digests of texts, and where the run was made.
 var dropped = map[string]bool{
 	"bytes": true, "bytesBefore": true, "bytesAfter": true, "contextBeforeScoping": true, "contextAfterScoping": true, "context": true,
-	"sha256": true, "fingerprint": true, "envelope": true, "holder": true, "requestId": true,
+	"sha256": true, "fingerprint": true, "envelope": true, "holder": true, "requestId": true, "policyDigest": true,
 }
 
 // rounded are the members that say how many tokens there are. Where numbers are classes, they are left out.
@@ -75,6 +76,9 @@ func (c *cleaner) object(o map[string]any) {
 			delete(o, name)
 		}
 	}
+	if o["command"] == string(steer.ReplacePolicy) {
+		delete(o, "digest") // of a policy, which is redacted here
+	}
 	if spec, ok := o["spec"].(string); ok && strings.ContainsAny(spec, `/\`) {
 		o["spec"] = path.Base(strings.ReplaceAll(spec, `\`, "/")) // not the folders of this computer
 	}
@@ -91,7 +95,6 @@ func (c *cleaner) object(o map[string]any) {
 			if _, pieces := v.([]any); !pieces {
 				o[name] = c.value(v)
 			}
-		case "policyDigest":
 		case "line":
 			if line, ok := v.(string); ok && path.IsAbs(line) {
 				o[name] = path.Base(line)

@@ -123,17 +123,18 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	if err != nil {
 		return "", &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
 	}
-	if err := checkAssert(given.Policy); err != nil {
-		return "", err
-	}
-	_, p, err := specfile.LoadPolicy("-", bytes.NewReader(text))
+	f, p, err := specfile.LoadPolicy("-", bytes.NewReader(text))
 	if err != nil {
 		return "", atPointers(err, text)
 	}
-	policytext.SetOrigins(p, make([]provenance.Position, len(policytext.Origins(p)))) // they have no line in a file
-	_, err = g.Steer(ctx, run, steer.Command{Kind: steer.ReplacePolicy, By: given.By, Reason: given.Reason, Policy: p, Replaces: digest})
-	if err != nil {
+	assert := specfile.AssertionsOf(f)
+	if err := g.checkAssert(ctx, run, assert); err != nil {
 		return "", err
+	}
+	policytext.SetOrigins(p, make([]provenance.Position, len(policytext.Origins(p)))) // they have no line in a file
+	err = g.send(ctx, run, steer.Command{Kind: steer.ReplacePolicy, By: given.By, Reason: given.Reason, Policy: p, Replaces: digest, Assert: assert})
+	if err != nil && !errors.Is(err, steer.ErrUnchanged) { // to replace a policy by itself changes nothing
+		return "", problem(g.withoutInputs(ctx, run, err))
 	}
 	_, had, err := g.policiesOf(ctx, run)
 	if err != nil {
@@ -142,15 +143,20 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	return had[len(had)-1].Digest, nil
 }
 
-// checkAssert refuses a policy with assertions, which would have no effect.
-func checkAssert(policy json.RawMessage) error {
-	var of struct{ Assert json.RawMessage }
-	if err := json.Unmarshal(policy, &of); err != nil || of.Assert == nil {
-		return nil // LoadPolicy reports a syntax error
+// checkAssert refuses assertions from a viewer who may see less than the user of the run: whether they hold may
+// depend on what an input has.
+func (g governor) checkAssert(ctx context.Context, run string, assert []string) error {
+	if len(assert) == 0 {
+		return nil
 	}
-	return &inspector.Error{Code: inspector.Invalid, Message: "the policy cannot be read", Problems: []inspector.Problem{{
-		Pointer: "/policy/assert", Message: "the assertions of a run cannot be replaced", Hint: "leave out assert; the new policy is checked against the assertions of the run",
-	}}}
+	v, err := g.viewerOf(ctx, run)
+	if err != nil {
+		return problem(err)
+	}
+	if v.Narrows() {
+		return &inspector.Error{Code: inspector.Forbidden, Message: "assertions may be about what this viewer may not see", Hint: "leave out assert; the policy is checked against the assertions of the run"}
+	}
+	return nil
 }
 
 // maxNesting is how deep the lists and objects of a policy may be nested. The indentation of its text
