@@ -50,6 +50,9 @@ func (x *execution) attend(ctx context.Context) (err error) {
 	if x.job.attend != nil {
 		x.attendant, err = x.job.attend(ctx, x.file.Run.RunID, &x.job.Journal)
 	}
+	if x.attendant != nil && x.job.inspect && x.job.noInput {
+		x.attendant.Answers = false
+	}
 	return err
 }
 
@@ -70,6 +73,7 @@ type Launch struct {
 	Journal     journals.Flags
 	Accepts     *label.Classification // what the user may see; nil means confidential
 	Attend      Attend
+	Request     *journals.Request // who requested the run, and why; may be nil
 
 	// Texts of inputs, by name, in place of files. The inputs keep the labels of the spec, and a
 	// resumed run gets the texts from the journal.
@@ -83,7 +87,7 @@ const MaxText = 4 << 20
 func (l *Launch) job() (*Job, error) {
 	j := &Job{
 		Command: "run", SpecFlags: l.Spec, AnswerFlags: l.Answers, Limits: l.Limits, Concurrency: l.Concurrency,
-		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend},
+		Progress: "none", Journal: l.Journal, noInput: true, request: l.Request, accepts: l.Accepts, attendance: attendance{attend: l.Attend},
 	}
 	j.Names = namesOfRequest
 	j.Inputs, j.Stored = slices.Clone(j.Inputs), slices.Clone(j.Stored)
