@@ -39,10 +39,12 @@ type Attendant struct {
 // Attend returns the attendant of a run that is about to begin.
 type Attend func(ctx context.Context, run string, j *journals.Flags) (*Attendant, error)
 
-// attendance says who accompanies a run.
+// attendance says who accompanies a run, and who requested it.
 type attendance struct {
 	inspect bool   // of --inspect: attend is used
 	attend  Attend // nil if nothing accompanies the run
+
+	request *journals.Request // nil unless a client requested the run with a reason
 }
 
 // attend has an attendant accompany the run, if it is to have one.
@@ -87,7 +89,7 @@ const MaxText = 4 << 20
 func (l *Launch) job() (*Job, error) {
 	j := &Job{
 		Command: "run", SpecFlags: l.Spec, AnswerFlags: l.Answers, Limits: l.Limits, Concurrency: l.Concurrency,
-		Progress: "none", Journal: l.Journal, noInput: true, request: l.Request, accepts: l.Accepts, attendance: attendance{attend: l.Attend},
+		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend, request: l.Request},
 	}
 	j.Names = namesOfRequest
 	j.Inputs, j.Stored = slices.Clone(j.Inputs), slices.Clone(j.Stored)

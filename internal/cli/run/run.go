@@ -40,7 +40,6 @@ type Job struct {
 	reuse         reuseFlags
 	resumed       *resumed // nil for a new run
 
-	request *journals.Request // nil unless a client requested the run with a reason
 	noInput bool
 	accepts *label.Classification // of the user; nil means the default
 	answerForm
