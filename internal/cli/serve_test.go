@@ -392,7 +392,9 @@ func TestServeRefusesWhatItCannotServe(t *testing.T) {
 		{[]string{filepath.Join(dir, "team.yaml"), filepath.Join(dir, "team.yaml")}, exit.StatusUsage, "it is named twice; name each spec once"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--journal", filepath.Join(dir, "none", "j.db")}, exit.StatusUsage, "does not exist; create it first"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--journal", filepath.Join(dir, "notes.txt")}, exit.StatusNoRun, "use --journal FILE for another file\n"},
-		{[]string{filepath.Join(dir, "team.yaml"), "--token-file", filepath.Join(dir, "notes.txt")}, exit.StatusUsage, "the file exists and has no token"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--token-file", filepath.Join(dir, "notes.txt")}, exit.StatusUsage, "the file exists and has no token; name another file"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--token-file", filepath.Join(dir, "none", "x")}, exit.StatusUsage, "no such file or directory; name a file in a folder that exists and that you may write to"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--token-file", dir}, exit.StatusUsage, "is a directory; name a file in a folder that exists and that you may write to"},
 		{[]string{"--journal", newer}, exit.StatusNoRun, "newer"},
 	} {
 		got := call{dir: t.TempDir(), args: append([]string{"serve"}, tt.args...)}.runHere(t)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/listformat"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
@@ -190,7 +191,7 @@ func tokens(pointer string) []string {
 	}
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, part := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		parts[i] = naming.Unescape(part)
 	}
 	return parts
 }

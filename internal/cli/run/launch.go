@@ -39,16 +39,21 @@ type Attendant struct {
 // Attend returns the attendant of a run that is about to begin.
 type Attend func(ctx context.Context, run string, j *journals.Flags) (*Attendant, error)
 
-// attendance says who accompanies a run.
+// attendance says who accompanies a run, and who requested it.
 type attendance struct {
 	inspect bool   // of --inspect: attend is used
 	attend  Attend // nil if nothing accompanies the run
+
+	request *journals.Request // nil unless a client requested the run with a reason
 }
 
 // attend has an attendant accompany the run, if it is to have one.
 func (x *execution) attend(ctx context.Context) (err error) {
 	if x.job.attend != nil {
 		x.attendant, err = x.job.attend(ctx, x.file.Run.RunID, &x.job.Journal)
+	}
+	if x.attendant != nil && x.job.inspect && x.job.noInput {
+		x.attendant.Answers = false
 	}
 	return err
 }
@@ -70,6 +75,7 @@ type Launch struct {
 	Journal     journals.Flags
 	Accepts     *label.Classification // what the user may see; nil means confidential
 	Attend      Attend
+	Request     *journals.Request // who requested the run, and why; may be nil
 
 	// Texts of inputs, by name, in place of files. The inputs keep the labels of the spec, and a
 	// resumed run gets the texts from the journal.
@@ -83,7 +89,7 @@ const MaxText = 4 << 20
 func (l *Launch) job() (*Job, error) {
 	j := &Job{
 		Command: "run", SpecFlags: l.Spec, AnswerFlags: l.Answers, Limits: l.Limits, Concurrency: l.Concurrency,
-		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend},
+		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend, request: l.Request},
 	}
 	j.Names = namesOfRequest
 	j.Inputs, j.Stored = slices.Clone(j.Inputs), slices.Clone(j.Stored)

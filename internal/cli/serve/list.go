@@ -24,7 +24,8 @@ type listDocument struct {
 type listedRun struct {
 	history.ListedRun
 	*figures
-	Live bool `json:"live"` // a process works on it
+	Live    bool `json:"live"`    // a process works on it
+	Counted bool `json:"counted"` // the figures are known; if not, they are absent
 }
 
 // figures are counted from all lines of a run.
@@ -84,7 +85,7 @@ func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
 		if err != nil {
 			return nil, problem(err)
 		}
-		out.Runs = append(out.Runs, listedRun{history.Listed(ctx, d.j, &s), f, live})
+		out.Runs = append(out.Runs, listedRun{history.Listed(ctx, d.j, &s), f, live, f != nil})
 	}
 	return out, nil
 }

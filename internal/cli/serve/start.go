@@ -222,6 +222,9 @@ func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 	}
 	l = s.flags.launch(label.Confidential) // the clearance of the user; the page shows a run at that of its viewer
 	l.Spec, l.Texts = *spec, given.Inputs
+	if given.Reason != "" {
+		l.Request = &journals.Request{By: s.con.UserName(), Reason: given.Reason}
+	}
 	l.Attend = func(_ context.Context, id string, _ *journals.Flags) (*run.Attendant, error) {
 		a := s.live.attend(id)
 		a.Answers = true // in the page

@@ -93,6 +93,7 @@ export class RunsPage {
 
   row(r) {
     const took = r.endedAt ? duration(Date.parse(r.endedAt) - Date.parse(r.startedAt)) : r.live ? duration(Date.now() - Date.parse(r.startedAt)) : "";
+    const none = () => r.counted ? "–" : h("span", { title: "not counted yet" }, "…");
     const tokens = r.tokens ? r.tokens.input + r.tokens.output : 0;
     return h("tr", { class: r.live ? "live-row" : "", data: { id: r.runId }, onclick: (e) => { if (!e.target.closest("a")) this.app.go("#/runs/" + r.runId); } },
       h("td", { class: "c-name" }, h("a", { href: "#/runs/" + encodeURIComponent(r.runId) }, bdi(r.name || "unnamed")), " ", h("span", { class: "mono muted" }, short(r.runId)),
@@ -101,9 +102,9 @@ export class RunsPage {
       h("td", { class: "c-when" }, h("time", { datetime: r.startedAt, title: r.startedAt }, ago(r.startedAt))),
       h("td", { class: "c-took right num" }, took),
       h("td", { class: "c-tasks" }, progress(r.tasks)),
-      h("td", { class: "c-tokens right num", title: r.tokens && count(r.tokens.input) + " in, " + count(r.tokens.output) + " out" }, tokens ? compact(tokens) : "–", h("span", { class: "unit" }, " tokens")),
-      h("td", { class: "c-cost right num" }, money(r.cost) || h("span", { class: "muted" }, "–")),
-      h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : h("span", { class: "muted" }, "–"), h("span", { class: "unit" }, " withheld")));
+      h("td", { class: "c-tokens right num", title: r.tokens && count(r.tokens.input) + " in, " + count(r.tokens.output) + " out" }, tokens ? compact(tokens) : none(), h("span", { class: "unit" }, " tokens")),
+      h("td", { class: "c-cost right num" }, money(r.cost) || h("span", { class: "muted" }, none())),
+      h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : h("span", { class: "muted" }, none()), h("span", { class: "unit" }, " withheld")));
   }
 
   async startForm() {
