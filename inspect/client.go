@@ -175,13 +175,12 @@ type RunList struct {
 type RunItem struct {
 	Run     string         `json:"runId"`
 	Name    string         `json:"name"`
-	Status  string         `json:"status"` // such as running, ok, error, suspended or cancelled
+	Status  string         `json:"status"` // such as running, paused, ok, error, suspended or cancelled
 	Started time.Time      `json:"startedAt"`
 	Ended   time.Time      `json:"endedAt"` // zero while it works
 	Tasks   map[string]int `json:"tasks"`   // number of tasks by status
 	Live    bool           `json:"live"`    // a process works on it
-	Paused  bool           `json:"paused"`
-	Cost    string         `json:"cost"` // US dollars; empty if a model has no price
+	Cost    string         `json:"cost"`    // US dollars; empty if a model has no price
 
 	Withheld  int `json:"withheld"`  // decisions that withheld something from an agent
 	Questions int `json:"questions"` // open ones
