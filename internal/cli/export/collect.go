@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/console"
@@ -75,6 +76,7 @@ func (c *collector) collect(p *engine.Plan) error {
 		Events []event.Event `json:"events"`
 	}
 	base := "/runs/" + escape(k.Run)
+	graph := rungraph.NewCleaned(k, p, nil, c.clean.text)
 	documents := []struct {
 		path string
 		of   any
@@ -83,7 +85,7 @@ func (c *collector) collect(p *engine.Plan) error {
 		{base + "/usage", history.NewUsageDocument(k)},
 		{base + "/receipts", receipts},
 		{base + "/events", eventsDocument{append([]event.Event{}, k.Trace.Events...)}},
-		{base + "/graph", rungraph.NewCleaned(k, p, nil, c.clean.text)},
+		{base + "/graph", graph},
 		{base + "/artifacts", history.Artifacts(k, "")},
 		{base + "/questions", []any{}}, // a file cannot take answers
 	}
@@ -91,6 +93,9 @@ func (c *collector) collect(p *engine.Plan) error {
 		if err := c.add(d.path, d.of); err != nil {
 			return err
 		}
+	}
+	if err := c.unfold(base+"/graph", p, graph); err != nil {
+		return err
 	}
 	if p != nil {
 		flow, err := plan.FlowWithWays(p)
@@ -102,6 +107,51 @@ func (c *collector) collect(p *engine.Plan) error {
 		}
 	}
 	return c.tasks(base)
+}
+
+// maxUnfolded bounds how many nodes all drawings with unfolded folds have together.
+const maxUnfolded = 5000
+
+// unfold adds for each fold the drawing in which it and the folds around it are unfolded, and no other.
+// Without one, the page lists what the fold consists of.
+func (c *collector) unfold(path string, p *engine.Plan, folded *rungraph.Document) error {
+	type drawing struct {
+		*rungraph.Document
+		expand []string // the outermost first
+	}
+	left, known := maxUnfolded, map[string]bool{}
+	for open := []drawing{{folded, nil}}; len(open) > 0; open = open[1:] {
+		for _, n := range open[0].Nodes {
+			if len(n.Members) == 0 {
+				continue
+			}
+			around := open[0].expand[:slices.Index(open[0].expand, n.Fold)+1]
+			expand := append(slices.Clone(around), n.Title)
+			query := expansion(expand)
+			if known[query] {
+				continue
+			}
+			known[query] = true
+			d := rungraph.NewCleaned(c.run, p, expand, c.clean.text)
+			if left -= len(d.Nodes); left < 0 {
+				return nil
+			}
+			if err := c.add(path+query, d); err != nil {
+				return err
+			}
+			open = append(open, drawing{d, expand})
+		}
+	}
+	return nil
+}
+
+// expansion returns the query for a drawing in which these folds are unfolded.
+func expansion(folds []string) string {
+	query := ""
+	for i, title := range folds {
+		query += string("?&"[min(i, 1)]) + "expand=" + escape(title)
+	}
+	return query
 }
 
 // tasks adds the documents of each task.
