@@ -286,7 +286,7 @@ func TestServeStartsAndSteersRuns(t *testing.T) {
 	status, text = s.do("POST", "/runs/"+run+"/pause", `{}`)
 	require.Equal(t, 409, status, text)
 	require.Contains(t, text, "it is paused already")
-	require.Eventually(t, func() bool { return strings.Contains(s.get("/runs"), `"paused":true`) }, 5*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(s.get("/runs"), `"status":"paused"`) }, 5*time.Second, 20*time.Millisecond)
 	for _, tt := range []struct {
 		path, body string
 		status     int
