@@ -147,11 +147,11 @@ func (c *collector) unfold(path string, p *engine.Plan, folded *rungraph.Documen
 
 // expansion returns the query for a drawing in which these folds are unfolded.
 func expansion(folds []string) string {
-	query := ""
+	words := make([]string, len(folds))
 	for i, title := range folds {
-		query += string("?&"[min(i, 1)]) + "expand=" + escape(title)
+		words[i] = "expand=" + escape(title)
 	}
-	return query
+	return "?" + strings.Join(words, "&")
 }
 
 // tasks adds the documents of each task.
