@@ -175,7 +175,7 @@ type RunList struct {
 type RunItem struct {
 	Run     string         `json:"runId"`
 	Name    string         `json:"name"`
-	Status  string         `json:"status"` // such as running, ok, error, suspended or cancelled
+	Status  string         `json:"status"` // such as running, paused, ok, error, suspended or cancelled
 	Started time.Time      `json:"startedAt"`
 	Ended   time.Time      `json:"endedAt"` // zero while it works
 	Tasks   map[string]int `json:"tasks"`   // number of tasks by status
@@ -184,7 +184,6 @@ type RunItem struct {
 	// Counted reports whether the fields below are known. A list counts for at most 300 ms, so they may be
 	// zero in the first list of a long journal; the next list has more of them.
 	Counted   bool   `json:"counted"`
-	Paused    bool   `json:"paused"`
 	Cost      string `json:"cost"`      // US dollars; empty if a model has no price
 	Withheld  int    `json:"withheld"`  // decisions that withheld something from an agent
 	Questions int    `json:"questions"` // open ones

@@ -78,7 +78,7 @@ func (j *Journal) LoadRun(ctx context.Context, run string) (*record.History, err
 type Run struct {
 	ID      string
 	Name    string    // of the team
-	Status  string    // how it ended; "running" or "interrupted" if it did not
+	Status  string    // how it ended; "running", "paused" or "interrupted" if it did not
 	Started time.Time // when its first process began
 	Ended   time.Time // zero if it did not end
 }

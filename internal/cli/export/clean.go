@@ -14,7 +14,6 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
-	"github.com/runteam/runteam/steer"
 )
 
 // A cleaner redacts decoded JSON documents, and takes out of them what depends on the words that a viewer does
@@ -42,8 +41,8 @@ func newCleaner(ctx context.Context, own []redact.Pattern, accepts label.Classif
 // dropped are the members that no document of an export has: the sizes of texts, of which parts may be
 // withheld or redacted, digests of texts, and where the run was made.
 var dropped = map[string]bool{
-	"bytes": true, "bytesBefore": true, "bytesAfter": true, "contextBeforeScoping": true, "contextAfterScoping": true, "context": true,
-	"sha256": true, "fingerprint": true, "envelope": true, "holder": true, "requestId": true, "policyDigest": true,
+	"bytes": true, "bytesBefore": true, "bytesAfter": true, "contextBeforeScoping": true, "context": true,
+	"sha256": true, "fingerprint": true, "envelope": true, "holder": true, "requestId": true,
 }
 
 // rounded are the members that say how many tokens there are. Where numbers are classes, they are left out.
@@ -76,8 +75,11 @@ func (c *cleaner) object(o map[string]any) {
 			delete(o, name)
 		}
 	}
-	if o["command"] == string(steer.ReplacePolicy) {
-		delete(o, "digest") // of a policy, which is redacted here
+	if after, ok := o["contextAfterScoping"].(map[string]any); ok {
+		o["contextAfterScoping"] = fieldsOf(after)
+	}
+	if dropped, ok := o["dropped"].([]any); ok {
+		o["dropped"] = anyIndex(dropped)
 	}
 	if spec, ok := o["spec"].(string); ok && strings.ContainsAny(spec, `/\`) {
 		o["spec"] = path.Base(strings.ReplaceAll(spec, `\`, "/")) // not the folders of this computer
@@ -128,6 +130,36 @@ func (c *cleaner) hideDigests(policies []*record.Policy) error {
 func (c *cleaner) isHidden(v any) bool {
 	text, is := v.(string)
 	return is && c.hidden[text]
+}
+
+// fieldsOf returns which fields the gate delivered and which it left out, without how large they are.
+func fieldsOf(extent map[string]any) map[string]any {
+	fields := map[string]any{}
+	for _, name := range []string{"fieldsIncluded", "fieldsExcluded"} {
+		if list, ok := extent[name].([]any); ok {
+			fields[name] = anyIndex(list)
+		}
+	}
+	return fields
+}
+
+// index matches the places of the elements of a list in a path.
+var index = regexp.MustCompile(`/\d+(/|$)`)
+
+// anyIndex writes * for the places of elements in paths, since the last one says how long a list is.
+func anyIndex(paths []any) (out []any) {
+	known := map[string]bool{}
+	for _, v := range paths {
+		p, _ := v.(string)
+		for index.MatchString(p) { // matches overlap
+			p = index.ReplaceAllString(p, "/*$1")
+		}
+		if !known[p] {
+			known[p] = true
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 func isTrue(v any) bool { b, _ := v.(bool); return b }

@@ -11,7 +11,6 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/steer"
 )
 
 // A listDocument is a page of runs, in JSON.
@@ -33,8 +32,7 @@ type figures struct {
 	Tokens    tokens `json:"tokens"`
 	Cost      string `json:"cost,omitempty"` // none if a model has no price
 	Withheld  int    `json:"withheld"`       // decisions that withheld something from an agent, in whole or in part
-	Paused    bool   `json:"paused"`
-	Questions int    `json:"questions"` // open ones
+	Questions int    `json:"questions"`      // open ones
 }
 
 type tokens struct {
@@ -75,7 +73,6 @@ func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
 	out := listDocument{Runs: []listedRun{}, More: len(all) > p.Limit}
 	until := time.Now().Add(figureTime)
 	for _, s := range all[:min(len(all), p.Limit)] {
-		live := s.Holder != nil
 		if s.Ended.IsZero() { // its tasks are not counted yet
 			if s, err = d.j.Find(ctx, s.Run); err != nil {
 				continue // it was removed meanwhile
@@ -85,7 +82,7 @@ func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
 		if err != nil {
 			return nil, problem(err)
 		}
-		out.Runs = append(out.Runs, listedRun{history.Listed(ctx, d.j, &s), f, live, f != nil})
+		out.Runs = append(out.Runs, listedRun{history.Listed(ctx, d.j, &s), f, s.Live(), f != nil})
 	}
 	return out, nil
 }
@@ -145,24 +142,5 @@ func countFigures(k *journals.StoredRun) (f figures) {
 			f.Questions++
 		}
 	}
-	if k.Holder != nil {
-		f.Paused = isPaused(k)
-	}
 	return f
-}
-
-// isPaused reports whether the process that works on a run has paused it.
-func isPaused(k *journals.StoredRun) (paused bool) {
-	began := k.History.Begins[len(k.History.Begins)-1].Time
-	for i := range k.History.Log {
-		if c := k.History.Log[i].Command; c != nil && !c.Time.Before(began) {
-			switch c.Kind {
-			case steer.Pause:
-				paused = true
-			case steer.Resume:
-				paused = false
-			}
-		}
-	}
-	return paused
 }

@@ -130,7 +130,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	var starts *starter
 	if len(specs) > 0 {
 		starts = &starter{site: site, flags: s, specs: specs}
-		o.Starter, o.Viewer.CanStart = starts, !s.readOnly
+		site.starts, o.Starter, o.Viewer.CanStart = starts, starts, !s.readOnly
 	}
 	return s.work(ctx, con, l, path, o, starts)
 }
@@ -213,6 +213,7 @@ type site struct {
 	accepts label.Classification
 	live    *liveRuns
 	feeds   *feeds
+	starts  *starter // nil if no spec is served
 }
 
 func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, accepts label.Classification) *site {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/people"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
@@ -38,7 +39,7 @@ func (s steerer) send(ctx context.Context, run string, c steer.Command) error {
 		err = s.j.Steer(ctx, run, c)
 	}
 	if errors.Is(err, steer.ErrNotRunning) {
-		return s.notRunning(ctx, run)
+		return s.resume(ctx, run, &c)
 	}
 	return err
 }
@@ -64,6 +65,22 @@ func (s steerer) withoutInputs(ctx context.Context, run string, err error) error
 		}
 	}
 	return fmt.Errorf("%w: %w", steer.ErrRefused, found)
+}
+
+// resume carries out a command to a run that no process works on: only a run of a served spec can be resumed.
+func (s steerer) resume(ctx context.Context, run string, c *steer.Command) error {
+	found, err := s.j.Find(ctx, run)
+	if err != nil {
+		return problem(journals.ReadError(ctx, err))
+	}
+	ended := found.Status == string(engine.StatusOK) || found.Command == "" || found.Command == journals.ExperimentCommand
+	switch {
+	case c.Kind != steer.Resume || s.starts == nil || ended:
+		return s.notRunning(ctx, run)
+	case c.Reason != "":
+		return &inspector.Error{Code: inspector.Invalid, Message: "a reason is stored with the end of a pause, and no process works on the run", Hint: "leave it out", Problems: []inspector.Problem{{Pointer: "/reason", Message: "it would not be stored"}}}
+	}
+	return s.starts.Resume(ctx, run)
 }
 
 // taskOf returns the name of a task for a command. For a viewer who cannot see all names of items, it is the ID
