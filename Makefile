@@ -1,4 +1,5 @@
-# Commands for development; `.ci/run` runs test, slow, lint, cross, race and browser.
+# Commands for development; `.ci/run` runs slow (test is a part of it), lint, cross, race and browser.
+MODULE = github.com/runteam/runteam
 GO ?= go
 FUZZTIME ?= 30s
 SOAK ?= 5m
@@ -11,15 +12,15 @@ all: build lint test
 build:
 	$(GO) build ./...
 
-# The command for the systems that tests do not run on.
+# Type-checks all packages for Windows and macOS, which tests do not run on. `GOOS=windows go build ./cmd/runteam` also
+# compiles and links, and compiles the standard library and SQLite for that.
 cross:
-	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/runteam
-	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/runteam
+	RUNTEAM_CROSS=1 $(GO) test . -run 'TestTypesFitOnOtherSystems$$' -count 1
 
 test:
 	$(GO) test ./...
 
-# The tests that `make test` skips: crashes, differential runs, long properties.
+# All tests, with those that `make test` skips: crashes, differential runs, long properties.
 slow:
 	RUNTEAM_SLOW=1 $(GO) test ./...
 
@@ -36,9 +37,11 @@ lint:
 mutants:
 	RUNTEAM_MUTANTS=1 $(GO) test ./internal/mutants -run TestMutantsAreNoticed -timeout 0 -v | grep -E "^ *---|^(ok|FAIL)|passes with"
 
-# SQLite, translated from C, is spared the checks of its unsafe pointers: they double its time.
+# SQLite, translated from C, is spared the checks of its unsafe pointers: they double its time. lint vets all. The
+# tests of the root and of internal/mutants are left out: they only read files.
 race:
-	$(GO) test -race -gcflags='modernc.org/...=-d=checkptr=0' ./...
+	packages=$$($(GO) list ./...) && $(GO) test -race -vet=off -gcflags='modernc.org/...=-d=checkptr=0' \
+		$$(echo "$$packages" | grep -vE '^$(MODULE)(/internal/mutants)?$$')
 
 # Tests against model servers, MCP servers and a client of other projects. They need Node 20 or later, and the
 # packages of foreign/package.json from npm.

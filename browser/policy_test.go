@@ -86,3 +86,57 @@ func TestAPolicyIsRefusedAndAnotherTaken(t *testing.T) {
 	p.click(".node .title", "Write")
 	p.showsIn(".sources .source.withheld", "/event")
 }
+
+// A goal has no flow until its coordinator has planned; then the matrix is that of its tasks, by the policy that holds.
+func TestAGoalHasAFlowOnceItIsPlanned(t *testing.T) {
+	t.Parallel()
+	plan, write := make(gate), make(gate)
+	m := newModel(t, map[string]func(*modelCall){
+		"": func(c *modelCall) {
+			if c.turn > 1 {
+				c.write("The answer.")
+			} else if c.await(plan) {
+				c.write(`[{"title": "Find", "description": "Find the facts.", "assignee": "finder"}, {"title": "Write", "description": "Write them.", "assignee": "writer", "dependsOn": ["Find"]}]`)
+			}
+		},
+		"Find":  says("A fact."),
+		"Write": func(c *modelCall) { c.await(write); c.write("Written.") },
+	})
+	f := newFolder(t, map[string]string{"team.yaml": `
+name: planned
+model: scripted
+goal: Find the facts and then write them down.
+agents: [{name: finder, systemPrompt: You find.}, {name: writer, systemPrompt: You write.}]
+`})
+	s := f.serve(t, m.env(), "team.yaml")
+	p := s.open(t, wide, "#/runs")
+	p.allow("status of 404")
+	startRun(p)
+	p.until(`document.querySelector(".node.n-in_progress")`)
+	p.click(".tabs a", "Flow")
+	p.showsIn(".flow .failure", "the run has no plan: the coordinator has not made one yet")
+	close(plan)
+	p.until(`document.querySelector(".matrix") || (document.querySelector(".flow .failure button")?.click(), false)`)
+	p.click(`.matrix button[aria-label^="Find to writer"]`, "●")
+	p.showsIn("dialog .way", "Find")
+	p.do(`document.querySelector("dialog").close()`)
+	digest := p.text(".flow code")
+
+	p.click(".tabs a", "Policy")
+	p.until(`document.querySelector("#policy-json")`)
+	p.write("#policy-json", `{"rules": [{"name": "nothing", "from": "finder", "to": "writer", "mode": "minimal"}]}`)
+	p.click(".policy button[type=submit]", "Replace the policy")
+	p.showsIn(".policy", "This policy holds.")
+	require.Contains(t, p.text(".rules"), "minimal")
+	p.click(".policy button", digest)
+	p.showsIn(".policy", "This policy was replaced.")
+	p.showsIn(".policy", "No rules")
+	require.False(t, eval[bool](p, `!!document.querySelector("#policy-json")`), "an earlier policy is not edited")
+	p.click(".policy button", "Show the newest policy")
+	p.until(`document.querySelector("#policy-json")`)
+	p.click(".tabs a", "Flow")
+	p.until(`document.querySelector(".matrix")`)
+	p.click(`.matrix button[aria-label^="Find to writer: never"]`, "·")
+	require.NotEqual(t, digest, p.text(".flow code"))
+	close(write)
+}

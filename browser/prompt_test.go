@@ -61,6 +61,36 @@ func TestASelectedTextIsFollowedToItsSource(t *testing.T) {
 	p.until(`document.querySelector("dialog .trace") && !document.querySelector("dialog .loading")`)
 }
 
+// The key works wherever the cursor is, and says what it needs.
+func TestTheKeyFollowsTheTextAtTheCursor(t *testing.T) {
+	t.Parallel()
+	c := theClaims(t)
+	p := c.look(t, wide, c.task(t, "Letter to the customer")+"?tab=result")
+	p.until(`document.querySelector(".panel .tv-row")`)
+	p.do(`document.activeElement.blur()`)
+	p.press("w")
+	p.showsIn(".toast", "Click a word of a prompt or a result, or select some text, and press W")
+
+	// Away from words, it is what the line has of the source.
+	p.do(`(() => {
+		const v = document.querySelector(".panel .tv").view;
+		v.box.focus();
+		v.cursor = v.anchor = /[^\p{L}\p{N}_.,@\n-] \S/u.exec(v.text).index + 1;
+	})()`)
+	p.press("w")
+	p.until(`document.querySelector("dialog .trace") && !document.querySelector("dialog .loading")`)
+	line := eval[string](p, `(() => { const v = document.querySelector(".panel .tv").view; return v.text.slice(...v.lines[v.rowOf(v.anchor)]).trim(); })()`)
+	require.Equal(t, line, p.text("dialog .quoted"))
+	p.press(kb.Escape)
+
+	// The focus may be elsewhere, as after a click on a button.
+	p.until(`!document.querySelector("dialog")`)
+	p.do(`document.querySelector(".panel h2").focus()`)
+	p.press("w")
+	p.until(`document.querySelector("dialog .trace") && !document.querySelector("dialog .loading")`)
+	require.Equal(t, line, p.text("dialog .quoted"))
+}
+
 func TestEachEventHasItsRow(t *testing.T) {
 	t.Parallel()
 	c := theClaims(t)

@@ -83,6 +83,32 @@ func TestALostConnectionIsFoundAgain(t *testing.T) {
 	q.showsIn("tr", "ok")
 }
 
+// After a sleep, a connection may be gone without an error. The page opens it again where it was.
+func TestASilentConnectionIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	read := make(gate)
+	m := newModel(t, map[string]func(*modelCall){
+		"Read": func(c *modelCall) { c.await(read); c.write("412 boxes.") }, "Write": says("412 boxes were sold."), "Check": says("They agree."),
+	})
+	f := newFolder(t, map[string]string{"team.yaml": spring})
+	s := f.serve(t, m.env(), "team.yaml")
+	p := s.open(t, wide, "#/runs")
+	startRun(p)
+	p.until(`document.querySelector(".node.n-in_progress")`)
+	p.do(`(() => {
+		const { fetch } = window, now = Date.now;
+		window.opened = [];
+		window.fetch = (path, init) => { opened.push(path + " " + init.headers["Last-Event-ID"]); return fetch(path, init); };
+		Date.now = () => now() + 60000;
+	})()`)
+	p.until(`opened.some((x) => /\/events [1-9]/.test(x))`, "after the last event that it has")
+	p.showsIn(".summary .live", "live")
+	close(read)
+	p.showsIn(".summary .status", "ok")
+	p.click(".tabs a", "Events")
+	p.until(`[...document.querySelectorAll(".ev-row")].filter((e) => e.textContent.includes("run start")).length === 1`, "no event comes twice")
+}
+
 func TestAnExportOpensFromAFile(t *testing.T) {
 	t.Parallel()
 	c := theClaims(t)

@@ -35,7 +35,7 @@ var (
 // A Header describes a piece of context; it does not contain the context itself.
 type Header struct {
 	ID             ID                   `json:"id"`
-	Producer       string               `json:"producer"` // an agent's name, or "user" for what the caller supplied: inputs, goals, messages
+	Producer       string               `json:"producer"` // an agent's name, or "user" for what the user of the run gave: inputs, goals, messages
 	Task           task.ID              `json:"task,omitempty"`
 	Run            string               `json:"run,omitempty"`
 	Classification label.Classification `json:"classification"`
@@ -109,7 +109,7 @@ func (e *Envelope) Header() Header {
 // ID returns the envelope's ID.
 func (e *Envelope) ID() ID { return e.header.ID }
 
-// Producer returns the name of the agent that made the payload, or user for the caller.
+// Producer returns the name of the agent that made the payload, or user for the user of the run.
 func (e *Envelope) Producer() string { return e.header.Producer }
 
 // Classification returns how sensitive the payload is.

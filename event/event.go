@@ -12,8 +12,8 @@
 //	}
 //	result, err := tm.RunTasks(ctx, tasks, &team.RunOptions{Subscribers: []func(event.Event){show}})
 //
-// An event has names, counts, and what agents wrote in the form that the caller may see. It
-// never has a value above the caller's clearance. Subscribers share events: do not change
+// An event has names, counts, and what agents wrote in the form that the user may see. It
+// never has a value above the user's clearance. Subscribers share events: do not change
 // what an event points to.
 package event
 
@@ -202,7 +202,7 @@ type Steered struct {
 	Reason string // empty if none was given
 }
 
-// Reveal (reveal) says that RunOptions.Reveal raises the caller's clearance for the Result.
+// Reveal (reveal) says that RunOptions.Reveal raises the user's clearance for the Result.
 type Reveal Problem
 
 // Warning (warning) is about a task if a model call failed and is made again after Wait.
@@ -215,7 +215,7 @@ type RateLimited Problem
 // A Problem says what went wrong and what follows.
 type Problem struct {
 	Code    string        // of the error; empty if it has none
-	Message string        // in the form for the caller
+	Message string        // in the form for the user
 	Wait    time.Duration // until the next attempt or call; zero if none follows
 }
 
@@ -231,7 +231,7 @@ type Work struct {
 	llm.Usage
 	Duration  time.Duration
 	Reused    string        // the run that the result was taken from; that is this run if it was resumed
-	Rounded   bool          // token counts are approximate: exact ones would reveal the size of a text that the caller may not see
+	Rounded   bool          // token counts are approximate: exact ones would reveal the size of a text that the user may not see
 	Truncated bool          // a limit on tokens ended the answer, and the task accepted it
 	Call      *llm.CallInfo // the model call that gave the answer; nil if the model does not report its calls
 }

@@ -59,7 +59,7 @@ func TestReadmeCommands(t *testing.T) {
 			commands++
 			line = strings.ReplaceAll(line, "go run ./cmd/runteam", "runteam")
 			if comment == "until Ctrl-C" { // which ends it without an error
-				line = "timeout --preserve-status --signal INT 3 " + line + " --listen 127.0.0.1:0"
+				line = "timeout --foreground --preserve-status --signal INT 3 " + line + " --listen 127.0.0.1:0"
 			}
 			output, status := shell(t, root, endpoint.ReplaceAllString(line, "OPENAI_BASE_URL="+server.URL()))
 			if comment == "exits with status 1" {

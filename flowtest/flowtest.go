@@ -118,7 +118,7 @@ func (f *Flow) Careless() { f.careless = true }
 func (f *Flow) Logger() *slog.Logger { return f.logger }
 
 // Dir returns a folder for the files that agents of yours write. A canary may be in such a
-// file only if the caller of the run may see it.
+// file only if the user of the run may see it.
 func (f *Flow) Dir() string { return f.dir }
 
 func (f *Flow) has(agent string) bool {

@@ -130,7 +130,7 @@ func (p *planFlow) isGranted(source int) bool {
 	return len(p.edges.delivered[source]) > 0 || slices.ContainsFunc(p.g.Sights, func(s flow.Sight) bool { return s.Source == source })
 }
 
-// clearance returns the clearance of the caller.
+// clearance returns the clearance of the user.
 func (p *planFlow) clearance() label.Classification { return p.g.Readers[p.user].Clearance }
 
 // mayBeRecorded reports whether the trace of the run may have the canary: a trace has what

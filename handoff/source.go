@@ -6,10 +6,10 @@ type SourceKind string
 // The kinds of context.
 const (
 	Dependency SourceKind = "dependency" // the result of a task
-	Input      SourceKind = "input"      // a named input of the caller
+	Input      SourceKind = "input"      // a named input of the user
 	Memory     SourceKind = "memory"     // an entry of shared memory
 	Message    SourceKind = "message"    // a message of a team member
-	Goal       SourceKind = "goal"       // what the caller asks of the team
+	Goal       SourceKind = "goal"       // what the user asks of the team
 	Roster     SourceKind = "roster"     // who is on the team, and what each can do
 	Plan       SourceKind = "plan"       // a text of the coordinator: the description of a planned task, or a draft of a plan
 	Fault      SourceKind = "fault"      // an error text, or a list of what is wrong

@@ -175,16 +175,18 @@ type RunList struct {
 type RunItem struct {
 	Run     string         `json:"runId"`
 	Name    string         `json:"name"`
-	Status  string         `json:"status"` // such as running, ok, error, suspended or cancelled
+	Status  string         `json:"status"` // such as running, paused, ok, error, suspended or cancelled
 	Started time.Time      `json:"startedAt"`
 	Ended   time.Time      `json:"endedAt"` // zero while it works
 	Tasks   map[string]int `json:"tasks"`   // number of tasks by status
 	Live    bool           `json:"live"`    // a process works on it
-	Paused  bool           `json:"paused"`
-	Cost    string         `json:"cost"` // US dollars; empty if a model has no price
 
-	Withheld  int `json:"withheld"`  // decisions that withheld something from an agent
-	Questions int `json:"questions"` // open ones
+	// Counted reports whether the fields below are known. A list counts for at most 300 ms, so they may be
+	// zero in the first list of a long journal; the next list has more of them.
+	Counted   bool   `json:"counted"`
+	Cost      string `json:"cost"`      // US dollars; empty if a model has no price
+	Withheld  int    `json:"withheld"`  // decisions that withheld something from an agent
+	Questions int    `json:"questions"` // open ones
 }
 
 // Runs returns a page of the runs of the journal.
@@ -215,8 +217,8 @@ type Start struct {
 	Spec   string            `json:"spec"`             // the name of the spec
 	Inputs map[string]string `json:"inputs,omitempty"` // texts by input; their labels are those of the spec
 	Params map[string]string `json:"params,omitempty"`
-	Goal   string            `json:"goal,omitempty"` // empty means that of the spec
-	Reason string            `json:"reason,omitempty"`
+	Goal   string            `json:"goal,omitempty"`   // empty means that of the spec
+	Reason string            `json:"reason,omitempty"` // why; stored with the user of the server
 }
 
 // Start starts a run and returns its ID. If the spec or the request has problems, nothing is run, and an

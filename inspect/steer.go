@@ -57,7 +57,8 @@ type Taken struct {
 	Time time.Time `json:"time"`
 }
 
-// Steer sends a command and returns when the run has taken it. The server sets By. If the run refuses the
+// Steer sends a command and returns when the run has taken it. The server sets By. If no process works on
+// the run, [steer.Resume] continues it in the server, provided that the server serves its spec. If the run refuses the
 // command or is not running, the error is an [*Error] with the code conflict. To replace the policy, call
 // [Client.ReplacePolicy]; Steer returns [steer.ErrInvalid] for it.
 func (c *Client) Steer(ctx context.Context, run string, command steer.Command) (taken Taken, err error) {

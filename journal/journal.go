@@ -78,7 +78,7 @@ func (j *Journal) LoadRun(ctx context.Context, run string) (*record.History, err
 type Run struct {
 	ID      string
 	Name    string    // of the team
-	Status  string    // how it ended; "running" or "interrupted" if it did not
+	Status  string    // how it ended; "running", "paused" or "interrupted" if it did not
 	Started time.Time // when its first process began
 	Ended   time.Time // zero if it did not end
 }
@@ -99,7 +99,7 @@ func (j *Journal) Runs(ctx context.Context) ([]Run, error) {
 
 // Result returns the last result of a task, as the input of another run: pass it on in
 // [team.Input]. The task is named by its title or ID; the run by its ID or the first
-// digits of it. What the policy of that run withheld from its caller is left out. The
+// digits of it. What the policy of that run withheld from its user is left out. The
 // error says why there is no result.
 //
 // [team.Input]: https://pkg.go.dev/github.com/runteam/runteam/team#Input

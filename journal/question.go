@@ -24,7 +24,7 @@ type Question struct {
 	Agent    string               // the person who is asked
 	Asked    time.Time            // when
 	Label    label.Classification // of what the person is shown
-	Prompt   string               // the same, without what is above the clearance of the run's caller
+	Prompt   string               // the same, without what is above the clearance of the run's user
 	Schema   string               // JSON Schema of the answer, with its fields and choices; empty for a text
 }
 

@@ -25,7 +25,7 @@ func (r *renderer) planning() {
 	r.drafted(brief.HeadWrong, handoff.Fault)
 }
 
-// goal writes what the caller asks, which is no data but what all is about.
+// goal writes what the user asks, which is no data but what all is about.
 func (r *renderer) goal(heading string) {
 	if p := r.one[oneGoal]; p != nil {
 		r.heading(heading + "\n\n")

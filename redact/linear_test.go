@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/redact"
 )
 
@@ -127,6 +128,7 @@ func hostile() []pattern {
 // Requirement: G29.
 func TestWorkIsLinear(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	for _, p := range hostile() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/redact"
 )
 
@@ -58,6 +59,7 @@ func hostileNumbers() []pattern {
 // Requirement: G29.
 func TestPersonalWorkIsLinear(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	for _, p := range hostileNumbers() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/redact"
 )
 
@@ -58,6 +59,7 @@ func mail(kind redact.Kind, _ []string) bool { return kind == redact.Email || ki
 // Requirement: G27.
 func TestStreamOfSeeds(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	for i, seed := range append(seeds(), streamed()...) {
 		for k, r := range streaming(t) {
 			text := seed + " and after it some words.\n\nMore words follow, which end the value."
@@ -70,6 +72,7 @@ func TestStreamOfSeeds(t *testing.T) {
 // Requirement: G27.
 func TestStreamOfCorpora(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	for _, file := range []string{"presidio_cases.jsonl", "gitleaks_literals.jsonl", "detect_secrets_cases.jsonl"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
@@ -314,6 +317,7 @@ var awsLike = "wJa1" + fake(alnums, 36)
 // Requirement: G29.
 func TestStreamWorkIsLinear(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	const size, piece = 16 << 10, 64
 	for _, p := range hostile() {
 		t.Run(p.name, func(t *testing.T) {

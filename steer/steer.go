@@ -52,7 +52,8 @@ const (
 	// is checked as before a run, for all tasks that have not completed. It applies from the next
 	// decision of the gate on, and a running task that may have read what it denies begins again. A
 	// policy that could deliver more than the previous one is refused, unless the run has
-	// AllowWidening.
+	// AllowWidening. The assertions of the run must hold, and those of Assert too; these are checked once
+	// and are not added to the run.
 	ReplacePolicy Kind = "policy"
 )
 
@@ -69,6 +70,7 @@ type Command struct {
 
 	Policy   *handoff.Policy `json:"-"`
 	Replaces string          `json:",omitempty"` // the digest of the current policy, which Policy replaces
+	Assert   []string        `json:",omitempty"` // assertions that must hold under Policy, such as "input notes never reaches letters"
 }
 
 // The errors of commands.
@@ -77,12 +79,14 @@ var (
 	ErrRefused    = errors.New("the run refuses the command") // the rest of the error says why
 	ErrNotRunning = errors.New("the run is not running")      // no process works on it
 
-	// These two wrap ErrRefused for a ReplacePolicy. Other problems of the policy are task.Problems.
-	ErrStale  = errors.New("the policy of the run has changed since it was read") // read the policy again
-	ErrWidens = errors.New("the policy could deliver more than the previous one") // needs AllowWidening
+	// A ReplacePolicy returns one of these together with ErrRefused. Other problems of the policy are
+	// task.Problems.
+	ErrStale     = errors.New("the policy of the run has changed since it was read") // read the policy again
+	ErrWidens    = errors.New("the policy could deliver more than the previous one") // needs AllowWidening
+	ErrUnchanged = errors.New("the run has this policy already")                     // nothing was changed or stored
 )
 
-// MaxText is the largest size of a Text, in bytes.
+// MaxText is the largest size of a Text, and of all of Assert together, in bytes.
 const MaxText = 64 << 10
 
 // Check returns an error, which wraps [ErrInvalid], if the fields do not fit the kind.
@@ -134,6 +138,8 @@ func (c *Command) checkPolicy() error {
 	switch {
 	case c.Policy == nil && c.Kind == ReplacePolicy:
 		return fmt.Errorf("%w: %s needs Policy", ErrInvalid, c.Kind)
+	case c.Policy == nil && len(c.Assert) > 0:
+		return fmt.Errorf("%w: %s takes no Assert", ErrInvalid, c.Kind)
 	case c.Policy == nil:
 		return nil
 	case c.Kind != ReplacePolicy:
@@ -141,6 +147,15 @@ func (c *Command) checkPolicy() error {
 	}
 	if _, err := policytext.Write(c.Policy); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	size := 0
+	for _, text := range c.Assert {
+		if size += len(text); !utf8.ValidString(text) {
+			return fmt.Errorf("%w: Assert is not UTF-8", ErrInvalid)
+		}
+	}
+	if size > MaxText {
+		return fmt.Errorf("%w: Assert has %d bytes, at most %d", ErrInvalid, size, MaxText)
 	}
 	return nil
 }

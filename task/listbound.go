@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // maxSchemaDepth bounds how deep references in a schema are followed.
@@ -85,8 +87,8 @@ func (l listSchema) most(part json.RawMessage, path []string, depth int) (least 
 	case len(path) == 0 && node.MaxItems != nil:
 		take(*node.MaxItems)
 	case len(path) == 0:
-	case node.Properties[unescaped(path[0])] != nil:
-		take(l.most(node.Properties[unescaped(path[0])], path[1:], depth+1))
+	case node.Properties[naming.Unescape(path[0])] != nil:
+		take(l.most(node.Properties[naming.Unescape(path[0])], path[1:], depth+1))
 	case isIndex(path[0]) && node.Items != nil:
 		take(l.most(node.Items, path[1:], depth+1))
 	}
@@ -104,17 +106,12 @@ func (l listSchema) at(ref string) json.RawMessage {
 		if json.Unmarshal(part, &members) != nil {
 			return nil
 		}
-		part = members[unescaped(name)]
+		part = members[naming.Unescape(name)]
 	}
 	if !ok {
 		return nil
 	}
 	return part
-}
-
-// unescaped returns a segment of a JSON Pointer as the name that it means.
-func unescaped(segment string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
 }
 
 // isIndex reports whether a segment of a path is the index of an item.

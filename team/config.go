@@ -203,8 +203,8 @@ type Coordinator struct {
 	SystemPrompt string // its role; empty means the default
 	Instructions string // added to its duties
 
-	// Accepts is the most sensitive level that it may read; nil means the caller's. It
-	// never reads more than the caller. Of a result above its level, it gets the title and
+	// Accepts is the most sensitive level that it may read; nil means the user's. It
+	// never reads more than the user. Of a result above its level, it gets the title and
 	// the status.
 	Accepts *label.Classification
 
@@ -231,7 +231,7 @@ type Goal struct {
 // Format writes the label and the size, so that no verb prints the text.
 func (g Goal) Format(f fmt.State, c rune) { plan.Goal(g).Format(f, c) }
 
-// An Input is a text of the caller, or a result of an earlier run, that tasks may be
+// An Input is a text of the user, or a result of an earlier run, that tasks may be
 // granted by name.
 type Input struct {
 	Name           string

@@ -53,7 +53,7 @@ type RunOptions struct {
 	Memory   sharedmem.Store // the shared memory, possibly of earlier runs; nil means one for this run alone
 	Monitor  *Monitor        // shows the run during its execution; may be nil
 
-	// UserAccepts is the clearance of the caller, who reads results, events and errors. Nil
+	// UserAccepts is the clearance of the user, who reads results, events and errors. Nil
 	// means confidential. If Reveal is set, UserAccepts applies to the Result only; events,
 	// prompt records and the journal stay at or below confidential.
 	UserAccepts *label.Classification
@@ -64,7 +64,7 @@ type RunOptions struct {
 	// have 5 seconds to catch up.
 	Subscribers []func(event.Event)
 
-	// Stream, if not nil, receives what models write while it arrives: texts that the caller may
+	// Stream, if not nil, receives what models write while it arrives: texts that the user may
 	// see whole once they are results, redacted as these, and neither reasoning, arguments of tools
 	// nor structured results. A piece is passed on when nothing that can follow changes its
 	// redaction. Of each task whose result is a text, the last delta has Done set; by then the
@@ -88,7 +88,7 @@ type RunOptions struct {
 
 	// KeepWorkspaces leaves the workspaces of tasks in the file system when they end, as
 	// [Result.Workspace] says, with what their tools were given and wrote. Those with data
-	// above the clearance of the caller, or above confidential, are removed with a warning.
+	// above the clearance of the user, or above confidential, are removed with a warning.
 	KeepWorkspaces bool
 
 	// Reuse allows cached answers of other runs in the Journal in place of model calls. An

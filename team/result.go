@@ -37,8 +37,8 @@ const (
 	StatusSuspended Status = "suspended"
 )
 
-// A Result is the outcome of a run, as far as the caller is cleared for it: a value above
-// the caller's clearance reads [withheld: secret]. Its JSON form also has the settings of
+// A Result is the outcome of a run, as far as the user is cleared for it: a value above
+// the user's clearance reads [withheld: secret]. Its JSON form also has the settings of
 // each task and the answers that were rejected.
 type Result struct {
 	RunID      string
@@ -74,7 +74,7 @@ type TaskResult struct {
 	End      time.Time
 	Attempts int
 	Usage    llm.Usage // of all attempts
-	Rounded  bool      // Usage is approximate: exact counts would reveal the size of a text that the caller may not see
+	Rounded  bool      // Usage is approximate: exact counts would reveal the size of a text that the user may not see
 
 	Reused   string             // ID of the run that the result was taken from; empty if this run made it
 	Saved    llm.Usage          // tokens that the reused result had cost in that run
@@ -92,7 +92,7 @@ type ToolCallMetrics struct {
 }
 
 // A TaskError says why a task, or a step of the coordinator, failed. Its fields hold only
-// what the caller is cleared for. For errors.Is and errors.As it wraps the cause as the
+// what the user is cleared for. For errors.Is and errors.As it wraps the cause as the
 // agent returned it; the gate has not checked the text of that cause, so do not print it.
 type TaskError struct {
 	Code    string // such as BUDGET_EXCEEDED or MODEL_RATE_LIMITED
@@ -141,7 +141,7 @@ func (r *Result) inner(name string) *engine.TaskResult {
 }
 
 // OutputFiles returns the texts of the output files of the task with this title, key or ID,
-// by their paths in the workspace. It is nil if the task has none, or if the caller is not
+// by their paths in the workspace. It is nil if the task has none, or if the user is not
 // cleared for them. Files that the task removed are not in it.
 func (r *Result) OutputFiles(name string) map[string]string { return r.inner(name).OutputFiles }
 
@@ -173,7 +173,7 @@ func (r *Result) WaitingFor(name string) string {
 }
 
 // ItemName returns the name of the task with this title, key or ID by the keys of its items, such as
-// Mail[ann@x.org] for Mail[3]; empty if the list has no key, or the caller may not see it. See
+// Mail[ann@x.org] for Mail[3]; empty if the list has no key, or the user may not see it. See
 // [task.ForEach].
 func (r *Result) ItemName(name string) string { return r.inner(name).Name }
 
@@ -196,7 +196,7 @@ func (r *Result) Task(name string) (*TaskResult, bool) {
 }
 
 // ResultAs decodes the structured result of the task with this title, key or ID. The task
-// must have completed with an output schema, and the caller must be cleared for its result.
+// must have completed with an output schema, and the user must be cleared for its result.
 func ResultAs[T any](r *Result, name string) (value T, err error) {
 	t, ok := r.Task(name)
 	switch {

@@ -104,7 +104,7 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 }
 
 // RunTeam turns a goal into an answer: the coordinator plans tasks, the plan is checked
-// as the caller's own tasks would be, the tasks run, and the coordinator answers the goal
+// as the user's own tasks would be, the tasks run, and the coordinator answers the goal
 // from their results. If the plan cannot be run, the coordinator is asked once to correct
 // it and gets a list of everything that is wrong. If its second plan cannot be run either,
 // nothing runs. The errors are those of [Team.RunTasks].

@@ -363,7 +363,7 @@ func (a *recordedAPI) recordPolicies(c *inspect.Client, run string) {
 			{"", `{}`, 428, "", "If-Match"},
 			{"other", `{}`, 412, "", "has changed"},
 			{p.Digest, `{"rules":[{"from":"user","to":"b","mode":"minimal"}]}`, 422, "/policy/rules/0/to", "unknown"},
-			{p.Digest, `{"assert":["a never reaches user"]}`, 422, "/policy/assert", "cannot be replaced"},
+			{p.Digest, `{"rules":[{"from":"computed","to":"a","block":["governance","handoff-rules","x"]}],"assert":["a never reaches user"]}`, 422, "/policy/assert/0", "no input and no result"},
 			{p.Digest, `{"rules":[{"from":"user","to":"a","moode":"full"}]}`, 422, "/policy/rules/0/moode", "moode"},
 			{p.Digest, `{"rules":[{"from":"user","to":"a","reveal":{"email":[""]}}]}`, 409, "/policy", "user"},
 			{p.Digest, `{"rules":[{"from":"computed","to":"a","block":["` + strings.ReplaceAll(base[1:], "/", `","`) + `"]}]}`, 200, "", "digest"},

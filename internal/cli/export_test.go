@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -155,9 +156,9 @@ func TestExportsHaveEveryDocument(t *testing.T) {
 			dir := runOf(t, example)
 			run := collected(t, dir, nil, label.Confidential)
 			k := documentsIn(t, dir).load("")
-			want := []string{"", "/usage", "/receipts", "/events", "/graph", "/artifacts", "/questions"}
-			if example != "patterns/orchestrator-workers" {
-				want = append(want, "/flow")
+			want := []string{"", "/usage", "/receipts", "/events", "/graph", "/artifacts", "/questions", "/flow", "/governance/handoff-rules"}
+			if example == "patterns/orchestrator-workers" {
+				want = append(want, "/graph?expand=Judge%20the%20pump")
 			}
 			for _, task := range k.Tasks {
 				id := strings.ReplaceAll(string(task.ID), "/", "%2F")
@@ -256,4 +257,37 @@ func TestExportRefuses(t *testing.T) {
 	}
 	_, err := os.Stat(filepath.Join(dir, "x.html"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// An export says which fields the gate left out, without their sizes, and has a drawing for each loop and list.
+func TestExportsNameFieldsAndUnfold(t *testing.T) {
+	t.Parallel()
+	run := collected(t, runOf(t, "patterns/evaluator-optimizer"), nil, label.Confidential)
+	graph := "/runs/" + run.Run + "/graph"
+	require.NotContains(t, string(run.Documents[graph]), "Check#2")
+	require.Contains(t, string(run.Documents[graph+"?expand=Notice"]), `"title":"Check#2"`)
+
+	run = collected(t, runOf(t, "claims"), nil, label.Confidential)
+	excluded := 0
+	for path, text := range run.Documents {
+		if !strings.Contains(path, "/handoffs?") {
+			continue
+		}
+		var d struct {
+			Handoffs []struct {
+				After map[string]any `json:"contextAfterScoping"`
+			}
+		}
+		require.NoError(t, json.Unmarshal(text, &d))
+		for _, h := range d.Handoffs {
+			for name, list := range h.After {
+				require.Contains(t, []string{"fieldsIncluded", "fieldsExcluded"}, name)
+				require.NotRegexp(t, `/\d+(/| |\])`, fmt.Sprint(list), "the place of an element says how many there are")
+			}
+			if h.After["fieldsExcluded"] != nil {
+				excluded++
+			}
+		}
+	}
+	require.NotZero(t, excluded)
 }

@@ -36,7 +36,7 @@ tasks: [{title: Say badge-1234, assignee: open, description: Say it., classifica
 	}
 }
 
-// The tasks of a goal have no plan to make again, and its policy counts nevertheless.
+// The policy of a goal counts, whether its coordinator has made a plan or not.
 func TestExportsOfGoalsAreRedactedByThePolicy(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": `
@@ -88,5 +88,53 @@ func TestPoliciesAreInternal(t *testing.T) {
 		require.Contains(t, text, `"command":"policy"`)
 		require.Equal(t, sees, strings.Contains(text, "canary-rule"), text)
 		require.Equal(t, sees, strings.Contains(text, `"policy":{`), text)
+		events := s.get("/runs/" + id[:8] + "/events")
+		require.Contains(t, events, `"handoffMode"`)
+		require.Equal(t, sees, strings.Contains(events, "policyDigest"), events)
+	}
+}
+
+// The policy of an export is redacted like the rest. If something in it is, its digest is in no document; for the
+// public, the policy is withheld, and so are its digests.
+func TestPoliciesInExports(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		reason  string
+		accepts label.Classification
+		policy  bool
+		digest  bool
+	}{
+		{"to be short", label.Internal, true, true},
+		{"asked by ann@canary.example", label.Internal, true, false},
+		{"for badge-1234", label.Confidential, true, false},
+		{"to be short", label.Public, false, false},
+	} {
+		dir := clitest.Folder(t, map[string]string{"team.yaml": `
+model: m
+agents: [{name: reader}, {name: writer}]
+policy:
+  redact: {patterns: [{name: badge, regexp: 'badge-[0-9]{4}'}]}
+  rules: [{from: reader, to: writer, mode: full}]
+  declassify: [{name: down, from: reader, to: writer, paths: [/ok], lowerTo: public, reason: "` + tt.reason + `"}]
+tasks:
+  - {title: One, assignee: reader, description: d, outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}}
+  - {title: Two, assignee: writer, dependsOn: [One], description: d}
+`})
+		got := offlineRun(t, call{dir: dir})
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+		digest := object(t, call{dir: dir, args: []string{"policy", newestRun(t, dir), "-o", "json"}}.run(t).stdout)["digest"].(string)
+		run := collected(t, dir, nil, tt.accepts)
+		text, err := json.Marshal(run)
+		require.NoError(t, err)
+		require.Equal(t, tt.digest, strings.Contains(string(text), digest), tt)
+		for _, never := range []string{"canary.example", "badge-1234"} {
+			require.NotContains(t, string(text), never)
+		}
+		policy := string(run.Documents["/runs/"+run.Run+"/governance/handoff-rules"])
+		require.Equal(t, tt.policy, policy != "", tt)
+		if tt.policy {
+			require.Contains(t, policy, `"line":"team.yaml:6"`)
+			require.NotContains(t, policy, dir)
+		}
 	}
 }

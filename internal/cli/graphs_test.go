@@ -83,7 +83,8 @@ func TestGraphsOfRuns(t *testing.T) {
 		{name: "list-expanded", example: "patterns/map-reduce", expand: []string{"Search", "unknown"}},
 		{name: "list-names", example: "patterns/lead-scoring", expand: []string{"Score", "Mails"}},
 		{name: "list-recorded", example: "patterns/lead-scoring", recorded: true},
-		{name: "coordinator", example: "patterns/orchestrator-workers", recorded: true},
+		{name: "coordinator", example: "patterns/orchestrator-workers"},
+		{name: "coordinator-recorded", example: "patterns/orchestrator-workers", recorded: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -215,11 +216,8 @@ func TestGraphsHaveEveryTask(t *testing.T) {
 			offlineRun(t, call{dir: dir})
 			docs := documentsIn(t, dir)
 			k := docs.load("")
-			p, err := restored.Plan(t.Context(), docs.con, docs.flags, &k.Info)
-			if none, ok := err.(*restored.NoPlanError); ok { //nolint:errorlint // as it is returned
-				require.Contains(t, none.Error(), "the coordinator of run "+k.Run+" planned its tasks")
-				p = nil
-			}
+			p, err := restored.Plan(t.Context(), docs.con, docs.flags, &k.Info, &k.History, "")
+			require.NoError(t, err)
 			var want, got []string
 			for _, t := range k.Tasks {
 				want = append(want, string(t.ID))

@@ -78,15 +78,15 @@ tasks:
 	t.Fatalf("no command resumes the run: %s", text)
 }
 
-func TestServeMCPWithoutJSON(t *testing.T) {
+func TestServeMCPAnswersWhatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(harvest)))
 	got := call{dir: dir, stdin: "hello\n", args: []string{"serve", "--mcp", "--offline"}}
 	got.args = append(got.args, "team.yaml")
 	ended := got.run(t)
-	require.Equal(t, exit.StatusNoRun, ended.status, ended.stderr)
-	require.Contains(t, ended.stderr, "each line of standard input must be one JSON-RPC message")
+	require.Equal(t, exit.StatusOK, ended.status, ended.stderr)
+	require.Equal(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the line is not JSON; send one JSON-RPC 2.0 message in each line"}}`+"\n", ended.stdout)
 }
 
 func TestServeMCPRefusesFlags(t *testing.T) {

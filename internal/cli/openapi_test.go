@@ -21,7 +21,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/plan"
 	"github.com/runteam/runteam/internal/cli/replay"
 	"github.com/runteam/runteam/internal/cli/rungraph"
-	"github.com/runteam/runteam/internal/cli/serve"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/inspector"
@@ -35,7 +34,7 @@ var describedTypes = map[string]reflect.Type{
 	"Run": reflect.TypeFor[history.RunDocument](), "Task": reflect.TypeFor[history.TaskDocument](), "Usage": reflect.TypeFor[history.UsageDocument](),
 	"Artifact": reflect.TypeFor[history.ArtifactDocument](), "Explain": reflect.TypeFor[explain.Document](), "Question": reflect.TypeFor[people.QuestionDocument](),
 	"Graph": reflect.TypeFor[rungraph.Document](), "Flow": reflect.TypeFor[plan.RunFlow](), "Handoffs": reflect.TypeFor[explain.HandoffsDocument](), "Comparison": reflect.TypeFor[replay.ComparedRuns](),
-	"Pair": reflect.TypeFor[gate.PairTerms](), "PolicyDocument": reflect.TypeFor[serve.PolicyDocument](),
+	"Pair": reflect.TypeFor[gate.PairTerms](), "PolicyDocument": reflect.TypeFor[history.PolicyDocument](),
 	"Event": reflect.TypeFor[event.Event](), "Viewer": reflect.TypeFor[inspector.Viewer](), "Error": reflect.TypeFor[inspector.Error](),
 }
 

@@ -30,7 +30,8 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{
 		"team.yaml":   governedRelay,
 		"narrow.yaml": narrow + "    - {from: writer, to: reader, block: [ssn]}\n", "wide.yaml": narrow,
-		"wrong.yaml": "policy:\n  rules:\n    - {from: reader, to: wirter, mode: minimal}\n    - {from: writer, to: reader, block: [ssn]}\n", "none.yaml": "agents: [{name: a}]\n",
+		"asserts.yaml": narrow + "    - {from: writer, to: reader, block: [ssn]}\n  assert: [task Second never reaches user]\n",
+		"wrong.yaml":   "policy:\n  rules:\n    - {from: reader, to: wirter, mode: minimal}\n    - {from: writer, to: reader, block: [ssn]}\n", "none.yaml": "agents: [{name: a}]\n",
 	})
 	running := server.startBlocked(t, call{dir: dir, args: []string{"run", "--progress", "none"}, env: server.env()})
 	send := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
@@ -41,6 +42,7 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	before := object(t, got.stdout)["digest"].(string)
 	require.Len(t, before, 64)
+	require.Contains(t, got.stdout, `"rules":[{"from":"writer","to":"reader"`)
 	got = send("policy", id)
 	require.Regexp(t, `^policy [0-9a-f]{64}\nwriter→reader: full, block ssn  \(writer→reader team.yaml:8\)\n$`, got.stdout)
 
@@ -60,6 +62,14 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	got = send("policy", id, "narrow.yaml", "--by", "ann", "--reason", "too much")
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "run "+id+": ann replaced the policy: too much\n", got.stdout)
+	got = send("policy", id, "narrow.yaml")
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.Equal(t, "run "+id+": nothing changed, since the run has this policy already\n", got.stdout)
+	require.Equal(t, true, object(t, send("policy", id, "narrow.yaml", "-o", "json").stdout)["unchanged"])
+	got = send("policy", id, "asserts.yaml")
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "asserts.yaml:5:")
+	require.Contains(t, got.stderr, "task Second never reaches user")
 	require.Equal(t, "Second", <-server.blockedCalls, "it begins again")
 	got = send("policy", id)
 	require.Regexp(t, `\nreader→writer: minimal  \(nothing narrow.yaml:3\)\n`, got.stdout)
@@ -73,6 +83,7 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	_ = running.Wait()
 	require.Contains(t, send("show").stdout, " ann replaced the policy: too much\n")
 	commands := object(t, send("show", "-o", "json").stdout)["commands"].([]any)
+	require.Len(t, commands, 2, "the policy, once, and the cancel")
 	require.NotEqual(t, before, commands[0].(map[string]any)["digest"])
 	require.Contains(t, commands[0].(map[string]any)["policy"], "rules")
 	require.Equal(t, exit.StatusOK, send("audit", "verify").status)

@@ -128,8 +128,8 @@ func TestServeHasGraphsAndComparisons(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
-// A run whose tasks a coordinator planned has a graph, and no flow.
-func TestServeHasNoFlowWithoutAPlan(t *testing.T) {
+// Lists that a coordinator planned unfold like others.
+func TestServeHasTheGraphOfAGoal(t *testing.T) {
 	t.Parallel()
 	dir := runOf(t, "patterns/orchestrator-workers")
 	k := documentsIn(t, dir).load("")
@@ -137,9 +137,6 @@ func TestServeHasNoFlowWithoutAPlan(t *testing.T) {
 	status, _, text := get("/runs/" + k.Run + "/graph?expand=" + url.QueryEscape("Judge the pump"))
 	require.Equal(t, http.StatusOK, status, text)
 	require.Contains(t, text, "Judge the pump[1]")
-	status, _, text = get("/runs/" + k.Run + "/flow")
-	require.Equal(t, http.StatusNotFound, status, text)
-	require.Contains(t, text, "planned its tasks")
 }
 
 // Nothing above the clearance of the viewer is in any of these documents.

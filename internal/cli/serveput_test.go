@@ -23,7 +23,7 @@ func TestServeRefusesPoliciesThatAreNone(t *testing.T) {
 	nested := strings.Repeat("[", 5000) + strings.Repeat("1,", 20_000) + "1" + strings.Repeat("]", 5000)
 	for body, status := range map[string]int{
 		`{"policy":null}`: 422, `{"policy":[]}`: 422, `{"policy":"x"}`: 422, `{"policy":{"rules":[null]}}`: 422, `{"policy":{"rules":null}}`: 422,
-		`{"policy":{"rules":[],"rules":[]}}`: 422, `{"policy":{"Assert":["x"]}}`: 422, `{"policy":{"RULES":[]}}`: 422,
+		`{"policy":{"rules":[],"rules":[]}}`: 422, `{"policy":{"assert":["x"]}}`: 422, `{"policy":{"RULES":[]}}`: 422,
 		`{"policy":{}}`: 409, `{"policy":{"rules":[]}}`: 409, `{"policy":` + nested + `}`: 400, `{"policy":{"rules":` + nested + `}}`: 400,
 	} {
 		got, text := s.do("PUT", "/governance/handoff-rules", body, `If-Match: "`+digest+`"`)
@@ -31,6 +31,20 @@ func TestServeRefusesPoliciesThatAreNone(t *testing.T) {
 		require.Less(t, len(text), 1000, "%.80s", body)
 	}
 	require.Equal(t, before, s.get("/governance/handoff-rules"))
+
+	own := `{"rules":[{"from":"writer","to":"reader","block":["ssn"]}]`
+	put := func(of *served, body string) (int, string) {
+		return of.do("PUT", "/governance/handoff-rules", body, `If-Match: "`+digest+`"`)
+	}
+	got, text := put(s, `{"policy":`+own+`}}`)
+	require.Equal(t, 200, got, text)
+	require.Contains(t, text, digest, "it is the current policy")
+	got, text = put(s, `{"policy":`+own+`,"assert":["task Second never reaches user"]}}`)
+	require.Equal(t, 422, got, text)
+	require.Contains(t, text, `"pointer":"/policy/assert/0"`)
+	low := serveHere(t, call{dir: dir, args: []string{"--accepts", "internal"}})
+	got, text = put(low, `{"policy":`+own+`,"assert":["task Second never reaches user"]}}`)
+	require.Equal(t, 403, got, text)
 }
 
 // A body of 1 MiB must not become one of gigabytes: each line of the file of a policy is indented.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/stretchr/testify/require"
@@ -47,4 +48,37 @@ func TestAGoalForASpecWithTasks(t *testing.T) {
 	require.Equal(t, 422, status, text)
 	require.Contains(t, text, `"pointer":"/goal"`)
 	require.NotContains(t, s.get("/runs"), `"runId"`)
+}
+
+// A run that was started with a text is continued by the next server that serves its spec.
+func TestServeResumesRuns(t *testing.T) {
+	t.Parallel()
+	server, dir := startCounting(t, "Second"), relayFolder(t)
+	spec := call{dir: dir, args: []string{filepath.Join(dir, "team.yaml"), "--journal", filepath.Join(dir, "kept.db")}, env: server.env()}
+	first := serveHere(t, spec)
+	status, text := first.do("POST", "/runs", `{"spec":"relay","inputs":{"note":"the note of a request"}}`)
+	require.Equal(t, 202, status, text)
+	run := object(t, text)["runId"].(string)
+	<-server.blockedCalls
+	first.stop()
+	server.unblock()
+	server.takeCalls()
+
+	other := serveHere(t, call{dir: dir, args: []string{"--journal", filepath.Join(dir, "kept.db")}})
+	status, text = other.do("POST", "/runs/"+run+"/resume", "")
+	require.Equal(t, 409, status, "%s", text)
+	require.Contains(t, text, "to continue: runteam resume "+run[:8], "its spec is not served")
+	other.stop()
+
+	next := serveHere(t, spec)
+	status, text = next.do("POST", "/runs/"+run+"/resume", `{"reason":"lunch"}`)
+	require.Equal(t, 422, status, "%s", text)
+	status, text = next.do("POST", "/runs/"+run+"/resume", "")
+	require.Equal(t, 200, status, "%s", text)
+	require.Eventually(t, func() bool { return strings.Contains(next.get("/runs"), `"status":"ok"`) }, 20*time.Second, 20*time.Millisecond)
+	require.Contains(t, next.get("/runs/"+run+"/receipts?contains=note+of+a+request"), `"kind":"input"`)
+	require.NotContains(t, server.takeCalls(), "First", "it had completed")
+	status, text = next.do("POST", "/runs/"+run+"/resume", "")
+	require.Equal(t, 409, status, "%s", text)
+	require.Contains(t, text, "is not running (ok)")
 }

@@ -23,6 +23,9 @@ func TestARunIsSteered(t *testing.T) {
 	got := send("pause", id, "--by", "ann", "--reason", "lunch")
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "run "+id+": paused by ann: lunch\nto continue: runteam resume "+id+"\n", got.stdout)
+	require.Regexp(t, `(?m)^`+id[:1]+`\S* +relay +paused .* runteam resume `+id[:1]+`\S*$`, send("runs").stdout)
+	require.Regexp(t, `^relay: run \S+: paused\nstarted \S+ \S+, took .* works on it\n`, send("show").stdout)
+	require.Contains(t, send("show").stdout, "to resume: runteam resume "+id[:1])
 	got = send("pause", id)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "the run refuses the command: it is paused already, by ann")
@@ -34,6 +37,7 @@ func TestARunIsSteered(t *testing.T) {
 	got = send("resume", "--by", "ann")
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "run "+id+": continued by ann\n", got.stdout)
+	require.Regexp(t, `^relay: run \S+: running\n`, send("show").stdout)
 	got = send("cancel", id, "Second", "--by", "ann", "-o", "json")
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	j := stored(t, dir)
@@ -59,6 +63,28 @@ func TestARunIsSteered(t *testing.T) {
 	got = call{dir: dir, args: []string{"resume", "--reason", "why"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "no process works on run "+id)
+}
+
+// A run stays paused if its process is killed meanwhile, until it is resumed.
+func TestAPausedRunOutlivesItsProcess(t *testing.T) {
+	t.Parallel()
+	server, dir := startCounting(t, "Second"), relayFolder(t)
+	running := server.startBlocked(t, call{dir: dir, args: []string{"run", "--progress", "none"}, env: server.env()})
+	send := func(args ...string) outcome { return call{dir: dir, args: args, env: server.env()}.run(t) }
+	_, id, _ := strings.Cut(send("runs", "-o", "json").stdout, `"runId":"`)
+	id = id[:8]
+	require.Equal(t, exit.StatusOK, send("pause", id).status)
+	require.NoError(t, running.Process.Kill())
+	_ = running.Wait() // startBlocked waits for it too
+	require.Regexp(t, `(?m)^\S+ +relay +paused +\S+ \S+ +- +2 of 4 completed.* runteam resume \S+$`, send("runs").stdout)
+	require.Regexp(t, `^relay: run \S+: paused\nstarted \S+ \S+, not ended\n`, send("show").stdout)
+	got := send("pause", id)
+	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
+	require.Regexp(t, `is not running \(paused\); to continue: runteam resume \S+\n`, got.stderr)
+	server.unblock()
+	got = send("resume")
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.Regexp(t, `^relay: run \S+: ok\n`, send("show").stdout, "a new process begins without the pause")
 }
 
 // What is wrong with a command to a run is said before the run gets it.

@@ -24,19 +24,18 @@ type attempt struct {
 	planned       bool // a coordinator wrote the description of the task
 	index         int
 	member        int
-	known         doneSet            // the tasks whose results a task of scope all may find in memory; nil for any other
-	dependencies  int                // among the offers: results, then output files
-	filesOffered  int                //
-	unreadable    error              // why its condition could not be read; nil if it was
-	granted       int                // how many offers there are before those of the memory
-	messageCount  int                // among the offers, behind all that the task itself is granted
-	given         filetree.Tree      // the files that it is granted, at their paths in the workspace
-	*conversation                    // of an attempt that calls tools; nil of any other
-	runtimeTools  []plan.RuntimeTool // among its tools
-	handoffs      int                // that it sent; guarded by the lock of the run
+	known         doneSet        // the tasks whose results a task of scope all may find in memory; nil for any other
+	unwritten     []*resultWrite // results of these tasks that were not in memory yet
+	dependencies  int            // among the offers: results, then output files
+	filesOffered  int            //
+	unreadable    error          // why its condition could not be read; nil if it was
+	granted       int            // how many offers there are before those of the memory
+	messageCount  int            // among the offers, behind all that the task itself is granted
+	given         filetree.Tree  // the files that it is granted, at their paths in the workspace
+	*conversation                // of an attempt that calls tools; nil of any other
+	runtimeCalls
 	personTask
 	steeredTask
-	unnoted error // why the result is not in the shared memory
 }
 
 // gather makes a the next attempt at a ready task, with what the task is granted.
@@ -54,7 +53,7 @@ func (r *results) gather(a *attempt, i int) {
 	a.index, a.number, a.member, a.task = i, r.priorRun.counted(t.ID).number+made(r, i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], plan.Bound(p, i)
 	a.tools, a.least = p.Tools(i), p.ToolLabel(i).Join(p.Branches.Of(i))
-	if a.runtimeTools = p.RuntimeTools(i); len(a.runtimeTools) > 0 {
+	if a.runtimeTools = plan.RuntimeTools(p, i); len(a.runtimeTools) > 0 {
 		a.tools = slices.Clip(a.tools)
 		for _, t := range a.runtimeTools {
 			a.tools = append(a.tools, t.Tool)
@@ -84,7 +83,7 @@ func (r *results) gather(a *attempt, i int) {
 		r.branches.offerCondition(a, i)
 	}
 	if t.MemoryScope == task.ScopeAll {
-		a.known = r.completed(i)
+		a.known, a.unwritten = r.completed(i), slices.Clone(r.memory.pending)
 	} else { // a task that reads the store may take long, so its decisions do not hold up the batch
 		a.batch = r.ledger.join(r.batch)
 	}

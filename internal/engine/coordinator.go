@@ -88,7 +88,7 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	s := &step{of: c, kind: kind, layout: layout, compose: compose}
 	c.asked[kind]++
 	s.existed = c.totalBytes
-	id := task.ID(handoff.Coordinator + "/" + string(kind))
+	id := stepID(kind)
 	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
 	s.limits, s.by = c.team.Limits(c.config.Limits), s.governs(id)
 	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
@@ -98,6 +98,9 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	s.offers = append(s.offers, offers...)
 	return s
 }
+
+// stepID returns the ID of the steps of a kind.
+func stepID(kind StepKind) task.ID { return task.ID(handoff.Coordinator + "/" + string(kind)) }
 
 // open takes the context through the gate and builds the prompt. After the end of ctx it
 // returns an error.

@@ -26,8 +26,14 @@ import (
 // of its reader as soon as the call is made, whatever becomes of the attempt. What the call returns
 // depends on the spec and on what the sender did, and not on the reader.
 
+// runtimeCalls are what an attempt has that may call tools of the runtime.
+type runtimeCalls struct {
+	runtimeTools []plan.RuntimeTool // among its tools
+	handoffs     int                // that it sent; guarded by the lock of the run
+}
+
 // runtimeTool returns the tool of the runtime with this name that the agent may call, or nil.
-func (a *attempt) runtimeTool(name string) *plan.RuntimeTool {
+func (a *runtimeCalls) runtimeTool(name string) *plan.RuntimeTool {
 	i := slices.IndexFunc(a.runtimeTools, func(t plan.RuntimeTool) bool { return t.Name == name })
 	if i < 0 {
 		return nil
@@ -35,9 +41,12 @@ func (a *attempt) runtimeTool(name string) *plan.RuntimeTool {
 	return &a.runtimeTools[i]
 }
 
-// callRuntime performs a tool of the runtime. A call that cannot be performed has an answer that says
+// A runtimeCaller performs the calls of tools of the runtime in one attempt.
+type runtimeCaller struct{ *attempt }
+
+// call performs a tool of the runtime. A call that cannot be performed has an answer that says
 // why; an error ends the attempt.
-func (a *attempt) callRuntime(x *modelCall, said *envelope.Envelope, call llm.ToolCall, t *plan.RuntimeTool) (toolAnswer, error) {
+func (a runtimeCaller) call(x *modelCall, said *envelope.Envelope, call llm.ToolCall, t *plan.RuntimeTool) (toolAnswer, error) {
 	began := time.Now()
 	v, err := jsonvalue.Parse(call.Arguments)
 	if err == nil {
@@ -46,7 +55,7 @@ func (a *attempt) callRuntime(x *modelCall, said *envelope.Envelope, call llm.To
 		}
 	}
 	if err != nil {
-		return refuseCall(a, x, said, call, "Invalid arguments: "+err.Error()+".")
+		return refuseCall(a.attempt, x, said, call, "Invalid arguments: "+err.Error()+".")
 	}
 	text, err := a.sendHandoff(x, &call, v)
 	failed := err != nil
@@ -65,7 +74,7 @@ type handoffCall struct {
 
 // sendHandoff sends a handoff and returns what the sender learns. The same call, made again by a
 // resumed process or a later attempt, sends nothing.
-func (a *attempt) sendHandoff(x *modelCall, call *llm.ToolCall, v jsonvalue.Value) (string, error) {
+func (a runtimeCaller) sendHandoff(x *modelCall, call *llm.ToolCall, v jsonvalue.Value) (string, error) {
 	r := a.run
 	var h handoffCall
 	if err := json.Unmarshal([]byte(v.Canonical()), &h); err != nil {
@@ -163,7 +172,7 @@ func (m *runMessages) offerOf(msg mailbox.Message, member int) gate.Offer {
 	name := m.name(msg)
 	o := gate.Offer{Source: gate.Source{Kind: handoff.Message, Name: name}, Title: msg.From, Assignee: msg.From, Envelope: msg.Envelope, As: formOf(msg.Envelope), Optional: true}
 	if from, known := m.run.team.Index(msg.From); known && m.sentHandoffs[name] {
-		if _, back := m.run.team.Reaches(member, from); back {
+		if _, back := m.run.team.Network.Reaches(member, from); back {
 			o.Title = name
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
@@ -20,13 +21,24 @@ import (
 // other piece of context may be.
 const digestEntries = 250
 
-// memoryAccess is the shared memory of a run. Each task writes its result; only
-// the synthesis and the tasks of scope all read.
+// memoryAccess is the shared memory of a run. The result of each task is written once the task has
+// completed, so nothing in it is of an attempt that a command still ends. Only the synthesis and the
+// tasks of scope all read.
 type memoryAccess struct {
 	run       string
 	writer    teammemory.Writer
 	reader    teammemory.Reader
 	positions map[string]int // place of an agent in the roster
+
+	// The lock of the run guards these.
+	pending []*resultWrite // results of completed tasks that are not written yet
+}
+
+// A resultWrite writes the result of a completed task to the shared memory.
+type resultWrite struct {
+	title, agent string
+	result       *envelope.Envelope
+	done         chan struct{} // closed when it was written, or the store has failed
 }
 
 // openMemory opens the shared memory if something may ever read what this run
@@ -43,13 +55,33 @@ func openMemory(store teammemory.Store, p *plan.Plan, v viewer) *memoryAccess {
 	return access
 }
 
-// ended writes the result to the shared memory.
+// ended closes the conversation of the attempt.
 func (a *attempt) ended(ctx context.Context) {
 	if a.conversation != nil {
 		a.closeShared(ctx, a.err)
 	}
-	if memory := a.run.memory; memory != nil && a.err == nil && !hasRevoked(a.run.steering, a) {
-		a.unnoted = callOutside("the store", func() error { return memory.writer.WriteResult(ctx, a.task.Assignee, a.envelope, 0) })
+}
+
+// remember returns the write of the result of a task that has just completed; nil if nothing may read
+// it. The lock of the run is held. [writeResult] performs it without the lock.
+func (m *memoryAccess) remember(t *TaskResult) *resultWrite {
+	if m == nil {
+		return nil
+	}
+	w := &resultWrite{title: t.Title, agent: t.Assignee, result: t.Envelope, done: make(chan struct{})}
+	m.pending = append(m.pending, w)
+	return w
+}
+
+// writeResult writes the result of a completed task to the shared memory.
+func writeResult(ctx context.Context, r *results, w *resultWrite) {
+	err := callOutside("the store", func() error { return r.memory.writer.WriteResult(ctx, w.agent, w.result, 0) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.memory.pending = slices.DeleteFunc(r.memory.pending, func(p *resultWrite) bool { return p == w })
+	close(w.done)
+	if err != nil && ctx.Err() == nil {
+		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: the store failed", w.title))
 	}
 }
 
@@ -76,6 +108,13 @@ func (r *results) completed(reader int) doneSet {
 // readMemory offers the shared memory to an attempt: what had completed when it
 // was dispatched, and what is no result of this run.
 func (a *attempt) readMemory(ctx context.Context) ([]gate.Offer, error) {
+	for _, w := range a.unwritten {
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 	return a.run.memory.offers(ctx, a.graph, a.caps.Clearance(), func(i int) bool { return a.known.has(i) })
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -227,5 +228,62 @@ func TestKeyOfANoteIsGated(t *testing.T) {
 		require.NotContains(t, where, fakeToken)
 		require.NotContains(t, where, "<|im_start|>")
 		require.NotContains(t, where, "canary")
+	}
+}
+
+// A slowStore takes a minute to write each result of one task.
+type slowStore struct {
+	teammemory.MapStore
+	task task.ID
+
+	mu    sync.Mutex // guards texts
+	texts []string   // of that task, as they were written
+}
+
+func (s *slowStore) Put(ctx context.Context, e teammemory.Entry) error {
+	if e.Task == s.task {
+		s.mu.Lock()
+		s.texts = append(s.texts, e.Envelope.Open().Text())
+		s.mu.Unlock()
+		time.Sleep(time.Minute)
+	}
+	return s.MapStore.Put(ctx, e)
+}
+
+// A result is written to the shared memory once its task has completed, so no policy can revoke it
+// meanwhile. A task that reads the memory waits for what had completed when it began.
+func TestMemoryHasNoRevokedResult(t *testing.T) {
+	t.Parallel()
+	for _, minutes := range []float64{1.5, 2.5} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSteered(t)
+			b, d := s.slow("b"), s.slow("d")
+			works := b.Agent
+			b.Agent = engine.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				_, saw, _ := strings.Cut(p.Text(), "canary-")
+				reply, err := works.Run(ctx, p)
+				reply.Text = "b saw [" + saw + "]"
+				return reply, err
+			})
+			rests := d.Agent
+			d.Agent = engine.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				time.Sleep(30 * time.Second)
+				return rests.Run(ctx, p)
+			})
+			o, store := s.options(), &slowStore{MapStore: *teammemory.NewMapStore(), task: task.NewID("b")}
+			o.Memory = store
+			done := s.replace(minutes, blocking("a", "b", "ssn"))
+			res := run(t, governed(t, nil, s.says("a"), b, d, s.slow("c")), o, spec("a"), spec("b", "a"), spec("d", "a"), scopeAll(spec("c", "d")))
+			require.NoError(t, <-done)
+			require.NoError(t, res.Err())
+			require.Len(t, store.texts, 1, "one attempt has completed")
+			require.Equal(t, minutes > 2, strings.Contains(store.texts[0], "4711"), "%q", store.texts)
+			last := s.texts[len(s.texts)-1]
+			require.Contains(t, last, "# Task: c")
+			if minutes > 2 {
+				require.Equal(t, "c at 3", s.asked[len(s.asked)-1], "the result of b is written by then")
+				require.Contains(t, last, "b saw")
+			}
+		})
 	}
 }

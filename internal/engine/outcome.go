@@ -20,9 +20,6 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 	if r.messages != nil && (a.called || a.recalled != nil || a.answered) {
 		r.messages.read[a.index] = true
 	}
-	if a.unnoted != nil && ctx.Err() == nil {
-		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: the store failed", t.Title))
-	}
 	keepFiles(r.runScope, t, a)
 	if errors.Is(a.err, errLater) {
 		awaitPerson(r, a)

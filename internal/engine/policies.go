@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -168,15 +169,13 @@ func normal(p *handoff.Policy) (*handoff.Policy, error) {
 	return own, nil
 }
 
-// storedPolicy returns the policy of a roster as it is stored, or nil if it has none.
+// storedPolicy returns the policy of a roster as it is stored; one without rules has the names of the agents.
 func storedPolicy(t *plan.Roster) *record.Policy {
-	if t.Rules == nil {
-		return nil
-	}
 	own := t.Rules.Policy()
 	stored, err := record.NewPolicy(&own, t.Rules.Digest(), plan.Parties(t))
 	if err != nil {
-		return nil // a program has made one that no file can have
+		why := strings.TrimPrefix(err.Error(), record.ErrPolicyUnwritten.Error()+": ")
+		return &record.Policy{Digest: t.Rules.Digest(), Parties: plan.Parties(t), Missing: why}
 	}
 	return stored
 }

@@ -19,40 +19,96 @@ import (
 // A replacing replaces the policy of a run.
 type replacing struct{ *steering }
 
-// prepare checks a new policy and returns the function that replaces the current one. The lock of the run is
-// held from the check until the replacement, so nothing completes or begins in between. Prompts built by
-// the new policy become durable after the command and are not sent before that.
-func (s replacing) prepare(c *record.LeftCommand, entry *record.Command) (do func() error, err error) {
+// maxChecks is how often a policy is checked while the run works on. After that, the run waits for the check.
+const maxChecks = 3
+
+// A checkedPolicy is a new policy with what the checks say of it.
+type checkedPolicy struct {
+	policy *handoff.Policy
+	next   *plan.Roster
+	equal  bool  // to the current one
+	err    error // why it is refused, whatever the tasks have done
+
+	checked bool       // the rest is known
+	before  *plan.Plan // that was checked; nil if the run had none
+	states  []plan.State
+	plan    *plan.Plan    // under the policy; nil if the run has none
+	found   task.Problems // what is wrong with it
+}
+
+// check checks a new policy without the lock of the run, which is taken only to read the state of the tasks.
+// If that has changed at the end, the result is out of date, and the check is repeated.
+func (s replacing) check(c *record.LeftCommand) *checkedPolicy {
+	k := &checkedPolicy{}
+	if k.err = s.compile(c, k); k.err != nil {
+		return k
+	}
+	r := s.run
+	for range maxChecks {
+		r.mu.Lock()
+		again := r.plan != nil && !s.isCurrent(k) // without a plan, little is checked
+		if again {
+			k.before, k.states = r.plan, s.states(s.holders(k.next))
+		}
+		r.mu.Unlock()
+		if !again {
+			break
+		}
+		s.govern(c, k)
+	}
+	return k
+}
+
+// compile checks what does not depend on the state of the tasks.
+func (s replacing) compile(c *record.LeftCommand, k *checkedPolicy) (err error) {
 	r := s.run
 	if r.repeats() {
-		return nil, refused("it repeats another run, whose policies it must keep")
+		return refused("it repeats another run, whose policies it must keep")
 	}
 	now := r.governed()
 	if digest := now.Rules.Digest(); c.Replaces != digest {
-		return nil, refused("%w; its digest is now %s", steer.ErrStale, digest)
+		return refused("%w; its digest is now %s", steer.ErrStale, digest)
 	}
-	policy, err := normal(c.Policy)
-	if err != nil {
+	if k.policy, err = normal(c.Policy); err != nil {
+		return refused("%w", err)
+	}
+	if k.next, err = plan.WithPolicy(r.team, k.policy); err != nil {
+		return refused("%w", err)
+	}
+	if k.equal = k.next.Rules.Digest() == now.Rules.Digest(); !r.options.AllowWidening {
+		return widening(k.next, now)
+	}
+	return nil
+}
+
+// isCurrent reports whether the result of a check is for the present state of the tasks.
+func (s replacing) isCurrent(k *checkedPolicy) bool {
+	return k.checked && k.before == s.run.plan && slices.Equal(k.states, s.states(s.holders(k.next)))
+}
+
+// prepare returns the function that replaces the current policy. The lock of the run is held from here until
+// the replacement, so nothing completes or begins in between; if the state of the tasks has changed since
+// the check, the check is repeated. Prompts built by the new policy become durable after the command and
+// are not sent before that.
+func (s replacing) prepare(c *record.LeftCommand, k *checkedPolicy, entry *record.Command) (do func() error, err error) {
+	if k.err != nil {
+		return nil, k.err
+	}
+	revoked := s.holders(k.next)
+	if !s.isCurrent(k) {
+		k.before, k.states = s.run.plan, s.states(revoked)
+		s.govern(c, k)
+	}
+	switch {
+	case len(k.found) > 0:
+		return nil, refused("%w", k.found)
+	case k.equal:
+		return nil, refused("%w", steer.ErrUnchanged)
+	}
+	if entry.Policy, err = record.NewPolicy(k.policy, k.next.Rules.Digest(), plan.Parties(k.next)); err != nil {
 		return nil, refused("%w", err)
 	}
-	next, err := plan.WithPolicy(r.team, policy)
-	if err != nil {
-		return nil, refused("%w", err)
-	}
-	if !r.options.AllowWidening {
-		if err := widening(next, now); err != nil {
-			return nil, err
-		}
-	}
-	revoked := s.holders(next)
-	p, err := s.govern(next, revoked)
-	if err != nil {
-		return nil, refused("%w", err)
-	}
-	if entry.Policy, err = record.NewPolicy(policy, next.Rules.Digest(), plan.Parties(next)); err != nil {
-		return nil, refused("%w", err)
-	}
-	return func() error { s.replace(next, p, revoked); return nil }, nil
+	return func() error { s.replace(k.next, k.plan, revoked); return nil }, nil
 }
 
 // widening returns an error if a policy may deliver more than the current one.
@@ -70,21 +126,26 @@ func widening(next, now *plan.Roster) error {
 	return refused("%w", asProblem(texts, steer.ErrWidens))
 }
 
-// govern checks the tasks that have not completed under a new policy, and returns the plan under it; nil if
-// the run has no plan yet.
-func (s replacing) govern(next *plan.Roster, revoked []*attempt) (*plan.Plan, error) {
+// govern checks the tasks that have not completed under a new policy, by the states of a check.
+func (s replacing) govern(c *record.LeftCommand, k *checkedPolicy) {
 	r := s.run
-	if r.plan != nil {
-		return plan.Govern(r.plan, plan.Under(r.plan.Roster(), next), s.states(revoked))
+	k.checked, k.plan, k.found = true, k.before, nil
+	switch {
+	case k.equal:
+	case k.before != nil:
+		governed, err := plan.Govern(k.before, plan.Under(k.before.Roster(), k.next), k.states)
+		if err != nil {
+			k.found = plan.AsProblems(err)
+			return
+		}
+		k.plan = governed
+	default:
+		k.found = k.next.CheckGoalRun(r.options)
+		if r.coordinator.goal != nil {
+			k.found = append(k.found, plan.CheckPlanApprover(k.next, r.coordinator.label)...)
+		}
 	}
-	found := next.CheckGoalRun(r.options)
-	if r.coordinator.goal != nil {
-		found = append(found, plan.CheckPlanApprover(next, r.coordinator.label)...)
-	}
-	if len(found) > 0 {
-		return nil, found
-	}
-	return nil, nil
+	k.found = append(k.found, plan.CheckAlso(k.plan, r.options.Assert, c.Assert)...)
 }
 
 // states returns what is known of each task.
@@ -283,16 +344,6 @@ func governs(r *results, i int, a *attempt) *plan.Roster {
 	}
 	r.readBy[i] = by
 	return by
-}
-
-// hasRevoked reports whether a running attempt was revoked.
-func hasRevoked(s *steering, a *attempt) bool {
-	if s == nil {
-		return false
-	}
-	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
-	return s.revoked[a]
 }
 
 // beginStep starts a step of the coordinator, or the question to a person about its plan. Its context ends

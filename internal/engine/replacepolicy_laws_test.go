@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,9 +16,11 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
 )
 
 // A share is how much of a result a prompt has.
@@ -34,7 +37,9 @@ type changedRun struct {
 	specs  []task.Spec
 	before map[[2]string]share // of producers and readers; all if there is none
 	after  map[[2]string]share
-	when   int // how many prompts are answered before
+	when   int             // how many prompts are answered before
+	calls  map[string]bool // titles of tasks that call a tool before they answer
+	sends  map[string]bool // titles of tasks that send a message to all agents
 
 	monitor record.Monitor
 	mu      sync.Mutex // guards the rest
@@ -84,8 +89,8 @@ func shareOf(of map[[2]string]share, from, to string) share {
 }
 
 // agent answers each task with its title, and lets the policy be replaced after some of them.
-func (c *changedRun) agent(name string) engine.Member {
-	return member(name, func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+func (c *changedRun) agent(name string, tools ...*tool.Tool) engine.Member {
+	m := member(name, func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 		title := string(p.Receipt().Task)
 		for _, s := range c.specs {
 			if task.NewID(s.Title) == p.Receipt().Task {
@@ -98,8 +103,33 @@ func (c *changedRun) agent(name string) engine.Member {
 			close(c.stop)
 		}
 		c.mu.Unlock()
+		if c.calls[title] && !strings.Contains(p.Added(), "looked it up") {
+			return agent.Reply{ToolCalls: []llm.ToolCall{call("look", "{}")}}, nil
+		}
+		if c.sends[title] {
+			if err := engine.OutboxFrom(ctx).Broadcast("note-" + title + "."); err != nil {
+				return agent.Reply{}, err
+			}
+		}
 		return agent.Reply{Text: fmt.Sprintf(`{"score":"score-%s.","ssn":"canary-%s."}`, title, title)}, nil
 	})
+	m.Tools = tools
+	for _, of := range tools {
+		m.AllowUntrusted = append(m.AllowUntrusted, of.Name)
+	}
+	return m
+}
+
+// drawWork draws who does the tasks, which of them call a tool or send messages, and which read the shared memory.
+func (c *changedRun) drawWork(t *rapid.T) {
+	for i := range c.specs {
+		s := &c.specs[i]
+		s.Assignee = rapid.SampledFrom(crew).Draw(t, "agent")
+		c.calls[s.Title], c.sends[s.Title] = rapid.Bool().Draw(t, "calls"), rapid.Bool().Draw(t, "sends")
+		if rapid.Bool().Draw(t, "reads memory") {
+			s.MemoryScope = task.ScopeAll
+		}
+	}
 }
 
 func (c *changedRun) options(t *rapid.T) *engine.RunOptions {
@@ -115,31 +145,33 @@ func (c *changedRun) options(t *rapid.T) *engine.RunOptions {
 	return o
 }
 
-// sharesIn are what a prompt of a task has of what it depends on.
-func (c *changedRun) sharesIn(s *task.Spec, text string) (list []share) {
-	for _, d := range s.DependsOn {
-		switch {
-		case strings.Contains(text, "canary-"+d.Task+"."):
-			list = append(list, all)
-		case strings.Contains(text, "score-"+d.Task+"."):
-			list = append(list, score)
-		default:
-			list = append(list, nothing)
-		}
+// shareIn is how much of what a task made is in a prompt: as a result, or as a message.
+func shareIn(text, title string) share {
+	switch {
+	case strings.Contains(text, "canary-"+title+"."):
+		return all
+	case strings.Contains(text, "score-"+title+"."), strings.Contains(text, "note-"+title+"."):
+		return score
 	}
-	return list
+	return nothing
 }
 
-// sharesBy are what a policy makes of them.
-func (c *changedRun) sharesBy(s *task.Spec, of map[[2]string]share) (list []share) {
-	for _, d := range s.DependsOn {
-		for k := range c.specs {
-			if c.specs[k].Title == d.Task {
-				list = append(list, shareOf(of, c.specs[k].Assignee, s.Assignee))
-			}
+// problem says what a prompt of a task has that a policy does not make of it; empty if it is one of the policy.
+// A result that the task depends on is there as the policy has it. Messages and the shared memory have what was
+// there at that moment, and no more than the policy delivers.
+func (c *changedRun) problem(s *task.Spec, text string, of map[[2]string]share) string {
+	for k := range c.specs {
+		from := &c.specs[k]
+		if from == s {
+			continue
+		}
+		has, may := shareIn(text, from.Title), shareOf(of, from.Assignee, s.Assignee)
+		isDependency := slices.ContainsFunc(s.DependsOn, func(d task.Ref) bool { return d.Task == from.Title })
+		if has > may || isDependency && has < may {
+			return fmt.Sprintf("of %q it has %d, and the policy delivers %d", from.Title, has, may)
 		}
 	}
-	return list
+	return ""
 }
 
 // Whenever the policy is replaced, each prompt is one that exactly one of the two policies makes, and
@@ -148,13 +180,12 @@ func (c *changedRun) sharesBy(s *task.Spec, of map[[2]string]share) (list []shar
 // Requirement: G61.
 func TestEachPromptIsOfOnePolicy(t *testing.T) {
 	t.Parallel()
+	look := newTool(t, "look", noEffect, func(context.Context, map[string]any) (string, error) { return "looked it up", nil })
 	rapid.Check(t, func(t *rapid.T) {
-		c := &changedRun{specs: drawGraph(t, 9), before: drawShares(t, "before"), after: drawShares(t, "after"), given: map[string][]string{}, stop: make(chan struct{})}
-		for i := range c.specs {
-			c.specs[i].Assignee = rapid.SampledFrom(crew).Draw(t, "agent")
-		}
+		c := &changedRun{specs: drawGraph(t, 9), before: drawShares(t, "before"), after: drawShares(t, "after"), given: map[string][]string{}, stop: make(chan struct{}), calls: map[string]bool{}, sends: map[string]bool{}}
+		c.drawWork(t)
 		c.when = rapid.IntRange(1, len(c.specs)).Draw(t, "when")
-		tm, err := engine.New(engine.Config{Agents: []engine.Member{c.agent("w0"), c.agent("w1"), c.agent("w2")}, Policy: policyOf(c.before)})
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{c.agent("w0", look), c.agent("w1", look), c.agent("w2", look)}, Policy: policyOf(c.before)})
 		require.NoError(t, err)
 		replaced := make(chan error, 1)
 		ended := make(chan struct{})
@@ -169,7 +200,13 @@ func TestEachPromptIsOfOnePolicy(t *testing.T) {
 			}
 			replaced <- err
 		}()
-		res, err := start(context.Background(), tm, c.specs, c.options(t))
+		o := c.options(t)
+		if rapid.Bool().Draw(t, "messages") {
+			o.Bus = tm.NewBus()
+		} else {
+			clear(c.sends)
+		}
+		res, err := start(context.Background(), tm, c.specs, o)
 		require.NoError(t, err)
 		close(ended)
 		took := <-replaced == nil
@@ -189,16 +226,18 @@ func (c *changedRun) requireOnePolicy(t *rapid.T, took bool) {
 	require.Equal(t, took, came)
 	for i := range c.specs {
 		s := &c.specs[i]
-		was, is := c.sharesBy(s, c.before), c.sharesBy(s, c.after)
 		for _, text := range c.given[s.Title] {
-			has := c.sharesIn(s, text)
-			if len(has) > 0 && (!took || fmt.Sprint(has) != fmt.Sprint(is)) {
-				require.Equal(t, was, has, "%s", text)
+			if was := c.problem(s, text, c.before); was != "" {
+				require.True(t, took, "%s: %s", was, text)
+				require.Empty(t, c.problem(s, text, c.after), "%s\n%s", was, text)
 			}
 		}
 		if prompts := c.given[s.Title]; after[s.Title] {
-			for k, has := range c.sharesIn(s, prompts[len(prompts)-1]) {
-				require.LessOrEqual(t, has, is[k], "%s", prompts[len(prompts)-1])
+			last := prompts[len(prompts)-1]
+			for k := range c.specs {
+				if from := &c.specs[k]; from != s {
+					require.LessOrEqual(t, shareIn(last, from.Title), shareOf(c.after, from.Assignee, s.Assignee), "%s: %s", from.Title, last)
+				}
 			}
 		}
 	}

@@ -486,7 +486,7 @@ func TestAPolicyThatCannotBeStored(t *testing.T) {
 
 // BenchmarkReplacePolicy replaces the policy of a run that works.
 func BenchmarkReplacePolicy(b *testing.B) {
-	for _, tasks := range []int{1, 100} {
+	for _, tasks := range []int{1, 100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(tasks), func(b *testing.B) {
 			var m record.Monitor
 			began, stop := make(chan struct{}), make(chan struct{})
@@ -636,4 +636,85 @@ func TestResultsCountWithTheirLabels(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A policy that equals the current one changes nothing, and nothing is stored.
+func TestAnEqualPolicyChangesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		done := s.replace(1.5, blocking("a", "b", "ssn"))
+		res := run(t, governed(t, blocking("a", "b", "ssn"), s.says("a"), s.says("b")), s.options(), spec("a"), spec("b", "a"))
+		require.NoError(t, res.Err())
+		err := <-done
+		require.ErrorIs(t, err, steer.ErrUnchanged)
+		require.ErrorIs(t, record.RefusalError(record.Refusal(err)), steer.ErrUnchanged, "from another process")
+		require.Empty(t, s.seen)
+		for _, e := range s.journal.history(s.journal.len()).Log {
+			require.Nil(t, e.Command)
+		}
+	})
+}
+
+// The assertions of a command must hold under its policy, with what readers have already got. They are not
+// those of the run.
+func TestAssertionsOfACommand(t *testing.T) {
+	t.Parallel()
+	nothingOfA := &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Mode: handoff.Minimal}}}
+	for name, tt := range map[string]struct {
+		minutes float64
+		policy  *handoff.Policy
+		assert  []string
+		want    string
+	}{
+		"they hold":               {0.5, nothingOfA, []string{"task a never reaches b", "task b never reaches a"}, ""},
+		"one fails":               {0.5, blocking("a", "b", "ssn"), []string{"task b never reaches a", "task a never reaches b"}, "/policy/assert/1"},
+		"a reader has it already": {1.5, nothingOfA, []string{"task a never reaches b"}, "/policy/assert/0"},
+		"no assertion":            {0.5, blocking("a", "b", "ssn"), []string{"a and b"}, "/policy/assert/0"},
+		"no task":                 {0.5, blocking("a", "b", "ssn"), []string{"task x never reaches b"}, "/policy/assert/0"},
+		"of an equal policy":      {0.5, &handoff.Policy{}, []string{"task a never reaches b"}, "/policy/assert/0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, done := newSteered(t), make(chan error, 1)
+				go func() {
+					time.Sleep(time.Duration(tt.minutes * float64(time.Minute)))
+					now, err := s.monitor.Policy()
+					if err == nil {
+						err = s.monitor.Steer(context.Background(), steer.Command{Kind: steer.ReplacePolicy, By: "ann", Policy: tt.policy, Replaces: now.Digest, Assert: tt.assert})
+					}
+					done <- err
+				}()
+				res := run(t, governed(t, nil, s.says("a"), s.says("b")), s.options(), spec("a"), spec("b", "a"))
+				require.NoError(t, res.Err())
+				err := <-done
+				if tt.want == "" {
+					require.NoError(t, err)
+					return
+				}
+				found, is := errors.AsType[task.Problems](err)
+				require.True(t, is, "%v", err)
+				require.Len(t, found, 1, "%v", found)
+				require.Equal(t, tt.want, found[0].Pointer)
+				require.Empty(t, s.seen)
+			})
+		})
+	}
+}
+
+// A policy that no file can have is stored as its digest, with the reason.
+func TestAPolicyThatNoFileCanHave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		own := &handoff.Policy{Renew: []handoff.Renewal{{Entry: handoff.Entry{Name: "r", From: "a", To: "b", Reason: "r"}, TTL: time.Microsecond}}}
+		res := run(t, governed(t, own, s.says("a"), s.says("b")), s.options(), spec("a"), spec("b"))
+		require.NoError(t, res.Err())
+		stored := s.journal.history(s.journal.len()).Begins[0].Policy
+		require.Len(t, stored.Digest, 64)
+		_, err := stored.Compile()
+		require.ErrorIs(t, err, record.ErrPolicyUnwritten)
+		require.ErrorContains(t, err, `renewal "r": its TTL is no whole number of milliseconds`)
+	})
 }

@@ -23,6 +23,18 @@ func runPlan(ctx context.Context, p *plan.Plan, o RunOptions, start time.Time) (
 	if found := checkStored(&o); len(found) > 0 {
 		return nil, found
 	}
+	r, err := newPlanRun(ctx, p, o, start)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.follow(p); err != nil {
+		return nil, err
+	}
+	return r.execute(ctx)
+}
+
+// newPlanRun prepares a run of a checked plan, with the policies that its earlier processes had.
+func newPlanRun(ctx context.Context, p *plan.Plan, o RunOptions, start time.Time) (*run, error) {
 	r, err := newRun(p.Roster(), o, start)
 	if err != nil {
 		return nil, err
@@ -32,13 +44,7 @@ func runPlan(ctx context.Context, p *plan.Plan, o RunOptions, start time.Time) (
 			return nil, err
 		}
 	}
-	if err := r.restorePolicies(); err != nil {
-		return nil, err
-	}
-	if err := r.follow(p); err != nil {
-		return nil, err
-	}
-	return r.execute(ctx)
+	return r, r.restorePolicies()
 }
 
 // UsesOf grants all of the inputs.
@@ -57,6 +63,7 @@ type run struct {
 	coordinator *coordinator // without a goal if there is none
 	answers     bool         // the coordinator answers the goal
 	plansOnly   bool         // nothing runs
+	restores    bool         // the plan of a stored run is made again
 	phase       record.Phase // guarded by the lock of the scope
 }
 
@@ -131,11 +138,14 @@ func (r *run) planGoal(ctx context.Context, c *coordinator) {
 		return
 	}
 	r.enter(record.PhasePlanning)
-	c.unplanned = c.decompose(ctx, c.config.Approve != "" && !r.plansOnly, r.adopt)
+	c.unplanned = c.decompose(ctx, c.config.Approve != "" && (r.restores || !r.plansOnly), r.adopt)
 }
 
 // adopt sets a plan for the goal as the plan of the run.
 func (r *run) adopt(p *plan.Plan) error {
+	if r.restores {
+		resumeFrom(r)
+	}
 	if err := r.follow(p); err != nil {
 		return err
 	}

@@ -23,12 +23,13 @@ type scheduler struct {
 	prefetched map[int]*attempt // by task: attempts whose prompt is prepared before a slot is free
 	order      *replayOrder     // nil if the order of a replay does not matter
 
-	running int        // attempts that hold a slot
-	busy    int        // attempts that have not ended, including prefetched ones
-	begun   []*attempt // attempts that no worker has yet
-	held    []int      // tasks that [scheduler.nextReady] holds back
-	parked  parked     // attempts among the busy ones that wait for people
-	spare   []*attempt // attempts that have ended, whose memory later ones use: nothing refers to them any more
+	running int          // attempts that hold a slot
+	busy    int          // attempts that have not ended, including prefetched ones
+	begun   []*attempt   // attempts that no worker has yet
+	held    []int        // tasks that [scheduler.nextReady] holds back
+	parked  parked       // attempts among the busy ones that wait for people
+	spare   []*attempt   // attempts that have ended, whose memory later ones use: nothing refers to them any more
+	write   *resultWrite // of the attempt that has just ended; nil if there is none
 
 	workers sync.WaitGroup
 	idle    int           // workers that wait for an attempt
@@ -236,6 +237,9 @@ func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 	if retry := r.endAttempt(ctx, a); !retry.IsZero() {
 		s.timers.add(a.index, retry)
 	}
+	if a.err == nil {
+		s.write = r.memory.remember(&r.tasks[a.index])
+	}
 }
 
 // launch gives an attempt to an idle worker, or to a new one.
@@ -273,17 +277,33 @@ func (s *scheduler) perform(ctx context.Context, a *attempt) {
 	}
 }
 
-// takeNext hands in an attempt that has ended and returns the next one, or
-// nil; waits says that the worker is to wait for one.
+// takeNext hands in an attempt that has ended, writes its result to the shared memory, and returns the
+// next attempt, or nil; waits says that the worker is to wait for one.
 func (s *scheduler) takeNext(ctx context.Context, ended *attempt) (next *attempt, waits bool) {
+	gone := ended.gone
+	next, write := s.handIn(ctx, ended)
+	if write != nil {
+		writeResult(ctx, s.run, write)
+	}
+	if next != nil || gone {
+		return next, false
+	}
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
-	gone := ended.gone
-	next = s.advance(ctx, ended)
-	if waits = next == nil && !gone && s.idle < cap(s.jobs); waits {
+	if waits = s.idle < cap(s.jobs); waits {
 		s.idle++
 	}
-	return next, waits
+	return nil, waits
+}
+
+// handIn records an attempt that has ended. It returns the next attempt, or nil, and what is to be written
+// to the shared memory, or nil.
+func (s *scheduler) handIn(ctx context.Context, ended *attempt) (next *attempt, write *resultWrite) {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	next = s.advance(ctx, ended)
+	write, s.write = s.write, nil
+	return next, write
 }
 
 // stopped reports whether no further task may start.

@@ -135,8 +135,12 @@ func (s *steering) take(ctx context.Context, c *record.LeftCommand) error {
 	s.one.Lock()
 	defer s.one.Unlock()
 	r := s.run
+	var checked *checkedPolicy
+	if c.Kind == steer.ReplacePolicy {
+		checked = replacing{s}.check(c)
+	}
 	r.mu.Lock()
-	entry, do, err := s.prepare(c)
+	entry, do, err := s.prepare(c, checked)
 	if err != nil {
 		r.mu.Unlock()
 		return err
@@ -164,8 +168,9 @@ func (s *steering) take(ctx context.Context, c *record.LeftCommand) error {
 }
 
 // prepare checks a command, and returns what the journal has of it and what it does. The effect
-// finds the run as it is then: a task may have ended meanwhile.
-func (s *steering) prepare(c *record.LeftCommand) (entry *record.Command, do func() error, err error) {
+// finds the run as it is then: a task may have ended meanwhile. p is the policy of the command, if it has
+// one.
+func (s *steering) prepare(c *record.LeftCommand, p *checkedPolicy) (entry *record.Command, do func() error, err error) {
 	r := s.run
 	entry = &record.Command{Kind: c.Kind, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: c.Time, Number: c.Number}
 	switch {
@@ -184,7 +189,7 @@ func (s *steering) prepare(c *record.LeftCommand) (entry *record.Command, do fun
 	case c.Kind == steer.Message:
 		do, err = s.prepareMessage(c)
 	case c.Kind == steer.ReplacePolicy:
-		do, err = replacing{s}.prepare(c, entry)
+		do, err = replacing{s}.prepare(c, p, entry)
 	default:
 		do = func() error { s.stop(&canceledError{by: c.By, reason: c.Reason}); return nil }
 	}

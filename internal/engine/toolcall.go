@@ -100,7 +100,7 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 		return refuse("Unknown tool. Available tools: " + strings.Join(toolNames(a.tools), ", ") + ".")
 	}
 	if t := a.runtimeTool(f.Name); t != nil {
-		return a.callRuntime(x, said, call, t)
+		return runtimeCaller{a}.call(x, said, call, t)
 	}
 	c := &toolCall{tool: f, parameters: a.run.team.Parameters[f.Name], call: call, from: said, title: a.task.Title}
 	c.id, c.key = a.run.calls.of(x, &call)

@@ -63,6 +63,9 @@ func (h *Handler) start(w http.ResponseWriter, r *http.Request) error {
 	if err := decode(r, &s); err != nil {
 		return err
 	}
+	if len(s.Reason) > steer.MaxText {
+		return &Error{Code: TooLarge, Message: "the reason has more than 64 KiB"}
+	}
 	run, err := h.o.Starter.Start(r.Context(), s)
 	if err != nil {
 		return err

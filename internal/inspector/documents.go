@@ -94,11 +94,11 @@ func graphOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 }
 
 func flowOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
-	query, err := queryOf(r, "from", "to")
+	query, err := queryOf(r, "from", "to", "policy")
 	if err != nil {
 		return nil, err
 	}
-	return o.Flow.Flow(ctx, r.PathValue("run"), query.Get("from"), query.Get("to"))
+	return o.Flow.Flow(ctx, r.PathValue("run"), FlowQuery{query.Get("from"), query.Get("to"), query.Get("policy")})
 }
 
 func handoffsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {

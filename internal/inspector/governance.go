@@ -6,9 +6,13 @@ import (
 	"strings"
 )
 
-// rules answers with the policy of a run.
+// rules answers with a policy of a run.
 func (h *Handler) rules(w http.ResponseWriter, r *http.Request) error {
-	document, digest, err := h.o.Governor.Rules(r.Context(), r.PathValue("run"))
+	query, err := queryOf(r, "policy")
+	if err != nil {
+		return err
+	}
+	document, digest, err := h.o.Governor.Rules(r.Context(), r.PathValue("run"), query.Get("policy"))
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	of, ok := h.o.Access.holderOf(r)
 	switch {
 	case !ok && !strings.HasPrefix(r.URL.Path, API):
-		h.notice(w, http.StatusUnauthorized, "This page needs a link", "Open the link that runteam printed. Each link works once; to get another one, press Enter where runteam serve runs, or start it again.")
+		h.notice(w, http.StatusUnauthorized, "This page needs a link", "Open the link that runteam printed. Each link works once; to get another one, press Enter where runteam serve runs. If it has no terminal, send it the signal USR1, with kill -USR1 PID, or start it again.")
 		return
 	case !ok:
 		w.Header().Set("WWW-Authenticate", "Bearer")

@@ -93,10 +93,14 @@ type Graph interface {
 	Graph(ctx context.Context, run string, expand []string) (any, error)
 }
 
-// Flow says who could see what by the plan of a run. If from and to are not empty, it is about that pair.
+// Flow says who could see what by the plan of a run.
 type Flow interface {
-	Flow(ctx context.Context, run, from, to string) (any, error)
+	Flow(ctx context.Context, run string, of FlowQuery) (any, error)
 }
+
+// A FlowQuery selects a part of a flow, if From or To is not empty, and the policy with a digest; by default the
+// newest.
+type FlowQuery struct{ From, To, Policy string }
 
 // Handoffs lists the decisions of the gate about a task or between a pair of agents.
 type Handoffs interface {
@@ -184,7 +188,8 @@ type Start struct {
 
 // A Governor returns and replaces the policy of a run. An empty run means the only live run.
 type Governor interface {
-	Rules(ctx context.Context, run string) (doc any, digest string, err error)
+	// Rules returns the policy with a digest, or the newest if it is empty, and its digest.
+	Rules(ctx context.Context, run, policy string) (doc any, digest string, err error)
 	Pair(ctx context.Context, run, from, to string) (any, error)
 	// Replace replaces the policy with this digest, and returns the digest of the new one.
 	Replace(ctx context.Context, run, digest string, p Policy) (string, error)

@@ -54,7 +54,9 @@ func (f *fake) Watch(context.Context, string, int, bool) iter.Seq2[[]inspector.E
 	return f.events
 }
 
-func (f *fake) Rules(context.Context, string) (any, string, error) { return "rules", "d1", f.fail }
+func (f *fake) Rules(_ context.Context, _, policy string) (any, string, error) {
+	return "rules" + policy, "d1", f.fail
+}
 func (f *fake) Pair(_ context.Context, run, from, to string) (any, error) {
 	return run + from + to, f.fail
 }
@@ -262,6 +264,8 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/api/v1/runs/r/questions/q/answer", `{"fields":{},"text":"x"}`, nil, 422, "invalid"},
 		{"POST", "/api/v1/runs/r/questions/q/answer", `{}`, nil, 422, "invalid"},
 		{"GET", "/api/v1/runs/r/governance/handoff-rules", "", nil, 200, `"rules"`},
+		{"GET", "/api/v1/runs/r/governance/handoff-rules?policy=d0", "", nil, 200, `"rulesd0"`},
+		{"GET", "/api/v1/runs/r/governance/handoff-rules?digest=d0", "", nil, 400, "bad_request"},
 		{"GET", "/api/v1/runs/r/governance/handoff-rules/a/b", "", nil, 200, `"rab"`},
 		{"GET", "/api/v1/governance/handoff-rules/a/b", "", nil, 200, `"ab"`},
 		{"PUT", "/api/v1/governance/handoff-rules", `{"policy":{}}`, nil, 428, "precondition_required"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -193,4 +194,90 @@ func TestExportsAtOnce(t *testing.T) {
 		all.Wait()
 		require.EqualValues(t, 64, e.now.Load())
 	})
+}
+
+// A pipeListener accepts one end of a pipe, and passes on when the server closes it.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan time.Time
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	c, ok := <-l.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return &reportingConn{Conn: c, closed: l.closed}, nil
+}
+
+func (l *pipeListener) Close() error {
+	close(l.conns)
+	return nil
+}
+
+func (*pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+
+// A reportingConn passes on when it was closed first.
+type reportingConn struct {
+	net.Conn
+	closed chan time.Time
+}
+
+func (c *reportingConn) Close() error {
+	select {
+	case c.closed <- time.Now():
+	default:
+	}
+	return c.Conn.Close()
+}
+
+// A largeRun is a document of 1 MiB.
+type largeRun struct{ *fake }
+
+func (largeRun) Run(context.Context, string) (any, error) { return strings.Repeat("x", 1<<20), nil }
+
+// A client that begins to read a response and then stops is disconnected after 20 seconds, and one that
+// continues within them is not.
+func TestSlowReadersAreDisconnected(t *testing.T) {
+	t.Parallel()
+	batch := []inspector.Event{{Position: 1, Type: "warning", Data: json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)}}
+	for _, tt := range []struct {
+		name, path, accept string
+		pauses             int // of 19 seconds, after each of which the client reads 100 KiB
+	}{
+		{"a stream", "/api/v1/runs/r/events", "text/event-stream", 0},
+		{"a stream that is read slowly", "/api/v1/runs/r/events", "text/event-stream", 5},
+		{"a document", "/api/v1/runs/r", "application/json", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := &pipeListener{make(chan net.Conn), make(chan time.Time, 1)}
+				f := &fake{events: func(yield func([]inspector.Event, error) bool) {
+					for yield(batch, nil) { //nolint:revive // until the client is gone
+					}
+				}}
+				o := inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.HostsOf(l.Addr())}, Watcher: f, Documents: inspector.Documents{Runs: largeRun{f}}}
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- inspector.Serve(ctx, l, inspector.New(o)) }()
+				client, server := net.Pipe()
+				l.conns <- server
+				_, err := fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nAccept: %s\r\n\r\n", tt.path, token, tt.accept)
+				require.NoError(t, err)
+				_, err = io.ReadFull(client, make([]byte, 1))
+				require.NoError(t, err)
+				for range tt.pauses {
+					time.Sleep(19 * time.Second)
+					_, err = io.ReadFull(client, make([]byte, 100<<10))
+					require.NoError(t, err)
+				}
+				began := time.Now()
+				require.Equal(t, 20*time.Second, (<-l.closed).Sub(began))
+				stop()
+				require.NoError(t, <-done)
+				_ = client.Close()
+			})
+		})
+	}
 }

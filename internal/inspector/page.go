@@ -48,7 +48,7 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 		session, ok = h.o.Access.Logins.use(r.URL.Query().Get("key"))
 	}
 	if !ok {
-		h.notice(w, http.StatusForbidden, "This link does not work any more", "A link works once, for a short time. To get another one, press Enter where runteam serve runs, or start it again.")
+		h.notice(w, http.StatusForbidden, "This link does not work any more", "A link works once, for a short time. To get another one, press Enter where runteam serve runs. If it has no terminal, send it the signal USR1, with kill -USR1 PID, or start it again.")
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: h.o.Access.cookieName(), Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})

@@ -89,6 +89,7 @@ func (l *leftLine) digestInput(run string, n int64) []byte {
 	fields := []string{run, strconv.FormatInt(n, 10), string(l.Kind), l.Task, l.Agent, l.Text, l.By, l.Reason, l.Classification.String(), string(at), string(holder)}
 	if l.Policy != nil {
 		fields = append(append(fields, l.Replaces), policyFields(l.Policy)...)
+		fields = append(fields, l.Assert...)
 	}
 	return joinLengths(fields...)
 }

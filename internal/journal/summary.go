@@ -10,13 +10,15 @@ import (
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 )
 
 // The statuses of a run that has not ended. The others are those of a [record.RunEnd].
 const (
 	Running     = "running"     // a process works on it
-	Interrupted = "interrupted" // no process does
+	Paused      = "paused"      // it was paused and not resumed; a process works on it, or none does
+	Interrupted = "interrupted" // no process works on it, and it was not paused
 )
 
 // Counts are how many tasks have which status.
@@ -34,7 +36,7 @@ type Summary struct {
 	Run     string    `json:"run"`
 	Name    string    `json:"name,omitempty"`
 	Command string    `json:"command,omitempty"`
-	Status  string    `json:"status"` // as the run ended, [Running] or [Interrupted]
+	Status  string    `json:"status"` // as the run ended, [Running], [Paused] or [Interrupted]
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"` // zero if it did not end
 	Tasks   Counts    `json:"tasks,omitempty"`
@@ -45,6 +47,9 @@ type Summary struct {
 
 	Holder *Holder `json:"holder,omitempty"` // the process that works on it
 }
+
+// Live reports whether the run has not ended and a process works on it.
+func (s *Summary) Live() bool { return s.Ended.IsZero() && s.Holder != nil }
 
 // ErrUnknownRun reports a name that no run has, or several. An [*UnknownRunError] and an
 // [*AmbiguousRunError] wrap it.
@@ -147,8 +152,8 @@ func (c *catalog) Runs(ctx context.Context) ([]Summary, error) {
 // all means no limit of rows.
 const all = -1
 
-// Newest returns at most so many runs whose IDs begin with prefix, the newest first. It does
-// not count the tasks of runs that did not end.
+// Newest returns at most so many runs whose IDs begin with prefix, the newest first. Of runs
+// that did not end, it does not count the tasks, and does not know whether they are paused.
 func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summary, error) {
 	list, err := c.store.runs(ctx, prefix, max(most, 0))
 	if err != nil {
@@ -182,18 +187,20 @@ func (c *catalog) head(r row) (s Summary, err error) {
 	return s, nil
 }
 
-// summary returns the summary of a run. The tasks of a run that did not end are counted from
-// its lines.
+// summary returns the summary of a run. The lines of a run that did not end say how far its tasks
+// are, and whether it is paused.
 func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
 	s, err := c.head(r)
 	if r.turn.status != "" || err != nil {
 		return s, c.fail("read", err)
 	}
-	tasks, err := c.progress(ctx, r.n)
-	s.Tasks = Counts{}
-	for _, t := range tasks {
+	p, err := c.progress(ctx, r.n)
+	if s.Tasks = (Counts{}); p.paused {
+		s.Status = Paused
+	}
+	for _, t := range p.tasks {
 		s.Tasks[t.status]++
-		if s.Status == Interrupted || t.status.Terminal() {
+		if s.Holder == nil || t.status.Terminal() {
 			s.Outcomes.Add(t.status, t.root, t.began)
 		}
 	}
@@ -207,40 +214,52 @@ func (c *catalog) liveAt(l *lease, now time.Time) bool {
 	return l != nil && l.live(now, c.me.liveness(l.Holder, findProcess))
 }
 
-// progressOf is the progress of a task of a run that did not end.
-type progressOf struct {
+// runProgress is how far a run is that did not end.
+type runProgress struct {
+	tasks  map[task.ID]taskProgress
+	paused bool // by a command to the process that worked on it last
+}
+
+// taskProgress is how far a task is.
+type taskProgress struct {
 	status task.Status
 	root   task.ID // the task whose end caused this one's
 	began  bool
 }
 
-// progress returns the tasks of a run that did not end, from its events.
-func (c *catalog) progress(ctx context.Context, number int64) (map[task.ID]progressOf, error) {
-	tasks := map[task.ID]progressOf{}
+// progress returns how far a run is that did not end, from its lines.
+func (c *catalog) progress(ctx context.Context, number int64) (*runProgress, error) {
+	p := &runProgress{tasks: map[task.ID]taskProgress{}}
 	for l, err := range c.store.rows(ctx, number, true) {
 		if err != nil {
-			return tasks, err
+			return p, err
 		}
 		for kind, value := range record.SplitLines(l.text) {
-			if err := learnProgress(tasks, kind, value); err != nil {
-				return tasks, err
+			if err := p.learn(kind, value); err != nil {
+				return p, err
 			}
 		}
 	}
-	return tasks, nil
+	return p, nil
 }
 
-// learnProgress updates the progress of tasks from a line.
-func learnProgress(tasks map[task.ID]progressOf, kind string, value []byte) error {
+// learn updates the progress from a line.
+func (p *runProgress) learn(kind string, value []byte) error {
 	switch kind {
 	case record.KindRunStart:
 		var b record.RunStart
 		err := json.Unmarshal(value, &b)
 		for _, t := range b.Tasks {
-			if tasks[t.Task].status != task.Completed {
-				tasks[t.Task] = progressOf{status: task.Pending}
+			if p.tasks[t.Task].status != task.Completed {
+				p.tasks[t.Task] = taskProgress{status: task.Pending}
 			}
 		}
+		p.paused = false
+		return err
+	case record.KindCommand:
+		var c struct{ Kind steer.Kind }
+		err := json.Unmarshal(value, &c)
+		p.paused = c.Kind == steer.Pause || p.paused && c.Kind != steer.Resume
 		return err
 	case record.KindEvent:
 		var e struct {
@@ -250,7 +269,7 @@ func learnProgress(tasks map[task.ID]progressOf, kind string, value []byte) erro
 		}
 		err := json.Unmarshal(value, &e)
 		if status := record.StatusAfter(e.Type); status != "" && e.Task != "" && !isCoordinatorStep(e.Task) {
-			tasks[e.Task] = progressOf{status, e.Root, status == task.InProgress || tasks[e.Task].began}
+			p.tasks[e.Task] = taskProgress{status, e.Root, status == task.InProgress || p.tasks[e.Task].began}
 		}
 		return err
 	}

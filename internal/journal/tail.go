@@ -32,8 +32,8 @@ func (c *catalog) Tail(ctx context.Context, run string) (*Tail, error) {
 func (t *Tail) Run() string { return t.run }
 
 // Next returns the next rows that are durable, each with whole lines; it may return only some of them, and
-// does not wait. If ended is true, there are no rows left, unless the run is resumed later. The error
-// wraps [ErrUnknownRun] if the run was removed.
+// does not wait. If ended is true, the run has ended or its process has, and there are no rows left, unless
+// the run is resumed later. The error wraps [ErrUnknownRun] if the run was removed.
 func (t *Tail) Next(ctx context.Context) (rows [][]byte, ended bool, err error) {
 	page, err := t.c.store.page(ctx, t.n, t.after, true)
 	if err != nil {
@@ -47,7 +47,7 @@ func (t *Tail) Next(ctx context.Context) (rows [][]byte, ended bool, err error) 
 		if err != nil {
 			return nil, false, err
 		}
-		if now.turn.status == "" {
+		if now.turn.status == "" && t.c.live(now.held) {
 			return nil, false, nil
 		}
 		if page, err = t.c.store.page(ctx, t.n, t.after, true); err != nil { // what came with the end

@@ -6,7 +6,17 @@ import (
 	"strings"
 )
 
-var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+var (
+	escapes   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescapes = strings.NewReplacer("~0", "~", "~1", "/")
+)
+
+// Escape returns a name as a token of an RFC 6901 pointer.
+func Escape(name string) string { return escapes.Replace(name) }
+
+// Unescape returns the name that a token of an RFC 6901 pointer means. It does not check the token: a "~"
+// before another character stays.
+func Unescape(token string) string { return unescapes.Replace(token) }
 
 // Pointer joins the tokens, names and indexes, to an RFC 6901 pointer.
 func Pointer(tokens ...any) string {

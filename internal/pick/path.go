@@ -116,7 +116,7 @@ func Tokens(p task.Path) []string {
 	}
 	tokens := strings.Split(strings.TrimPrefix(rest, "/"), "/")
 	for i, s := range tokens {
-		tokens[i] = unescapes.Replace(s)
+		tokens[i] = naming.Unescape(s)
 	}
 	return tokens
 }
@@ -127,7 +127,7 @@ func BlockTokens(p task.Path) (tokens []string, anywhere bool) {
 	rest, _ := trimDeep(string(p))
 	name, anywhere := strings.CutPrefix(rest, "/**/")
 	if anywhere || !strings.Contains(rest, "/") {
-		return []string{unescapes.Replace(name)}, true
+		return []string{naming.Unescape(name)}, true
 	}
 	return Tokens(p), false
 }
@@ -155,16 +155,11 @@ func split(p task.Path, pointer string) ([]string, error) {
 			return nil, refuse(p, `"~" in %q stands alone: write ~0 for "~" and ~1 for "/"`, s)
 		}
 		if strings.Contains(s, "~") {
-			segments[i] = unescapes.Replace(s)
+			segments[i] = naming.Unescape(s)
 		}
 	}
 	return segments, nil
 }
-
-var (
-	escapes   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescapes = strings.NewReplacer("~0", "~", "~1", "/")
-)
 
 func badEscape(s string) bool {
 	return strings.Count(s, "~") != strings.Count(s, "~0")+strings.Count(s, "~1")
@@ -205,7 +200,7 @@ func join(segments []string, deep bool) string {
 	var b strings.Builder
 	for _, s := range segments {
 		b.WriteByte('/')
-		_, _ = escapes.WriteString(&b, s)
+		b.WriteString(naming.Escape(s))
 	}
 	if deep {
 		b.WriteString("/**")

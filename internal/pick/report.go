@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -30,7 +31,7 @@ func (p *places) add(path []byte, repeats bool) {
 
 // step descends to a member in the path that reports name.
 func (w *walker) step(name string) {
-	w.path = append(append(w.path, '/'), escapes.Replace(name)...)
+	w.path = append(append(w.path, '/'), naming.Escape(name)...)
 }
 
 // report adds a place that is selected as a whole or not at all.

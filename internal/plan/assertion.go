@@ -33,11 +33,7 @@ func (c *checker) checkAssertions() {
 				p = task.Problem{Message: err.Error(), Err: err}
 			}
 			p.Pointer = naming.Pointer("assert", i)
-			values := len(c.options.Inputs)+len(c.options.Messages) > 0
-			if values && (a.Subject.Kind == flow.Property || a.Subject.Kind == flow.OfInput && a.Subject.Path != task.Whole) {
-				p.Err = errors.Join(p.Err, ErrInputValue)
-			}
-			c.add(p)
+			c.add(ofValues(&c.options, a, p))
 			continue
 		}
 		c.plan.Findings = append(c.plan.Findings, Finding{a, f})
@@ -96,6 +92,18 @@ func (p *Plan) BrokenWithoutInputs() (found task.Problems) {
 func (f *Finding) problem(i int) task.Problem {
 	return task.Problem{
 		Pointer: naming.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", f.Assertion.String()),
-		Message: strings.TrimSpace(f.Why) + way(f.Path), Hint: "narrow the way with need, block or mode, or remove the assertion", Err: ErrAssertion,
+		Message: strings.TrimSpace(f.Why) + way(f.Path), Hint: hintBroken, Err: ErrAssertion,
 	}
 }
+
+// ofValues returns the problem of an assertion, marked with [ErrInputValue] if it depends on the texts of
+// inputs or messages.
+func ofValues(o *Options, a flow.Assertion, p task.Problem) task.Problem {
+	values := len(o.Inputs)+len(o.Messages) > 0
+	if values && (a.Subject.Kind == flow.Property || a.Subject.Kind == flow.OfInput && a.Subject.Path != task.Whole) {
+		p.Err = errors.Join(p.Err, ErrInputValue)
+	}
+	return p
+}
+
+const hintBroken = "narrow the way with need, block or mode, or remove the assertion"

@@ -44,7 +44,7 @@ func newHandoffPlan(p *Plan) handoffPlan {
 	}
 	pairs, readers := 0, map[int]int{}
 	for from := range h.tasks {
-		for _, n := range p.Roster().Neighbors(from) {
+		for _, n := range p.Roster().Network.Neighbors(from) {
 			pairs += len(h.tasks[from]) * len(h.tasks[n.Member])
 			readers[n.Member] = len(h.tasks[n.Member])
 		}
@@ -60,7 +60,7 @@ func newHandoffPlan(p *Plan) handoffPlan {
 // each calls visit for each task that may get something along an edge, with the tasks that may send it.
 func (h handoffPlan) each(visit func(to, from int, n Neighbor, senders []int)) {
 	for from := range h.tasks {
-		for _, n := range h.Roster().Neighbors(from) {
+		for _, n := range h.Roster().Network.Neighbors(from) {
 			for _, to := range h.tasks[n.Member] {
 				senders := h.tasks[from]
 				if h.precise {
@@ -118,13 +118,13 @@ func (c *labelCheck) raiseArrivals(h handoffPlan) (changed bool) {
 // arriving returns what task i may get along edges.
 func (c *labelCheck) arriving(list []delivery, i int) []delivery {
 	for _, a := range c.arrivals[i] {
-		list = append(list, c.plan.arrivalDelivery(i, a))
+		list = append(list, arrivalDelivery(c.plan, i, a))
 	}
 	return list
 }
 
 // arrivalDelivery returns a handoff as the check before a run counts it.
-func (p *Plan) arrivalDelivery(i int, a arrival) delivery {
+func arrivalDelivery(p *Plan, i int, a arrival) delivery {
 	team := p.Roster()
 	from := team.Config.Agents[a.from].Name
 	d := deliveryOf(termsTo(p, i, from), a.least, a.most, true, &team.Capabilities[p.Members[i]])
@@ -167,7 +167,7 @@ func (c *labelCheck) checkEdges() {
 		report(w, found[w])
 	}
 	for from := range h.tasks {
-		for _, n := range c.team.Neighbors(from) {
+		for _, n := range c.team.Network.Neighbors(from) {
 			if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 {
 				to := c.team.Config.Agents[n.Member].Name
 				c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, so nobody reads what %q sends to it", to, c.team.Config.Agents[from].Name), "")
@@ -205,7 +205,7 @@ func (u *edgeUse) count(p *Plan, to, from int, senders []int) {
 			continue
 		}
 		u.below = true
-		d := p.arrivalDelivery(to, arrival{from: from, edge: u.Edge, least: p.least[s], most: min(p.Labels[s], u.Max)})
+		d := arrivalDelivery(p, to, arrival{from: from, edge: u.Edge, least: p.least[s], most: min(p.Labels[s], u.Max)})
 		if d.plain || !d.Withheld || d.crossing.Lowers != nil {
 			u.readable = true
 		} else {
@@ -229,8 +229,11 @@ func (u *edgeUse) problem(p *Plan, from, to string) (detail, hint string) {
 	return "", ""
 }
 
+// A handoffFlow adds handoffs to a graph.
+type handoffFlow struct{ *flowBuilder }
+
 // addHandoffs adds what agents may send to each other during the run.
-func (b *flowBuilder) addHandoffs() {
+func (b handoffFlow) addHandoffs() {
 	if len(b.team.Config.Edges) == 0 {
 		return
 	}
@@ -275,14 +278,14 @@ func (b *flowBuilder) addHandoffs() {
 }
 
 // maybe says of a source that any path and any member may be in it.
-func (b *flowBuilder) maybe(source int) {
+func (b handoffFlow) maybe(source int) {
 	s := &b.graph.Sources[source]
 	s.Has = func([]string) flow.Answer { return flow.Maybe }
 	s.Names = func(string) flow.Answer { return flow.Maybe }
 }
 
 // handoffEdge adds what the gate delivers of the handoffs of task s.
-func (b *flowBuilder) handoffEdge(source, to, from int, n Neighbor, s int) {
+func (b handoffFlow) handoffEdge(source, to, from int, n Neighbor, s int) {
 	p := b.plan
 	reader := n.Member
 	by := b.team

@@ -17,15 +17,28 @@ type Neighbor struct {
 	Max    label.Classification // the highest label of what is sent
 }
 
-// connect checks the edges and lists the neighbors of each member.
-func (t *Roster) connect(found *task.Problems) {
-	t.neighbors = make([][]Neighbor, len(t.Config.Agents))
-	known := map[[2]int]int{}
+// A Network says which agents may send to which.
+type Network struct {
+	neighbors [][]Neighbor    // of each member
+	tools     [][]RuntimeTool // of each member
+}
+
+// A networkCheck checks the edges of a roster and lists the neighbors of each member.
+type networkCheck struct {
+	*Roster
+	found     *task.Problems
+	known     map[[2]int]int // the edge of each way
+	neighbors [][]Neighbor
+}
+
+// newNetwork returns the network of a roster.
+func newNetwork(of *Roster, found *task.Problems) Network {
+	t := networkCheck{of, found, map[[2]int]int{}, make([][]Neighbor, len(of.Config.Agents))}
 	for k := range t.Config.Edges {
 		e := &t.Config.Edges[k]
-		about := subject{found: found, pointer: naming.Pointer("edges", k), name: fmt.Sprintf("edge %d", k+1)}
-		from, isFrom := t.edgeEnd(about.at("from"), e.From)
-		to, isTo := t.edgeEnd(about.at("to"), e.To)
+		about := subject{found: t.found, pointer: naming.Pointer("edges", k), name: fmt.Sprintf("edge %d", k+1)}
+		from, isFrom := t.end(about.at("from"), e.From)
+		to, isTo := t.end(about.at("to"), e.To)
 		if e.MaxClassification != nil {
 			about.at("maxClassification").checkLabel(*e.MaxClassification)
 		}
@@ -41,16 +54,19 @@ func (t *Roster) connect(found *task.Problems) {
 			ways = append(ways, [2]int{to, from})
 		}
 		for _, way := range ways {
-			t.addNeighbor(about, known, way, k)
+			t.add(about, way, k)
 		}
 	}
 	for i := range t.neighbors {
 		slices.SortFunc(t.neighbors[i], func(a, b Neighbor) int { return a.Member - b.Member })
 	}
+	n := Network{neighbors: t.neighbors}
+	n.tools = runtimeTools(of, &n)
+	return n
 }
 
-// edgeEnd returns the index of the agent at an end of an edge.
-func (t *Roster) edgeEnd(at subject, name string) (i int, ok bool) {
+// end returns the index of the agent at an end of an edge.
+func (t networkCheck) end(at subject, name string) (i int, ok bool) {
 	if i, ok = t.Index(name); ok {
 		return i, true
 	}
@@ -65,14 +81,14 @@ func (t *Roster) edgeEnd(at subject, name string) (i int, ok bool) {
 	return 0, false
 }
 
-// addNeighbor adds one way of an edge.
-func (t *Roster) addNeighbor(about subject, known map[[2]int]int, way [2]int, edge int) {
+// add adds one way of an edge.
+func (t networkCheck) add(about subject, way [2]int, edge int) {
 	from, to := &t.Config.Agents[way[0]], &t.Config.Agents[way[1]]
-	if first, twice := known[way]; twice {
+	if first, twice := t.known[way]; twice {
 		about.report(fmt.Sprintf("edge %d already leads from %q to %q", first+1, from.Name, to.Name), "keep one of them; bidirectional: true leads both ways", task.ErrDuplicate)
 		return
 	}
-	known[way] = edge
+	t.known[way] = edge
 	switch {
 	case from.IsPerson():
 		about.report(fmt.Sprintf("%q is a person, who sends no handoffs", from.Name), "remove the edge; what a person writes is the result of a task", task.ErrInvalid)
@@ -84,17 +100,17 @@ func (t *Roster) addNeighbor(about subject, known map[[2]int]int, way [2]int, ed
 }
 
 // Neighbors returns the agents to which a member may send, in the order of the roster.
-func (t *Roster) Neighbors(member int) []Neighbor {
-	if member >= len(t.neighbors) { // the member that performs tasks without an agent
+func (n *Network) Neighbors(member int) []Neighbor {
+	if member >= len(n.neighbors) { // the member that performs tasks without an agent
 		return nil
 	}
-	return t.neighbors[member]
+	return n.neighbors[member]
 }
 
 // Reaches reports whether an edge leads from one member to another.
-func (t *Roster) Reaches(from, to int) (Neighbor, bool) {
-	list := t.Neighbors(from)
-	k := slices.IndexFunc(list, func(n Neighbor) bool { return n.Member == to })
+func (n *Network) Reaches(from, to int) (Neighbor, bool) {
+	list := n.Neighbors(from)
+	k := slices.IndexFunc(list, func(other Neighbor) bool { return other.Member == to })
 	if k < 0 {
 		return Neighbor{}, false
 	}

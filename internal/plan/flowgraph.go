@@ -73,7 +73,7 @@ func (b *flowBuilder) build() *flow.Graph {
 		e.addTo(b)
 	}
 	b.addMemory()
-	b.addHandoffs()
+	handoffFlow{b}.addHandoffs()
 	b.addUnknown()
 	b.addDescriptions()
 	b.addBranches(b.addAnswer())

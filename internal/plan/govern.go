@@ -3,10 +3,12 @@ package plan
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
@@ -191,7 +193,7 @@ func Govern(p *Plan, t *Roster, states []State) (*Plan, error) {
 	}
 	if len(c.found) == 0 {
 		c.checkAssertions()
-		c.found = append(c.found, c.plan.Broken()...)
+		c.found = append(c.found, broken(c.plan)...)
 		c.found = append(c.found, brokenByHeld(c.plan, c.found)...)
 	}
 	if len(c.found) == 0 {
@@ -233,30 +235,90 @@ func (c *labelCheck) settle(i int) bool {
 	return s.Completed
 }
 
+// broken returns the assertions of a plan that do not hold.
+func broken(p *Plan) (found task.Problems) {
+	for i := range p.Findings {
+		if f := &p.Findings[i]; !f.Holds {
+			found = append(found, ofValues(p.Options(), f.Assertion, f.problem(i)))
+		}
+	}
+	return found
+}
+
 // brokenByHeld returns the assertions that do not hold, beside those that were found, once it counts
 // what the readers of each prompt have already got under the policies before.
 func brokenByHeld(p *Plan, found task.Problems) (broken task.Problems) {
 	if len(p.Findings) == 0 || len(found) > 0 {
 		return nil
 	}
-	held := *p
-	held.past = slices.Clone(p.past)
-	for i := range p.states {
-		if by := p.states[i].By; by != nil {
-			held.past[i] = by
-		}
-	}
-	table := held.Flow()
+	table := heldFlow(p)
 	for i := range p.Findings {
 		a := p.Findings[i].Assertion
 		if result, err := table.Check(a); err == nil && !result.Holds {
 			f := Finding{a, result}
 			q := f.problem(i)
-			q.Hint = "a reader has already got it under an earlier policy; keep the rules that stop it after that reader"
-			broken = append(broken, q)
+			q.Hint = hintHeld
+			broken = append(broken, ofValues(p.Options(), a, q))
 		}
 	}
 	return broken
+}
+
+const hintHeld = "a reader has already got it under an earlier policy; keep the rules that stop it after that reader"
+
+// heldFlow returns the flow table of a plan with what the readers of each prompt have already got under the
+// policies before.
+func heldFlow(p *Plan) *flow.Table {
+	held := *p
+	held.past = slices.Clone(p.past)
+	for i := range held.past {
+		if by := p.states[i].By; by != nil {
+			held.past[i] = by
+		}
+	}
+	return held.Flow()
+}
+
+// CheckAlso checks assertions in addition to those that a plan has, with what readers have already got. The
+// plan is nil if there are no tasks yet.
+func CheckAlso(p *Plan, own []flow.Assertion, also []string) (found task.Problems) {
+	var tables []*flow.Table
+	for i, text := range also {
+		at := func(message, hint string, err error) {
+			found = append(found, task.Problem{Pointer: naming.Pointer("policy", "assert", i), Subject: fmt.Sprintf("assertion %q", text), Message: message, Hint: hint, Err: err})
+		}
+		a, err := flow.ParseAssertion(text)
+		switch {
+		case err != nil:
+			at(err.Error(), "", err)
+			continue
+		case slices.ContainsFunc(own, func(o flow.Assertion) bool { return o.String() == a.String() }):
+			continue // checked with the plan
+		case p == nil:
+			at("the run has no tasks yet for which it could be checked", "leave it out, or send the policy again once the tasks are planned", ErrAssertion)
+			continue
+		case tables == nil:
+			tables = []*flow.Table{p.Flow(), heldFlow(p)}
+		}
+		for k, table := range tables {
+			a.Reader = spelled(table.Graph(), a.Reader)
+			f, err := table.Check(a)
+			switch hint := []string{hintBroken, hintHeld}[k]; {
+			case err != nil:
+				p, is := errors.AsType[task.Problem](err)
+				if !is {
+					p.Message = err.Error()
+				}
+				at(p.Message, p.Hint, err)
+			case !f.Holds:
+				at(strings.TrimSpace(f.Why)+way(f.Path), hint, ErrAssertion)
+			default:
+				continue
+			}
+			break
+		}
+	}
+	return found
 }
 
 // AsProblems returns an error as problems of a policy.

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/listformat"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
 )
@@ -216,7 +217,7 @@ func (c *pathCheck) inherits(i, j int) bool {
 
 // ErrInputValue marks a problem that depends on the text of an input. A
 // Coordinator must not see such a problem: by the flow table it reads no input.
-var ErrInputValue = errors.New("it depends on the text of an input")
+var ErrInputValue = record.ErrInputValue
 
 // content says what a value can contain, as far as that is known before a run.
 type content struct {

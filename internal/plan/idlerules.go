@@ -132,7 +132,7 @@ func (c *idleCheck) pairs() map[[2]string]bool {
 	for i := range c.team.Capabilities {
 		for k := range c.team.Capabilities {
 			from, to := c.team.Capabilities[i].Agent, c.team.Capabilities[k].Agent
-			if _, sends := c.team.Reaches(i, k); readsMemory[to] || sends {
+			if _, sends := c.team.Network.Reaches(i, k); readsMemory[to] || sends {
 				used[[2]string{from, to}] = true
 			}
 		}

@@ -66,16 +66,16 @@ func checkWay(t *Roster, about subject, m *Message) {
 	case !isAgent || m.From == m.To || !known && m.To != mailbox.Everyone: // reported, or of the user
 		return
 	case known:
-		n, connected := t.Reaches(from, to)
+		n, connected := t.Network.Reaches(from, to)
 		if !connected {
 			about.report(fmt.Sprintf("no edge leads from %q to %q", m.From, m.To), fmt.Sprintf("add the edge {from: %s, to: %s}, or send it as user", m.From, m.To), mailbox.ErrNoEdge)
 			return
 		}
 		checkCarries(t, about, m, n)
-	case len(t.Neighbors(from)) == 0:
+	case len(t.Network.Neighbors(from)) == 0:
 		about.report(fmt.Sprintf("no edge leads from %q to another agent", m.From), "add edges to those who are to read it, or send it as user", mailbox.ErrNoEdge)
 	default:
-		for _, n := range t.Neighbors(from) {
+		for _, n := range t.Network.Neighbors(from) {
 			if checkCarries(t, about, m, n) {
 				return
 			}
@@ -111,6 +111,6 @@ func reads(t *Roster, m *Message, agent string) bool {
 	if !known {
 		return false
 	}
-	_, connected := t.Reaches(from, to)
+	_, connected := t.Network.Reaches(from, to)
 	return connected
 }

@@ -252,15 +252,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
 	describeInstance(p, tk, &out)
-	if runtime := p.RuntimeTools(i); len(t.Config.Agents[p.Members[i]].Tools)+len(runtime) > 0 && !out.Loop {
-		out.Tools = []string{}
-		for _, f := range p.Tools(i) {
-			out.Tools = append(out.Tools, f.Name)
-		}
-		for _, f := range runtime {
-			out.Tools = append(out.Tools, f.Name)
-		}
-	}
+	out.Tools = namesOfTools(p, i)
 	parts := p.deliveries(nil, i)
 	for k := range parts {
 		a := &parts[k]
@@ -299,15 +291,38 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 		level := min(p.memory[i], out.Label)
 		out.Reads = append(out.Reads, Reading{Kind: handoff.Memory, Name: "a digest of the shared memory", From: handoff.Anyone, As: task.Output, Optional: true, Label: level, Arrives: level, Mode: handoff.Full})
 	}
-	if i < len(p.arrivals) {
-		for _, a := range p.arrivals[i] {
-			d := p.arrivalDelivery(i, a)
-			r := Reading{Kind: handoff.Message, Name: "handoffs from " + d.from, From: d.from, As: task.Both, Optional: true, Label: a.most, Arrives: a.most}
-			r.govern(&gate.Grant{Terms: termsTo(p, i, d.from)}, nil, d)
-			out.Reads = append(out.Reads, r)
-		}
-	}
+	out.Reads = append(out.Reads, readsAlongEdges(p, i)...)
 	return out
+}
+
+// readsAlongEdges describes the handoffs that a task may get.
+func readsAlongEdges(p *Plan, i int) (list []Reading) {
+	if i >= len(p.arrivals) {
+		return nil
+	}
+	for _, a := range p.arrivals[i] {
+		d := arrivalDelivery(p, i, a)
+		r := Reading{Kind: handoff.Message, Name: "handoffs from " + d.from, From: d.from, As: task.Both, Optional: true, Label: a.most, Arrives: a.most}
+		r.govern(&gate.Grant{Terms: termsTo(p, i, d.from)}, nil, d)
+		list = append(list, r)
+	}
+	return list
+}
+
+// namesOfTools returns the names of the tools that a task may call; nil if its agent has none.
+func namesOfTools(p *Plan, i int) []string {
+	runtime := RuntimeTools(p, i)
+	if len(p.Roster().Config.Agents[p.Members[i]].Tools)+len(runtime) == 0 || Joins(p.Graph.Task(i)) {
+		return nil
+	}
+	names := []string{}
+	for _, f := range p.Tools(i) {
+		names = append(names, f.Name)
+	}
+	for _, f := range runtime {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // govern fills in what the policy makes of a reading.

@@ -50,7 +50,7 @@ func sizesOfPrompts(p *Plan, i int) promptSizes {
 	for _, f := range p.Tools(i) {
 		around += len(f.Name) + len(f.Description) + len(f.Parameters) + Frame
 	}
-	for _, f := range p.RuntimeTools(i) {
+	for _, f := range RuntimeTools(p, i) {
 		around += len(f.Name) + len(f.Description) + len(f.Parameters) + Frame
 	}
 	answer := cmp.Or(limits.MaxContextBytes, gate.DefaultContextBytes) + aboutAnswer

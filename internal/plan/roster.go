@@ -30,12 +30,11 @@ type Roster struct {
 	Schemas      []*schema.Schema          // of each member; nil without one
 	Parameters   map[string]*schema.Schema // of each tool, by its name
 	Rules        *gate.Rulebook            // the compiled policy; nil without one
+	Network      Network                   // who may send to whom
 	Warnings     task.Problems             // a run starts despite them
 
-	byName       map[string]int  // lower-cased name to index
-	neighbors    [][]Neighbor    // of each member
-	runtimeTools [][]RuntimeTool // of each member
-	agents       *Roster         // without the last member, which performs the tasks without an agent; nil if there is no such member
+	byName map[string]int // lower-cased name to index
+	agents *Roster        // without the last member, which performs the tasks without an agent; nil if there is no such member
 }
 
 // New returns a roster, or [task.Problems] that list everything wrong with cfg.
@@ -66,8 +65,7 @@ func New(cfg Config) (*Roster, error) {
 	t.Config.checkProcesses(&found)
 	t.Config.checkPeople(&found)
 	t.Config.checkApprovers(&found)
-	t.connect(&found)
-	t.addRuntimeTools()
+	t.Network = newNetwork(t, &found)
 	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found

@@ -25,26 +25,31 @@ func isRuntimeTool(name string) bool { return name == SendHandoff }
 
 // RuntimeTools returns the tools of the runtime that task i may call: those of its agent, unless the
 // task names its tools.
-func (p *Plan) RuntimeTools(i int) []RuntimeTool {
-	m := int(p.Members[i])
-	if m >= len(p.Roster().runtimeTools) {
-		return nil
-	}
-	own, named := p.Roster().runtimeTools[m], p.Graph.Task(i).Tools
+func RuntimeTools(p *Plan, i int) []RuntimeTool {
+	own, named := p.Roster().Network.toolsOf(int(p.Members[i])), p.Graph.Task(i).Tools
 	if named == nil || len(own) == 0 {
 		return own
 	}
 	return slices.DeleteFunc(slices.Clone(own), func(t RuntimeTool) bool { return !slices.Contains(named, t.Name) })
 }
 
-// addRuntimeTools makes the tools of the runtime for each member.
-func (t *Roster) addRuntimeTools() {
-	t.runtimeTools = make([][]RuntimeTool, len(t.Config.Agents))
-	for i := range t.runtimeTools {
-		if len(t.Neighbors(i)) > 0 {
-			t.runtimeTools[i] = append(t.runtimeTools[i], t.sendHandoff(i))
+// toolsOf returns the tools of the runtime that a member has.
+func (n *Network) toolsOf(member int) []RuntimeTool {
+	if member >= len(n.tools) { // the member that performs tasks without an agent
+		return nil
+	}
+	return n.tools[member]
+}
+
+// runtimeTools makes the tools of the runtime for each member.
+func runtimeTools(t *Roster, n *Network) [][]RuntimeTool {
+	tools := make([][]RuntimeTool, len(t.Config.Agents))
+	for i := range tools {
+		if len(n.Neighbors(i)) > 0 {
+			tools[i] = append(tools[i], sendHandoff(t, n.Neighbors(i)))
 		}
 	}
+	return tools
 }
 
 // MaxHandoffs is how many handoffs an attempt at a task may send.
@@ -54,12 +59,11 @@ const MaxHandoffs = 128
 // be as large.
 const MaxHandoffText = 256 << 10
 
-// sendHandoff returns the tool with which a member sends handoffs. It names the neighbors of the member
-// and no other agent.
-func (t *Roster) sendHandoff(member int) RuntimeTool {
+// sendHandoff returns the tool with which a member sends handoffs. It names its neighbors and no other agent.
+func sendHandoff(t *Roster, neighbors []Neighbor) RuntimeTool {
 	var names []string
 	var list strings.Builder
-	for _, n := range t.Neighbors(member) {
+	for _, n := range neighbors {
 		to := &t.Config.Agents[n.Member]
 		names = append(names, to.Name)
 		if to.Description != "" {

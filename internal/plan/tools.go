@@ -170,10 +170,8 @@ func (c *checker) checkToolNames(about func() subject, s *task.Spec) {
 	known, who := c.team.Config.toolNames(), "no agent has"
 	if m, ok := c.team.Index(s.Assignee); ok {
 		known, who = c.team.Config.Agents[m].toolNames(), fmt.Sprintf("agent %q does not have", s.Assignee)
-		if m < len(c.team.runtimeTools) {
-			for _, t := range c.team.runtimeTools[m] {
-				known = append(known, t.Name)
-			}
+		for _, t := range c.team.Network.toolsOf(m) {
+			known = append(known, t.Name)
 		}
 	} else if s.Assignee != "" {
 		return // the agent is unknown

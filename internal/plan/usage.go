@@ -102,7 +102,7 @@ func (u *agentUsage) add(p *Plan, i int) {
 	s, tools := sizesOfPrompts(p, i), p.Tools(i)
 	translated, later := s.translated, s.most
 	switch {
-	case len(tools)+len(p.RuntimeTools(i)) > 0:
+	case len(tools)+len(RuntimeTools(p, i)) > 0:
 		if slices.ContainsFunc(tools, func(f *tool.Tool) bool { return p.Roster().Terms(gate.ToolReader(f.Name), t.Assignee).ByReader() }) {
 			translated += (turns - 1) * MaxToolCalls
 		}

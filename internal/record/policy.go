@@ -17,16 +17,21 @@ type Policy struct {
 	Digest  string                `json:"digest"`
 	Origins []provenance.Position `json:"origins,omitempty"` // where its rules and entries are written
 	Parties []gate.Party          `json:"parties,omitempty"` // whom it may name
+	Missing string                `json:"missing,omitempty"` // why it has no Text: a program can make a policy that no file can have
 }
 
 // ErrPolicyAltered reports a stored policy that is not the one of its digest.
 var ErrPolicyAltered = errors.New("the stored policy was altered")
 
-// NewPolicy returns a policy as it is stored.
+// ErrPolicyUnwritten reports a policy of a program that cannot be written as in a spec file, so only its digest is
+// stored. The rest of the error says why.
+var ErrPolicyUnwritten = errors.New("the policy cannot be written as in a spec file")
+
+// NewPolicy returns a policy as it is stored. The error wraps [ErrPolicyUnwritten].
 func NewPolicy(p *handoff.Policy, digest string, parties []gate.Party) (*Policy, error) {
 	text, err := policytext.Write(p)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrPolicyUnwritten, err)
 	}
 	out := &Policy{Text: text, Digest: digest, Parties: parties}
 	if p != nil {
@@ -44,8 +49,11 @@ func (p *Policy) Names() []string {
 	return names
 }
 
-// Policy returns the policy that was stored.
+// Policy returns the policy that was stored. The error wraps [ErrPolicyAltered] or [ErrPolicyUnwritten].
 func (p *Policy) Policy() (*handoff.Policy, error) {
+	if p.Missing != "" {
+		return nil, fmt.Errorf("%w: %s", ErrPolicyUnwritten, p.Missing)
+	}
 	if len(p.Text) == 0 {
 		return nil, ErrPolicyAltered
 	}

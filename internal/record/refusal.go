@@ -13,10 +13,11 @@ import (
 // refusalText is the stored form of the error with which a run refuses a policy. The process that sent
 // the command reads it.
 type refusalText struct {
-	Stale    bool      `json:"stale,omitempty"`
-	Widens   bool      `json:"widens,omitempty"`
-	Message  string    `json:"message,omitempty"` // set if there are no Problems
-	Problems []problem `json:"problems,omitempty"`
+	Stale     bool      `json:"stale,omitempty"`
+	Widens    bool      `json:"widens,omitempty"`
+	Unchanged bool      `json:"unchanged,omitempty"`
+	Message   string    `json:"message,omitempty"` // set if there are no Problems
+	Problems  []problem `json:"problems,omitempty"`
 }
 
 type problem struct {
@@ -25,18 +26,23 @@ type problem struct {
 	Subject string `json:"subject,omitempty"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+	OfInput bool   `json:"ofInput,omitempty"` // it wraps ErrInputValue
 }
+
+// ErrInputValue marks a problem that depends on the text of an input. A viewer who may not see the input may
+// not see the problem either.
+var ErrInputValue = errors.New("it depends on the text of an input")
 
 // Refusal returns the stored form of the error with which a run refuses a command. [RefusalError] reads it.
 func Refusal(err error) string {
 	said := strings.TrimPrefix(err.Error(), steer.ErrRefused.Error()+": ")
-	out := refusalText{Stale: errors.Is(err, steer.ErrStale), Widens: errors.Is(err, steer.ErrWidens)}
+	out := refusalText{Stale: errors.Is(err, steer.ErrStale), Widens: errors.Is(err, steer.ErrWidens), Unchanged: errors.Is(err, steer.ErrUnchanged)}
 	found, isList := errors.AsType[task.Problems](err)
-	if !isList && !out.Stale && !out.Widens {
+	if !isList && !out.Stale && !out.Widens && !out.Unchanged {
 		return said
 	}
 	for _, p := range found {
-		out.Problems = append(out.Problems, problem{p.Pointer, p.Line, p.Subject, p.Message, p.Hint})
+		out.Problems = append(out.Problems, problem{p.Pointer, p.Line, p.Subject, p.Message, p.Hint, errors.Is(p, ErrInputValue)})
 	}
 	if !isList {
 		out.Message = said
@@ -58,12 +64,18 @@ func RefusalError(text string) error {
 	switch {
 	case in.Stale:
 		return fmt.Errorf("%w: %w", steer.ErrRefused, restatedError{steer.ErrStale, in.Message})
+	case in.Unchanged:
+		return fmt.Errorf("%w: %w", steer.ErrRefused, restatedError{steer.ErrUnchanged, in.Message})
 	case in.Widens:
 		kind = steer.ErrWidens
 	}
 	var found task.Problems
 	for _, p := range in.Problems {
-		found = append(found, task.Problem{Pointer: p.Pointer, Line: p.Line, Subject: p.Subject, Message: p.Message, Hint: p.Hint, Err: kind})
+		is := kind
+		if p.OfInput {
+			is = errors.Join(kind, ErrInputValue)
+		}
+		found = append(found, task.Problem{Pointer: p.Pointer, Line: p.Line, Subject: p.Subject, Message: p.Message, Hint: p.Hint, Err: is})
 	}
 	return fmt.Errorf("%w: %w", steer.ErrRefused, found)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
 )
@@ -141,7 +142,7 @@ func (s *Schema) Shown(p task.Path) task.Path {
 			at = nil // from here on, any depth
 			continue
 		}
-		below := named(at, unescape(t), asWritten)
+		below := named(at, naming.Unescape(t), asWritten)
 		if len(below) == 0 {
 			tokens[i], below = "*", named(at, "*", asWritten)
 		}

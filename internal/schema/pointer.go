@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // Target returns the schema that a "$ref" within the document names, or nil.
@@ -20,11 +21,7 @@ func Target(root any, ref string) any {
 func find(v any, pointer string) (any, bool) {
 	tokens := strings.Split(pointer, "/")[1:]
 	for i := range tokens {
-		tokens[i] = unescape(tokens[i])
+		tokens[i] = naming.Unescape(tokens[i])
 	}
 	return jsonvalue.At(v, tokens)
 }
-
-var unescapes = strings.NewReplacer("~1", "/", "~0", "~")
-
-func unescape(token string) string { return unescapes.Replace(token) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/listformat"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
@@ -16,16 +17,15 @@ import (
 
 // places records where everything in a File is written.
 type places struct {
-	main        *layer
-	layers      []*layer // the files with settings, by precedence
-	roster      *layer   // the file with the agents
-	compat      bool
-	agentList   *node
-	taskList    *node
-	agents      []*fields // of each agent
-	tasks       []*fields // of each task
-	messages    []*fields // of each message
-	edges       []*fields // of each edge
+	main      *layer
+	layers    []*layer // the files with settings, by precedence
+	roster    *layer   // the file with the agents
+	compat    bool
+	agentList *node
+	taskList  *node
+	agents    []*fields // of each agent
+	tasks     []*fields // of each task
+	traffic
 	inputs      []inputPlaceOf
 	goal        *node   // nil without one, or if an option brought it
 	coordinator *fields // nil without one
@@ -191,7 +191,7 @@ func tokens(pointer string) []string {
 	}
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, part := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		parts[i] = naming.Unescape(part)
 	}
 	return parts
 }
@@ -386,4 +386,10 @@ func walk(n *node, parts []string) (*node, *source, int) {
 		n = next
 	}
 	return n, n.src, n.at
+}
+
+// A traffic has the places of what agents send and where to.
+type traffic struct {
+	messages []*fields // of each message
+	edges    []*fields // of each edge
 }

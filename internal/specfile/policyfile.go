@@ -31,6 +31,16 @@ func LoadPolicy(path string, stdin io.Reader) (*File, *handoff.Policy, error) {
 	return f, p, nil
 }
 
+// AssertionsOf returns the assertions of a file as texts, in the order of the pointers /assert/0, /assert/1 and
+// so on.
+func AssertionsOf(f *File) []string {
+	var texts []string
+	for i := range f.Run.Assert {
+		texts = append(texts, f.Run.Assert[i].String())
+	}
+	return texts
+}
+
 // aboutPolicy has problems with a file as a whole ask for a policy, and not for a team.
 func aboutPolicy(err error) error {
 	found, ok := errors.AsType[*Error](err)

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"path"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 )
@@ -19,12 +23,13 @@ type cleaner struct {
 	redactor *redact.Redactor
 	accepts  label.Classification
 	known    map[string]string // texts that were redacted before
+	hidden   map[string]bool   // digests of policies that the export does not have whole
 	err      error             // why a text could not be searched
 }
 
 // newCleaner returns a cleaner for all built-in kinds and some patterns.
 func newCleaner(ctx context.Context, own []redact.Pattern, accepts label.Classification) (*cleaner, error) {
-	c := &cleaner{ctx: ctx, redactor: redact.All(), accepts: accepts, known: map[string]string{}}
+	c := &cleaner{ctx: ctx, redactor: redact.All(), accepts: accepts, known: map[string]string{}, hidden: map[string]bool{}}
 	if len(own) == 0 {
 		return c, nil
 	}
@@ -36,7 +41,7 @@ func newCleaner(ctx context.Context, own []redact.Pattern, accepts label.Classif
 // dropped are the members that no document of an export has: the sizes of texts, of which parts may be
 // withheld or redacted, digests of texts, and where the run was made.
 var dropped = map[string]bool{
-	"bytes": true, "bytesBefore": true, "bytesAfter": true, "contextBeforeScoping": true, "contextAfterScoping": true, "context": true,
+	"bytes": true, "bytesBefore": true, "bytesAfter": true, "contextBeforeScoping": true, "context": true,
 	"sha256": true, "fingerprint": true, "envelope": true, "holder": true, "requestId": true,
 }
 
@@ -49,9 +54,11 @@ func (c *cleaner) value(v any) any {
 	case string:
 		return c.text(v)
 	case []any:
+		v = slices.DeleteFunc(v, c.isHidden)
 		for i := range v {
 			v[i] = c.value(v[i])
 		}
+		return v
 	case map[string]any:
 		c.object(v)
 	}
@@ -68,6 +75,12 @@ func (c *cleaner) object(o map[string]any) {
 			delete(o, name)
 		}
 	}
+	if after, ok := o["contextAfterScoping"].(map[string]any); ok {
+		o["contextAfterScoping"] = fieldsOf(after)
+	}
+	if dropped, ok := o["dropped"].([]any); ok {
+		o["dropped"] = anyIndex(dropped)
+	}
 	if spec, ok := o["spec"].(string); ok && strings.ContainsAny(spec, `/\`) {
 		o["spec"] = path.Base(strings.ReplaceAll(spec, `\`, "/")) // not the folders of this computer
 	}
@@ -75,6 +88,7 @@ func (c *cleaner) object(o map[string]any) {
 		size := c.pieces(o["system"]) + c.pieces(o["text"])
 		o["bytes"] = size
 	}
+	maps.DeleteFunc(o, func(_ string, v any) bool { return c.isHidden(v) })
 	for name, v := range o {
 		switch name {
 		case "structured":
@@ -83,7 +97,6 @@ func (c *cleaner) object(o map[string]any) {
 			if _, pieces := v.([]any); !pieces {
 				o[name] = c.value(v)
 			}
-		case "policyDigest":
 		case "line":
 			if line, ok := v.(string); ok && path.IsAbs(line) {
 				o[name] = path.Base(line)
@@ -92,6 +105,61 @@ func (c *cleaner) object(o map[string]any) {
 			o[name] = c.value(v)
 		}
 	}
+}
+
+// hideDigests takes the digests of policies out of what is cleaned from then on, unless the export has all of the
+// policy: by its digest, a redacted part could be guessed.
+func (c *cleaner) hideDigests(policies []*record.Policy) error {
+	for _, p := range policies {
+		whole, err := decoded(p.Text)
+		if err != nil {
+			return err
+		}
+		shown, err := decoded(p.Text)
+		if err != nil {
+			return err
+		}
+		if c.accepts < label.Internal || !reflect.DeepEqual(c.value(shown), whole) {
+			c.hidden[p.Digest] = true
+		}
+	}
+	return c.err
+}
+
+// isHidden reports whether a value is a digest that the export does not have.
+func (c *cleaner) isHidden(v any) bool {
+	text, is := v.(string)
+	return is && c.hidden[text]
+}
+
+// fieldsOf returns which fields the gate delivered and which it left out, without how large they are.
+func fieldsOf(extent map[string]any) map[string]any {
+	fields := map[string]any{}
+	for _, name := range []string{"fieldsIncluded", "fieldsExcluded"} {
+		if list, ok := extent[name].([]any); ok {
+			fields[name] = anyIndex(list)
+		}
+	}
+	return fields
+}
+
+// index matches the places of the elements of a list in a path.
+var index = regexp.MustCompile(`/\d+(/|$)`)
+
+// anyIndex writes * for the places of elements in paths, since the last one says how long a list is.
+func anyIndex(paths []any) (out []any) {
+	known := map[string]bool{}
+	for _, v := range paths {
+		p, _ := v.(string)
+		for index.MatchString(p) { // matches overlap
+			p = index.ReplaceAllString(p, "/*$1")
+		}
+		if !known[p] {
+			known[p] = true
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 func isTrue(v any) bool { b, _ := v.(bool); return b }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/console"
@@ -20,13 +21,14 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/inspector/page"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 )
 
 // Collect collects the documents of a run that the API of the inspector serves, for a viewer with a
 // clearance of at most confidential; a higher one counts as confidential. Personal data, secrets and the
 // patterns of each policy that the run has had are redacted. The documents have neither the length nor the digest of a
-// text that is withheld or redacted.
+// text that is withheld or redacted, or of a policy in which something is.
 func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, found journal.Summary, accepts label.Classification) (*page.ExportDocument, error) {
 	accepts = min(accepts, label.Confidential)
 	k, err := journals.LoadFor(ctx, con, j, found, "", accepts)
@@ -38,16 +40,22 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 		return nil, journals.ReadError(ctx, err)
 	}
 	accepts = min(accepts, caller)
-	p, err := restored.PlanFor(ctx, con, g, j, k.Run, accepts)
+	p, err := restored.PlanFor(ctx, con, g, j, k.Run, restored.Query{Accepts: accepts})
 	if _, none := errors.AsType[*restored.NoPlanError](err); err != nil && !none { // without a plan, the graph shows what was recorded
 		return nil, err
 	}
 	c := &collector{run: k, into: &page.ExportDocument{Run: k.Run, Name: k.Name, Time: con.Now().UTC(), Accepts: accepts, Documents: map[string]json.RawMessage{}}}
-	own, err := patternsOf(ctx, j, k.Run, p)
+	if c.policies, err = journal.PoliciesOf(ctx, j, k.Run); err != nil {
+		return nil, journals.ReadError(ctx, err)
+	}
+	own, err := patternsOf(c.policies, p)
 	if err != nil {
 		return nil, err
 	}
 	if c.clean, err = newCleaner(ctx, own, accepts); err != nil {
+		return nil, err
+	}
+	if err := c.clean.hideDigests(c.policies); err != nil {
 		return nil, err
 	}
 	c.into.Name = c.clean.text(c.into.Name)
@@ -59,9 +67,10 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 
 // A collector adds documents to a run.
 type collector struct {
-	run   *journals.StoredRun
-	into  *page.ExportDocument
-	clean *cleaner
+	run      *journals.StoredRun
+	policies []*record.Policy // that the run has had, the newest last
+	into     *page.ExportDocument
+	clean    *cleaner
 }
 
 // collect adds all documents of the run.
@@ -75,6 +84,7 @@ func (c *collector) collect(p *engine.Plan) error {
 		Events []event.Event `json:"events"`
 	}
 	base := "/runs/" + escape(k.Run)
+	graph := rungraph.NewCleaned(k, p, nil, c.clean.text)
 	documents := []struct {
 		path string
 		of   any
@@ -83,7 +93,7 @@ func (c *collector) collect(p *engine.Plan) error {
 		{base + "/usage", history.NewUsageDocument(k)},
 		{base + "/receipts", receipts},
 		{base + "/events", eventsDocument{append([]event.Event{}, k.Trace.Events...)}},
-		{base + "/graph", rungraph.NewCleaned(k, p, nil, c.clean.text)},
+		{base + "/graph", graph},
 		{base + "/artifacts", history.Artifacts(k, "")},
 		{base + "/questions", []any{}}, // a file cannot take answers
 	}
@@ -91,6 +101,12 @@ func (c *collector) collect(p *engine.Plan) error {
 		if err := c.add(d.path, d.of); err != nil {
 			return err
 		}
+	}
+	if err := c.policy(base); err != nil {
+		return err
+	}
+	if err := c.unfold(base+"/graph", p, graph); err != nil {
+		return err
 	}
 	if p != nil {
 		flow, err := plan.FlowWithWays(p)
@@ -102,6 +118,63 @@ func (c *collector) collect(p *engine.Plan) error {
 		}
 	}
 	return c.tasks(base)
+}
+
+// policy adds the newest policy of the run, which is internal.
+func (c *collector) policy(base string) error {
+	if c.into.Accepts < label.Internal {
+		return nil
+	}
+	d, err := history.NewPolicyDocument(c.run.Run, c.policies[len(c.policies)-1], c.policies)
+	if err != nil {
+		return fmt.Errorf("the policy of the run cannot be read: %w", err)
+	}
+	return c.add(base+"/governance/handoff-rules", d)
+}
+
+// maxUnfolded bounds how many nodes all drawings with unfolded folds have together.
+const maxUnfolded = 5000
+
+// unfold adds for each fold the drawing in which it and the folds around it are unfolded, and no other.
+// Without one, the page lists what the fold consists of.
+func (c *collector) unfold(path string, p *engine.Plan, folded *rungraph.Document) error {
+	type drawing struct {
+		*rungraph.Document
+		expand []string // the outermost first
+	}
+	left, known := maxUnfolded, map[string]bool{}
+	for open := []drawing{{folded, nil}}; len(open) > 0; open = open[1:] {
+		for _, n := range open[0].Nodes {
+			if len(n.Members) == 0 {
+				continue
+			}
+			around := open[0].expand[:slices.Index(open[0].expand, n.Fold)+1]
+			expand := append(slices.Clone(around), n.Title)
+			query := expansion(expand)
+			if known[query] {
+				continue
+			}
+			known[query] = true
+			d := rungraph.NewCleaned(c.run, p, expand, c.clean.text)
+			if left -= len(d.Nodes); left < 0 {
+				return nil
+			}
+			if err := c.add(path+query, d); err != nil {
+				return err
+			}
+			open = append(open, drawing{d, expand})
+		}
+	}
+	return nil
+}
+
+// expansion returns the query for a drawing in which these folds are unfolded.
+func expansion(folds []string) string {
+	words := make([]string, len(folds))
+	for i, title := range folds {
+		words[i] = "expand=" + escape(title)
+	}
+	return "?" + strings.Join(words, "&")
 }
 
 // tasks adds the documents of each task.
@@ -128,14 +201,8 @@ func (c *collector) tasks(base string) error {
 
 // add adds a document in its clean form.
 func (c *collector) add(path string, document any) error {
-	text, err := json.Marshal(document)
+	v, err := decoded(document)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	clean, err := json.Marshal(c.clean.value(v))
@@ -147,6 +214,17 @@ func (c *collector) add(path string, document any) error {
 	}
 	c.into.Documents[path] = clean
 	return nil
+}
+
+// decoded returns a document as its JSON says it, with numbers as they are written.
+func decoded(document any) (v any, err error) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return v, d.Decode(&v)
 }
 
 // escape escapes a part of a path as encodeURIComponent of a browser does for the names in paths.

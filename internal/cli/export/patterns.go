@@ -1,23 +1,17 @@
 package export
 
 import (
-	"context"
 	"slices"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/redact"
 )
 
 // patternsOf returns the own patterns of each policy that a run has had, whoever may see the policies. The plan
 // has that of a run of an earlier version, which did not store it; nil is no plan.
-func patternsOf(ctx context.Context, j *journal.Journal, run string, p *engine.Plan) ([]redact.Pattern, error) {
-	stored, err := journal.PoliciesOf(ctx, j, run)
-	if err != nil {
-		return nil, journals.ReadError(ctx, err)
-	}
+func patternsOf(stored []*record.Policy, p *engine.Plan) ([]redact.Pattern, error) {
 	var had []*handoff.Policy
 	if p != nil && p.Roster().Config.Policy != nil {
 		had = append(had, p.Roster().Config.Policy)

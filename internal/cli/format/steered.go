@@ -5,12 +5,17 @@ import (
 	"github.com/runteam/runteam/steer"
 )
 
+// Start is the command of a request that started a run. No run can be sent it.
+const Start steer.Kind = "start"
+
 // Steered describes a command to a run in one line: who sent which, about which task or agent, and
 // why.
 func Steered(kind steer.Kind, about, by, reason string) string {
 	about, by = terminal.CleanLine(about), terminal.CleanLine(by)
 	text := by + " sent " + terminal.CleanLine(string(kind))
 	switch {
+	case kind == Start:
+		text = "started by " + by
 	case kind == steer.Pause:
 		text = "paused by " + by
 	case kind == steer.Resume:

@@ -25,9 +25,9 @@ func RunsCommand(con *console.Console) *cobra.Command {
 		Short: "List the runs of the journal, the newest first",
 		Long: `runs lists the runs of the journal, the newest first, with the shortest unique
 beginning of the ID, the status, start, duration and number of completed tasks. A run
-is running while a process works on it; a run that did not end and has no process is
-interrupted. "runteam resume" resumes runs that were interrupted, failed, were
-cancelled or ran out of time or budget. Runs made by "replay --without" are marked as
+is running while a process works on it, paused after "runteam pause", and interrupted if
+it did not end and has no process. "runteam resume" resumes runs that were paused or
+interrupted, failed, were cancelled or ran out of time or budget. Runs made by "replay --without" are marked as
 experiments; commands without RUN ignore them.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -82,12 +82,12 @@ func writeRuns(w io.Writer, list []ListedRun, from *journals.Flags, now time.Tim
 	for i := range list {
 		r := &list[i]
 		next := ""
-		interrupted := r.Status == journal.Interrupted
+		unended := r.Ended.IsZero()
 		if e := r.Experiment; e != nil {
 			next = e.Text(cmp.Or(short[e.Of], journals.ShortRun(e.Of)))
-		} else if interrupted || !failed {
+		} else if unended || !failed {
 			next = from.NextStep(&r.summary, short[r.Run], r.refused)
-			failed = failed || !interrupted && next != "" && next != journals.StartedByProgram
+			failed = failed || !unended && next != "" && next != journals.StartedByProgram
 		}
 		table.Row(short[r.Run], cmp.Or(r.Name, "-"), r.Status, format.Time(r.Started), durationText(&r.summary, now), tasksOf(&r.summary), next)
 	}
@@ -139,7 +139,7 @@ func durationText(s *journal.Summary, now time.Time) string {
 	switch {
 	case !s.Ended.IsZero():
 		return format.Elapsed(s.Ended.Sub(s.Started))
-	case s.Status == journal.Running:
+	case s.Holder != nil:
 		return format.Seconds(now.Sub(s.Started))
 	}
 	return "-"

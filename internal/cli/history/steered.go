@@ -27,8 +27,12 @@ type commandDocument struct {
 	Policy json.RawMessage `json:"policy,omitempty"`
 }
 
-// commandsOf returns the commands that a run has taken, the oldest first.
+// commandsOf returns the commands that a run has taken, the oldest first. The first one is the request that
+// started the run, if that had a reason.
 func commandsOf(k *journals.StoredRun) (list []commandDocument) {
+	if r := k.Request(); r != nil {
+		list = append(list, commandDocument{Command: format.Start, By: r.By, Reason: r.Reason, Time: k.Started})
+	}
 	for i := range k.History.Log {
 		if c := k.History.Log[i].Command; c != nil {
 			d := commandDocument{Command: c.Kind, Task: c.Task, Title: c.Title, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: c.Time}

@@ -104,7 +104,7 @@ func (r *RunDocument) writeAnswer(w io.Writer) (whole bool) {
 }
 
 func (r *RunDocument) spanText() string {
-	if r.Ended.IsZero() && r.Status != journal.Running {
+	if r.Ended.IsZero() && r.Holder == nil {
 		return "not ended"
 	}
 	return "took " + durationText(&r.stored.Summary, r.stored.Now) + format.Tokens(r.Usage, ", "+format.ApproximationMark(r.Rounded))

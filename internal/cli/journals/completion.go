@@ -36,6 +36,9 @@ func NewCompleter(con *console.Console, flags *Flags) Completer { return Complet
 func (c Completer) Runs(cmd *cobra.Command, word string) []cobra.Completion {
 	return c.offer(cmd, func(ctx context.Context, j *journal.Journal) ([]cobra.Completion, error) {
 		list, err := j.Newest(ctx, word, completionRuns)
+		if err == nil {
+			err = FindUnended(ctx, j, list, func(*journal.Summary) bool { return true })
+		}
 		var out []cobra.Completion
 		short := ShortIDs(list)
 		for _, s := range list {

@@ -113,8 +113,28 @@ func (l *ReadFlags) orFile(err error) error {
 	return exit.Errorf(exit.KindOf(err), "%s: no such file, and no such run: %w", l.Run, err)
 }
 
+// FindUnended completes the summaries of the runs that did not end and for which want reports true:
+// with their tasks, and whether they are paused. A run that was removed meanwhile stays as it is.
+func FindUnended(ctx context.Context, j *journal.Journal, list []journal.Summary, want func(*journal.Summary) bool) error {
+	for i := range list {
+		if !list[i].Ended.IsZero() || !want(&list[i]) {
+			continue
+		}
+		s, err := j.Find(ctx, list[i].Run)
+		switch {
+		case errors.Is(err, journal.ErrUnknownRun):
+		case err != nil:
+			return ReadError(ctx, err)
+		default:
+			list[i] = s
+		}
+	}
+	return nil
+}
+
 // Find returns the run whose ID begins with a prefix. Without one it returns the newest run that
-// is not an experiment, or the newest of all. The tasks of a run that did not end are not counted.
+// is not an experiment, or the newest of all. The tasks of a run that did not end are
+// not counted, and it is not known whether it is paused.
 func Find(ctx context.Context, j *journal.Journal, prefix string) (journal.Summary, error) {
 	most := 2 // a second run makes the prefix ambiguous
 	if prefix == "" {

@@ -41,6 +41,8 @@ type Invocation struct {
 
 	AllowWidening bool `json:"allowWidening,omitempty"` // of the policy
 
+	Request *Request `json:"request,omitempty"` // nil unless the run was requested with a reason
+
 	Copies []FileCopy `json:"copies,omitempty"` // what the journal does not say about the stored files
 }
 
@@ -70,6 +72,22 @@ type FileCopy struct {
 	Path    string   `json:"path"`
 	Found   string   `json:"found,omitempty"` // if it differs from Path
 	Without []string `json:"without,omitempty"`
+}
+
+// A Request says who requested a run of a server, and why.
+type Request struct {
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+}
+
+// Request returns who requested the run and why, as the viewer may see it; nil if the run was not
+// requested with a reason.
+func (k *StoredRun) Request() *Request {
+	v := InvocationOf(&k.Info)
+	if r := v.Request; r != nil && k.viewer != nil {
+		k.viewer.hide(&r.Reason, k.viewer.whole)
+	}
+	return v.Request
 }
 
 // InvocationOf returns the invocation of a stored run. It is empty if another program began the run.

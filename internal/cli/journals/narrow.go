@@ -193,17 +193,21 @@ func (v *Viewer) run(k *StoredRun) {
 	v.learnTrace(k.Trace)
 	v.learnHistory(&k.History)
 	v.policies(&k.History)
+	v.trace(k.Trace)
 	if !v.narrows {
 		return
 	}
-	v.trace(k.Trace)
 	v.info(&k.Info)
 	v.history(&k.History)
 }
 
-// policies takes out the policies, which are part of the spec, and so internal.
+// SeesPolicies reports whether the viewer may see the policies of a run, and their digests. They are part of
+// the spec, and so internal.
+func (v *Viewer) SeesPolicies() bool { return v == nil || v.accepts >= label.Internal }
+
+// policies takes out the policies.
 func (v *Viewer) policies(h *record.History) {
-	if v.accepts >= label.Internal {
+	if v.SeesPolicies() {
 		return
 	}
 	for i := range h.Begins {
@@ -233,24 +237,29 @@ func (v *Viewer) info(of *journal.Info) {
 
 // trace narrows a trace, whose labels were learned.
 func (v *Viewer) trace(t *trace.Trace) {
-	if !v.narrows {
+	if !v.narrows && v.SeesPolicies() {
 		return
 	}
 	for i := range t.Tasks {
-		t.Tasks[i].Name = ""
 		held := t.Withheld(t.Tasks[i].ID)
 		for k := range held {
 			held[k] = v.Handoff(&held[k])
 		}
-	}
-	for i := range t.Prompts {
-		v.prompt(&t.Prompts[i].Shown)
 	}
 	for i := range t.Events {
 		t.Events[i] = v.Event(&t.Events[i])
 	}
 	for i := range t.Handoffs {
 		t.Handoffs[i] = v.Handoff(&t.Handoffs[i])
+	}
+	if !v.narrows {
+		return
+	}
+	for i := range t.Tasks {
+		t.Tasks[i].Name = ""
+	}
+	for i := range t.Prompts {
+		v.prompt(&t.Prompts[i].Shown)
 	}
 	if t.Result == nil {
 		return
@@ -282,17 +291,23 @@ func (v *Viewer) prompt(s *promptview.Shown) {
 
 // Handoff returns a decision in the form for the viewer.
 func (v *Viewer) Handoff(h *event.Handoff) event.Handoff {
-	if !v.Hides(h.Label) {
-		return *h
+	low := *h
+	if v.Hides(h.Label) {
+		low = record.LowerHandoff(h, v.accepts)
+		low.Detail = ""
 	}
-	low := record.LowerHandoff(h, v.accepts)
-	low.Detail = ""
+	if !v.SeesPolicies() {
+		low.Policy = ""
+	}
 	return low
 }
 
 // Event returns an event in the form for the viewer, by the labels that were learned before it.
 func (v *Viewer) Event(of *event.Event) event.Event {
 	e := *of
+	if e.Handoff != nil {
+		e.Handoff = new(v.Handoff(e.Handoff))
+	}
 	if !v.narrows {
 		return e
 	}
@@ -302,9 +317,6 @@ func (v *Viewer) Event(of *event.Event) event.Event {
 		level = v.whole
 	}
 	v.hide(&e.Message, level)
-	if e.Handoff != nil {
-		e.Handoff = new(v.Handoff(e.Handoff))
-	}
 	if !v.Hides(level) {
 		return e
 	}

@@ -44,11 +44,13 @@ func TaskName(title string, id task.ID) string {
 }
 
 // NextStep says how to resume a run that did not succeed: with a command, or by the program that began
-// it. It is empty for a run that is running or succeeded, and for an experiment. Refused says whether
-// the run [IsRefused].
+// it. It is empty for a run that is running or succeeded, and for an experiment that is not paused.
+// Refused says whether the run [IsRefused].
 func (g *Flags) NextStep(s *journal.Summary, short string, refused bool) string {
 	switch {
-	case s.Status == string(engine.StatusOK) || s.Status == journal.Running || s.Command == ExperimentCommand:
+	case s.Live() && s.Status == journal.Paused: // its process resumes it
+		return g.Command("resume", short)
+	case s.Status == string(engine.StatusOK) || s.Live() || s.Command == ExperimentCommand:
 		return ""
 	case refused:
 		return RefusedByPerson
@@ -64,6 +66,11 @@ func (g *Flags) NextStep(s *journal.Summary, short string, refused bool) string 
 // run has succeeded or was an experiment.
 func (g *Flags) NotRunning(ctx context.Context, j *journal.Journal, s *journal.Summary) (message, next string, err error) {
 	short := ShortRun(s.Run)
+	found, err := j.Find(ctx, s.Run) // says whether it is paused
+	if err != nil {
+		return "", "", ReadError(ctx, err)
+	}
+	s = &found
 	refused, err := IsRefused(ctx, j, s.Run)
 	if err != nil {
 		return "", "", ReadError(ctx, err)

@@ -215,7 +215,7 @@ func (k *StoredRun) markRemoved() {
 func (k *StoredRun) addOpen(call *record.CallStart) {
 	t := k.TaskOf(call.Task, k.Trace.Title(call.Task), call.Agent)
 	last := len(k.History.Begins) - 1
-	if k.Status == journal.Running && (last < 0 || !call.Time.Before(k.History.Begins[last].Time)) {
+	if k.Live() && (last < 0 || !call.Time.Before(k.History.Begins[last].Time)) {
 		t.Running++
 		return
 	}

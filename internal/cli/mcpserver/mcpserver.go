@@ -32,7 +32,8 @@ const maxMessage = 16 << 20
 var errClosed = errors.New("the MCP client closed the connection")
 
 // Serve offers each of the specs as a tool to the client that writes to in and reads from out, until
-// the client closes in or ctx ends. Then it cancels the runs and waits for them. What base sets holds
+// the client closes in or ctx ends. Then it cancels the runs and waits for them. A line that is no
+// message gets an error response. What base sets holds
 // for all runs. An error before that says why the specs cannot be offered. Nothing but MCP is written
 // to out.
 func Serve(ctx context.Context, con *console.Console, specs []string, base run.Launch, version string, in io.Reader, out io.Writer) error {
@@ -57,7 +58,7 @@ func Serve(ctx context.Context, con *console.Console, specs []string, base run.L
 		return cause
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		return exit.Errorf(exit.KindRuntime, "the MCP client sent what cannot be read: %w; each line of standard input must be one JSON-RPC message", err)
+		return exit.Errorf(exit.KindRuntime, "the connection to the MCP client failed: %w", err)
 	}
 	return nil
 }
@@ -80,7 +81,7 @@ func (s *server) protocol(tools []*tool, version string) *sdk.Server {
 // process.
 func (s *server) speak(p *sdk.Server, in io.ReadCloser, out io.WriteCloser) error {
 	ended := make(chan error, 1)
-	go func() { ended <- p.Run(s.done, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage}) }()
+	go func() { ended <- p.Run(s.done, &lineTransport{in, out}) }()
 	select {
 	case err := <-ended:
 		return err

@@ -494,12 +494,100 @@ func TestAClientThatReadsNothing(t *testing.T) {
 	out.Close()
 }
 
-func TestWhatIsNoMCPEndsTheServer(t *testing.T) {
+// TestLinesThatAreNoMessage get an error response, and the calls after them are answered.
+func TestLinesThatAreNoMessage(t *testing.T) {
 	t.Parallel()
-	con, stdout, _ := clitest.Console(t)
+	const (
+		hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+		ready = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+		ping  = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	)
+	tests := []struct {
+		name, line string
+		want       string // in an error; empty for none
+		code       int
+	}{
+		{"no JSON", "hello", "the line is not JSON", -32700},
+		{"half a message", ping[:20], "the line is not JSON", -32700},
+		{"two messages", ping + ping, "the line is not JSON", -32700},
+		{"control characters", "\x00\x1b[2J", "the line is not JSON", -32700},
+		{"too long", strings.Repeat("x", 16<<20+1), "the line is longer than 16 MiB", -32700},
+		{"too long, and JSON", `{"jsonrpc":"2.0","id":3,"method":"` + strings.Repeat("x", 16<<20) + `"}`, "the line is longer than 16 MiB", -32700},
+		{"too deep", strings.Repeat("[", 2000) + strings.Repeat("]", 2000), "Invalid request", -32600},
+		{"no object", "3", "Invalid request", -32600},
+		{"no version", `{"id":3,"method":"ping"}`, "Invalid request", -32600},
+		{"no method", `{"jsonrpc":"2.0","params":{}}`, "Invalid request", -32600},
+		{"a method that is no text", `{"jsonrpc":"2.0","id":3,"method":4}`, "Invalid request", -32600},
+		{"an ID that is no text", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, "Invalid request", -32600},
+		{"an empty batch", `[]`, "Invalid request", -32600},
+		{"an empty line", "", "", 0},
+		{"spaces around a message", "  " + ready + " \t\r", "", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			con, stdout, _ := clitest.Console(t)
+			dir := clitest.Folder(t, map[string]string{"echo.yaml": echo})
+			in := strings.NewReader(strings.Join([]string{tt.line, hello, ready, tt.line, ping, ""}, "\n"))
+			answers := answersOf(t, con, filepath.Join(dir, "echo.yaml"), in)
+			require.Empty(t, stdout.String())
+			require.Contains(t, answers, `1 result`)
+			require.Contains(t, answers, `2 result`)
+			if tt.want == "" {
+				require.Len(t, answers, 2, "%s", answers)
+				return
+			}
+			require.Len(t, answers, 4, "%s", answers)
+			refused := 0
+			for _, a := range answers {
+				if strings.HasPrefix(a, fmt.Sprintf("<nil> error %d ", tt.code)) && strings.Contains(a, tt.want) && strings.Contains(a, "; send ") {
+					refused++
+				}
+			}
+			require.Equal(t, 2, refused, "%s", answers)
+		})
+	}
+}
+
+// answersOf serves a spec to a client that writes in and leaves once it has an answer to the request 2,
+// and returns what the server answers: ID, and the code and the message of errors.
+func answersOf(t *testing.T, con *console.Console, spec string, in io.Reader) (answers []string) {
+	t.Helper()
+	out, server := io.Pipe()
+	stays, leave := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- mcpserver.Serve(t.Context(), con, []string{spec}, run.Launch{}, "", io.MultiReader(in, stays), server)
+		server.Close()
+	}()
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var a struct {
+			ID    any
+			Error *struct {
+				Code    int
+				Message string
+			}
+		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &a), "%s", lines.Text())
+		if a.Error != nil {
+			answers = append(answers, fmt.Sprintf("%v error %d %s", a.ID, a.Error.Code, a.Error.Message))
+			continue
+		}
+		if answers = append(answers, fmt.Sprintf("%v result", a.ID)); a.ID == 2.0 {
+			leave.Close()
+		}
+	}
+	require.NoError(t, <-ended)
+	return answers
+}
+
+// TestAClientThatFloods with lines that are no message and reads nothing does not keep the server.
+func TestAClientThatFloods(t *testing.T) {
+	t.Parallel()
+	con, _, _ := clitest.Console(t)
 	dir := clitest.Folder(t, map[string]string{"echo.yaml": echo})
-	var out bytes.Buffer
-	err := mcpserver.Serve(t.Context(), con, []string{filepath.Join(dir, "echo.yaml")}, run.Launch{}, "", strings.NewReader("hello\n"), &out)
-	require.ErrorContains(t, err, "each line of standard input must be one JSON-RPC message")
-	require.Empty(t, stdout.String())
+	out, server := io.Pipe()
+	in := strings.NewReader(strings.Repeat("hello\n", 10_000))
+	require.NoError(t, mcpserver.Serve(t.Context(), con, []string{filepath.Join(dir, "echo.yaml")}, run.Launch{}, "", in, server))
+	out.Close()
 }

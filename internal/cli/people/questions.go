@@ -104,6 +104,11 @@ func OpenQuestions(ctx context.Context, j *journal.Journal, flags *journals.Flag
 		return nil, nil, journals.ReadError(ctx, err)
 	}
 	short = journals.ShortIDs(all)
+	if err := journals.FindUnended(ctx, j, all, func(s *journal.Summary) bool {
+		return slices.ContainsFunc(open, func(q journal.OpenQuestion) bool { return q.Run == s.Run })
+	}); err != nil {
+		return nil, nil, err
+	}
 	docs = make([]QuestionDocument, len(open))
 	for i := range open {
 		if narrow != nil {

@@ -8,6 +8,7 @@ import (
 // A RunFlow is the flow of a stored run with its assertions, in JSON.
 type RunFlow struct {
 	flowDocument
+	Policy     string              `json:"policyDigest"` // of the policy by which it is computed
 	Assertions []assertionDocument `json:"assertions"`
 }
 
@@ -45,7 +46,7 @@ func FlowWithWays(p *engine.Plan) (*RunFlow, error) {
 }
 
 func newRunFlow(p *engine.Plan, v *flowView) *RunFlow {
-	d := &RunFlow{flowDocument: v.document(), Assertions: make([]assertionDocument, len(p.Findings))}
+	d := &RunFlow{flowDocument: v.document(), Policy: p.Roster().Rules.Digest(), Assertions: make([]assertionDocument, len(p.Findings))}
 	for i := range p.Findings {
 		f := &p.Findings[i]
 		d.Assertions[i] = assertionDocument{f.Assertion.Text, f.Assertion.Line, f.Holds, f.Why, f.Path}

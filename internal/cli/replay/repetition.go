@@ -12,7 +12,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/report"
-	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
@@ -58,25 +57,16 @@ func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *re
 	if err != nil {
 		return nil, nil, err
 	}
-	m, file := s.Invocation, s.File
-	s.RestoreModels(r.run.History.Log)
-	for i := range file.Agents { // no model is called, and prices may have changed
-		file.Agents[i].Member.MaxTokenBudget, file.Agents[i].Member.MaxCostBudget = 0, 0
-	}
-	if c := file.Coordinator; c != nil {
-		c.MaxTokenBudget, c.MaxCostBudget = 0, 0
-	}
-	t, err := s.SilentTeam(con.LookupEnv)
+	file := s.File
+	t, err := s.Repeater(con.LookupEnv, r.run.History.Log)
 	if err != nil {
 		return nil, nil, err
 	}
-	o, history := file.Run, r.run.History
-	o.RunID, o.Assert, o.Reuse, o.Timeout, o.MaxTokenBudget, o.MaxCostBudget = r.run.Run, nil, false, 0, 0, 0 // the run started, so these are not checked again
+	o := s.RepeatOptions(r.run.Run, &r.run.History, r.mask)
+	o.Assert = nil // they held when the run started
 	if flags.reveal {
 		o.UserAccepts, o.Reveal = new(label.Secret), true
 	}
-	history.Mask, history.Versions = r.mask, m.Versions
-	o.Replay, o.Journal = &engine.Replay{Without: m.Without, WithoutInputs: m.WithoutInputs}, run.ReplayJournal{History: &history}
 	if file.Goal == nil && o.Answer == nil {
 		plan, err := t.Plan(file.Tasks, &o)
 		if err != nil {
@@ -84,7 +74,6 @@ func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *re
 		}
 		output = plan.Output
 	}
-	run.SetTasks(&o, file)
 	res, err = t.Replay(ctx, r.run.Run, &o)
 	return res, output, file.Locate(err)
 }

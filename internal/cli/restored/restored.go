@@ -4,7 +4,6 @@ package restored
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/source"
@@ -23,7 +21,6 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/label"
 )
 
 // Options say how the spec of a run is read. The zero value is for a spec whose agents are not called.
@@ -112,51 +109,4 @@ func (s *Spec) SilentTeam(lookup func(string) (string, bool)) (*engine.Team, err
 func silentProcess(p *agent.Process) (engine.Agent, error) {
 	self, err := os.Executable()
 	return &agent.Process{Command: self, Confine: p.Confine, Repeatable: p.Repeatable}, err
-}
-
-// A NoPlanError says why a stored run has no plan to show.
-type NoPlanError struct{ Err error }
-
-func (e *NoPlanError) Error() string { return "the plan of the run is unknown: " + e.Err.Error() }
-func (e *NoPlanError) Unwrap() error { return e.Err }
-
-// Plan makes the plan of a stored run again, as `runteam plan` makes it from the spec. It calls no model
-// and uses no network, and leaves con as it is. The error is a [*NoPlanError] for a run of another program,
-// one whose tasks a coordinator planned, and one whose spec cannot be read.
-func Plan(ctx context.Context, con *console.Console, g *journals.Flags, info *journal.Info) (*engine.Plan, error) {
-	own := *con // Load changes its environment
-	plan, err := makePlan(ctx, &own, g, info)
-	if err != nil && ctx.Err() == nil {
-		err = &NoPlanError{err}
-	}
-	return plan, err
-}
-
-// PlanFor loads a stored run from a journal and makes its plan again, as [Plan] does, for a viewer with a
-// clearance. A viewer below internal may not see the spec, and gets a [*NoPlanError].
-func PlanFor(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, run string, accepts label.Classification) (*engine.Plan, error) {
-	if accepts < label.Internal {
-		return nil, &NoPlanError{fmt.Errorf("the spec of a run is internal, and this viewer sees up to %s", accepts)}
-	}
-	info, err := j.LoadInfo(ctx, run) // whole, since the plan needs the inputs
-	if err != nil {
-		return nil, journals.ReadError(ctx, err)
-	}
-	return Plan(ctx, con, g, info)
-}
-
-func makePlan(ctx context.Context, con *console.Console, g *journals.Flags, info *journal.Info) (*engine.Plan, error) {
-	s, err := Load(ctx, con, g, info, Options{})
-	switch {
-	case err != nil:
-		return nil, err
-	case s.File.Goal != nil:
-		return nil, fmt.Errorf("the coordinator of run %s planned its tasks", info.Run)
-	}
-	t, err := s.SilentTeam(con.LookupEnv)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := files.Await(ctx, func() (*engine.Plan, error) { return t.Plan(s.File.Tasks, &s.File.Run) }) // patterns of a policy may be slow
-	return plan, s.File.Locate(err)
 }

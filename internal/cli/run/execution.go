@@ -117,7 +117,7 @@ func (x *execution) prepare(ctx context.Context) (start func(context.Context, pr
 	var t *engine.Team
 	if x.openAsker(); x.asker == nil {
 		x.connector.Ask = func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
-			return agent.Reply{}, awaitAnswer(ctx, x.attendant, t)
+			return agent.Reply{}, awaitAnswer(ctx, x, t)
 		}
 	}
 	x.connector.AllowNoKey = x.job.resumed != nil || x.file.Run.Reuse

@@ -92,7 +92,10 @@ func (j *Job) invocation(file *specfile.File) (*journals.Invocation, error) {
 		},
 		Offline: j.Offline, Script: j.Script, Answers: j.Digest,
 		MaxConcurrency: j.Concurrency, MaxTokenBudget: j.Budget, MaxCostBudget: j.Cost, Reuse: j.reuse.override(), Fresh: j.reuse.fresh,
-		AllowWidening: j.allowWidening, Versions: map[string]string{},
+		AllowWidening: j.allowWidening, Versions: map[string]string{}, Request: j.request,
+	}
+	if j.resumed != nil {
+		v.Request = j.resumed.invocation.Request
 	}
 	if v.Found != "-" && !filepath.IsAbs(v.Found) {
 		v.Found = filepath.Join(folder, v.Found)

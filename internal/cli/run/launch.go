@@ -3,9 +3,11 @@ package run
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -39,16 +41,21 @@ type Attendant struct {
 // Attend returns the attendant of a run that is about to begin.
 type Attend func(ctx context.Context, run string, j *journals.Flags) (*Attendant, error)
 
-// attendance says who accompanies a run.
+// attendance says who accompanies a run, and who requested it.
 type attendance struct {
 	inspect bool   // of --inspect: attend is used
 	attend  Attend // nil if nothing accompanies the run
+
+	request *journals.Request // nil unless a client requested the run with a reason
 }
 
 // attend has an attendant accompany the run, if it is to have one.
 func (x *execution) attend(ctx context.Context) (err error) {
 	if x.job.attend != nil {
 		x.attendant, err = x.job.attend(ctx, x.file.Run.RunID, &x.job.Journal)
+	}
+	if x.attendant != nil && x.job.inspect && x.job.noInput {
+		x.attendant.Answers = false
 	}
 	return err
 }
@@ -70,10 +77,15 @@ type Launch struct {
 	Journal     journals.Flags
 	Accepts     *label.Classification // what the user may see; nil means confidential
 	Attend      Attend
+	Request     *journals.Request // who requested the run, and why; may be nil
 
 	// Texts of inputs, by name, in place of files. The inputs keep the labels of the spec, and a
 	// resumed run gets the texts from the journal.
 	Texts map[string]string
+
+	// Resume is the ID of a stored run to resume, with its spec and flags; empty begins a run. No
+	// process may work on it, and it must have begun in the working directory of this process.
+	Resume string
 }
 
 // MaxText bounds a text of [Launch.Texts], in bytes.
@@ -83,7 +95,7 @@ const MaxText = 4 << 20
 func (l *Launch) job() (*Job, error) {
 	j := &Job{
 		Command: "run", SpecFlags: l.Spec, AnswerFlags: l.Answers, Limits: l.Limits, Concurrency: l.Concurrency,
-		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend},
+		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend, request: l.Request},
 	}
 	j.Names = namesOfRequest
 	j.Inputs, j.Stored = slices.Clone(j.Inputs), slices.Clone(j.Stored)
@@ -117,8 +129,16 @@ func (l Launch) Prepare(ctx context.Context, con *console.Console) (*Prepared, e
 	}
 	own := *con // reading a spec changes the environment
 	own.Stdin, own.Stdout = bytes.NewReader(nil), io.Discard
+	if l.Resume != "" {
+		if err := l.resume(ctx, &own, j); err != nil {
+			return nil, err
+		}
+	}
 	x := &execution{con: &own, job: j}
 	if x.file, err = j.loadSpec(ctx, &own); err != nil {
+		if j.resumed != nil {
+			_ = j.resumed.journal.Close() // nothing was written
+		}
 		return nil, err
 	}
 	p := &Prepared{x: x}
@@ -127,6 +147,32 @@ func (l Launch) Prepare(ctx context.Context, con *console.Console) (*Prepared, e
 		return nil, located(x.file, err)
 	}
 	return p, nil
+}
+
+// resume has the job resume a stored run, with the flags of that run. The journal stays open if there is
+// no error.
+func (l *Launch) resume(ctx context.Context, con *console.Console, j *Job) error {
+	opened, err := j.open(con, journals.ToChange)
+	if err != nil {
+		return err
+	}
+	again := &resumed{openJournal: opened, begun: map[task.ID]bool{}}
+	restore := func() error {
+		if err := again.load(ctx, j, l.Resume); err != nil {
+			return err
+		}
+		if here, err := os.Getwd(); err != nil || here != again.invocation.Folder {
+			return exit.Usagef("run %s was begun in another folder, %s: resume it there", journals.ShortRun(l.Resume), again.invocation.Folder)
+		}
+		given := func(flag string) bool {
+			return flag == "offline" && l.Answers.Offline || flag == "script" && l.Answers.Script != ""
+		}
+		return j.restore(ctx, given, con, again)
+	}
+	if err := restore(); err != nil {
+		return errors.Join(err, opened.journal.Close())
+	}
+	return nil
 }
 
 // A Prepared run has passed every check. Call Run or Close.

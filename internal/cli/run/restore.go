@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,11 +15,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/spf13/cobra"
 )
 
-// restore sets the flags of the stored run that are not given again.
-func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) error {
+// restore sets the flags of the stored run that are not given again. changed reports whether a flag is.
+func (j *Job) restore(ctx context.Context, changed func(flag string) bool, con *console.Console, again *resumed) error {
 	m := again.invocation
 	if err := j.changeDir(m); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) 
 	was.StrictTools = was.StrictTools || own.StrictTools
 	was.Results = again.journal.Result
 	was.Team, was.Orchestrator, was.Coordinator = cmp.Or(own.Team, was.Team), cmp.Or(own.Orchestrator, was.Orchestrator), cmp.Or(own.Coordinator, was.Coordinator)
-	if err := confine(cmd.Context(), con, m, &was, &own); err != nil {
+	if err := confine(ctx, con, m, &was, &own); err != nil {
 		return err
 	}
 	was.Inputs, was.Params = replacePairs(was.Inputs, own.Inputs), replacePairs(was.Params, own.Params)
@@ -41,7 +41,6 @@ func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) 
 		was.Stored = slices.DeleteFunc(was.Stored, func(s specfile.StoredFile) bool { return s.Path == "-" }) // this command reads standard input again
 	}
 	j.SpecFlags = was
-	changed := cmd.Flags().Changed
 	if !changed("offline") {
 		j.Offline = m.Offline || changed("script")
 	}

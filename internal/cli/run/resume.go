@@ -111,7 +111,7 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string, sender
 	if err := again.load(cmd.Context(), j, found.Run); err != nil {
 		return err
 	}
-	if err := j.restore(cmd, con, again); err != nil {
+	if err := j.restore(cmd.Context(), cmd.Flags().Changed, con, again); err != nil {
 		return err
 	}
 	return runJob(con, cmd, j)

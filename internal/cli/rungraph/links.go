@@ -31,9 +31,12 @@ func (g *graph) addInput(name string, level label.Classification) {
 
 // linkPlanned adds what each task reads by the plan.
 func (g *graph) linkPlanned() {
-	tasks := g.plan.Graph
+	tasks, step := g.plan.Graph, g.planStep()
 	for i := range tasks.Len() {
 		t := tasks.Task(i)
+		if from := t.Source.Record; from != nil && from.From != handoff.User {
+			g.connect(step, string(t.ID), edgeResult) // its description
+		}
 		for n, up := range tasks.Upstream(i) {
 			kind, d := edgeResult, &t.DependsOn[n]
 			switch {

@@ -33,7 +33,7 @@ type feed struct {
 	events []inspector.Event // the newest, without a gap
 	size   int               // of their data
 	looked time.Time         // when there was nothing new
-	ended  bool              // the run had ended then
+	ended  bool              // no process worked on the run then
 	err    error             // a line could not be read
 }
 
@@ -73,7 +73,7 @@ func newEventReader(s *site, run string, after int) *eventReader {
 type reading struct {
 	events []inspector.Event
 	behind bool // the feed has dropped events that the follower must read from the journal
-	ended  bool // the run has ended, and all is read
+	ended  bool // no process works on the run, and all is read
 	more   bool // there may be more at once
 }
 

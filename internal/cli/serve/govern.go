@@ -13,8 +13,8 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/policytext"
@@ -29,52 +29,63 @@ import (
 // A governor returns and replaces the policies of the runs of a site.
 type governor struct{ steerer }
 
-// A PolicyDocument is the policy of a run, in JSON.
-type PolicyDocument struct {
-	Run    string           `json:"runId"`
-	Digest string           `json:"digest"`
-	Policy json.RawMessage  `json:"policy"`
-	Rules  []gate.PairTerms `json:"rules"` // what applies to each pair that the policy names
-}
-
-// Rules returns the policy of a run; see [inspector.Governor].
-func (g governor) Rules(ctx context.Context, name string) (doc any, digest string, err error) {
-	run, p, rules, err := g.policyOf(ctx, name)
+// Rules returns a policy of a run; see [inspector.Governor].
+func (g governor) Rules(ctx context.Context, name, digest string) (doc any, holds string, err error) {
+	run, had, err := g.policiesOf(ctx, name)
 	if err != nil {
 		return nil, "", problem(err)
 	}
-	return PolicyDocument{Run: run, Digest: p.Digest, Policy: p.Text, Rules: rules.Pairs(p.Names())}, p.Digest, nil
+	p := had[len(had)-1]
+	if digest != "" {
+		i := slices.IndexFunc(had, func(of *record.Policy) bool { return of.Digest == digest })
+		if i < 0 {
+			return nil, "", noPolicy(digest)
+		}
+		p = had[i]
+	}
+	d, err := history.NewPolicyDocument(run, p, had)
+	return d, p.Digest, problem(err)
+}
+
+// noPolicy returns the error for a digest that no policy of a run has.
+func noPolicy(digest string) error {
+	return &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("the run has had no policy %q", digest), Hint: "give a digest that the policy of the run lists as earlier, or none for the newest policy"}
 }
 
 // Pair returns what applies to a pair; see [inspector.Governor].
 func (g governor) Pair(ctx context.Context, name, from, to string) (any, error) {
-	_, p, rules, err := g.policyOf(ctx, name)
+	_, had, err := g.policiesOf(ctx, name)
 	if err != nil {
 		return nil, problem(err)
 	}
+	p := had[len(had)-1]
 	for _, of := range []string{from, to} {
 		if !slices.Contains(append(p.Names(), handoff.User, handoff.Coordinator, handoff.Computed), of) {
 			return nil, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("the run has no member %q", of)}
 		}
 	}
+	rules, err := p.Compile()
+	if err != nil {
+		return nil, problem(err)
+	}
 	return rules.Pair(from, to), nil
 }
 
-// policyOf returns the policy of a run. Like the spec, it is internal.
-func (g governor) policyOf(ctx context.Context, name string) (run string, p *record.Policy, rules *gate.Rulebook, err error) {
+// policiesOf returns the policies that a run has had, the newest last. Like the spec, they are internal.
+func (g governor) policiesOf(ctx context.Context, name string) (run string, had []*record.Policy, err error) {
 	if g.accepts < label.Internal {
-		return "", nil, nil, &inspector.Error{Code: inspector.Forbidden, Message: "the policy is above the clearance of this viewer"}
+		return "", nil, &inspector.Error{Code: inspector.Forbidden, Message: "the policy is above the clearance of this viewer"}
 	}
 	if run, err = g.find(ctx, name); err != nil {
-		return "", nil, nil, err
+		return "", nil, err
 	}
-	if p, err = g.live.monitor(run).Policy(); err != nil { // this process does not work on the run
-		if p, err = journal.PolicyOf(ctx, g.j, run); err != nil {
-			return "", nil, nil, journals.ReadError(ctx, err)
-		}
+	if had, err = journal.PoliciesOf(ctx, g.j, run); err != nil {
+		return "", nil, journals.ReadError(ctx, err)
 	}
-	rules, err = p.Compile()
-	return run, p, rules, err
+	if now, err := g.live.monitor(run).Policy(); err == nil && now.Digest != had[len(had)-1].Digest { // it is not durable yet
+		had = append(had, now)
+	}
+	return run, had, nil
 }
 
 // find returns the ID of a run; if name is empty, that of the only live run.
@@ -112,34 +123,40 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	if err != nil {
 		return "", &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
 	}
-	if err := checkAssert(given.Policy); err != nil {
-		return "", err
-	}
-	_, p, err := specfile.LoadPolicy("-", bytes.NewReader(text))
+	f, p, err := specfile.LoadPolicy("-", bytes.NewReader(text))
 	if err != nil {
 		return "", atPointers(err, text)
 	}
-	policytext.SetOrigins(p, make([]provenance.Position, len(policytext.Origins(p)))) // they have no line in a file
-	_, err = g.Steer(ctx, run, steer.Command{Kind: steer.ReplacePolicy, By: given.By, Reason: given.Reason, Policy: p, Replaces: digest})
-	if err != nil {
+	assert := specfile.AssertionsOf(f)
+	if err := g.checkAssert(ctx, run, assert); err != nil {
 		return "", err
 	}
-	_, now, _, err := g.policyOf(ctx, run)
+	policytext.SetOrigins(p, make([]provenance.Position, len(policytext.Origins(p)))) // they have no line in a file
+	err = g.send(ctx, run, steer.Command{Kind: steer.ReplacePolicy, By: given.By, Reason: given.Reason, Policy: p, Replaces: digest, Assert: assert})
+	if err != nil && !errors.Is(err, steer.ErrUnchanged) { // to replace a policy by itself changes nothing
+		return "", problem(g.withoutInputs(ctx, run, err))
+	}
+	_, had, err := g.policiesOf(ctx, run)
 	if err != nil {
 		return "", problem(err)
 	}
-	return now.Digest, nil
+	return had[len(had)-1].Digest, nil
 }
 
-// checkAssert refuses a policy with assertions, which would have no effect.
-func checkAssert(policy json.RawMessage) error {
-	var of struct{ Assert json.RawMessage }
-	if err := json.Unmarshal(policy, &of); err != nil || of.Assert == nil {
-		return nil // LoadPolicy reports a syntax error
+// checkAssert refuses assertions from a viewer who may see less than the user of the run: whether they hold may
+// depend on what an input has.
+func (g governor) checkAssert(ctx context.Context, run string, assert []string) error {
+	if len(assert) == 0 {
+		return nil
 	}
-	return &inspector.Error{Code: inspector.Invalid, Message: "the policy cannot be read", Problems: []inspector.Problem{{
-		Pointer: "/policy/assert", Message: "the assertions of a run cannot be replaced", Hint: "leave out assert; the new policy is checked against the assertions of the run",
-	}}}
+	v, err := g.viewerOf(ctx, run)
+	if err != nil {
+		return problem(err)
+	}
+	if v.Narrows() {
+		return &inspector.Error{Code: inspector.Forbidden, Message: "assertions may be about what this viewer may not see", Hint: "leave out assert; the policy is checked against the assertions of the run"}
+	}
+	return nil
 }
 
 // maxNesting is how deep the lists and objects of a policy may be nested. The indentation of its text

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/rungraph"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/steer"
 )
 
 // graphs makes the documents that need the plan of a run or a second run.
@@ -23,33 +24,67 @@ type graphs struct {
 	plans []cachedPlan
 }
 
-// maxPlans is the number of cached plans. Plans do not change: the journal has a copy of each spec.
+// maxPlans is the number of cached plans.
 const maxPlans = 4
 
 // A cachedPlan is the plan of a run, or the error that it has none.
 type cachedPlan struct {
-	run  string
+	of   planKey
 	plan *engine.Plan
 	err  error
 }
 
-// plan returns the plan of the run with this ID. The error has the code not_found if there is none for the
-// viewer.
-func (g *graphs) plan(ctx context.Context, run string) (*engine.Plan, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, of := range g.plans {
-		if of.run == run {
-			return of.plan, of.err
+// A planKey says from what a plan was made. A plan changes with the spec and the policies of the run; under a policy
+// that replaced another one, and as long as there is none, also with what the run records.
+type planKey struct {
+	run, policy string
+	processes   int
+	policies    int
+	row         int64 // the last one; zero if the plan does not depend on it
+}
+
+// keyOf returns the key of the plan of a run by a policy.
+func (g *graphs) keyOf(ctx context.Context, k *journals.StoredRun, policy string) (planKey, error) {
+	of := planKey{run: k.Run, policy: policy, processes: len(k.History.Begins)}
+	for i := range k.History.Log {
+		if c := k.History.Log[i].Command; c != nil && c.Kind == steer.ReplacePolicy {
+			of.policies++
 		}
 	}
-	p, err := restored.PlanFor(ctx, g.con, g.flags, g.j, run, g.accepts)
-	if none, ok := errors.AsType[*restored.NoPlanError](err); ok {
-		err = &inspector.Error{Code: inspector.NotFound, Message: none.Error()}
-	} else if err != nil {
+	last, err := g.j.LastRow(ctx, k.Run)
+	of.row = last
+	return of, journals.ReadError(ctx, err)
+}
+
+// plan returns the plan of a run by the policy with a digest, or by the newest one if it is empty. The error has the
+// code not_found if there is none for the viewer.
+func (g *graphs) plan(ctx context.Context, k *journals.StoredRun, policy string) (*engine.Plan, error) {
+	of, err := g.keyOf(ctx, k, policy)
+	if err != nil {
 		return nil, err
 	}
-	g.plans = append(g.plans, cachedPlan{run, p, err})
+	fixed := of
+	fixed.row = 0
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range g.plans {
+		if c.of == of || c.of == fixed {
+			return c.plan, c.err
+		}
+	}
+	p, err := restored.PlanFor(ctx, g.con, g.flags, g.j, k.Run, restored.Query{Accepts: g.accepts, Policy: policy})
+	none, isNone := errors.AsType[*restored.NoPlanError](err)
+	switch {
+	case errors.Is(err, restored.ErrNoPolicy):
+		return nil, noPolicy(policy)
+	case isNone:
+		err = &inspector.Error{Code: inspector.NotFound, Message: none.Error()}
+	case err != nil:
+		return nil, err
+	case of.policies == 0:
+		of = fixed
+	}
+	g.plans = append(g.plans, cachedPlan{of, p, err})
 	g.plans = g.plans[max(0, len(g.plans)-maxPlans):]
 	return p, err
 }
@@ -57,7 +92,7 @@ func (g *graphs) plan(ctx context.Context, run string) (*engine.Plan, error) {
 // Graph returns the drawing of a run; see [inspector.Graph]. Without a plan it shows what was recorded.
 func (g *graphs) Graph(ctx context.Context, run string, expand []string) (any, error) {
 	return g.with(ctx, run, func(k *journals.StoredRun) (any, error) {
-		p, err := g.plan(ctx, k.Run)
+		p, err := g.plan(ctx, k, "")
 		if refused, ok := errors.AsType[*inspector.Error](err); err != nil && (!ok || refused.Code != inspector.NotFound) {
 			return nil, err
 		}
@@ -66,17 +101,14 @@ func (g *graphs) Graph(ctx context.Context, run string, expand []string) (any, e
 }
 
 // Flow returns who could see what by the plan of a run; see [inspector.Flow].
-func (g *graphs) Flow(ctx context.Context, run, from, to string) (any, error) {
-	found, err := journals.Find(ctx, g.j, run)
-	if err != nil {
-		return nil, problem(err)
-	}
-	p, err := g.plan(ctx, found.Run)
-	if err != nil {
-		return nil, problem(err)
-	}
-	flow, err := plan.FlowOf(p, from, to)
-	return flow, problem(err)
+func (g *graphs) Flow(ctx context.Context, run string, of inspector.FlowQuery) (any, error) {
+	return g.with(ctx, run, func(k *journals.StoredRun) (any, error) {
+		p, err := g.plan(ctx, k, of.Policy)
+		if err != nil {
+			return nil, err
+		}
+		return plan.FlowOf(p, of.From, of.To)
+	})
 }
 
 // Handoffs returns decisions of the gate; see [inspector.Handoffs].

@@ -31,13 +31,14 @@ func Beside(con *console.Console, version string) run.Attend {
 		}
 		site := newSite(con, opened, j, label.Confidential)
 		a := site.live.attend(id)
+		a.Answers = true // in the page
 		o := site.options(version)
 		o.Access = inspector.Access{Token: token, Logins: &inspector.Logins{}, Hosts: inspector.HostsOf(l.Addr())}
-		link := linkOf(l.Addr(), o.Access.Logins.NewKey())
-		con.Say("runteam: the inspector of the run: %s", link)
+		links, link := printLinks(con, "runteam: the inspector of the run: ", func() string { return linkOf(l.Addr(), o.Access.Logins.NewKey()) })
 		serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // so that it can show the end of an interrupted run
 		var all sync.WaitGroup
 		all.Go(func() { _ = inspector.Serve(serving, l, inspector.New(o)) }) // the run does not need it
+		all.Go(func() { links.onSignals(serving) })
 		closeBrowser := openBrowser(ctx, con, link)
 		a.Close = func(ended bool) {
 			if ended {
@@ -45,6 +46,7 @@ func Beside(con *console.Console, version string) run.Attend {
 			}
 			stop()
 			all.Wait()
+			links.stop()
 			closeBrowser()
 			_ = opened.Close() // what was sent is durable already
 		}

@@ -73,10 +73,12 @@ func programToken(con *console.Console, path string) (string, error) {
 	if token == "" {
 		token = rand.Text()
 	}
-	bad := func(err error) error { return exit.FileError("--token-file "+path, err) }
+	bad := func(err error) error {
+		return exit.Errorf(exit.KindIO, "--token-file %s: %w; name a file in a folder that exists and that you may write to", path, exit.WithoutPath(err))
+	}
 	switch old, err := os.ReadFile(path); {
 	case err == nil && !tokenFile.Match(old):
-		return "", bad(errors.New("the file exists and has no token: name another file"))
+		return "", exit.Errorf(exit.KindIO, "--token-file %s: the file exists and has no token; name another file", path)
 	case err == nil:
 		if err := os.Remove(path); err != nil { // its mode may be wrong
 			return "", bad(err)
@@ -93,6 +95,45 @@ func programToken(con *console.Console, path string) (string, error) {
 		return "", bad(err)
 	}
 	return token, nil
+}
+
+// A linkPrinter prints links, each with a new key.
+type linkPrinter struct {
+	con     *console.Console
+	before  string        // the link, in its line
+	link    func() string // returns a new one
+	signals <-chan os.Signal
+	stop    func() // receiving signals
+}
+
+// printLinks prints a link and, without a terminal, how to get another one. The caller calls stop.
+func printLinks(con *console.Console, before string, link func() string) (p *linkPrinter, first string) {
+	p = &linkPrinter{con: con, before: before, link: link}
+	p.signals, p.stop = linkSignals()
+	first = p.print()
+	if command := linkCommand(); command != "" && !con.IsTerminal(con.Stdin) {
+		con.Say("runteam: the link works once; to print another one here: %s", command)
+	}
+	return p, first
+}
+
+// print prints a new link, and returns it.
+func (p *linkPrinter) print() string {
+	link := p.link()
+	p.con.Say("%s%s", p.before, link)
+	return link
+}
+
+// onSignals prints a new link for each signal, until ctx ends.
+func (p *linkPrinter) onSignals(ctx context.Context) {
+	for {
+		select {
+		case <-p.signals:
+			p.print()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // onEnter calls do for each line that the user enters, until ctx ends. Without a terminal it does nothing.

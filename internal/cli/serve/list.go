@@ -11,7 +11,6 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/steer"
 )
 
 // A listDocument is a page of runs, in JSON.
@@ -24,7 +23,8 @@ type listDocument struct {
 type listedRun struct {
 	history.ListedRun
 	*figures
-	Live bool `json:"live"` // a process works on it
+	Live    bool `json:"live"`    // a process works on it
+	Counted bool `json:"counted"` // the figures are known; if not, they are absent
 }
 
 // figures are counted from all lines of a run.
@@ -32,8 +32,7 @@ type figures struct {
 	Tokens    tokens `json:"tokens"`
 	Cost      string `json:"cost,omitempty"` // none if a model has no price
 	Withheld  int    `json:"withheld"`       // decisions that withheld something from an agent, in whole or in part
-	Paused    bool   `json:"paused"`
-	Questions int    `json:"questions"` // open ones
+	Questions int    `json:"questions"`      // open ones
 }
 
 type tokens struct {
@@ -74,7 +73,6 @@ func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
 	out := listDocument{Runs: []listedRun{}, More: len(all) > p.Limit}
 	until := time.Now().Add(figureTime)
 	for _, s := range all[:min(len(all), p.Limit)] {
-		live := s.Holder != nil
 		if s.Ended.IsZero() { // its tasks are not counted yet
 			if s, err = d.j.Find(ctx, s.Run); err != nil {
 				continue // it was removed meanwhile
@@ -84,7 +82,7 @@ func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
 		if err != nil {
 			return nil, problem(err)
 		}
-		out.Runs = append(out.Runs, listedRun{history.Listed(ctx, d.j, &s), f, live})
+		out.Runs = append(out.Runs, listedRun{history.Listed(ctx, d.j, &s), f, s.Live(), f != nil})
 	}
 	return out, nil
 }
@@ -144,24 +142,5 @@ func countFigures(k *journals.StoredRun) (f figures) {
 			f.Questions++
 		}
 	}
-	if k.Holder != nil {
-		f.Paused = isPaused(k)
-	}
 	return f
-}
-
-// isPaused reports whether the process that works on a run has paused it.
-func isPaused(k *journals.StoredRun) (paused bool) {
-	began := k.History.Begins[len(k.History.Begins)-1].Time
-	for i := range k.History.Log {
-		if c := k.History.Log[i].Command; c != nil && !c.Time.Before(began) {
-			switch c.Kind {
-			case steer.Pause:
-				paused = true
-			case steer.Resume:
-				paused = false
-			}
-		}
-	}
-	return paused
 }

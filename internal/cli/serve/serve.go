@@ -47,9 +47,9 @@ func Command(con *console.Console, version string) *cobra.Command {
 		Long: `serve shows the runs of the journal in the browser, while they work and afterwards:
 their tasks, prompts and receipts, and what was withheld. It steers runs that work, in
 any process, answers questions, and starts runs of each SPEC. It prints a link that
-lets one browser in, once; Enter prints another one. Programs use the API under
-/api/v1 with a token: from $` + envToken + `, or the one that serve writes
-into --token-file.
+lets one browser in, once; Enter prints another one, and so does SIGUSR1 if there is no
+terminal. Programs use the API under /api/v1 with a token: from $` + envToken + `,
+or the one that serve writes into --token-file.
 
 The viewer is the user of the runs, or with --accepts someone with a lower clearance.
 Nothing above confidential is shown. serve listens on this computer alone unless
@@ -130,7 +130,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	var starts *starter
 	if len(specs) > 0 {
 		starts = &starter{site: site, flags: s, specs: specs}
-		o.Starter, o.Viewer.CanStart = starts, !s.readOnly
+		site.starts, o.Starter, o.Viewer.CanStart = starts, starts, !s.readOnly
 	}
 	return s.work(ctx, con, l, path, o, starts)
 }
@@ -138,15 +138,16 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 // work serves on a listener, starts runs, and prints links, until ctx ends.
 func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Listener, journal string, o inspector.Options, starts *starter) error {
 	s.announce(con, l.Addr(), journal)
-	link := func() { con.Say("open %s", linkOf(l.Addr(), o.Access.Logins.NewKey())) }
-	link()
+	links, _ := printLinks(con, "open ", func() string { return linkOf(l.Addr(), o.Access.Logins.NewKey()) })
+	defer links.stop()
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var all sync.WaitGroup
 	if starts != nil {
 		starts.begin(serving, &all)
 	}
-	all.Go(func() { onEnter(serving, con, link) })
+	all.Go(func() { links.onSignals(serving) })
+	all.Go(func() { onEnter(serving, con, func() { links.print() }) })
 	err := inspector.Serve(serving, l, inspector.New(o))
 	stop(err)
 	all.Wait() // the runs have been canceled, and end
@@ -212,6 +213,7 @@ type site struct {
 	accepts label.Classification
 	live    *liveRuns
 	feeds   *feeds
+	starts  *starter // nil if no spec is served
 }
 
 func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, accepts label.Classification) *site {

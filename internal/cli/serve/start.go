@@ -131,6 +131,30 @@ func (s *starter) Start(ctx context.Context, given inspector.Start) (id string, 
 	if err != nil {
 		return "", err
 	}
+	return s.perform(ctx, l)
+}
+
+// Resume resumes a run of a served spec that no process works on, and returns once it has begun.
+func (s *starter) Resume(ctx context.Context, id string) error {
+	info, err := s.j.LoadInfo(ctx, id)
+	if err != nil {
+		return problem(journals.ReadError(ctx, err))
+	}
+	of := journals.InvocationOf(info)
+	if !slices.ContainsFunc(s.specs, func(spec servedSpec) bool {
+		path, err := filepath.Abs(spec.Declared.Path)
+		return err == nil && path == of.Found
+	}) {
+		return steerer{s.site}.notRunning(ctx, id)
+	}
+	l := s.flags.launch(label.Confidential)
+	l.Resume, l.Attend = id, s.attend
+	_, err = s.perform(ctx, l)
+	return err
+}
+
+// perform begins a run, and returns its ID once it has begun.
+func (s *starter) perform(ctx context.Context, l run.Launch) (id string, err error) {
 	serving, err := s.take()
 	if err != nil {
 		return "", err
@@ -222,12 +246,18 @@ func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 	}
 	l = s.flags.launch(label.Confidential) // the clearance of the user; the page shows a run at that of its viewer
 	l.Spec, l.Texts = *spec, given.Inputs
-	l.Attend = func(_ context.Context, id string, _ *journals.Flags) (*run.Attendant, error) {
-		a := s.live.attend(id)
-		a.Answers = true // in the page
-		return a, nil
+	if given.Reason != "" {
+		l.Request = &journals.Request{By: s.con.UserName(), Reason: given.Reason}
 	}
+	l.Attend = s.attend
 	return l, nil
+}
+
+// attend returns the attendant of a run: its questions are answered in the page.
+func (s *starter) attend(_ context.Context, id string, _ *journals.Flags) (*run.Attendant, error) {
+	a := s.live.attend(id)
+	a.Answers = true
+	return a, nil
 }
 
 // unknownMember returns the error for an input or parameter that the spec does not declare.

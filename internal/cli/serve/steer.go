@@ -3,13 +3,17 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/people"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
 )
 
 // A steerer sends commands and answers to the runs of a site.
@@ -25,14 +29,58 @@ func (s steerer) Steer(ctx context.Context, run string, c steer.Command) (inspec
 		return inspector.Taken{}, problem(err)
 	}
 	out := inspector.Taken{Command: c.Kind, By: c.By, Time: s.con.Now()}
-	err = s.live.monitor(found.Run).Steer(ctx, c)
+	return out, problem(s.send(ctx, found.Run, c))
+}
+
+// send sends a command to a run with an ID.
+func (s steerer) send(ctx context.Context, run string, c steer.Command) error {
+	err := s.live.monitor(run).Steer(ctx, c)
 	if errors.Is(err, steer.ErrNotRunning) { // here
-		err = s.j.Steer(ctx, found.Run, c)
+		err = s.j.Steer(ctx, run, c)
 	}
 	if errors.Is(err, steer.ErrNotRunning) {
-		return out, s.notRunning(ctx, found.Run)
+		return s.resume(ctx, run, &c)
 	}
-	return out, problem(err)
+	return err
+}
+
+// withoutInputs returns the error of a run that refuses a policy, without the problems that depend on
+// the texts of inputs, for a viewer who may see less than the user of the run.
+func (s steerer) withoutInputs(ctx context.Context, run string, err error) error {
+	found, is := errors.AsType[task.Problems](err)
+	if !is {
+		return err
+	}
+	v, failed := s.viewerOf(ctx, run)
+	if failed != nil {
+		return failed
+	}
+	if !v.Narrows() {
+		return err
+	}
+	found = slices.Clone(found)
+	for i := range found {
+		if p := &found[i]; errors.Is(p, record.ErrInputValue) {
+			p.Message, p.Hint = "it does not fit the inputs of the run, which this viewer may not see", "send it from a viewer with the clearance of the user of the run to learn why"
+		}
+	}
+	return fmt.Errorf("%w: %w", steer.ErrRefused, found)
+}
+
+// resume carries out a command to a run that no process works on: only a run of a served spec can be resumed.
+func (s steerer) resume(ctx context.Context, run string, c *steer.Command) error {
+	found, err := s.j.Find(ctx, run)
+	if err != nil {
+		return problem(journals.ReadError(ctx, err))
+	}
+	ended := found.Status == string(engine.StatusOK) || found.Command == "" || found.Command == journals.ExperimentCommand
+	switch {
+	case c.Kind != steer.Resume || s.starts == nil || ended:
+		return s.notRunning(ctx, run)
+	case c.Reason != "":
+		return &inspector.Error{Code: inspector.Invalid, Message: "a reason is stored with the end of a pause, and no process works on the run", Hint: "leave it out", Problems: []inspector.Problem{{Pointer: "/reason", Message: "it would not be stored"}}}
+	}
+	return s.starts.Resume(ctx, run)
 }
 
 // taskOf returns the name of a task for a command. For a viewer who cannot see all names of items, it is the ID

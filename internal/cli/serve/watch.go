@@ -225,7 +225,7 @@ func (r *eventReader) event(value []byte) (*inspector.Event, error) {
 
 // decision returns the event of a decision. The journal stores no event line, and no number, for it.
 func (r *eventReader) decision(line []byte) (*inspector.Event, error) {
-	if r.viewer.Narrows() {
+	if r.viewer.Narrows() || !r.viewer.SeesPolicies() {
 		var l struct {
 			Audit struct{ Handoff *event.Handoff }
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
@@ -34,10 +35,11 @@ With a FILE it replaces the policy of a live run. FILE is a spec file, or a file
 only the key policy; - is standard input.
 
 The new policy is checked as before a run, for all tasks that have not completed and
-with the assertions of the run. If anything is wrong, nothing changes. Otherwise it
-applies from the next decision of the gate. A running task that may have read what it
-denies begins again without using up a retry. A policy that could deliver more than the
-previous one is refused, unless the run was started with --allow-widening.
+with the assertions of the run and of FILE. If anything is wrong, nothing changes.
+Otherwise it applies from the next decision of the gate. A running task that may have
+read what it denies begins again without using up a retry. A policy that could deliver
+more than the previous one is refused, unless the run was started with
+--allow-widening.
 ` + taken,
 		Example: `  runteam policy 1f3c
   runteam policy 1f3c team.yaml --reason "letters must not see amounts"`,
@@ -98,7 +100,11 @@ func (o *policyFlags) perform(ctx context.Context, con *console.Console) error {
 	con.Settings.Undone = "the policy was not replaced"
 	loaded, err := files.Await(ctx, func() (policyFile, error) {
 		f, p, err := specfile.LoadPolicy(o.file, con.Stdin)
-		return policyFile{f, steer.Command{Kind: steer.ReplacePolicy, Policy: p, Replaces: o.replaces}}, err
+		c := steer.Command{Kind: steer.ReplacePolicy, Policy: p, Replaces: o.replaces}
+		if err == nil {
+			c.Assert = specfile.AssertionsOf(f)
+		}
+		return policyFile{f, c}, err
 	})
 	if err != nil {
 		return err
@@ -115,7 +121,14 @@ func (o *policyFlags) perform(ctx context.Context, con *console.Console) error {
 		}
 		loaded.command.Replaces = now.Digest
 	}
-	return loaded.explain(o.Sender.send(ctx, con, j, &o.Flags, found.Run, loaded.command))
+	err = o.Sender.send(ctx, con, j, &o.Flags, found.Run, loaded.command)
+	if !errors.Is(err, steer.ErrUnchanged) {
+		return loaded.explain(err)
+	}
+	doc := document{Run: found.Run, Command: steer.ReplacePolicy, By: o.Sender.name(con), Reason: o.reason, Time: con.Now(), Unchanged: true}
+	return con.PrintResult(doc, func(w io.Writer) {
+		fmt.Fprintf(w, "run %s: nothing changed, since %v\n", journals.ShortRun(found.Run), steer.ErrUnchanged)
+	})
 }
 
 // A policyFile is a file with a policy, and the command that sends it.
@@ -134,6 +147,7 @@ func (f *policyFile) explain(err error) error {
 		return err
 	}
 	for i := range found {
+		found[i].Pointer = f.placed(&found[i])
 		if errors.Is(err, steer.ErrWidens) {
 			found[i].Hint = "narrow it, or start the run with --allow-widening"
 		}
@@ -141,12 +155,29 @@ func (f *policyFile) explain(err error) error {
 	return &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("%w:\n%w", steer.ErrRefused, f.file.Locate(found))}
 }
 
+// placed returns the pointer of a problem in the file. That of an assertion of the run leads to the same one in
+// the file, if it has it.
+func (f *policyFile) placed(p *task.Problem) string {
+	if own, is := strings.CutPrefix(p.Pointer, "/policy/assert/"); is {
+		return "/assert/" + own
+	}
+	if !strings.HasPrefix(p.Pointer, "/assert/") {
+		return p.Pointer
+	}
+	for i, text := range f.command.Assert {
+		if p.Subject == fmt.Sprintf("assertion %q", text) {
+			return naming.Pointer("assert", i)
+		}
+	}
+	return ""
+}
+
 // A policyDocument is the policy of a run, in JSON.
 type policyDocument struct {
 	Run    string           `json:"runId"`
 	Digest string           `json:"digest"`
 	Policy json.RawMessage  `json:"policy"`
-	Pairs  []gate.PairTerms `json:"pairs"`
+	Rules  []gate.PairTerms `json:"rules"` // what applies to each pair that the policy names
 }
 
 // show prints the policy of a run and what it says of each pair.
@@ -163,18 +194,18 @@ func (o *policyFlags) show(ctx context.Context, con *console.Console, j *journal
 	if err != nil {
 		return exit.Errorf(exit.KindRuntime, "the policy of the run cannot be read: %w", err)
 	}
-	doc := policyDocument{Run: found.Run, Digest: p.Digest, Policy: p.Text, Pairs: rules.Pairs(p.Names())}
+	doc := policyDocument{Run: found.Run, Digest: p.Digest, Policy: p.Text, Rules: rules.Pairs(p.Names())}
 	return con.PrintResult(doc, func(w io.Writer) { doc.write(w) })
 }
 
 // write prints what holds for each pair, a line each.
 func (d *policyDocument) write(w io.Writer) {
 	fmt.Fprintf(w, "policy %s\n", d.Digest)
-	if len(d.Pairs) == 0 {
+	if len(d.Rules) == 0 {
 		fmt.Fprintln(w, "the policy has no rules")
 	}
-	for i := range d.Pairs {
-		p := &d.Pairs[i]
+	for i := range d.Rules {
+		p := &d.Rules[i]
 		says := []string{string(p.Mode)}
 		add := func(what string, is bool) {
 			if is {

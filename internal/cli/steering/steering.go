@@ -50,6 +50,8 @@ type document struct {
 	By      string     `json:"by"`
 	Reason  string     `json:"reason,omitempty"`
 	Time    time.Time  `json:"sentAt"`
+
+	Unchanged bool `json:"unchanged,omitempty"` // the run had this policy already
 }
 
 // send sends the command of a kind, and prints that the run has taken it.
@@ -115,9 +117,14 @@ func notRunning(ctx context.Context, j *journal.Journal, g *journals.Flags, s *j
 	return exit.Errorf(exit.KindRuntime, "%s; %s", message, next)
 }
 
+// name returns who sends the command.
+func (s *Sender) name(con *console.Console) string {
+	return cmp.Or(strings.TrimSpace(s.by), con.UserName())
+}
+
 // send sends a command to a run, and prints that the run has taken it.
 func (s *Sender) send(ctx context.Context, con *console.Console, j *journal.Journal, from *journals.Flags, run string, c steer.Command) error {
-	c.By, c.Reason = cmp.Or(strings.TrimSpace(s.by), con.UserName()), s.reason
+	c.By, c.Reason = s.name(con), s.reason
 	out := document{Run: run, Command: c.Kind, Task: c.Task, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: con.Now()}
 	switch err := j.Steer(ctx, run, c); {
 	case errors.Is(err, steer.ErrInvalid):

@@ -73,6 +73,10 @@ export function post(p, body) { return send("POST", p, body); }
 
 export function downloadURL(p) { return base + p; }
 
+// A server says something at least every 15 seconds. A connection that is silent for longer is gone, as
+// after the computer slept.
+const silence = 40000;
+
 // follow reads a stream of server-sent events and opens it again from the last ID when it breaks.
 // on.event gets (type, data), on.state "open", "lost" or "end". It returns a function that stops.
 export function follow(p, on, after) {
@@ -81,30 +85,33 @@ export function follow(p, on, after) {
     queueMicrotask(() => { for (const e of all) on.event(e.type, e); on.state?.("end"); });
     return () => {};
   }
-  const abort = new AbortController();
-  let last = after ?? "", wait = 500, ended = false;
+  let abort, stopped = false, heard = Date.now(), last = after ?? "", wait = 500, ended = false;
+  const watch = setInterval(() => { if (Date.now() - heard > silence) abort.abort(); }, 1000);
   const open = async () => {
+    abort = new AbortController();
+    heard = Date.now();
     try {
       const headers = { Accept: "text/event-stream" };
       if (last !== "") headers["Last-Event-ID"] = String(last);
       const res = await call(p, { headers, signal: abort.signal });
       on.state?.("open");
       wait = 500;
-      await read(res.body, (id, type, data) => {
+      await read(res.body, () => { heard = Date.now(); }, (id, type, data) => {
         if (type === "end") ended = true;
         else if (type === "failed") on.state?.("lost"); // it is opened again, and says why if it cannot be
         else on.event(type, data === "" ? {} : JSON.parse(data));
         if (id !== "") last = id;
       });
     } catch (err) {
-      if (abort.signal.aborted) return;
-      if (err.status >= 400 && err.status < 500 && err.status !== 429) {
+      if (!stopped && err.status >= 400 && err.status < 500 && err.status !== 429) {
+        clearInterval(watch);
         on.state?.("refused", err);
         return;
       }
     }
-    if (abort.signal.aborted) return;
+    if (stopped) return;
     if (ended) {
+      clearInterval(watch);
       on.state?.("end");
       return;
     }
@@ -113,16 +120,21 @@ export function follow(p, on, after) {
     wait = Math.min(wait * 2, 10000);
   };
   open();
-  return () => abort.abort();
+  return () => {
+    stopped = true;
+    clearInterval(watch);
+    abort.abort();
+  };
 }
 
 // read parses the lines of a stream of server-sent events.
-async function read(body, event) {
+async function read(body, hear, event) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "", id = "", type = "message", data = "", any = false;
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
+    hear();
     rest += value;
     let at = 0, end;
     while ((end = rest.indexOf("\n", at)) >= 0) {

@@ -55,7 +55,7 @@ function shell() {
 
 const keys = [
   ["?", "this list"], ["T", "light or dark"], ["G", "all runs"], ["1 – 8", "the views of a run"], ["/", "filter tasks"], ["J, K", "next or previous task"],
-  ["W", "how did the selected text get here?"], ["P", "pause or resume a live run"], ["F", "task in full view, or beside the run"], ["Esc", "close the panel"],
+  ["W", "how did the selected text get here? Without a selection: the word at the cursor"], ["P", "pause or resume a live run"], ["F", "task in full view, or beside the run"], ["Esc", "close the panel"],
   ["Arrow keys", "in the graph: to the next task that way; in a text: by word and line, with Shift to select"],
   ["Enter", "open the task; in a text: follow the selected text"], ["E", "in the graph: the next handoff of the task"], ["Space", "in the graph: unfold or fold"], ["+, -, 0", "in the graph: zoom in, out, fit"],
 ];
@@ -100,6 +100,12 @@ function route() {
   }
   show(() => new RunPage(app, parts[1]), "runs/" + parts[1], query, parts.slice(2));
 }
+
+// reopen shows the page as if it was opened now.
+app.reopen = () => {
+  app.key = undefined;
+  route();
+};
 
 function show(make, key, query, rest) {
   if (app.key !== key) {

@@ -179,12 +179,13 @@ const marks = {
   completed: "M3 6.200l2.200 2.300L9.200 4",
   failed: "M3.500 3.500l5 5M8.500 3.500l-5 5",
   skipped: "M3.200 6h5.600",
+  cancelled: "M3.200 6h5.600",
   not_needed: "M4 6h4",
   waiting: "M4.500 3.800v4.400M7.500 3.800v4.400",
 };
 const words = {
   pending: "pending", blocked: "blocked", ready: "ready", in_progress: "running", waiting: "waiting", completed: "completed", failed: "failed",
-  skipped: "skipped", not_needed: "not needed",
+  skipped: "skipped", not_needed: "not needed", cancelled: "cancelled",
 };
 
 export function statusWord(status) { return words[status] ?? String(status ?? "").replaceAll("_", " "); }
@@ -201,7 +202,7 @@ export function statusClass(status) {
 
 // statusIcon draws a state: each has its own shape.
 export function statusIcon(status, props) {
-  const cls = "st st-" + (status in words ? status : { ok: "completed", error: "failed", running: "in_progress", suspended: "waiting", cancelled: "skipped", timeout: "failed", budget_exhausted: "failed", interrupted: "waiting" }[status] ?? "pending");
+  const cls = "st st-" + (status in words ? status : { ok: "completed", error: "failed", running: "in_progress", suspended: "waiting", timeout: "failed", budget_exhausted: "failed", paused: "waiting", interrupted: "waiting" }[status] ?? "pending");
   const name = cls.slice(6);
   const g = s("svg", { viewBox: "0 0 12 12", class: cls, "aria-hidden": "true", ...props });
   g.append(s("circle", { cx: 6, cy: 6, r: 5, class: "ring" }));
@@ -211,8 +212,8 @@ export function statusIcon(status, props) {
   return g;
 }
 
-export function statusChip(status) {
-  return h("span", { class: "status s-" + statusClass(status) }, statusIcon(status), statusWord(status));
+export function statusChip(status, text) {
+  return h("span", { class: "status s-" + statusClass(status) }, statusIcon(status), text ? bdi(text) : statusWord(status));
 }
 
 export function button(text, onclick, props) {

@@ -1,8 +1,9 @@
 // One edge: what the gate decided about each piece of context that was offered along it.
 
 import { exported, get, path } from "./api.js";
-import { bdi, button, bytes, clock, empty, failure, fill, h, labelChip, loading, plural } from "./dom.js";
+import { bdi, button, bytes, clock, empty, failure, fill, h, labelChip, loading, plural, statusIcon } from "./dom.js";
 import { pair, paths } from "./prompt.js";
+import { nameOf, stateOf } from "./state.js";
 
 const kinds = (c) => c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" + n : "")).join(", ");
 
@@ -15,7 +16,10 @@ export async function handoffsOf(page, of) {
 
 // handoffList shows decisions as rows that open.
 export function handoffList(page, list) {
-  return h("div", { class: "handoffs" }, list.map((d) => h("details", { class: "handoff v-" + d.verdict }, summary(page, d), decision(page, d))));
+  return h("div", { class: "handoffs" }, list.map((d) => {
+    const el = h("details", { class: "handoff v-" + d.verdict, ontoggle: () => { if (el.children.length === 1) el.append(decision(page, d)); } }, summary(page, d));
+    return el;
+  }));
 }
 
 function sourceName(page, s) {
@@ -51,13 +55,67 @@ function decision(page, d) {
     d.taskId && h("p", { class: "source-links" }, button("Open the reader's prompt", () => page.openTask(d.taskId, { tab: "prompt" }), { class: "link" }), page.state.tasks.has(d.source.name) && button("Open the result", () => page.openTask(d.source.name, { tab: "result" }), { class: "link" })));
 }
 
+// nodesOf returns the nodes of the graph, with those of some folds, by ID; undefined if a file has no such drawing.
+async function nodesOf(page, expand) {
+  const query = expand.map((t) => "expand=" + encodeURIComponent(t)).join("&");
+  const doc = await get(path("runs", page.id, "graph") + (query && "?" + query)).catch((err) => { if (!exported) throw err; });
+  return doc && { edges: doc.edges ?? [], nodes: new Map((doc.nodes ?? []).map((n) => [n.id, n])) };
+}
+
+// membersOf returns the tasks of a fold of the graph as it is shown, or as it was at first; null if it is none.
+async function membersOf(page, id) {
+  if (!id.startsWith("fold:")) return null;
+  const node = page.view?.nodes?.get?.(id) ?? (await nodesOf(page, [])).nodes.get(id);
+  return node?.members ?? [];
+}
+
+// readersIn returns those of the tasks of a fold to which an edge leads from one of the sources; all if no drawing says it.
+async function readersIn(page, fold, members, sources) {
+  const graph = await nodesOf(page, [...page.view?.expanded ?? [], fold.slice(5)]);
+  if (!graph) return members;
+  const within = (id) => graph.nodes.get(id)?.members ?? [id];
+  const read = new Set(graph.edges.filter((e) => within(e.from).some((id) => sources.has(id))).flatMap((e) => within(e.to)));
+  const found = members.filter((id) => read.has(id));
+  return found.length > 0 ? found : members;
+}
+
+const most = 200;
+
+// memberList lists tasks that open.
+function memberList(page, ids, open) {
+  const list = h("ul", { class: "plain members" }), draw = () => {
+    const words = filter.value.toLowerCase(), tasks = ids.map((id) => page.state.tasks.get(id)).filter((t) => t && nameOf(t).toLowerCase().includes(words));
+    fill(list, tasks.slice(0, most).map((t) => h("li", null, statusIcon(t.status), " ", button(bdi(nameOf(t)), () => open(t.id), { class: "link" }), " ", h("span", { class: "muted" }, bdi(stateOf(t))))), tasks.length > most && h("li", { class: "muted" }, "and " + plural(tasks.length - most, "more task")));
+  };
+  const filter = h("input", { type: "search", "aria-label": "Filter these tasks", placeholder: "Filter", oninput: draw });
+  draw();
+  return [ids.length > 10 && filter, list];
+}
+
+function panel(page, body, ...title) {
+  return h("div", { class: "edge-panel" }, h("header", { class: "panel-head" }, h("div", { class: "panel-title" }, h("h2", { tabindex: "-1" }, title), h("div", { class: "panel-tools" }, button("✕", () => page.back(), { class: "icon", "aria-label": "Close", title: "Close (Esc)" })))), body);
+}
+
+// A FoldPanel lists the rounds of a loop, or the tasks for the items of a list.
+export class FoldPanel {
+  constructor(page, title) {
+    this.body = h("div", { class: "panel-body" }, loading("the tasks"));
+    this.el = panel(page, this.body, bdi(title));
+    membersOf(page, "fold:" + title).then((ids) => fill(this.body, ids.length > 0 ? memberList(page, ids, (id) => page.openTask(id)) : gone()), (err) => fill(this.body, failure(err)));
+  }
+
+  focus() { this.el.querySelector("h2").focus({ preventScroll: true }); }
+}
+
+function gone() { return empty("The graph does not show this fold", "Unfold what is around it, and open it there."); }
+
 export class EdgePanel {
-  // from is a task, input:NAME or an agent; to is a task or an agent.
+  // from is a task, input:NAME, a fold or an agent; to is a task, a fold or an agent.
   constructor(page, from, to) {
     Object.assign(this, { page, from, to });
     this.body = h("div", { class: "panel-body" });
     const name = (x) => page.state.find(x)?.name || page.state.find(x)?.title || x.replace(/^input:/, "input ").replace(/^fold:/, "");
-    this.el = h("div", { class: "edge-panel" }, h("header", { class: "panel-head" }, h("div", { class: "panel-title" }, h("h2", { tabindex: "-1" }, bdi(name(from)), " → ", bdi(name(to))), h("div", { class: "panel-tools" }, button("✕", () => page.back(), { class: "icon", "aria-label": "Close", title: "Close (Esc)" })))), this.body);
+    this.el = panel(page, this.body, bdi(name(from)), " → ", bdi(name(to)));
     this.load();
   }
 
@@ -65,11 +123,18 @@ export class EdgePanel {
 
   async load() {
     fill(this.body, loading("the handoff"));
-    const { state } = this.page, reader = state.find(this.to), source = state.find(this.from);
+    const { page, from, to } = this, { state } = page, reader = state.find(to), source = state.find(from);
     try {
-      const handoffs = await handoffsOf(this.page, reader ? { task: reader.id } : { from: this.from, to: this.to });
-      const list = handoffs.filter((d) => !reader || d.taskId === reader.id && d.toAgentId !== "user" && (source ? d.source.name.split("#")[0] === source.id : this.from.startsWith("input:") ? d.source.kind === "input" && d.source.name === this.from.slice(6) : d.fromAgentId === this.from));
-      fill(this.body, list.length === 0 ? empty("Nothing has been offered along this edge", reader && !reader.startedAt ? "The reader has not begun." : "It orders the tasks, or is the condition of one.") : [h("h3", null, plural(list.length, "decision") + " of the gate"), handoffList(this.page, list)]);
+      const of = await membersOf(page, from), sources = new Set(of ?? [source?.id ?? from]);
+      let readers = await membersOf(page, to);
+      if (of?.length === 0 || readers?.length === 0) return fill(this.body, gone());
+      if (readers) {
+        readers = await readersIn(page, to, readers, sources);
+        return fill(this.body, h("p", null, "The handoffs to one of ", plural(readers.length, "task"), ":"), memberList(page, readers, (id) => page.app.go(page.edgeLink(from, id))));
+      }
+      const handoffs = await handoffsOf(page, reader ? { task: reader.id } : { from, to });
+      const list = handoffs.filter((d) => !reader || d.taskId === reader.id && d.toAgentId !== "user" && (of || source ? sources.has(d.source.name.split("#")[0]) : from.startsWith("input:") ? d.source.kind === "input" && d.source.name === from.slice(6) : d.fromAgentId === from));
+      fill(this.body, list.length === 0 ? empty("Nothing has been offered along this edge", reader && !reader.startedAt ? "The reader has not begun." : "It orders the tasks, or is the condition of one.") : [h("h3", null, plural(list.length, "decision") + " of the gate"), handoffList(page, list)]);
       const first = this.body.querySelector("details");
       if (first) first.open = true;
     } catch (err) {
@@ -77,4 +142,3 @@ export class EdgePanel {
     }
   }
 }
-

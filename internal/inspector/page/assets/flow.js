@@ -18,16 +18,16 @@ export class FlowView {
       this.doc = await get(path("runs", this.page.id, "flow"));
       this.draw();
     } catch (err) {
-      fill(this.el, h("h2", null, "Who can see what"), failure(err, err.status === 404 ? undefined : () => this.load()));
+      fill(this.el, h("h2", null, "Who can see what"), failure(err, err.status === 404 && !this.page.state.live ? undefined : () => this.load())); // a plan may come
     }
   }
 
   draw() {
-    const { readers, sources, assertions } = this.doc;
+    const { readers, sources, assertions, policyDigest } = this.doc;
     if (!sources?.length) return fill(this.el, empty("Nothing flows in this run"));
     fill(this.el,
       h("div", { class: "flow-head" }, h("h2", null, "Who can see what"), h("p", { class: "key" }, Object.entries(signs).map(([k, [g, text]]) => h("span", { class: "f-" + k }, h("i", { "aria-hidden": "true" }, g || "·"), " ", text)))),
-      h("p", { class: "muted hint" }, "Computed before the run from rules and labels. Open a cell to see why."),
+      h("p", { class: "muted hint" }, "Computed from the plan, its labels and the policy", policyDigest && [" ", h("code", null, bdi(policyDigest.slice(0, 16)))], ". Open a cell to see why."),
       this.assertions(assertions ?? []), this.matrix(readers, sources));
   }
 

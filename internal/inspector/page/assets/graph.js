@@ -2,8 +2,8 @@
 // and far away all nodes of a state are one path.
 
 import { get, path } from "./api.js";
-import { button, clicks, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
-import { nameOf, tokensOf, tookMs } from "./state.js";
+import { button, change, clicks, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
+import { nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 
 const farScale = 0.34, farNodes = 700;
 
@@ -38,14 +38,16 @@ export class GraphView {
     cancelAnimationFrame(this.frame);
   }
 
-  async load() {
+  async load(was, title) {
     const query = [...this.expanded].map((t) => "expand=" + encodeURIComponent(t)).join("&");
     if (this.nodes.size === 0) fill(this.info, loading("the graph"));
     try {
       this.take(await get(path("runs", this.page.id, "graph") + (query ? "?" + query : "")));
       fill(this.info, this.nodes.size === 0 && empty("No tasks yet", "A goal is being planned, or nothing has begun."));
     } catch (err) {
-      fill(this.info, failure(err, () => this.load()));
+      if (!was) return fill(this.info, failure(err, () => this.load()));
+      this.expanded = was; // a file has not all drawings
+      this.page.app.go(this.page.foldLink(title));
     }
   }
 
@@ -312,7 +314,7 @@ export class GraphView {
     const words = small ? [] : [fold ? n.kind === "loop" ? (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " rounds" : (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " items" : n.agent ?? "", t?.model ?? ""].filter(Boolean);
     if (!small) g.append(s("text", { class: "sub", x: 14, y: 40, "clip-path": end }, words.join(" · ").slice(0, 200)), s("text", { class: "sub num", x: 14, y: n.h - 9 }, this.numbers(n, t)));
     if (label) g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
-    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : statusWord(status), label && "label " + label, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
+    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
     return g;
   }
 
@@ -333,7 +335,7 @@ export class GraphView {
     }
     if (!t) return "";
     const cost = this.state.taskCost(t);
-    return [t.startedAt && duration(tookMs(t)), tokensOf(t) > 0 && compact(tokensOf(t)) + " tok", cost > 0 && money(cost)].filter(Boolean).join(" · ");
+    return [t.status === "waiting" && stateOf(t), t.startedAt && duration(tookMs(t)), tokensOf(t) > 0 && compact(tokensOf(t)) + " tok", cost > 0 && money(cost)].filter(Boolean).join(" · ");
   }
 
   edge(e) {
@@ -366,15 +368,15 @@ export class GraphView {
     else this.page.openTask(id);
   }
 
-  openEdge(e) {
-    const member = (id) => this.nodes.get(id)?.members?.[0] ?? id;
-    this.page.app.go(this.page.edgeLink(member(e.from), member(e.to)));
-  }
+  openEdge(e) { this.page.app.go(this.page.edgeLink(e.from, e.to)); }
 
   toggle(title) {
-    if (this.page.app.exported) return this.page.said("An exported graph stays folded");
-    if (this.expanded.has(title)) this.expanded.delete(title); else this.expanded.add(title);
-    this.load();
+    const was = this.expanded, open = [...was], at = open.indexOf(title);
+    this.expanded = new Set(at >= 0 ? open.filter((t) => t !== title) : [...open, title]);
+    if (!this.page.app.exported) return this.load();
+    // A file has the drawings of one unfolded fold and those around it.
+    this.expanded = new Set(at >= 0 ? open.slice(0, at) : [...open.slice(0, open.indexOf(this.nodes.get("fold:" + title)?.fold) + 1), title]);
+    this.load(was, title);
   }
 
   setCurrent(id) {
@@ -450,6 +452,15 @@ export class GraphView {
   }
 
   focus() { this.drawn.get(this.current)?.focus({ preventScroll: true }); }
+
+  // tick shows the time of the tasks that are not over.
+  tick() {
+    if (!this.state.live) return;
+    for (const [id, el] of this.drawn) {
+      const t = this.state.tasks.get(id), text = t?.startedAt && !t.endedAt && el.querySelector(".sub.num");
+      if (text) change(text, this.numbers(this.nodes.get(id), t));
+    }
+  }
 
   update(changed, whole) {
     if (this.state.shape !== this.shape && this.doc) {

@@ -15,27 +15,39 @@ export class PolicyView {
 
   close() { this.view?.close(); }
 
-  async load() {
+  // load shows the newest policy, or the earlier one with a digest.
+  async load(earlier) {
     fill(this.el, loading("the policy"));
     try {
-      const { doc, tag } = await getTagged(this.base);
+      const { doc, tag } = await getTagged(this.base + (earlier ? `?policy=${encodeURIComponent(earlier)}` : ""));
+      this.earlier = earlier;
       this.doc = doc;
       this.tag = tag || `"${doc.digest}"`;
       this.draw();
     } catch (err) {
-      fill(this.el, h("h2", null, "Policy"), failure(err, err.status === 404 ? undefined : () => this.load()));
+      fill(this.el, h("h2", null, "Policy"), failure(err, err.status === 404 ? undefined : () => this.load(earlier)));
     }
   }
 
   draw() {
-    const { digest, policy, rules } = this.doc, text = escapeHidden(JSON.stringify(policy ?? {}, null, 2)), edit = this.page.state.live && this.page.app.canWrite();
+    const { digest, policy, rules } = this.doc, text = escapeHidden(JSON.stringify(policy ?? {}, null, 2)), edit = !this.earlier && this.page.state.live && this.page.app.canWrite();
     this.view?.close();
     this.view = edit ? null : textBlock(text, { label: "The policy", most: 50 });
     fill(this.el,
-      h("div", { class: "flow-head" }, h("h2", null, "Policy"), h("span", { class: "muted" }, "digest ", h("code", null, bdi(String(digest).slice(0, 16))))),
+      h("div", { class: "flow-head" }, h("h2", null, "Policy"), digest && h("span", { class: "muted" }, "digest ", h("code", null, bdi(digest.slice(0, 16))))),
+      this.others(),
       h("div", { class: "policy-cols" },
-        h("section", null, h("h3", null, "Rules ", h("span", { class: "muted" }, count(rules?.length ?? 0))), rules?.length > 0 ? this.rules(rules) : empty("No rules", "A dependency is granted whole; secrets and personal data are redacted everywhere."), this.ask()),
-        h("section", null, h("h3", null, edit ? "Edit" : "As JSON"), edit ? this.editor(text) : [this.view.el, !exported && h("p", { class: "muted hint" }, this.page.state.live ? "This viewer may only read." : "A policy can be replaced while the run works.")])));
+        h("section", null, h("h3", null, "Rules ", h("span", { class: "muted" }, count(rules?.length ?? 0))), rules?.length > 0 ? this.rules(rules) : empty("No rules", "A dependency is granted whole; secrets and personal data are redacted everywhere."), !this.earlier && this.ask()),
+        h("section", null, h("h3", null, edit ? "Edit" : "As JSON"), edit ? this.editor(text) : [this.view.el, !exported && !this.earlier && h("p", { class: "muted hint" }, this.page.state.live ? "This viewer may only read." : "A policy can be replaced while the run works.")])));
+  }
+
+  // others says which policies the run had before, and leads back to the newest one.
+  others() {
+    const list = this.doc.earlier ?? [];
+    if (list.length === 0) return null;
+    if (exported) return h("p", { class: "muted hint" }, `This policy replaced ${list.length === 1 ? "another one" : list.length + " others"} while the run worked.`);
+    return h("p", { class: "muted hint" }, this.earlier ? ["This policy was replaced. ", button("Show the newest policy", () => this.load(), { class: "link" })] : "This policy holds. ", " Earlier: ",
+      list.map((d, i) => [i ? ", " : "", d === this.earlier ? h("code", null, bdi(d.slice(0, 16))) : button(bdi(d.slice(0, 16)), () => this.load(d), { class: "link" })]));
   }
 
   rules(rules) {

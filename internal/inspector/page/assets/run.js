@@ -4,7 +4,7 @@ import { downloadURL, exported, get, path } from "./api.js";
 import { bdi, button, change, compact, count, duration, failure, fill, h, loading, money, s, short, statusChip, toast, visible } from "./dom.js";
 import { AnswerView, EventsView } from "./answer.js";
 import { CompareView } from "./compare.js";
-import { EdgePanel } from "./edge.js";
+import { EdgePanel, FoldPanel } from "./edge.js";
 import { FlowView } from "./flow.js";
 import { GraphView } from "./graph.js";
 import { PolicyView } from "./policy.js";
@@ -14,6 +14,7 @@ import { RunState } from "./state.js";
 import { steer } from "./steer.js";
 import { TasksView } from "./table.js";
 import { TaskPanel } from "./task.js";
+import { howToFollow } from "./text.js";
 import { TimelineView } from "./timeline.js";
 
 const views = [
@@ -87,6 +88,8 @@ export class RunPage {
 
   taskLink(id) { return "#/runs" + path(this.id, "tasks", id); }
 
+  foldLink(title) { return "#/runs" + path(this.id, "folds", title); }
+
   edgeLink(from, to) { return "#/runs" + path(this.id, "edges", from, to); }
 
   stat(key, title, el) {
@@ -98,7 +101,7 @@ export class RunPage {
   // summary draws the head of the run; tick only changes its numbers.
   summary() {
     const { state } = this, { doc } = state;
-    fill(this.status, statusChip(state.paused ? "paused" : state.status), state.live && h("span", { class: "live", title: "live: " + state.connection }, { lost: "reconnecting", refused: "not connected" }[state.connection] ?? "live"));
+    fill(this.status, statusChip(state.status), state.live && h("span", { class: "live", title: "live: " + state.connection }, { lost: "reconnecting", refused: "not connected" }[state.connection] ?? "live"));
     fill(this.trouble, state.connection === "refused" && failure(state.refusal, () => location.reload()));
     this.spark = s("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" }, s("path", { class: "area" }), s("path", { class: "line" }));
     fill(this.stats,
@@ -113,6 +116,7 @@ export class RunPage {
       live && button(state.paused ? "Resume" : "Pause", () => this.pause(), { class: "small" }),
       live && button("Message", () => steer(this, "message"), { class: "small" }),
       live && button("Cancel", () => steer(this, "cancel"), { class: "small danger" }),
+      !state.live && state.status !== "ok" && doc.command && this.app.canWrite() && button("Resume", () => steer(this, "restart"), { class: "small" }),
       !exported && h("a", { class: "button small", href: downloadURL(path("runs", this.id, "export")), download: "" }, "Export"));
     if (doc.spec) this.stats.title = "spec: " + visible(doc.spec);
     this.tick();
@@ -131,6 +135,7 @@ export class RunPage {
     const held = [[state.withheld, " whole"], [state.narrowed, " in part"], [state.redacted, " redacted"]].filter(([n]) => n > 0).map(([n, what]) => count(n) + what);
     if (!exported) change(cells.withheld, held.join(" · ") || (state.events.length > 0 ? "nothing" : "–"));
     this.drawSpark(end, all);
+    this.view?.tick?.();
     this.panel?.tick?.();
   }
 
@@ -159,7 +164,7 @@ export class RunPage {
       this.view?.update?.(changed, whole);
       this.panel?.update?.(changed, whole);
     }
-    const key = this.state.status + this.state.paused;
+    const key = this.state.status + this.state.live;
     if (key !== this.statusKey) {
       this.statusKey = key;
       this.summary();
@@ -174,10 +179,11 @@ export class RunPage {
   later() {
     this.reading ??= setTimeout(() => {
       this.reading = undefined;
+      this.read = Date.now();
       if (this.app.page !== this) return;
       this.usage();
       this.questions();
-    }, this.state.live ? 3000 : 100);
+    }, this.state.live ? Math.max(300, 3000 - (Date.now() - (this.read ?? 0))) : 100);
   }
 
   async usage() {
@@ -192,6 +198,7 @@ export class RunPage {
     if (exported) return;
     try {
       const list = await get(path("runs", this.id, "questions"));
+      this.state.asked(list);
       const key = list.map((q) => q.id).join();
       if (key === this.questionKey) return;
       this.questionKey = key;
@@ -205,10 +212,11 @@ export class RunPage {
     this.asked = [rest, query];
     if (!await this.ready || this.app.page !== this || this.asked[0] !== rest) return;
     const [what, a, b] = rest;
-    const key = views.some(([k]) => k === what) ? what : what === "tasks" || what === "edges" ? this.viewKey ?? "graph" : "graph";
+    const key = views.some(([k]) => k === what) ? what : ["tasks", "edges", "folds"].includes(what) ? this.viewKey ?? "graph" : "graph";
     this.showView(key, rest, query);
     if (what === "tasks" && a) this.showTask(a, query);
     else if (what === "edges" && b) this.showPanel(new EdgePanel(this, a, b), "edge" + a + "\n" + b);
+    else if (what === "folds" && a) this.showPanel(new FoldPanel(this, a), "fold" + a);
     else this.closePanel();
     const before = this.focused;
     this.layout();
@@ -310,11 +318,20 @@ export class RunPage {
     else if (e.key === "p" && this.state.live && this.app.canWrite()) this.pause();
     else if (e.key === "f" && this.panel) this.toggleFull();
     else if (e.key === "j" || e.key === "k") this.step(e.key === "j" ? 1 : -1);
+    else if (e.key.toLowerCase() === "w") this.follow();
     else if (e.key === "/") {
       this.app.go(this.link("list"));
       setTimeout(() => this.view?.focusFilter?.(), 50);
     } else return false;
     return true;
+  }
+
+  // follow asks how the text got here that is selected, or at the cursor of the only text.
+  follow() {
+    const at = document.getSelection()?.anchorNode, views = [...this.body.querySelectorAll(".tv")].map((el) => el.view).filter((v) => v.onselect);
+    const view = views.find((v) => v.el.contains(at)) ?? views.findLast((v) => v.cursor > 0);
+    if (view) view.follow();
+    else toast(howToFollow);
   }
 
   step(by) {
@@ -324,6 +341,5 @@ export class RunPage {
     this.openTask(order[(i + by + order.length) % order.length].id);
   }
 
-  said(text) { toast(text); }
 }
 

@@ -1,10 +1,19 @@
 // The list of runs, the open questions, and the form that starts a run.
 
 import { get, post } from "./api.js";
-import { ago, bdi, button, compact, count, dialog, duration, empty, failure, fill, h, labelChip, loading, money, plural, problems, short, statusChip, statusWord, toast } from "./dom.js";
+import { ago, bdi, button, clicks, compact, count, dialog, duration, empty, failure, fill, h, labelChip, loading, money, plural, problems, short, statusChip, statusWord, toast } from "./dom.js";
 import { questionCard } from "./question.js";
 
-const statuses = ["completed", "in_progress", "ready", "waiting", "failed", "skipped", "not_needed", "blocked", "pending"];
+const open = ["in_progress", "ready", "waiting", "blocked", "pending"];
+const statuses = ["completed", ...open.slice(0, 3), "failed", "cancelled", "skipped", "not_needed", ...open.slice(3)];
+
+// countsOf counts the tasks of a listed run as the command does: those that ended by their outcome.
+function countsOf({ tasks = {}, outcomes: o = {} }) {
+  const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
+  const counts = { completed: o.completed ?? 0, failed: o.failed ?? 0, cancelled: o.cancelled ?? 0, skipped: o.notRun ?? 0, not_needed: o.notNeeded ?? 0 };
+  if (sum(counts) < sum(tasks)) for (const st of open) counts[st] = tasks[st] ?? 0; // in an interrupted run, none is open
+  return counts;
+}
 
 // progress draws how many tasks are in which state.
 export function progress(counts) {
@@ -25,10 +34,20 @@ export class RunsPage {
     if (app.viewer.canStart && app.canWrite()) fill(app.actions, button("Start a run", () => this.startForm(), { class: "primary" }));
     this.questions = h("section", { class: "questions", "aria-label": "Open questions" });
     this.list = h("div", { class: "runs" }, loading("the runs"));
+    this.rows = new Map();
+    clicks(this.list, (e) => {
+      const id = e.target.closest("tr")?.dataset.id;
+      if (id && !(e.type && e.target.closest("a"))) app.go("#/runs/" + id);
+    });
     this.el = h("div", { class: "page" }, h("h1", { class: "sr" }, "Runs"), this.questions, this.list);
     this.more = [];
     this.load();
-    this.timer = setInterval(() => { if (!document.hidden) this.load(true); }, 4000);
+    let second = 0;
+    this.timer = setInterval(() => {
+      if (document.hidden) return;
+      if (++second % 4 === 0) this.load(true);
+      else for (const r of this.runs ?? []) if (r.live && this.rows.has(r.runId)) this.refresh(r); // its time
+    }, 1000);
   }
 
   close() { clearInterval(this.timer); }
@@ -38,14 +57,13 @@ export class RunsPage {
       const [{ runs, more }, open] = await Promise.all([get("/runs?limit=100"), get("/questions")]);
       if (this.app.page !== this) return;
       this.showQuestions(open);
-      const key = JSON.stringify(runs);
-      if (again && key === this.key) return;
-      this.key = key;
       this.runs = runs;
       this.hasMore = more && this.more.length === 0 || this.hasMore;
       this.show();
     } catch (err) {
-      if (!again || err.status === 401) fill(this.list, failure(err, () => this.load()));
+      if (again && err.status !== 401) return;
+      this.key = undefined;
+      fill(this.list, failure(err, () => this.load()));
     }
   }
 
@@ -62,18 +80,38 @@ export class RunsPage {
   }
 
   show() {
-    const all = [...this.runs, ...this.more];
+    const first = new Set(this.runs.map((r) => r.runId)), all = [...this.runs, ...this.more.filter((r) => !first.has(r.runId))];
     if (all.length === 0) {
       fill(this.list, empty("No runs yet", "“runteam run” writes each run into the journal, and it appears here. Try an example that needs no key: ", h("code", null, "runteam init && runteam run --offline")));
       return;
     }
-    const focus = document.activeElement?.closest?.("tr")?.dataset.id;
     const live = all.filter((r) => r.live), rest = all.filter((r) => !r.live);
+    const key = [live, rest].map((list) => list.map((r) => r.runId).join()).join("/") + this.hasMore;
+    if (key === this.key) {
+      for (const r of all) this.refresh(r);
+      return;
+    }
+    this.key = key;
+    const focus = document.activeElement?.closest?.("tr")?.dataset.id, known = this.rows;
+    this.rows = new Map(all.map((r) => [r.runId, known.get(r.runId) ?? this.row(r)]));
+    for (const r of all) this.refresh(r);
     fill(this.list,
       live.length > 0 && this.table("Live", live),
       rest.length > 0 && this.table(live.length > 0 ? "Earlier" : "Runs", rest),
       this.hasMore && button("Show older runs", () => this.loadMore(), { class: "more" }));
-    if (focus) this.list.querySelector(`tr[data-id="${CSS.escape(focus)}"] a`)?.focus({ preventScroll: true });
+    if (focus) this.rows.get(focus)?.querySelector("a").focus({ preventScroll: true });
+  }
+
+  // refresh changes the cells of a row that differ, so that nothing else is drawn again under a click.
+  refresh(r) {
+    const el = this.rows.get(r.runId), now = this.row(r);
+    el.className = now.className;
+    [...now.children].forEach((cell, i) => {
+      const old = el.children[i], focused = old.contains(document.activeElement);
+      if (cell.isEqualNode(old)) return;
+      old.replaceWith(cell);
+      if (focused) cell.querySelector("a")?.focus({ preventScroll: true });
+    });
   }
 
   async loadMore() {
@@ -88,22 +126,23 @@ export class RunsPage {
     const head = ["Run", "Status", "Started", "Took", "Tasks", "Tokens", "Cost", "Withheld"];
     return h("table", { class: "grid" }, h("caption", null, caption, h("span", { class: "muted" }, " " + count(runs.length))),
       h("thead", null, h("tr", null, head.map((x, i) => h("th", { scope: "col", class: i > 4 || i === 3 ? "right" : "" }, x)))),
-      h("tbody", null, runs.map((r) => this.row(r))));
+      h("tbody", null, runs.map((r) => this.rows.get(r.runId))));
   }
 
   row(r) {
     const took = r.endedAt ? duration(Date.parse(r.endedAt) - Date.parse(r.startedAt)) : r.live ? duration(Date.now() - Date.parse(r.startedAt)) : "";
+    const none = () => r.counted ? "–" : h("span", { title: "not counted yet" }, "…");
     const tokens = r.tokens ? r.tokens.input + r.tokens.output : 0;
-    return h("tr", { class: r.live ? "live-row" : "", data: { id: r.runId }, onclick: (e) => { if (!e.target.closest("a")) this.app.go("#/runs/" + r.runId); } },
+    return h("tr", { class: r.live ? "live-row" : "", data: { id: r.runId } },
       h("td", { class: "c-name" }, h("a", { href: "#/runs/" + encodeURIComponent(r.runId) }, bdi(r.name || "unnamed")), " ", h("span", { class: "mono muted" }, short(r.runId)),
         r.experiment && h("span", { class: "tag" }, "experiment"), r.questions > 0 && h("span", { class: "tag warn" }, plural(r.questions, "question"))),
-      h("td", { class: "c-status" }, statusChip(r.paused ? "paused" : r.status), r.paused && h("span", { class: "sr" }, "paused")),
+      h("td", { class: "c-status" }, statusChip(r.status)),
       h("td", { class: "c-when" }, h("time", { datetime: r.startedAt, title: r.startedAt }, ago(r.startedAt))),
       h("td", { class: "c-took right num" }, took),
-      h("td", { class: "c-tasks" }, progress(r.tasks)),
-      h("td", { class: "c-tokens right num", title: r.tokens && count(r.tokens.input) + " in, " + count(r.tokens.output) + " out" }, tokens ? compact(tokens) : "–", h("span", { class: "unit" }, " tokens")),
-      h("td", { class: "c-cost right num" }, money(r.cost) || h("span", { class: "muted" }, "–")),
-      h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : h("span", { class: "muted" }, "–"), h("span", { class: "unit" }, " withheld")));
+      h("td", { class: "c-tasks" }, progress(countsOf(r))),
+      h("td", { class: "c-tokens right num", title: r.tokens && count(r.tokens.input) + " in, " + count(r.tokens.output) + " out" }, tokens ? compact(tokens) : none(), h("span", { class: "unit" }, " tokens")),
+      h("td", { class: "c-cost right num" }, money(r.cost) || h("span", { class: "muted" }, none())),
+      h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : h("span", { class: "muted" }, none()), h("span", { class: "unit" }, " withheld")));
   }
 
   async startForm() {

@@ -2,6 +2,7 @@
 // applied once per frame; listeners learn which tasks changed.
 
 import { exported, follow, get, path } from "./api.js";
+import { statusWord } from "./dom.js";
 
 const working = new Set(["running", "in_progress"]);
 
@@ -17,7 +18,6 @@ export class RunState {
     this.queue = [];
     this.usage = null;
     this.live = false;
-    this.paused = false;
     this.withheld = 0;
     this.narrowed = 0;
     this.redacted = 0;
@@ -34,7 +34,7 @@ export class RunState {
     this.doc = doc;
     this.id = doc.runId;
     this.status = doc.status;
-    this.live = !exported && (working.has(doc.status) || doc.status === "paused");
+    this.live = !exported && Boolean(doc.holder) && (doc.status === "running" || doc.status === "paused");
     this.total = { input: doc.totalTokenUsage?.input_tokens ?? 0, output: doc.totalTokenUsage?.output_tokens ?? 0 };
     const old = this.tasks;
     this.tasks = new Map();
@@ -42,7 +42,9 @@ export class RunState {
     this.steps = [];
     for (const t of doc.coordinator ?? []) this.steps.push(this.adopt(t, old, true));
     for (const t of doc.tasks ?? []) this.order.push(this.adopt(t, old));
-    this.paused = (doc.commands ?? []).reduce((p, c) => c.command === "pause" ? true : c.command === "resume" ? false : p, false) && this.live;
+    this.since = Math.max(0, ...[...this.tasks.values()].map((t) => t.since), ...(doc.commands ?? []).map((c) => Date.parse(c.sentAt) || 0));
+    this.known = doc.commands?.length ?? 0; // commands, whose events come again
+    if (!this.live) for (const t of this.tasks.values()) t.until = Date.parse(doc.endedAt); // if it has no end
     this.recount();
   }
 
@@ -53,6 +55,7 @@ export class RunState {
     t.activity = was?.activity ?? Math.max(Date.parse(t.startedAt) || 0, Date.parse(t.endedAt) || 0);
     t.since = Math.max(Date.parse(t.startedAt) || 0, Date.parse(t.endedAt) || 0);
     if (t.waitingFor) t.status = "waiting";
+    t.status = outcome(t, t.attempts > 0);
     t.log = was?.log ?? [];
     t.session = was?.session;
     t.open = working.has(t.status) && (was?.open ?? true);
@@ -158,7 +161,7 @@ export class RunState {
     }
     if (e.plan) this.planned(e.plan);
     if (e.type === "steered") this.steered(e);
-    if (e.type === "run_complete") this.status = e.code ?? this.status;
+    if (at >= this.since) this.status = { run_start: "running", run_complete: e.code, pause: "paused", resume: "running" }[e.type === "steered" ? e.code : e.type] ?? this.status;
     const t = this.tasks.get(e.task);
     if (!t) return;
     changed.add(t.id);
@@ -185,6 +188,7 @@ export class RunState {
       case "task_start": t.status = "in_progress"; t.startedAt = e.time; break;
       case "agent_start":
         t.status = "in_progress";
+        t.waitingFor = "";
         t.attempts = Math.max(t.attempts ?? 0, e.attempt ?? 1);
         t.open = true;
         t.note = "";
@@ -192,7 +196,7 @@ export class RunState {
       case "agent_complete": t.open = false; break;
       case "task_complete": this.completed(t, e); break;
       case "task_skipped": case "task_not_needed": case "error": this.ended(t, e); break;
-      case "task_waiting": t.status = "waiting"; t.open = false; break;
+      case "task_waiting": t.status = "waiting"; t.waitingFor = e.agent; t.open = false; break;
       case "task_retry": t.note = "retries" + (e.waitMs ? " in " + Math.round(e.waitMs / 100) / 10 + " s" : ""); t.open = false; break;
       case "rate_limited": t.note = "waits for the endpoint"; break;
       case "tool_start": t.tool = e.from; break;
@@ -223,6 +227,7 @@ export class RunState {
     if (t.startedAt) t.endedAt = e.time;
     if (e.type === "task_not_needed") t.reason = e.message;
     else t.error = { code: e.code, message: e.message ?? "", root: e.root };
+    t.status = outcome(t, Boolean(t.startedAt));
   }
 
   planned(plan) {
@@ -235,9 +240,23 @@ export class RunState {
   }
 
   steered(e) {
-    if (e.code === "pause") this.paused = true;
-    if (e.code === "resume") this.paused = false;
+    if (this.known-- > 0) return;
     (this.doc.commands ??= []).push({ command: e.code, by: e.from, reason: e.message, sentAt: e.time, task: e.task, title: e.title, agent: e.agent });
+  }
+
+  // asked takes over the open questions. While a run waits for an answer, no event says so.
+  asked(list) {
+    const who = new Map(list.map((q) => [q.task, q.agent])), changed = new Set();
+    for (const t of this.tasks.values()) {
+      const waits = who.get(t.id) ?? "";
+      if (waits === (t.waitingFor || "") || t.status !== "in_progress" && t.status !== "waiting") continue;
+      t.waitingFor = waits;
+      t.status = waits ? "waiting" : "in_progress";
+      changed.add(t.id);
+    }
+    if (changed.size === 0) return;
+    this.recount();
+    this.tell(changed, false);
   }
 
   delta(d, changed) {
@@ -262,9 +281,11 @@ export class RunState {
     const streaming = this.live && text && !text.done && Date.now() - text.time < 3000;
     if (streaming) return ["connected", "streaming"];
     if (t.status === "in_progress" && t.open) return ["connected", t.tool ? "calls " + t.tool.replace("tool:", "") : t.note || "waits for the model"];
-    if (t.status === "in_progress" || t.status === "waiting" || t.status === "ready") return ["idle", t.status === "waiting" ? "waits for " + (t.waitingFor ?? t.assignee) : t.note || ""];
+    if (t.status === "in_progress" || t.status === "waiting" || t.status === "ready") return ["idle", t.status === "waiting" ? "waits for " + (t.waitingFor || t.assignee) : t.note || ""];
     return ["disconnected", ""];
   }
+
+  get paused() { return this.live && this.status === "paused"; }
 
   costOf(input, output, model) {
     const p = this.usage?.prices?.[model];
@@ -295,11 +316,22 @@ export class RunState {
   }
 }
 
+// outcome returns the status of a task in the words of the command: a task that failed because of
+// another one was skipped, and one that was skipped after it had begun was cancelled.
+function outcome(t, begun) {
+  if (t.step || !t.error || t.status !== "failed" && t.status !== "skipped") return t.status;
+  return t.error.root || t.status === "skipped" && !begun ? "skipped" : t.status === "skipped" ? "cancelled" : t.status;
+}
+
+// stateOf says in words how far a task is, and whom it waits for.
+export function stateOf(t) { return t.status === "waiting" && t.waitingFor ? "waiting for " + t.waitingFor : statusWord(t.status); }
+
 export function nameOf(t) { return t.name || t.title; }
 
-export function tookMs(t, now) {
-  if (!t.startedAt) return undefined;
-  return (t.endedAt ? Date.parse(t.endedAt) : now ?? Date.now()) - Date.parse(t.startedAt);
+// tookMs returns how long a task took, or takes until now; undefined if that is unknown.
+export function tookMs(t) {
+  const ms = (t.endedAt ? Date.parse(t.endedAt) : t.until ?? Date.now()) - Date.parse(t.startedAt);
+  return ms >= 0 ? ms : undefined;
 }
 
 export function tokensOf(t) { return (t.tokenUsage?.input_tokens ?? 0) + (t.tokenUsage?.output_tokens ?? 0); }

@@ -7,6 +7,7 @@ import { nameOf } from "./state.js";
 const kinds = {
   pause: { title: "Pause the run", about: "Nothing new begins until the run is resumed. What is under way continues to its end.", act: "Pause" },
   resume: { title: "Resume the run", about: "The run continues.", act: "Resume" },
+  restart: { title: "Resume the run", about: "The server continues the run. Tasks that completed are not run again.", act: "Resume", path: "resume", plain: true, done: (page) => page.app.reopen() },
   cancel: { title: "Cancel the run", about: "What is under way is stopped, and the run ends as cancelled.", act: "Cancel the run", danger: true },
   message: { title: "Message to an agent", about: "The agent reads it with its next prompt. It passes the gate as everything that the agent reads.", act: "Send", text: true, agent: true },
   interrupt: { title: "Interrupt the task", about: "The model call under way is stopped. Your message comes first in the next turn; no retry is used.", act: "Interrupt", text: true, task: true },
@@ -28,7 +29,7 @@ export function steer(page, kind, task) {
   const field = (id, title, el) => el && h("div", { class: "field" }, h("label", { for: id }, title), el);
   const go = h("button", { type: "submit", class: k.danger ? "danger" : "primary" }, k.act);
   const form = h("form", { class: "form pad" }, h("p", null, k.about), k.task && h("p", null, "Task: ", h("b", null, bdi(nameOf(task)))),
-    field("steer-agent", "Agent", agent), field("steer-text", "Text", text), field("steer-level", "Label of the text", level), field("steer-reason", "Why? (kept with the command)", reason), status, h("footer", null, go));
+    field("steer-agent", "Agent", agent), field("steer-text", "Text", text), field("steer-level", "Label of the text", level), !k.plain && field("steer-reason", "Why? (kept with the command)", reason), status, h("footer", null, go));
   const d = dialog(k.title, form);
   form.addEventListener("submit", async (e) => {
     e.preventDefault();
@@ -37,6 +38,7 @@ export function steer(page, kind, task) {
       const done = await post(...request(page, kind, k, task, { agent: agent?.value, text: text?.value, classification: level?.value, reason: reason.value }));
       d.close();
       toast(`The run has taken: ${done.command ?? k.act}`);
+      k.done?.(page);
     } catch (err) {
       go.disabled = false;
       fill(status, h("p", { class: "failure-title" }, bdi(err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems));
@@ -47,5 +49,5 @@ export function steer(page, kind, task) {
 function request(page, kind, k, task, body) {
   for (const key in body) if (body[key] === undefined) delete body[key];
   if (k.task) return [path("runs", page.id, "nodes", task.id, k.path ?? kind), body];
-  return [path("runs", page.id, kind === "message" ? "messages" : kind), body];
+  return [path("runs", page.id, kind === "message" ? "messages" : k.path ?? kind), body];
 }

@@ -1,8 +1,8 @@
 // The tasks of a run in a table of which only the visible rows exist.
 
-import { bdi, compact, count, duration, fill, h, labelChip, money, statusIcon, statusWord } from "./dom.js";
+import { bdi, change, compact, count, duration, fill, h, labelChip, money, statusIcon } from "./dom.js";
 import { VirtualList } from "./list.js";
-import { nameOf, tokensOf, tookMs } from "./state.js";
+import { nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 
 const columns = [
   ["state", "State", (t) => t.status], ["title", "Task", (t) => nameOf(t).toLowerCase()], ["agent", "Agent", (t) => t.assignee ?? ""], ["model", "Model", (t) => t.model],
@@ -46,7 +46,7 @@ export class TasksView {
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const all = [...this.state.steps, ...this.state.order];
     this.rows = words.length === 0 ? all : all.filter((t) => {
-      const text = `${nameOf(t)} ${t.title} ${t.assignee} ${statusWord(t.status)} ${t.model} ${t.label ?? ""}`.toLowerCase();
+      const text = `${nameOf(t)} ${t.title} ${t.assignee} ${stateOf(t)} ${t.model} ${t.label ?? ""}`.toLowerCase();
       return words.every((w) => text.includes(w));
     });
     if (this.sort) {
@@ -62,10 +62,10 @@ export class TasksView {
     const cell = (key, ...content) => h("span", { role: "gridcell", class: "c-" + key }, content);
     const cost = this.state.taskCost(t);
     const el = h("div", { class: "tr", role: "row", "aria-selected": this.selected === t.id ? "true" : "false" },
-      cell("state", statusIcon(t.status), h("span", { class: "word" }, statusWord(t.status))),
+      cell("state", statusIcon(t.status), h("span", { class: "word", title: stateOf(t) }, bdi(stateOf(t)))),
       cell("title", bdi(nameOf(t)), t.step && h("span", { class: "tag" }, "coordinator")),
       cell("agent", bdi(t.assignee ?? "")), cell("model", bdi(t.model ?? "")), cell("label", labelChip(t.label)),
-      cell("took", t.startedAt ? duration(tookMs(t)) : ""), cell("tokens", tokensOf(t) ? compact(tokensOf(t)) : ""), cell("cost", cost > 0 ? money(cost) : ""), cell("tries", t.attempts > 1 ? "×" + t.attempts : ""));
+      cell("took", took(t)), cell("tokens", tokensOf(t) ? compact(tokensOf(t)) : ""), cell("cost", cost > 0 ? money(cost) : ""), cell("tries", t.attempts > 1 ? "×" + t.attempts : ""));
     return el;
   }
 
@@ -78,8 +78,15 @@ export class TasksView {
 
   focus() { this.list.reveal(this.list.current, true); }
 
+  // tick shows the time of the tasks that are not over.
+  tick() {
+    for (const t of this.rows) if (t.startedAt && !t.endedAt) change(this.list.rows.get(t.id)?.el.querySelector(".c-took"), took(t));
+  }
+
   update(changed, whole) {
     if (whole || this.rows.length !== this.state.order.length + this.state.steps.length) this.collect(true);
     else for (const id of changed) this.list.replace(id);
   }
 }
+
+function took(t) { return duration(tookMs(t)); }

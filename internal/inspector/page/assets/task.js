@@ -4,7 +4,7 @@ import { exported, get, path } from "./api.js";
 import { ago, bdi, button, bytes, clock, compact, count, duration, empty, failure, fill, h, labelChip, loading, money, plural, statusChip, statusWord } from "./dom.js";
 import { handoffList, handoffsOf } from "./edge.js";
 import { PromptView } from "./prompt.js";
-import { nameOf, tokensOf, tookMs } from "./state.js";
+import { nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 import { steer } from "./steer.js";
 import { charAt, textBlock } from "./text.js";
 import { origin } from "./trace.js";
@@ -42,7 +42,7 @@ export class TaskPanel {
       h("div", { class: "panel-title" }, h("h2", { tabindex: "-1" }, bdi(nameOf(t))), h("div", { class: "panel-tools" },
         button("↑", () => page.step(-1), { class: "icon", "aria-label": "Previous task", title: "Previous task (K)" }), button("↓", () => page.step(1), { class: "icon", "aria-label": "Next task", title: "Next task (J)" }),
         button("⤢", () => page.toggleFull(), { class: "icon wide-only", "aria-label": "Full view", title: "Full view (F)" }), button("✕", () => page.back(), { class: "icon", "aria-label": "Close", title: "Close (Esc)" }))),
-      h("div", { class: "panel-sub" }, statusChip(t.status), labelChip(t.label), t.assignee && h("span", null, h("span", { class: "muted" }, "by "), bdi(t.assignee)), t.name && t.name !== t.title && h("span", { class: "muted" }, bdi(t.title)),
+      h("div", { class: "panel-sub" }, statusChip(t.status, stateOf(t)), labelChip(t.label), t.assignee && h("span", null, h("span", { class: "muted" }, "by "), bdi(t.assignee)), t.name && t.name !== t.title && h("span", { class: "muted" }, bdi(t.title)),
         act && h("span", { class: "commands" }, open && button("Interrupt", () => steer(page, "interrupt", t), { class: "small" }), button("Message", () => steer(page, "message", t), { class: "small" }),
           !t.endedAt && t.status !== "completed" && button("Cancel", () => steer(page, "cancelTask", t), { class: "small danger" }), (t.status === "failed" || t.status === "skipped") && button("Run again", () => steer(page, "rerun", t), { class: "small" }))),
       t.error?.message && h("p", { class: "notice bad" }, t.error.code && h("code", null, bdi(t.error.code)), " ", bdi(t.error.message), t.error.root && t.error.root !== t.id && [" ", button("the cause", () => page.openTask(t.error.root), { class: "link" })]),
@@ -57,7 +57,7 @@ export class TaskPanel {
     const fact = (k, v, cls) => v !== undefined && v !== "" && v !== null && v !== false && h("div", { class: cls }, h("dt", null, k), h("dd", null, v));
     const context = x.find((e) => e.context)?.context;
     fill(this.facts,
-      fact("Model", t.model && bdi(t.model)), fact("Endpoint", last?.call?.endpoint && bdi(last.call.endpoint)), fact("Took", t.startedAt && h("span", { class: "num" }, duration(tookMs(t)))),
+      fact("Model", t.model && bdi(t.model)), fact("Endpoint", last?.call?.endpoint && bdi(last.call.endpoint)), fact("Took", tookMs(t) !== undefined && h("span", { class: "num" }, duration(tookMs(t)))),
       fact("Tokens", tokensOf(t) > 0 && h("span", { class: "num", title: "input and output" }, compact(t.tokenUsage.input_tokens) + " in, " + compact(t.tokenUsage.output_tokens) + " out")), fact("Cost", cost > 0 && h("span", { class: "num" }, money(cost))),
       fact("Attempts", t.attempts > 1 && count(t.attempts)), fact("Reused", t.reused && ["from run ", bdi(t.reused.runId.slice(0, 8))]),
       fact("Context", context && h("span", { class: "num", title: "what its prompts sent, of what they would have sent if every agent read everything" }, bytes(context.bytesSent) + " of " + bytes(context.bytesIfShared))),
@@ -179,7 +179,7 @@ export class TaskPanel {
 
   update(changed, whole) {
     if (!whole && !changed.has(this.id)) return;
-    const t = this.task, key = t.status + (t.attempts ?? 0) + t.label + this.state.live + (t.error?.message ?? "");
+    const t = this.task, key = stateOf(t) + (t.attempts ?? 0) + t.label + this.state.live + (t.error?.message ?? "");
     this.drawStream();
     if (key === this.key) return;
     const first = this.key === undefined;

@@ -1,7 +1,10 @@
 // A text viewer: lines are wrapped and windowed, each range can have a source, and any part can be
 // selected with the mouse or the keyboard, in characters of the original text.
 
-import { h, fill, splitHidden, symbolOf, count } from "./dom.js";
+import { h, fill, splitHidden, symbolOf, count, toast } from "./dom.js";
+
+// howToFollow says how to ask where a text comes from.
+export const howToFollow = "Click a word of a prompt or a result, or select some text, and press W";
 
 const rowHeight = 20;
 let charWidth = 0;
@@ -81,8 +84,9 @@ export class TextView {
     Object.assign(this, { onhover, onpick, onselect });
     this.most = most ?? 26;
     this.space = h("div", { class: "tv-space" });
-    this.box = h("div", { class: "tv-box", tabindex: "0", role: "document", "aria-label": label + ". Arrow keys move by word and line, Shift selects, W follows the text to its source." }, this.space);
+    this.box = h("div", { class: "tv-box", tabindex: "0", role: "document", "aria-label": label + ". Arrow keys move by word and line, Shift selects" + (onselect ? ", W follows the text to its source." : ".") }, this.space);
     this.el = h("div", { class: "tv" }, this.box);
+    this.el.view = this;
     this.rows = new Map();
     this.cursor = 0;
     this.anchor = 0;
@@ -300,14 +304,31 @@ export class TextView {
       e.preventDefault();
       e.stopPropagation();
       this.move(to, e.shiftKey);
-    } else if ((e.key === "Enter" || e.key === "w" || e.key === "W") && !e.altKey) {
+    } else if (this.onselect && !e.altKey && (e.key === "Enter" || e.key.toLowerCase() === "w" && !document.querySelector("dialog[open]"))) {
       e.stopPropagation();
       e.preventDefault();
-      if (this.anchor === this.cursor) this.word();
-      this.onselect?.(this.selection(), this.caretRect(), true);
+      this.follow();
     } else if (e.key === "Tab" || e.key === "Escape") {
       this.onhover?.(null);
     }
+  }
+
+  // follow asks how the selected text got here; without a selection, the word at the cursor, or else what
+  // its line has of its source.
+  follow() {
+    if (this.anchor === this.cursor) this.word();
+    if (this.selection().trim().length < 2) this.part();
+    const text = this.selection();
+    if (text.trim().length < 2) toast(this.pieces[this.pieceAt(this.cursor)].note ? "What is withheld cannot be followed" : howToFollow);
+    else this.onselect(text, this.caretRect(), true);
+  }
+
+  // part selects what the line at the cursor has of the source of the text there.
+  part() {
+    const at = Math.min(this.cursor, this.text.length - 1), p = this.pieces[this.pieceAt(at)], [from, to] = this.lines[this.rowOf(at)];
+    this.anchor = Math.max(from, p.start);
+    this.cursor = Math.min(to, p.end);
+    this.schedule(true);
   }
 
   target(key) {

@@ -1,8 +1,8 @@
 // When each task worked: a row for each, in the order in which they began.
 
-import { bdi, duration, empty, fill, h, statusIcon, statusWord } from "./dom.js";
+import { bdi, duration, empty, fill, h, statusIcon } from "./dom.js";
 import { VirtualList } from "./list.js";
-import { nameOf, tookMs } from "./state.js";
+import { nameOf, stateOf, tookMs } from "./state.js";
 
 export class TimelineView {
   constructor(page) {
@@ -46,11 +46,11 @@ export class TimelineView {
   }
 
   row(t) {
-    const a = Date.parse(t.startedAt) - this.t0, took = tookMs(t);
+    const a = Date.parse(t.startedAt) - this.t0, took = tookMs(t) ?? 0;
     const left = a / this.span * 100, width = Math.max(0.15, Math.min(100 - left, took / this.span * 100));
     const late = left + width > 82;
     return h("div", { class: "tl-row", role: "option", "aria-selected": this.selected === t.id ? "true" : "false" },
-      h("span", { class: "tl-name" }, statusIcon(t.status), bdi(nameOf(t)), h("span", { class: "sr" }, `, ${statusWord(t.status)}, began after ${duration(a)}, took `)),
+      h("span", { class: "tl-name" }, statusIcon(t.status), bdi(nameOf(t)), h("span", { class: "sr" }, `, ${stateOf(t)}, began after ${duration(a)}, took `)),
       h("span", { class: "tl-track" }, h("i", { class: "tl-bar b-" + t.status, style: { left: left + "%", width: width + "%" } }),
         h("span", { class: "tl-took num", style: late ? { right: 100 - left + "%" } : { left: left + width + "%" } }, duration(took), t.attempts > 1 ? ` ×${t.attempts}` : "")));
   }
