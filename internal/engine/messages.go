@@ -25,11 +25,16 @@ func newMessageBus(t *plan.Roster) *mailbox.Bus {
 // waits for a task that may read it. A message that has expired is not delivered.
 func (a *attempt) deliver() {
 	r := a.run
+	converses := r.priorRun.counted(a.task.ID).converses // then its next turn has what came since
 	if _, given := r.messages.given[a.index]; !given {
-		r.messages.given[a.index] = append(r.messages.again[a.index], r.messages.takeUnread(a)...)
+		list := r.messages.again[a.index]
+		if !converses {
+			list = append(list, r.messages.takeUnread(a)...)
+		}
+		r.messages.given[a.index] = list
 		a.start = time.Now() // not before the last of them was sent
 	}
-	if b := r.priorRun.counted(a.task.ID); !b.converses { // else its next turn has them
+	if !converses {
 		r.messages.nextDirected(a.index)
 	}
 	for _, m := range r.messages.given[a.index] {
@@ -62,7 +67,12 @@ func (m *runMessages) putBackUnread(i int, agent string) {
 	if m == nil {
 		return
 	}
-	back := append(m.directed[i], m.turns[i]...)
+	back := m.directed[i]
+	for _, msg := range m.turns[i] {
+		if !m.offered[msg.ID] {
+			back = append(back, msg)
+		}
+	}
 	delete(m.directed, i)
 	delete(m.turns, i)
 	if !m.read[i] {

@@ -17,7 +17,7 @@ import (
 func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) {
 	t := &r.tasks[a.index]
 	r.account(t, a)
-	if r.messages != nil && (a.called || a.recalled != nil || a.answered) {
+	if r.messages != nil && (a.called || a.recalled != nil || a.answered || a.conversation != nil && a.cachedTurn) {
 		r.messages.read[a.index] = true
 	}
 	keepFiles(r.runScope, t, a)

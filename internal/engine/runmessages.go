@@ -34,6 +34,7 @@ type runMessages struct {
 	// Of the user, to one task each, by task:
 	directed map[int][]mailbox.Message // for its next prompt
 	turns    map[int][]mailbox.Message // that later turns had in an earlier process
+	offered  map[mailbox.ID]bool       // of these, those that a turn has again
 
 	mu    sync.Mutex // guards the rest; taken before the lock of the ledger
 	open  bool       // what the program sends is recorded from now on

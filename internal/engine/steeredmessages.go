@@ -182,10 +182,13 @@ func (m *runMessages) inTurn(a *attempt, n int) (list []mailbox.Message, had boo
 		delete(m.turns, a.index)
 		return list, false
 	}
+	if m.offered == nil {
+		m.offered = map[mailbox.ID]bool{}
+	}
 	was := b.turns[n]
 	for _, msg := range m.turns[a.index] {
 		if slices.Contains(was.messages, m.name(msg)) {
-			list = append(list, msg)
+			list, m.offered[msg.ID] = append(list, msg), true
 		}
 	}
 	return list, was.answered
