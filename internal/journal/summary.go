@@ -44,6 +44,9 @@ type Summary struct {
 	Outcomes record.Outcomes `json:"outcomes"`
 
 	Holder *Holder `json:"holder,omitempty"` // the process that works on it
+
+	Session string `json:"session,omitempty"` // of which it is a turn; empty if it is none
+	Turn    int    `json:"turn,omitempty"`    // which, from 1
 }
 
 // ErrUnknownRun reports a name that no run has, or several. An [*UnknownRunError] and an
@@ -167,7 +170,7 @@ func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summar
 
 // head returns the summary of a row.
 func (c *catalog) head(r row) (s Summary, err error) {
-	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status}
+	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status, Session: r.session, Turn: r.place}
 	if c.live(r.held) {
 		s.Holder = &r.held.Holder
 	}

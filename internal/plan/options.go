@@ -35,6 +35,11 @@ type Options struct {
 
 	Assert   []flow.Assertion
 	Messages []Message
+
+	// Conversation is what was said in earlier turns of a session, the oldest first. It reaches the
+	// coordinator if there is a goal, and otherwise the only task.
+	Conversation []ConversationText
+
 	Bus      *mailbox.Bus
 	Memory   teammemory.Store
 	Invalid  task.Problems // of how the caller wrote these options; a run with any does not start
@@ -69,7 +74,7 @@ type Options struct {
 type Stored struct {
 	Log        record.Log      // already open; nil if the run opens one in the Journal
 	Past       *record.History // nil if the run is new
-	PriorCalls []PriorCall     // of earlier processes of the run
+	PriorCalls []PriorCall     // of earlier processes of the run, and of earlier turns of its session
 }
 
 // A PriorCall is a model call of an earlier process of the run.
@@ -102,6 +107,7 @@ func (o Options) WithDefaults() Options {
 	}
 	o.UserAccepts = &accepts
 	o.Inputs = takeTexts(o.Inputs)
+	o.Conversation = slices.Clone(o.Conversation)
 	o.Messages, o.Assert, o.Fresh = slices.Clone(o.Messages), slices.Clone(o.Assert), slices.Clone(o.Fresh)
 	o.Subscribers = slices.Clone(o.Subscribers)
 	return o
