@@ -74,6 +74,9 @@ type Result struct {
 	// Audit is the head of the chain of decisions in the journal; empty without one.
 	Audit string
 
+	answer *envelope.Envelope // of a turn of a session; nil unless it was answered
+	calls  []plan.PriorCall   // that this process paid
+
 	recorded *Result // as records of the run hold it; nil if that is the result as it is
 }
 

@@ -55,6 +55,7 @@ func (t *Team) Replay(ctx context.Context, runID string, o *RunOptions) (*Result
 		return nil, err
 	}
 	options := *o
+	options.Conversation = readAsBefore(options.Conversation, prior)
 	if options.Past = prior; options.Replay == nil {
 		options.Replay = &Replay{}
 	}

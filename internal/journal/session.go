@@ -16,8 +16,16 @@ import (
 // file has such a name.
 const turnFile = "--message"
 
-// ErrTurnTaken reports that another process has added the same turn to a session.
-var ErrTurnTaken = errors.New("another process has added this turn to the session")
+// ErrTurnTaken reports that another process has added the same turn to a session. It wraps [ErrLeased].
+var ErrTurnTaken error = turnTakenError{}
+
+type turnTakenError struct{}
+
+func (turnTakenError) Error() string {
+	return "another process has continued the session; resume it to go on from there"
+}
+
+func (turnTakenError) Unwrap() error { return ErrLeased }
 
 // ErrNoSession reports a run that is no turn of a session.
 var ErrNoSession = errors.New("the run is no turn of a session")
@@ -62,7 +70,7 @@ func (s *store) addTurn(ctx context.Context, tx *sql.Tx, r *runRow) error {
 	}
 	_, err := tx.ExecContext(ctx, "insert into sessions (session, turn, run) values (?, ?, ?)", r.session, r.place, r.n)
 	if code(err)&0xff == sqlite3.SQLITE_CONSTRAINT {
-		return fmt.Errorf("%w: turn %d of session %s", ErrTurnTaken, r.place, r.session)
+		return fmt.Errorf("%w: turn %d of session %s is there already", ErrTurnTaken, r.place, r.session)
 	}
 	return err
 }
@@ -84,10 +92,6 @@ func (a *archive) LoadSession(ctx context.Context, run string) ([]record.StoredT
 	}
 	turns := make([]record.StoredTurn, 0, len(list))
 	for _, r := range list {
-		h, err := a.head(r)
-		if err != nil {
-			return nil, a.fail("read", err)
-		}
 		s, err := a.load(ctx, r.n, r.id)
 		if err != nil {
 			return nil, err
@@ -95,7 +99,11 @@ func (a *archive) LoadSession(ctx context.Context, run string) ([]record.StoredT
 		if s.Info.Turn == nil {
 			return nil, a.fail("read", fmt.Errorf("run %s: it does not say which turn of its session it is", r.id))
 		}
-		turns = append(turns, record.StoredTurn{SessionTurn: *s.Info.Turn, Run: r.id, Began: r.started, Status: h.Status, History: &s.History})
+		t := record.StoredTurn{SessionTurn: *s.Info.Turn, Run: r.id, Began: r.started, History: &s.History}
+		if a.live(r.held) {
+			t.Busy = &LeaseError{Run: r.id, Holder: r.held.Holder, Me: a.me, Since: r.held.Taken}
+		}
+		turns = append(turns, t)
 	}
 	return turns, nil
 }

@@ -1,11 +1,18 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/provenance"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -30,6 +37,61 @@ func (c *ConversationText) Name() string {
 // Offer offers the text to whoever answers a later turn, who does without it if it is withheld.
 func (c *ConversationText) Offer() gate.Offer {
 	return gate.Offer{Source: gate.Source{Kind: handoff.Conversation, Name: c.Name()}, Title: c.Name(), Assignee: c.From, Envelope: c.Envelope, Optional: true}
+}
+
+// TurnTask returns the task of a turn that an agent answers: what the person said reaches the agent
+// through the gate, followed by the inputs.
+func TurnTask(t *record.SessionTurn, inputs []Input) task.Spec {
+	uses := make([]task.Use, len(inputs))
+	for i := range inputs {
+		uses[i].Name = inputs[i].Name
+	}
+	return task.Spec{
+		Title: fmt.Sprintf("Turn %d", t.Turn), Description: t.Text, Classification: t.Label, Assignee: t.Agent, Uses: uses,
+		Source: provenance.Source{Record: &provenance.Record{From: handoff.User}},
+	}
+}
+
+// CheckTurn reports what is wrong with a turn of a session.
+func (t *Roster) CheckTurn(turn *record.SessionTurn) (found task.Problems) {
+	about := subject{found: &found, pointer: "/message", name: "the message"}
+	switch text := turn.Text; {
+	case strings.TrimSpace(text) == "":
+		about.report("it is empty", "write what you want to say", task.ErrInvalid)
+	case !utf8.ValidString(text):
+		about.report("it is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
+	case len(text) > gate.DefaultContextBytes:
+		about.report(fmt.Sprintf("it has %d bytes, at most %d are delivered", len(text), gate.DefaultContextBytes), "shorten it, and move long texts to inputs", brief.ErrTooLarge)
+	default:
+		if line, opener := brief.GoalOpener(text); line > 0 {
+			found = append(found, task.Problem{
+				Pointer: "/message", Line: line, Subject: "the message", Message: fmt.Sprintf("a line of it begins with %q, which is reserved for the prompt's own lines", opener),
+				Hint: "reword it, or begin the line with >", Err: task.ErrInvalid,
+			})
+		}
+	}
+	about.checkLabel(turn.Label)
+	return append(found, t.CheckAnswerer(turn.Agent)...)
+}
+
+// CheckAnswerer reports that nobody of this name can answer the turns of a session. An empty name and
+// coordinator are the coordinator.
+func (t *Roster) CheckAnswerer(name string) (found task.Problems) {
+	about := subject{found: &found, pointer: "/agent"}
+	if name == "" || name == handoff.Coordinator {
+		if c := t.Config.Coordinator; c == nil || c.Agent == nil {
+			about.report("a session needs an agent that answers, and this team has no coordinator", "name one of its agents: "+strings.Join(t.Names(), ", "), ErrNoCoordinator)
+		}
+		return found
+	}
+	i, known := t.Index(name)
+	switch {
+	case !known || i >= agentsOf(t):
+		about.report(fmt.Sprintf("unknown agent %q", name), cmp.Or(naming.Suggest(name, t.Names()), "the team has "+strings.Join(t.Names(), ", ")), ErrUnknownAgent)
+	case t.Config.Agents[i].IsPerson():
+		about.report(fmt.Sprintf("%q is a person, and a session is with a model", name), "name another agent; it may ask the person", task.ErrInvalid)
+	}
+	return found
 }
 
 // checkConversation reports a conversation of which it is not clear who continues it.

@@ -35,11 +35,6 @@ type Options struct {
 
 	Assert   []flow.Assertion
 	Messages []Message
-
-	// Conversation is what was said in earlier turns of a session, the oldest first. It reaches the
-	// coordinator if there is a goal, and otherwise the only task.
-	Conversation []ConversationText
-
 	Bus      *mailbox.Bus
 	Memory   teammemory.Store
 	Invalid  task.Problems // of how the caller wrote these options; a run with any does not start
@@ -64,6 +59,7 @@ type Options struct {
 	Replay *Replay     // the run is repeated; nil if it is not
 
 	Stored
+	OfSession
 	KeepWorkspaces bool // the workspaces of tasks stay, if the caller may see all that is in them
 
 	Planned  bool // the coordinator planned the tasks
@@ -74,7 +70,14 @@ type Options struct {
 type Stored struct {
 	Log        record.Log      // already open; nil if the run opens one in the Journal
 	Past       *record.History // nil if the run is new
-	PriorCalls []PriorCall     // of earlier processes of the run, and of earlier turns of its session
+	PriorCalls []PriorCall     // of earlier processes of the run
+}
+
+// OfSession is what a run that is a turn of a session has of it. The zero value is that of any other run.
+type OfSession struct {
+	Turn         *record.SessionTurn
+	Conversation []ConversationText // of the earlier turns, the oldest first; the coordinator reads it if there is a goal, else the only task
+	EarlierCalls []PriorCall        // of the other turns, which count against the budgets
 }
 
 // A PriorCall is a model call of an earlier process of the run.

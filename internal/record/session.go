@@ -26,8 +26,8 @@ type StoredTurn struct {
 	SessionTurn
 	Run     string
 	Began   time.Time
-	Status  string // of the run: as it ended, running or interrupted
 	History *History
+	Busy    error // another process, or this one, works on it; nil if none does
 }
 
 // A SessionStore is a [Store] that has sessions.
