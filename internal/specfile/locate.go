@@ -28,6 +28,7 @@ type places struct {
 	inputs      []inputPlaceOf
 	goal        *node   // nil without one, or if an option brought it
 	coordinator *fields // nil without one
+	chat        *fields // nil without one
 	readings
 	params  map[string]*param
 	options *Options
