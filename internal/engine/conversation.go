@@ -59,8 +59,8 @@ func (r *run) answerEnvelope(res *Result) *envelope.Envelope {
 
 // LoadConversation returns what a run that is a turn of a session needs of the other turns, to be
 // resumed or replayed.
-func LoadConversation(ctx context.Context, store record.SessionStore, run string, turn *record.SessionTurn) (plan.OfSession, error) {
-	turns, err := store.LoadSession(ctx, run)
+func LoadConversation(ctx context.Context, store record.SessionStore, turn *record.SessionTurn) (plan.OfSession, error) {
+	turns, err := store.LoadSession(ctx, turn.Session)
 	if err != nil {
 		return plan.OfSession{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -143,16 +144,11 @@ func (s *Session) Send(ctx context.Context, text string, level label.Classificat
 		return nil, ErrSessionBusy
 	}
 	defer s.end()
-	options := s.options(o)
-	turn := &record.SessionTurn{Session: s.id, Turn: s.turn + 1, Agent: s.agent, After: s.after, Label: level, Text: text}
+	options := s.Next(text, level, o)
+	turn := options.Turn
 	if found := s.team.roster.CheckTurn(turn); len(found) > 0 {
 		return nil, found
 	}
-	if s.turn == 0 {
-		options.RunID = s.id
-	}
-	options.RunID = cmp.Or(options.RunID, uuid.NewString())
-	options.Turn = turn
 	began := time.Now()
 	res, err := s.run(ctx, &options, nil)
 	if err != nil {
@@ -162,6 +158,29 @@ func (s *Session) Send(ctx context.Context, text string, level label.Classificat
 	s.take(res, &record.StoredTurn{SessionTurn: *turn, Run: res.RunID, Began: began}, s.journal != nil)
 	s.calls = append(s.calls, res.calls...)
 	return res, nil
+}
+
+// Next returns the options with which [Session.Send] would run a turn: with the tasks or the goal in
+// Tasks or Answer, and an ID of the run that Send uses too if it gets these options.
+func (s *Session) Next(text string, level label.Classification, o *RunOptions) RunOptions {
+	options := s.options(o)
+	if s.turn == 0 {
+		options.RunID = s.id
+	}
+	options.RunID = cmp.Or(options.RunID, uuid.NewString())
+	options.Turn = &record.SessionTurn{Session: s.id, Turn: s.turn + 1, Agent: s.agent, After: s.after, Label: level, Text: text}
+	SetTurn(&options)
+	return options
+}
+
+// Spent returns the tokens and the known cost of all turns.
+func (s *Session) Spent() (u llm.Usage, cost llm.Money) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		u, cost = u.Add(c.Usage), cost.Add(c.Cost)
+	}
+	return u, cost
 }
 
 // Resume continues the last turn, whose run did not end. It returns [ErrNoTurn] if it did.
@@ -225,9 +244,9 @@ func (s *Session) options(o *RunOptions) RunOptions {
 
 // run runs a turn, or resumes it.
 func (s *Session) run(ctx context.Context, o *RunOptions, again *record.StoredTurn) (*Result, error) {
-	SetTurn(o)
 	switch {
 	case again != nil:
+		SetTurn(o)
 		return s.team.Resume(ctx, again.Run, o)
 	case o.Answer != nil:
 		return s.team.RunTeam(ctx, *o.Answer, o)
