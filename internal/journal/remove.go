@@ -24,13 +24,14 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 		return nil, 0, j.fail("read", err)
 	}
 	now := j.o.Now()
-	kept := map[string]bool{} // sessions
-	for _, r := range list {
-		if r.session != "" && (!r.started.Before(before) || j.liveAt(r.held, now)) {
-			kept[r.session] = true
+	summaries := make([]Summary, len(list))
+	for i, r := range list {
+		if summaries[i], err = j.head(r); err != nil {
+			return nil, 0, j.fail("read", err)
 		}
 	}
-	old := slices.DeleteFunc(list, func(r row) bool { return !r.started.Before(before) || r.session != "" && kept[r.session] })
+	kept := KeptSessions(summaries, before)
+	old := slices.DeleteFunc(list, func(r row) bool { return !r.started.Before(before) || kept[r.session] })
 	gone, bytes, err := j.store.remove(ctx, old, func(l *lease) bool { return !j.liveAt(l, now) })
 	for _, r := range gone {
 		runs = append(runs, r.id)

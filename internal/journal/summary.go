@@ -49,6 +49,18 @@ type Summary struct {
 	Turn    int    `json:"turn,omitempty"`    // which, from 1
 }
 
+// KeptSessions returns the sessions of which no run is removed with those that began before a time:
+// those with a later turn, and with one that a process works on. No session is the empty one.
+func KeptSessions(list []Summary, before time.Time) map[string]bool {
+	kept := map[string]bool{}
+	for i := range list {
+		if s := &list[i]; s.Session != "" && (!s.Started.Before(before) || s.Holder != nil) {
+			kept[s.Session] = true
+		}
+	}
+	return kept
+}
+
 // ErrUnknownRun reports a name that no run has, or several. An [*UnknownRunError] and an
 // [*AmbiguousRunError] wrap it.
 var ErrUnknownRun = errors.New("unknown run")

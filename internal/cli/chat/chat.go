@@ -155,6 +155,9 @@ func (s *session) answer(ctx context.Context, turn int, start func(context.Conte
 		err = s.con.PrintText(answerOf(res))
 	}
 	if text := s.turns.Problem(); text != "" && err == nil {
+		if s.keys != nil && res.Status == engine.StatusCanceled && res.JournalErr == nil {
+			text = "runteam: the turn was cancelled, and is not part of the conversation"
+		}
 		if s.keys != nil || !s.con.Settings.JSON() {
 			s.con.Say("%s", terminal.Clean(text))
 		}

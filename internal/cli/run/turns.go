@@ -101,9 +101,9 @@ type View struct {
 }
 
 // OpenTurns begins or resumes a session.
-func OpenTurns(ctx context.Context, con *console.Console, cmd *cobra.Command, j *TurnJob) (t *Turns, err error) {
+func OpenTurns(ctx context.Context, con *console.Console, cmd *cobra.Command, j *TurnJob) (_ *Turns, err error) {
 	j.Command, j.Progress, j.Chat, j.CallsTools, j.Journal.Program = "chat", "none", true, true, con.Program
-	t = &Turns{x: &execution{con: con, job: &j.Job}}
+	t := &Turns{x: &execution{con: con, job: &j.Job}}
 	defer func() {
 		if err != nil {
 			t.Close()
@@ -122,9 +122,11 @@ func OpenTurns(ctx context.Context, con *console.Console, cmd *cobra.Command, j 
 	if j.Results == nil {
 		j.Results = j.Journal.Results(con)
 	}
-	if t.x.file, err = j.Load(ctx, con); err != nil {
+	file, err := j.Load(ctx, con)
+	if err != nil {
 		return nil, err
 	}
+	t.x.file = file
 	tm, err := t.connect(ctx, j)
 	if err != nil {
 		return nil, located(t.x.file, err)
