@@ -53,7 +53,7 @@ func render(b *brief.Brief) *built {
 		r.work()
 	}
 	out.text = string(r.text)
-	out.first = r.firstMessages(out.text, starts)
+	out.first = firstMessages(&r, out.text, starts)
 
 	ranges := slices.Clone(r.ranges)
 	k := &b.Contract
@@ -95,7 +95,7 @@ func (r *renderer) collect() {
 	}
 	r.pieces = slices.Grow(r.pieces, n) // so that pointers to pieces stay valid
 	r.blocks = slices.Grow(r.blocks, n)
-	r.addConversation()
+	addConversation(r)
 	for i, s := range onesOf(b) {
 		if s != nil {
 			r.one[i] = r.add(s)

@@ -25,7 +25,7 @@ const (
 )
 
 // addConversation adds the pieces of the earlier turns that fit, and the sources of the others.
-func (r *renderer) addConversation() {
+func addConversation(r *renderer) {
 	kept := r.brief.Conversation
 	if len(kept) == 0 {
 		return
@@ -125,7 +125,7 @@ func (r *renderer) earlier() (bounds [][2]int) {
 		if i == 0 && r.left > 0 {
 			r.frame("[turns before this one: " + strconv.Itoa(r.left) + ", left out because the conversation is too long]\n\n")
 		}
-		r.say(p)
+		say(r, p)
 		bounds = append(bounds, [2]int{start, len(r.text)})
 	}
 	r.heading("## " + roleUser + "\n")
@@ -134,7 +134,7 @@ func (r *renderer) earlier() (bounds [][2]int) {
 }
 
 // say writes what was said in an earlier turn.
-func (r *renderer) say(p *piece) {
+func say(r *renderer, p *piece) {
 	text := p.said()
 	switch {
 	case p.Withheld():
@@ -177,7 +177,7 @@ func (p *piece) plain() bool {
 
 // firstMessages returns the messages of earlier turns and the user message, which are parts of the
 // text; nil if there are no earlier turns.
-func (r *renderer) firstMessages(text string, bounds [][2]int) (list []Message) {
+func firstMessages(r *renderer, text string, bounds [][2]int) (list []Message) {
 	for i, at := range bounds {
 		list = append(list, Message{Role: r.turns[i].role(), Text: text[at[0]:at[1]]})
 	}

@@ -67,10 +67,28 @@ func (t *Team) ResumeSession(ctx context.Context, id string, o SessionOptions) (
 }
 
 // ID returns the ID of the session, which is that of the run of its first turn.
-func (s *Session) ID() string { return s.of.ID() }
+func (s *Session) ID() string {
+	if s.made() != nil {
+		return ""
+	}
+	return s.of.ID()
+}
 
 // Agent returns who answers the turns: the name of an agent, or coordinator.
-func (s *Session) Agent() string { return s.of.Agent() }
+func (s *Session) Agent() string {
+	if s.made() != nil {
+		return ""
+	}
+	return s.of.Agent()
+}
+
+// made returns an error for a session that no team made.
+func (s *Session) made() error {
+	if s == nil || s.of == nil {
+		return task.Problems{{Message: "the session is nil or zero", Hint: "make it with Team.NewSession or Team.ResumeSession", Err: task.ErrInvalid}}
+	}
+	return nil
+}
 
 // Send has a turn answered and returns the result of its run, whose Output is the answer. The errors
 // are those of [Team.RunTasks], and [ErrSessionBusy] while another turn is answered. If another
@@ -82,12 +100,18 @@ func (s *Session) Agent() string { return s.of.Agent() }
 //
 // [journal.ErrLeased]: https://pkg.go.dev/github.com/runteam/runteam/journal#pkg-variables
 func (s *Session) Send(ctx context.Context, turn Turn, o *RunOptions) (*Result, error) {
+	if err := s.made(); err != nil {
+		return nil, err
+	}
 	return ended(s.of.Send(ctx, turn.Text, turn.Classification, o.internal()))
 }
 
 // Unfinished reports whether the last turn was interrupted or waits for a person, so that
 // [Session.Resume] can continue it.
 func (s *Session) Unfinished() bool {
+	if s.made() != nil {
+		return false
+	}
 	_, _, unfinished := s.of.Unfinished()
 	return unfinished
 }
@@ -95,6 +119,9 @@ func (s *Session) Unfinished() bool {
 // Resume continues the last turn, and returns the result of its run as [Session.Send] does. It is an
 // error if there is nothing to resume. Send leaves such a turn out of the conversation instead.
 func (s *Session) Resume(ctx context.Context, o *RunOptions) (*Result, error) {
+	if err := s.made(); err != nil {
+		return nil, err
+	}
 	res, err := s.of.Resume(ctx, o.internal())
 	if errors.Is(err, engine.ErrNoTurn) {
 		return nil, task.Problems{{Message: err.Error(), Hint: "call Send", Err: task.ErrInvalid}}

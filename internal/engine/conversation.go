@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
@@ -31,9 +30,9 @@ func offerConversation(a *attempt, r *results) {
 	a.said = len(o.Conversation)
 }
 
-// conversation offers a step of the coordinator what was said in earlier turns. Digests of results do
+// conversationFor offers a step of the coordinator what was said in earlier turns. Digests of results do
 // without: the answer is made from them with the conversation.
-func (c *coordinator) conversation(kind StepKind) []gate.Offer {
+func conversationFor(c *coordinator, kind StepKind) []gate.Offer {
 	if kind == StepDigest {
 		return nil
 	}
@@ -45,7 +44,7 @@ func (c *coordinator) conversation(kind StepKind) []gate.Offer {
 }
 
 // answerEnvelope returns the answer of a run that is a turn of a session; nil if it has none.
-func (r *run) answerEnvelope(res *Result) *envelope.Envelope {
+func answerEnvelope(r *run, res *Result) *envelope.Envelope {
 	switch {
 	case r.options.Turn == nil || res.Status != StatusOK:
 		return nil
@@ -159,11 +158,7 @@ func readAsBefore(said []plan.ConversationText, prior *record.History) []plan.Co
 		if e == nil || e.Fresh(prior.Begins[0].Time) != nil {
 			continue
 		}
-		h := e.Header()
-		h.ExpiresAt = time.Time{}
-		if fresh, err := envelope.New(h, e.Open()); err == nil {
-			said[i].Envelope = fresh
-		}
+		said[i].Envelope = gate.WithoutExpiry(e)
 	}
 	return said
 }

@@ -93,7 +93,7 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
 	s.limits, s.by = c.team.Limits(c.config.Limits), s.governs(id)
 	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
-	said := c.conversation(kind)
+	said := conversationFor(c, kind)
 	s.said = len(said)
 	s.offers = append(make([]gate.Offer, 0, 2+len(said)+len(offers)),
 		gate.Offer{Source: gate.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},

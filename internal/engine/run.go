@@ -186,7 +186,7 @@ func (r *run) close(ctx context.Context) *Result {
 		r.journalErr = err
 	}
 	res := r.result(ctx)
-	res.answer, res.calls = r.answerEnvelope(res), r.budgets.paid()
+	res.answer, res.calls = answerEnvelope(r, res), r.budgets.paid()
 	r.ledger.note(r.ending(res))
 	if r.options.Reveal {
 		r.reveal(res)

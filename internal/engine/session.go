@@ -55,7 +55,7 @@ func (t *Team) NewSession(o SessionOptions) (*Session, error) {
 	if err := t.made(context.Background()); err != nil {
 		return nil, err
 	}
-	found := t.roster.CheckAnswerer(o.Agent)
+	found := plan.CheckAnswerer(t.roster, o.Agent)
 	if err := naming.CheckLine(o.ID); o.ID != "" && err != nil {
 		found = append(found, task.Problem{Pointer: "/id", Message: "the ID of the session: " + err.Error(), Err: err})
 	}
@@ -87,7 +87,7 @@ func (t *Team) OpenSession(ctx context.Context, run string, o SessionOptions) (*
 	if o.Agent != "" && o.Agent != last.Agent {
 		return nil, task.Problems{{Pointer: "/agent", Message: fmt.Sprintf("the session is with %q, not with %q", last.Agent, o.Agent), Hint: "leave the agent out, or begin a new session", Err: task.ErrInvalid}}
 	}
-	if found := t.roster.CheckAnswerer(last.Agent); len(found) > 0 {
+	if found := plan.CheckAnswerer(t.roster, last.Agent); len(found) > 0 {
 		return nil, found
 	}
 	s := &Session{team: t, id: last.Session, agent: last.Agent, journal: o.Journal, turn: last.Turn}
@@ -146,7 +146,7 @@ func (s *Session) Send(ctx context.Context, text string, level label.Classificat
 	defer s.end()
 	options := s.Next(text, level, o)
 	turn := options.Turn
-	if found := s.team.roster.CheckTurn(turn); len(found) > 0 {
+	if found := plan.CheckTurn(s.team.roster, turn); len(found) > 0 {
 		return nil, found
 	}
 	began := time.Now()

@@ -85,32 +85,32 @@ where s.session = ?1 and coalesce(t.status, '') <> ?2 order by s.turn`, session,
 // LoadSession returns the turns of the session that a run is a turn of, in order. The run is named as
 // for [Journal.Find]: the ID of a session is that of its first run. The error wraps [ErrNoSession] if
 // the run is no turn of a session.
-func (a *archive) LoadSession(ctx context.Context, run string) ([]record.StoredTurn, error) {
-	list, err := a.session(ctx, run)
+func (j *Journal) LoadSession(ctx context.Context, run string) ([]record.StoredTurn, error) {
+	list, err := sessionOf(ctx, j.archive, run)
 	if err != nil {
 		return nil, err
 	}
 	turns := make([]record.StoredTurn, 0, len(list))
 	for _, r := range list {
-		s, err := a.load(ctx, r.n, r.id)
+		s, err := j.load(ctx, r.n, r.id)
 		if err != nil {
 			return nil, err
 		}
 		if s.Info.Turn == nil {
-			return nil, a.fail("read", fmt.Errorf("run %s: it does not say which turn of its session it is", r.id))
+			return nil, j.fail("read", fmt.Errorf("run %s: it does not say which turn of its session it is", r.id))
 		}
 		t := record.StoredTurn{SessionTurn: *s.Info.Turn, Run: r.id, Began: r.started, History: &s.History}
-		if a.live(r.held) {
-			t.Busy = &LeaseError{Run: r.id, Holder: r.held.Holder, Me: a.me, Since: r.held.Taken}
+		if j.live(r.held) {
+			t.Busy = &LeaseError{Run: r.id, Holder: r.held.Holder, Me: j.me, Since: r.held.Taken}
 		}
 		turns = append(turns, t)
 	}
 	return turns, nil
 }
 
-// session returns the rows of the session that a run is a turn of, in order.
-func (a *archive) session(ctx context.Context, run string) ([]row, error) {
-	r, err := a.findSession(ctx, run)
+// sessionOf returns the rows of the session that a run is a turn of, in order.
+func sessionOf(ctx context.Context, a *archive, run string) ([]row, error) {
+	r, err := findSession(ctx, a, run)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (a *archive) session(ctx context.Context, run string) ([]row, error) {
 }
 
 // findSession finds a run for a session. With an empty prefix, that is the newest run of any session.
-func (a *archive) findSession(ctx context.Context, prefix string) (row, error) {
+func findSession(ctx context.Context, a *archive, prefix string) (row, error) {
 	if prefix != "" {
 		return a.find(ctx, prefix)
 	}

@@ -53,7 +53,7 @@ func TurnTask(t *record.SessionTurn, inputs []Input) task.Spec {
 }
 
 // CheckTurn reports what is wrong with a turn of a session.
-func (t *Roster) CheckTurn(turn *record.SessionTurn) (found task.Problems) {
+func CheckTurn(t *Roster, turn *record.SessionTurn) (found task.Problems) {
 	about := subject{found: &found, pointer: "/message", name: "the message"}
 	switch text := turn.Text; {
 	case strings.TrimSpace(text) == "":
@@ -71,12 +71,12 @@ func (t *Roster) CheckTurn(turn *record.SessionTurn) (found task.Problems) {
 		}
 	}
 	about.checkLabel(turn.Label)
-	return append(found, t.CheckAnswerer(turn.Agent)...)
+	return append(found, CheckAnswerer(t, turn.Agent)...)
 }
 
 // CheckAnswerer reports that nobody of this name can answer the turns of a session. An empty name and
 // coordinator are the coordinator.
-func (t *Roster) CheckAnswerer(name string) (found task.Problems) {
+func CheckAnswerer(t *Roster, name string) (found task.Problems) {
 	about := subject{found: &found, pointer: "/agent"}
 	if name == "" || name == handoff.Coordinator {
 		if c := t.Config.Coordinator; c == nil || c.Agent == nil {
@@ -95,7 +95,7 @@ func (t *Roster) CheckAnswerer(name string) (found task.Problems) {
 }
 
 // checkConversation reports a conversation of which it is not clear who continues it.
-func (c *checker) checkConversation() {
+func checkConversation(c *checker) {
 	if o := &c.options; len(o.Conversation) > 0 && o.Answer == nil && len(c.specs) > 1 {
 		c.at("tasks").report(fmt.Sprintf("a turn of a session has one task or a goal, and there are %d tasks", len(c.specs)), "send the turn through the session", task.ErrInvalid)
 	}

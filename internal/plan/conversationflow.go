@@ -11,7 +11,7 @@ import (
 
 // addConversation adds what was said in earlier turns: one source for each producer and label, since a
 // long session would have a row for each text otherwise.
-func (b *flowBuilder) addConversation() {
+func addConversation(b *flowBuilder) {
 	g := &b.graph
 	first := len(g.Sources)
 	b.said = make([]int, len(b.options.Conversation))
@@ -30,7 +30,7 @@ func (b *flowBuilder) addConversation() {
 }
 
 // addTurns adds what a turn of the coordinator reads of earlier turns.
-func (b *flowBuilder) addTurns(at int) {
+func addTurns(b *flowBuilder, at int) {
 	caps := b.coordinatorCaps()
 	seen := map[int]bool{}
 	for k := range b.options.Conversation {

@@ -146,7 +146,7 @@ func (b *flowBuilder) sources() {
 		b.members(&s, func() *schema.Schema { return known(m.Text) })
 		g.Sources = append(g.Sources, s)
 	}
-	b.addConversation()
+	addConversation(b)
 	b.results = len(g.Sources)
 	for i := range p.Graph.Len() {
 		t := p.Graph.Task(i)

@@ -24,6 +24,9 @@ func (r chatReader) read() {
 	if r.places.chat != nil {
 		r.file.Chat = &Chat{text(at), textList(r.places.chat.own("inputs"))}
 	}
+	if !r.o.Chat {
+		return
+	}
 	if at != nil {
 		r.checkAgent(at.text, func(hint, why string) { r.bad(at, hint, "agent: %s", why) })
 	}
@@ -37,9 +40,6 @@ func (r chatReader) read() {
 		}
 	}
 	r.subject = nil
-	if !r.o.Chat {
-		return
-	}
 	switch {
 	case r.o.Agent != "":
 		r.file.Answerer = r.o.Agent
@@ -88,7 +88,9 @@ func (r chatReader) narrow() {
 	o, p := &r.file.Run, r.places
 	o.Output, o.Auto = "", false
 	granted := textList(p.chat.own("inputs"))
-	used := func(name string) bool { return r.file.Answerer == handoff.Coordinator || slices.Contains(granted, name) }
+	used := func(name string) bool {
+		return r.file.Answerer == handoff.Coordinator || slices.Contains(granted, name)
+	}
 	var inputs []engine.Input
 	var asserts []flow.Assertion
 	var ofInputs []inputPlaceOf

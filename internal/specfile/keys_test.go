@@ -364,6 +364,9 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	prices, err := json.Marshal(f.Config.Prices)
 	require.NoError(t, err)
 	fmt.Fprintln(&b, f.Run.Reuse, string(prices), f.Limits)
+	if f.Chat != nil {
+		fmt.Fprintln(&b, *f.Chat)
+	}
 	return b.String()
 }
 

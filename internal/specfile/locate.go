@@ -16,19 +16,17 @@ import (
 
 // places records where everything in a File is written.
 type places struct {
-	main        *layer
-	layers      []*layer // the files with settings, by precedence
-	roster      *layer   // the file with the agents
-	compat      bool
-	agentList   *node
-	taskList    *node
-	agents      []*fields // of each agent
-	tasks       []*fields // of each task
-	messages    []*fields // of each message
-	inputs      []inputPlaceOf
-	goal        *node   // nil without one, or if an option brought it
-	coordinator *fields // nil without one
-	chat        *fields // nil without one
+	main      *layer
+	layers    []*layer // the files with settings, by precedence
+	roster    *layer   // the file with the agents
+	compat    bool
+	agentList *node
+	taskList  *node
+	agents    []*fields // of each agent
+	tasks     []*fields // of each task
+	messages  []*fields // of each message
+	inputs    []inputPlaceOf
+	answering
 	readings
 	params  map[string]*param
 	options *Options
@@ -37,6 +35,13 @@ type places struct {
 	whens   map[*fields]conditionPlace // of the conditions of tasks
 	loops   map[*fields]loopPlace      // of the tasks that are loops
 	asserts []*node                    // of the run's assertions
+}
+
+// answering are the parts of a spec about what answers goals and turns; each is nil without one.
+type answering struct {
+	goal        *node // nil also if an option brought it
+	coordinator *fields
+	chat        *fields
 }
 
 // readings are the texts that a spec was made from, behind pointers that printing does not follow.

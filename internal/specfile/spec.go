@@ -143,12 +143,7 @@ type File struct {
 	// goal nor the key coordinator.
 	Coordinator *Coordinator
 
-	// Chat is the key chat; nil without it.
-	Chat *Chat
-
-	// Answerer is who answers the turns of a session: an agent, or coordinator. It is empty unless
-	// the file was read with Options.Chat.
-	Answerer string
+	ForSession
 
 	Run      engine.RunOptions // inputs, messages, output, limits
 	Offline  string            // path of the script for offline runs, absolute or from the working directory; "" means none
@@ -168,6 +163,12 @@ type File struct {
 
 	reads  []string // the files that it names
 	places *places
+}
+
+// ForSession says who answers the turns of a session.
+type ForSession struct {
+	Chat     *Chat  // the key chat; nil without it
+	Answerer string // an agent, or coordinator; empty unless the file was read with Options.Chat
 }
 
 // A Chat says who answers the turns of a session, and from which inputs.

@@ -82,17 +82,21 @@ type SpecFlags struct {
 	Stored     []specfile.StoredFile // replace files that no longer exist
 	StoredOnly bool                  // no file is read
 
-	// Chat reads the spec for the turns of a session, which Agent answers. Empty means as the spec says.
-	Chat  bool
-	Agent string
-
-	// Turn is the turn of a session that the run is; nil if it is none. Conversation returns what
-	// the run needs of the other turns.
-	Turn         *record.SessionTurn
-	Conversation func(ctx context.Context, t *record.SessionTurn) (plan.OfSession, error)
+	TurnFlags
 
 	// Results returns results of earlier runs. Nil means those of the default journal.
 	Results func(ctx context.Context, run, task string) (*envelope.Envelope, error)
+}
+
+// TurnFlags are about a spec that is read for the turns of a session.
+type TurnFlags struct {
+	Chat  bool   // it is read for them
+	Agent string // answers; empty means as the spec says
+
+	// Turn is the turn that the run is; nil if it is none. Conversation returns what the run needs of
+	// the other turns.
+	Turn         *record.SessionTurn
+	Conversation func(ctx context.Context, t *record.SessionTurn) (plan.OfSession, error)
 }
 
 // Argument takes SPEC from the arguments of a command.
