@@ -69,6 +69,7 @@ var opaque = map[string]string{
 	"record.Store":        "what a team calls of a journal; programs pass journals on",
 	"record.Opening":      "of the methods of a journal that only a team calls",
 	"record.Log":          "of the methods of a journal that only a team calls",
+	"record.StoredTurn":   "of the methods of a journal that only a team calls",
 	"record.History":      "of the methods of a journal that only a team calls",
 	"engine.Team":         "what a team.Team is; package spec converts the team of a file into one",
 	"mailbox.Bus":         "what the engine delivers messages with; programs pass buses on",

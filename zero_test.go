@@ -57,7 +57,7 @@ var zeros = map[string][]any{
 	"synth":      {new(synth.Rules)},
 	"task":       {new(task.CycleError), new(task.Spec), new(task.Task), new(task.Ref), new(task.Requires), new(task.Problem), new(task.Problems), new(provenance.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Status)},
 	"engine":     {new(engine.BudgetError), new(engine.Result), new(engine.TaskError), new(engine.Team), new(engine.AgentFunc), new(engine.Outbox), new(engine.Goal), new(engine.Input), new(engine.Message)},
-	"team":       {new(team.Plan), new(team.Result), new(team.RunError), new(team.TaskError), new(team.Team), new(team.Outbox), new(team.Monitor), new(team.Goal), new(team.Input), new(team.Message), new(team.Config), new(team.RunOptions)},
+	"team":       {new(team.Plan), new(team.Result), new(team.RunError), new(team.TaskError), new(team.Team), new(team.Session), new(team.Outbox), new(team.Monitor), new(team.Goal), new(team.Input), new(team.Message), new(team.Config), new(team.RunOptions)},
 }
 
 // documented are the methods whose doc comment says that they panic, or that a

@@ -143,6 +143,15 @@ func TestExamples(t *testing.T) {
 		{"failure", func(t *testing.T) (string, string, int) { return offline(t, "failure") }, 1},
 		{"process-agent", func(t *testing.T) (string, string, int) { return offline(t, "process-agent") }, 0},
 		{"template", func(t *testing.T) (string, string, int) { return offline(t, "template") }, 0},
+		{"chat", func(t *testing.T) (string, string, int) {
+			args := []string{"chat", "chat", "--offline", "--journal", filepath.Join(t.TempDir(), "runs.db")}
+			turns, err := os.ReadFile("chat/turns.txt")
+			require.NoError(t, err)
+			for line := range strings.Lines(string(turns)) {
+				args = append(args, "--message", strings.TrimSpace(line))
+			}
+			return run(t, "runteam", args...)
+		}, 0},
 		{"human-approval", func(t *testing.T) (string, string, int) { return offline(t, "human-approval") }, 0},
 		{"patterns/evaluator-optimizer", func(t *testing.T) (string, string, int) { return offline(t, "patterns/evaluator-optimizer") }, 0},
 		{"patterns/judges", func(t *testing.T) (string, string, int) { return offline(t, "patterns/judges") }, 0},

@@ -19,4 +19,6 @@ const (
 	ToolResult SourceKind = "toolResult" // what a tool returned
 	Files      SourceKind = "files"      // the output files of a task
 	Condition  SourceKind = "condition"  // what the condition of a task compares
+
+	Conversation SourceKind = "conversation" // a text of the person or an answer, of an earlier turn of a session
 )

@@ -81,6 +81,8 @@ type Run struct {
 	Status  string    // how it ended; "running", "paused" or "interrupted" if it did not
 	Started time.Time // when its first process began
 	Ended   time.Time // zero if it did not end
+	Session string    // of which it is a turn; empty if it is none
+	Turn    int       // which, from 1
 }
 
 // Runs returns all runs, the newest first.
@@ -92,7 +94,7 @@ func (j *Journal) Runs(ctx context.Context) ([]Run, error) {
 	runs := make([]Run, len(list))
 	for i := range list {
 		r := &list[i]
-		runs[i] = Run{ID: r.Run, Name: r.Name, Status: r.Status, Started: r.Started, Ended: r.Ended}
+		runs[i] = Run{ID: r.Run, Name: r.Name, Status: r.Status, Started: r.Started, Ended: r.Ended, Session: r.Session, Turn: r.Turn}
 	}
 	return runs, nil
 }
@@ -107,7 +109,15 @@ func (j *Journal) Result(ctx context.Context, run, task string) (*envelope.Envel
 	return j.stored.Result(ctx, run, task)
 }
 
-// Remove removes the runs that began before a time, except those that a process works on.
+// LoadSession is for [team.Team] and reads the turns of a session. Its types are opaque.
+//
+// [team.Team]: https://pkg.go.dev/github.com/runteam/runteam/team#Team
+func (j *Journal) LoadSession(ctx context.Context, run string) ([]record.StoredTurn, error) {
+	return j.stored.LoadSession(ctx, run)
+}
+
+// Remove removes the runs that began before a time, except those that a process works on. A session
+// is removed as a whole, once its last turn began before that time.
 // It returns the IDs of the removed runs, newest first; if it fails, the runs removed so
 // far. The file shrinks by the space that they used.
 func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, err error) {
@@ -123,6 +133,7 @@ var (
 	ErrUnknownRun = journal.ErrUnknownRun // no run has this ID, or several have IDs that begin so
 	ErrNoKey      = journal.ErrNoKey      // a value is encrypted under another key
 	ErrFull       = journal.ErrFull       // the disk is full
+	ErrNoSession  = journal.ErrNoSession  // the run is no turn of a session
 	ErrLocked     = journal.ErrLocked     // another process has locked the file for too long
 	ErrCorrupt    = journal.ErrCorrupt    // the file is damaged
 

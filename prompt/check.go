@@ -33,6 +33,11 @@ func check(b *brief.Brief) error {
 			}
 		}
 	}
+	for i := range b.Conversation {
+		if err := checkSealed(&b.Conversation[i], &ofConversation, b); err != nil {
+			return err
+		}
+	}
 	for i, s := range onesOf(b) {
 		if s == nil {
 			continue

@@ -58,6 +58,8 @@ var ofList = [lists]place{
 	listMessages: {name: "Messages", kinds: kinds{brief.Work: {handoff.Message}}},
 }
 
+var ofConversation = place{name: "Conversation", kinds: kinds{brief.Work: {handoff.Conversation}, brief.Planning: {handoff.Conversation}, brief.Synthesis: {handoff.Conversation}}}
+
 var ofOne = [ones]place{
 	oneRoster:      {name: "Roster", kinds: kinds{brief.Planning: {handoff.Roster}, brief.Synthesis: {handoff.Roster}}},
 	oneGoal:        {name: "Goal", kinds: kinds{brief.Planning: {handoff.Goal}, brief.Synthesis: {handoff.Goal}}},

@@ -33,6 +33,7 @@ type built struct {
 	schema       string
 	format       string
 	tools        []Tool
+	first        []Message     // earlier turns of a session, and the user message behind them; nil without earlier turns
 	later        []Message     // behind the user message
 	results      []result      // parallel to later; zero for messages that are no results of tools
 	filled       *atomic.Int64 // messages in the array of later, which longer conversations share

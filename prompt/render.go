@@ -16,6 +16,8 @@ type renderer struct {
 	pieces []piece        // all context, in the order of the texts
 	one    [ones]*piece   // of them; nil where there is none
 	list   [lists][]piece // of them
+	turns  []piece        // of them: what was said in earlier turns
+	left   int            // how many turns before them are left out
 	fencing
 	writer
 }
@@ -41,6 +43,7 @@ func render(b *brief.Brief) *built {
 	out.system = string(r.text)
 	system := len(r.ranges)
 	r.text, r.closed = r.text[:0], system
+	starts := r.earlier()
 	switch b.Layout {
 	case brief.Planning:
 		r.planning()
@@ -50,6 +53,7 @@ func render(b *brief.Brief) *built {
 		r.work()
 	}
 	out.text = string(r.text)
+	out.first = firstMessages(&r, out.text, starts)
 
 	ranges := slices.Clone(r.ranges)
 	k := &b.Contract
@@ -72,7 +76,7 @@ func (s *scratch) release() {
 // collect lists the sources, the pieces and the blocks.
 func (r *renderer) collect() {
 	b := &r.brief
-	n := 0
+	n := len(b.Conversation)
 	for _, list := range listsOf(b) {
 		n += len(*list)
 	}
@@ -91,6 +95,7 @@ func (r *renderer) collect() {
 	}
 	r.pieces = slices.Grow(r.pieces, n) // so that pointers to pieces stay valid
 	r.blocks = slices.Grow(r.blocks, n)
+	addConversation(r)
 	for i, s := range onesOf(b) {
 		if s != nil {
 			r.one[i] = r.add(s)

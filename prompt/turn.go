@@ -15,7 +15,8 @@ import (
 )
 
 // A Message is one message of the conversation of a task. The first is the user message of
-// the prompt. Each later turn of the agent appends what the agent said, and the results of
+// the prompt; in a session, what was said in its earlier turns precedes it. Each later turn of the
+// agent appends what the agent said, and the results of
 // the tools that it called.
 type Message struct {
 	Role   string `json:"role"` // user, assistant or tool
@@ -59,6 +60,9 @@ func (p Prompt) Tools() []Tool { return slices.Clone(p.get().tools) }
 // Messages returns the conversation, oldest message first.
 func (p Prompt) Messages() []Message {
 	b := p.get()
+	if b.first != nil {
+		return slices.Concat(b.first, b.later)
+	}
 	return append([]Message{{Role: roleUser, Text: b.text}}, b.later...)
 }
 

@@ -10,6 +10,7 @@ type writer struct {
 	text    []byte
 	ranges  []Range  // of the system prompt, then of the text
 	closed  int      // ranges that belong to the other text and do not grow
+	start   int      // where the message begins in the text
 	sources []Source // the task's text, the system prompt, the pieces, the parameters
 }
 
@@ -33,7 +34,7 @@ func (w *writer) frame(text string) { w.put(brief.PartFrame, -1, text) }
 // heading writes the heading of a section, after a blank line if something
 // stands before it.
 func (w *writer) heading(text string) {
-	if len(w.text) > 0 {
+	if len(w.text) > w.start {
 		w.frame("\n\n")
 	}
 	w.frame(text)

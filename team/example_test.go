@@ -346,3 +346,41 @@ func Example_meteredAgent() {
 	// budget_exhausted
 	// 800 tokens in, 200 out
 }
+
+// A session is a conversation. Each turn is a run, whose agent gets the turns before it.
+func ExampleTeam_NewSession() {
+	echo := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		messages := p.Messages()
+		return agent.Reply{Text: fmt.Sprintf("%d messages, the last is %q", len(messages), messages[len(messages)-1].Text)}, nil
+	}
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "echo", Agent: team.AgentFunc(echo)}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, j := context.Background(), journal.InMemory()
+	s, err := tm.NewSession(team.SessionOptions{Agent: "echo", Journal: j})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, text := range []string{"Hello.", "And now?"} {
+		res, err := s.Send(ctx, team.Turn{Text: text}, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(res.Output)
+	}
+	s, err = tm.ResumeSession(ctx, s.ID(), team.SessionOptions{Journal: j}) // a later process does the same
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := s.Send(ctx, team.Turn{Text: "Still there?"}, nil)
+	fmt.Println(res.Output, err)
+	// Output:
+	// 1 messages, the last is "Hello."
+	// 3 messages, the last is "And now?"
+	// 5 messages, the last is "Still there?" <nil>
+}

@@ -60,6 +60,10 @@ type Brief struct {
 
 // A Context is what the gate sealed for a prompt, by section.
 type Context struct {
+	// Conversation has the texts of earlier turns of a session, the oldest first: what the person said,
+	// and then the answer. They become messages before the user message.
+	Conversation []gate.Sealed
+
 	Inputs       []gate.Sealed // in the order of the task's uses
 	Dependencies []gate.Sealed // in the order of its dependencies; in Synthesis the results, or digests of parts of them
 	Files        []gate.Sealed // output files of its dependencies

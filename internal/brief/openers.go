@@ -52,6 +52,16 @@ func lowered(list ...string) []string {
 	return list
 }
 
+// turnOpeners are what no unfenced text of an earlier turn may begin a line with: in the one text
+// that an agent without messages reads, the roles of messages are lines.
+var turnOpeners = append(lowered("## user", "## assistant", "## tool", "## moved out", "### call", "[turns before"), goalOpeners...)
+
+// ImitatesTurns reports whether a text of an earlier turn has a line that only the builder may write.
+func ImitatesTurns(text string) bool {
+	line, _ := Find(text, turnOpeners)
+	return line > 0
+}
+
 // Opener finds the first line of an instruction that begins as only the
 // builder's own lines may, after leading whitespace, in any case, and with Invisible characters anywhere. It returns the line's
 // number, from 1, and the opener; line 0 means that there is none.

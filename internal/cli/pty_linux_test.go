@@ -26,6 +26,7 @@ type pty struct {
 	screen *fakeTerminal
 	raw    strings.Builder
 	read   chan struct{} // closed at the end of the output
+	seen   int           // bytes of raw that a test has waited for
 }
 
 // atTerminal starts a call at a terminal of the given size.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/runteam/runteam/internal/cli/chat"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/explain"
@@ -75,7 +76,7 @@ people; 130 or 143 interrupted.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(con, cmd, err) })
 	con.Settings.Flags(root)
 	root.Flags().Bool("version", false, "print the version")
-	root.AddCommand(run.Command(con, serve.Beside(con, thisVersion().Version)), run.TaskCommand(con), run.ResumeCommand(con), serve.Command(con, thisVersion().Version), people.QuestionsCommand(con), people.AnswerCommand(con), plan.CheckCommand(con), plan.Command(con), tools.Command(con), initCommand(con), schemaCommand(con), mockCommand(con), trustCommand(con), verify.Command(con), explain.Command(con), history.RunsCommand(con), history.ShowCommand(con), history.ArtifactsCommand(con), export.Command(con), replay.Command(con), history.GCCommand(con), versionCommand(con))
+	root.AddCommand(run.Command(con, serve.Beside(con, thisVersion().Version)), run.TaskCommand(con), run.ResumeCommand(con), chat.Command(con), serve.Command(con, thisVersion().Version), people.QuestionsCommand(con), people.AnswerCommand(con), plan.CheckCommand(con), plan.Command(con), tools.Command(con), initCommand(con), schemaCommand(con), mockCommand(con), trustCommand(con), verify.Command(con), explain.Command(con), history.RunsCommand(con), history.ShowCommand(con), history.ArtifactsCommand(con), export.Command(con), replay.Command(con), history.GCCommand(con), versionCommand(con))
 	root.AddCommand(steering.Commands(con)...)
 	completionCommand(con, root)
 	helpCommand(root)

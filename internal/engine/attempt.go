@@ -26,6 +26,7 @@ type attempt struct {
 	member        int
 	known         doneSet        // the tasks whose results a task of scope all may find in memory; nil for any other
 	unwritten     []*resultWrite // results of these tasks that were not in memory yet
+	said          int            // texts of earlier turns, among the offers
 	dependencies  int            // among the offers: results, then output files
 	filesOffered  int            //
 	unreadable    error          // why its condition could not be read; nil if it was
@@ -68,6 +69,7 @@ func (r *results) gather(a *attempt, i int) {
 		a.offers = append(a.offers, r.instruction(i))
 		a.grants = append(a.grants, r.instructionGrant(i))
 	}
+	offerConversation(a, r)
 	for j, u := range t.Uses {
 		a.grants = append(a.grants, p.InputGrant(i, j))
 		a.offers = append(a.offers, inputOffer(r, u.Name))
@@ -185,6 +187,7 @@ func (a *attempt) brief(sealed []gate.Sealed) brief.Brief {
 	if a.planned {
 		b.Instruction, rest = &rest[0], rest[1:]
 	}
+	b.Conversation, rest = rest[:a.said], rest[a.said:]
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
 	b.Dependencies, rest = rest[:a.dependencies], rest[a.dependencies:]
 	b.Files = rest[:a.filesOffered]

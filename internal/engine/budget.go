@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/runteam/runteam/handoff"
@@ -110,13 +111,15 @@ type budgets struct {
 
 	mu       sync.Mutex // guards the rest
 	accounts []*account
-	freed    chan struct{} // closed and replaced whenever a reservation ends
+	calls    []plan.PriorCall // that were paid, if the run is a turn of a session
+	keeps    bool             // calls are kept
+	freed    chan struct{}    // closed and replaced whenever a reservation ends
 }
 
 // newBudgets returns the accounts of a run and its agents. Those of the run come first,
 // so that its error is reported if several refuse a call.
 func newBudgets(t *plan.Roster, o *RunOptions, bus *bus) *budgets {
-	b := &budgets{team: t, bus: bus, freed: make(chan struct{})}
+	b := &budgets{team: t, bus: bus, keeps: o.Turn != nil, freed: make(chan struct{})}
 	open := func(agent string, limit plan.Budget) {
 		if n := limit.MaxTokenBudget; n > 0 {
 			b.accounts = append(b.accounts, &account{agent: agent, limit: int64(n)})
@@ -154,7 +157,12 @@ func (b *budgets) price(agent, model string) (llm.Price, bool) {
 
 // resume counts what earlier processes of the run spent.
 func (b *budgets) resume(p *priorRun) {
-	for _, s := range p.spending() {
+	b.count(p.spending())
+}
+
+// count counts calls that other processes, or other turns of the session, have paid.
+func (b *budgets) count(calls []plan.PriorCall) {
+	for _, s := range calls {
 		cost := b.costOf(&s)
 		for _, a := range b.of(s.Agent) {
 			add(&a.spent, a.amount(s.Usage, cost))
@@ -223,13 +231,23 @@ func (a *account) short(who string, estimate llm.Usage, price llm.Price) error {
 	return e
 }
 
+// paid returns the calls that were paid since the run was opened here.
+func (b *budgets) paid() []plan.PriorCall {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.calls)
+}
+
 // settle ends the reservation of an estimate with what the call took.
-func (b *budgets) settle(from []*account, estimate llm.Usage, most llm.Money, took llm.Usage, cost llm.Money) {
+func (b *budgets) settle(agent string, from []*account, estimate llm.Usage, most llm.Money, took llm.Usage, cost llm.Money) {
 	if len(from) == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.keeps {
+		b.calls = append(b.calls, plan.PriorCall{Agent: agent, Usage: took, Cost: cost})
+	}
 	for _, a := range from {
 		a.reserved -= a.amount(estimate, most)
 		add(&a.spent, a.amount(took, cost))

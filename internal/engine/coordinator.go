@@ -77,6 +77,7 @@ type step struct {
 	kind    StepKind
 	layout  brief.Layout
 	compose func(*brief.Brief, []gate.Sealed) // adds what follows goal and roster
+	said    int                               // texts of earlier turns, behind goal and roster
 	whole   bool                              // a prompt that is too large is an error
 	chunk   int                               // of a digest, from 1
 	chunks  int
@@ -92,10 +93,12 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
 	s.limits, s.by = c.team.Limits(c.config.Limits), s.governs(id)
 	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
-	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),
+	said := conversationFor(c, kind)
+	s.said = len(said)
+	s.offers = append(make([]gate.Offer, 0, 2+len(said)+len(offers)),
 		gate.Offer{Source: gate.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},
 		gate.Offer{Source: gate.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: c.roster, As: task.Structured})
-	s.offers = append(s.offers, offers...)
+	s.offers = append(append(s.offers, said...), offers...)
 	return s
 }
 
@@ -113,12 +116,12 @@ func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 	}
 	c := s.of
 	b := brief.Brief{
-		Layout: s.layout, Untitled: true, Context: brief.Context{Goal: &s.sealed[0], Roster: &s.sealed[1]}, GoalParams: c.goal.Source.Params,
+		Layout: s.layout, Untitled: true, Context: brief.Context{Goal: &s.sealed[0], Roster: &s.sealed[1], Conversation: s.sealed[2 : 2+s.said]}, GoalParams: c.goal.Source.Params,
 		System: c.before, SystemParams: c.config.SystemParams, SystemOrigin: c.config.Origin.String(), Guidance: c.after,
 		Whole: s.whole, Part: s.chunk, Parts: s.chunks,
 	}
 	if s.compose != nil {
-		s.compose(&b, s.sealed[2:])
+		s.compose(&b, s.sealed[2+s.said:])
 	}
 	return s.build(&b)
 }

@@ -183,9 +183,9 @@ func outlineOf(p *plan.Plan) []event.Planned {
 }
 
 // shortcut returns a plan that gives a goal of one simple step to the agent that fits
-// it best; nil if the caller does not allow that or there is no such agent.
+// it best; nil if earlier turns belong to it, which only the coordinator reads, or if the caller does not allow that or there is no such agent.
 func (c *coordinator) shortcut() *plan.Plan {
-	if !c.options.Auto || c.config.Approve != "" || !planning.Simple(c.goal.Text) {
+	if !c.options.Auto || len(c.options.Conversation) > 0 || c.config.Approve != "" || !planning.Simple(c.goal.Text) {
 		return nil
 	}
 	best, ok := assign.Best(c.goal.Text, c.team.Candidates(), c.goal.Classification)

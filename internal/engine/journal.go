@@ -17,7 +17,7 @@ func (r *run) openLog(ctx context.Context) (err error) {
 	}
 	start := r.runStart()
 	ctx = context.WithoutCancel(ctx) // a run that is canceled at once is recorded too
-	r.log, err = r.options.Journal.OpenRun(ctx, record.Opening{Run: r.id, Name: start.Name, Time: start.Time, Tasks: start.Tasks, Inputs: start.Inputs})
+	r.log, err = r.options.Journal.OpenRun(ctx, record.Opening{Run: r.id, Name: start.Name, Time: start.Time, Tasks: start.Tasks, Inputs: start.Inputs, Turn: r.options.Turn})
 	return err
 }
 

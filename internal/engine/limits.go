@@ -68,6 +68,8 @@ func subjectOf(x *modelCall, d *gate.Decision) string {
 		}
 	case handoff.Input:
 		return fmt.Sprintf("input %q", d.Source.Name)
+	case handoff.Conversation:
+		return "the " + d.Source.Name
 	}
 	return fmt.Sprintf("a %v from %q", d.Source.Kind, d.From)
 }

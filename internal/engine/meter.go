@@ -117,7 +117,7 @@ func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 			m.turns++
 		}
 		m.mu.Unlock()
-		m.budgets.settle(m.accounts, estimate, pricing.MaxCost(price, estimate), s.Charged, cost)
+		m.budgets.settle(m.agent, m.accounts, estimate, pricing.MaxCost(price, estimate), s.Charged, cost)
 	}, nil
 }
 
@@ -135,7 +135,7 @@ func (m *meter) settleReported(reported llm.Usage) error {
 	m.partly = m.partly || !priced
 	m.charged, m.paid, m.cost = m.charged.Add(extra), m.paid.Add(cost), m.cost.Add(cost)
 	m.mu.Unlock()
-	m.budgets.settle(m.accounts, llm.Usage{}, 0, extra, cost)
+	m.budgets.settle(m.agent, m.accounts, llm.Usage{}, 0, extra, cost)
 	return err
 }
 

@@ -122,6 +122,8 @@ func (v callView) contextName(s gate.Source) string {
 		return "shared memory"
 	case handoff.Message:
 		return "messages"
+	case handoff.Conversation:
+		return "earlier turns"
 	case handoff.Plan:
 		return "description"
 	case handoff.Draft:

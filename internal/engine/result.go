@@ -74,7 +74,14 @@ type Result struct {
 	// Audit is the head of the chain of decisions in the journal; empty without one.
 	Audit string
 
-	recorded *Result // as records of the run hold it; nil if that is the result as it is
+	behind
+}
+
+// behind is what the packages of the engine know of a result.
+type behind struct {
+	recorded *Result            // as records of the run hold it; nil if that is the result as it is
+	answer   *envelope.Envelope // of a turn of a session; nil unless it was answered
+	calls    []plan.PriorCall   // that this process paid, of such a run
 }
 
 // A TaskResult is a task at the end of a run.

@@ -55,6 +55,11 @@ func (t *Team) Replay(ctx context.Context, runID string, o *RunOptions) (*Result
 		return nil, err
 	}
 	options := *o
+	options.Conversation = readAsBefore(options.Conversation, prior)
+	if t := options.Turn; t != nil {
+		options.Turn = new(*t)
+		options.Turn.Repeats = true
+	}
 	if options.Past = prior; options.Replay == nil {
 		options.Replay = &Replay{}
 	}

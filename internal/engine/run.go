@@ -185,6 +185,7 @@ func (r *run) open(stop context.CancelCauseFunc) {
 	_, r.context = r.priorRun.spent()
 	r.budgets = newBudgets(r.team, &r.options, r.bus)
 	r.budgets.resume(r.priorRun)
+	r.budgets.count(r.options.EarlierCalls)
 	r.steering = newSteering(r, stop)
 }
 
@@ -195,6 +196,7 @@ func (r *run) close(ctx context.Context) *Result {
 		r.journalErr = err
 	}
 	res := r.result(ctx)
+	res.answer, res.calls = answerEnvelope(r, res), r.budgets.paid()
 	r.ledger.note(r.ending(res))
 	if r.options.Reveal {
 		r.reveal(res)

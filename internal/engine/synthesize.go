@@ -151,7 +151,7 @@ func (c *coordinator) digests(ctx context.Context, whole *step, results []gate.O
 	var parts, held []gate.Offer
 	var sizes []int
 	for i, o := range results {
-		if s := &whole.sealed[2+i]; s.Withheld() {
+		if s := &whole.sealed[2+whole.said+i]; s.Withheld() {
 			held = append(held, o)
 		} else {
 			parts, sizes = append(parts, o), append(sizes, s.Payload().Size()+len(o.Title)+len(o.Assignee)+plan.Frame)

@@ -1,6 +1,10 @@
 package gate
 
-import "time"
+import (
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+)
 
 // Earliest returns the earlier of two expiries, where zero means never.
 func Earliest(a, b time.Time) time.Time {
@@ -8,4 +12,15 @@ func Earliest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// WithoutExpiry returns an envelope that does not expire, for a replay, which reads what its run read.
+func WithoutExpiry(e *envelope.Envelope) *envelope.Envelope {
+	h := e.Header()
+	h.ExpiresAt = time.Time{}
+	fresh, err := envelope.New(h, e.Open())
+	if err != nil {
+		return e
+	}
+	return fresh
 }

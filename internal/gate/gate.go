@@ -424,6 +424,10 @@ func (d *Decision) withholdAbsent(s task.Status) {
 	case task.NotNeeded:
 		why = ReasonNotNeeded
 	}
+	if d.Source.Kind == handoff.Conversation {
+		d.withhold(RuleStatus, why, "the journal does not have it")
+		return
+	}
 	d.withhold(RuleStatus, why, "it has no result, its status is "+string(s))
 }
 

@@ -146,6 +146,7 @@ func (d *decoder) info(value []byte) error {
 		x.Info.Files = append(x.Info.Files, f.File)
 	}
 	x.Info.Fingerprint = d.vault.masked(x.Info.Fingerprint)
+	x.Info.takeTurn()
 	d.stored.Info = x.Info
 	return nil
 }

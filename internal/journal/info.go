@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 )
@@ -22,6 +23,9 @@ type Info struct {
 	Label       label.Classification `json:"label"`                 // the highest label of Files
 	Invocation  json.RawMessage      `json:"invocation,omitempty"`  // the flags of the command, for a later process
 	Prices      json.RawMessage      `json:"prices,omitempty"`
+
+	// Turn says which turn of a session the run is; nil if it is none. Its Text is among the Files.
+	Turn *record.SessionTurn `json:"turn,omitempty"`
 }
 
 // A File is a text that a run was loaded from.

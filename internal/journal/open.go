@@ -25,6 +25,7 @@ func (j *Journal) OpenRun(ctx context.Context, o record.Opening) (record.Log, er
 		in := &o.Inputs[i]
 		info.Inputs = append(info.Inputs, trace.Input{Name: in.Name, Classification: in.Classification, Line: in.Line})
 	}
+	info.SetTurn(o.Turn)
 	r, err := j.Begin(ctx, info)
 	if err != nil {
 		return nil, err

@@ -230,13 +230,16 @@ where n = ? and not exists (select 1 from turns where run = runs.n and status = 
 // removeCommands removes the commands of a run. Files of earlier versions have none.
 const removeCommands = "delete from commands where run = ?"
 
+// removeTurns removes what the table of sessions has of a run. Files of earlier versions have none.
+const removeTurns = "delete from sessions where run = ?"
+
 // The statements of a removal, in their order: answers lead to batches, so they
 // go first, and the run itself goes last, so that its number is not given to
 // another one before. The first two remove some rows, the others all.
 var removeRows = [...]string{
 	"delete from answers where (key, batch) in (select key, batch from answers where run = ? limit ?)",
 	"delete from batches where n in (select n from batches where run = ? limit ?)",
-	"delete from turns where run = ?", removeCommands, "delete from leases where run = ?", "delete from runs where n = ?",
+	"delete from turns where run = ?", removeCommands, removeTurns, "delete from leases where run = ?", "delete from runs where n = ?",
 }
 
 // deleteRows removes some rows of a run, and reports whether none are left, and whether
@@ -268,7 +271,7 @@ func (m *removal) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	for i, s := range removeRows {
-		if s == removeCommands && !m.db.commands.has(withCommands) {
+		if s == removeCommands && !m.db.commands.has(withCommands) || s == removeTurns && !m.db.commands.has(withSessions) {
 			continue
 		}
 		if m.statements[i], err = m.db.write.PrepareContext(ctx, s); err != nil {

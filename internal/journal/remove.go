@@ -7,7 +7,8 @@ import (
 )
 
 // Remove removes the runs that began before a time, except those that a process
-// works on, with their workspaces, and returns their space to the file system. It writes in short
+// works on, with their workspaces. A session is removed as a whole, once its last turn began before
+// that time. Remove also returns their space to the file system. It writes in short
 // transactions and rests between them, so that other processes can write
 // meanwhile. On a full disk it uses the room that the journal keeps in reserve.
 //
@@ -22,8 +23,15 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 	if err != nil {
 		return nil, 0, j.fail("read", err)
 	}
-	old := slices.DeleteFunc(list, func(r row) bool { return !r.started.Before(before) })
 	now := j.o.Now()
+	summaries := make([]Summary, len(list))
+	for i, r := range list {
+		if summaries[i], err = j.head(r); err != nil {
+			return nil, 0, j.fail("read", err)
+		}
+	}
+	kept := KeptSessions(summaries, before)
+	old := slices.DeleteFunc(list, func(r row) bool { return !r.started.Before(before) || kept[r.session] })
 	gone, bytes, err := j.store.remove(ctx, old, func(l *lease) bool { return !j.liveAt(l, now) })
 	for _, r := range gone {
 		runs = append(runs, r.id)

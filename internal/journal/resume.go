@@ -62,7 +62,7 @@ func (j *Journal) reopenRow(ctx context.Context, row runRow, l lease) (*Run, *St
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := j.awaitClock(ctx, s.Newest); err != nil {
+	if err := awaitClock(ctx, j, s.Newest); err != nil {
 		return nil, nil, fmt.Errorf("resume run %s: %w", row.id, err)
 	}
 	r := j.run(s.Info, row)
@@ -107,7 +107,7 @@ func (j *Journal) continueLines(ctx context.Context, r *Run) (*trace.Lines, erro
 }
 
 // awaitClock waits until the clock is past the newest entry of a run.
-func (j *Journal) awaitClock(ctx context.Context, newest time.Time) error {
+func awaitClock(ctx context.Context, j *Journal, newest time.Time) error {
 	for {
 		behind := newest.Sub(j.o.Now())
 		switch {

@@ -19,6 +19,8 @@ type runRow struct {
 	name    string
 	command string
 	started time.Time
+	session string // of which the run is a turn; empty if it is none
+	place   int    // which turn, from 1
 }
 
 // A row is what is known of a run without reading its lines.

@@ -66,7 +66,7 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	if err != nil {
 		return nil, j.fail("read", err)
 	}
-	r := j.run(info, runRow{id: info.Run, name: info.Name, command: info.Command, started: info.Time})
+	r := j.run(info, rowOf(&info))
 	r.lines = trace.NewLines(trace.Options{Run: info.Run, Name: info.Name, Time: info.Time, Tasks: info.Tasks, Inputs: info.Inputs, Key: j.o.AuditKey, Previous: previous})
 	r.encoder.lines = r.lines.Encoder()
 	now := j.o.Now()
@@ -75,6 +75,9 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	b := &batch{lease: r.lease, at: now, turns: []turn{{at: now}}, marks: packMarks([]mark{wholeRun})}
 	if err = r.open(b); err == nil {
 		err = j.store.begin(ctx, &r.row, b)
+	}
+	if errors.Is(err, ErrTurnTaken) {
+		return nil, err
 	}
 	if errors.Is(err, errRunExists) { // the journal is fine
 		return nil, fmt.Errorf("run ID %q %w: choose another, or call Resume", info.Run, err)

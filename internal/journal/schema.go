@@ -12,7 +12,7 @@ const application = 0x72746a31
 
 // migrations bring a file from one version of the schema to the next. The first turns an
 // empty file into version 1. They cannot be undone.
-var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering}
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering, addSessions}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
@@ -98,14 +98,29 @@ create unique index if not exists commands_of on commands (run, kind, subject) w
 // programs would ignore when they resume one.
 func allowSteering(context.Context, *sql.Tx) error { return nil }
 
+// addSessions adds the table of the runs that are turns of sessions. A session has one run for each
+// turn, so two processes cannot both add the next.
+func addSessions(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `
+create table if not exists sessions (
+	session text not null, -- its ID
+	turn    integer not null, -- from 1
+	run     integer not null unique,
+	primary key (session, turn)
+) strict, without rowid;`)
+	return err
+}
+
 // withMarks is the first version whose rows may have marks, withPadding the first whose
-// encrypted texts are padded, withCommands the first that has the table commands, and withSteering
-// the first whose runs may have lines of commands.
+// encrypted texts are padded, withCommands the first that has the table commands, withSteering
+// the first whose runs may have lines of commands, and withSessions the first that has the table
+// sessions.
 const (
 	withMarks    = 3
 	withPadding  = 4
 	withCommands = 5
 	withSteering = 6
+	withSessions = 7
 )
 
 // A VersionError reports a journal that a newer program wrote.

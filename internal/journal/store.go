@@ -60,6 +60,9 @@ func (s *store) begin(ctx context.Context, r *runRow, b *batch) error {
 			return err
 		}
 		b.run = r.n
+		if err := s.addTurn(ctx, tx, r); err != nil {
+			return err
+		}
 		if err := putLease(ctx, tx, r.n, &b.lease); err != nil {
 			return err
 		}
@@ -213,11 +216,20 @@ func (s *store) swapLease(ctx context.Context, run int64, old, now *lease) (ok b
 // runs returns at most so many runs whose IDs begin with prefix, the newest first; all of
 // them if most is negative.
 func (s *store) runs(ctx context.Context, prefix string, most int) (list []row, err error) {
-	list, err = queryAll(ctx, s.read, scanRun, `select r.n, r.id, r.name, r.command, r.started, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks
-from runs r left join leases l on l.run = r.n
-left join turns t on t.n = (select max(n) from turns where run = r.n)
+	list, err = queryAll(ctx, s.read, scanRun, s.selectRuns()+`
 where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 order by r.n desc limit ?3`, prefix, removed, most)
 	return list, s.explain(err)
+}
+
+// selectRuns returns the query for runs, up to its condition. Files of earlier versions have no sessions.
+func (s *store) selectRuns() string {
+	columns, join := "'', 0", ""
+	if s.commands.has(withSessions) {
+		columns, join = "coalesce(s.session, ''), coalesce(s.turn, 0)", "left join sessions s on s.run = r.n"
+	}
+	return "select r.n, r.id, r.name, r.command, r.started, " + columns + `, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks
+from runs r left join leases l on l.run = r.n ` + join + `
+left join turns t on t.n = (select max(n) from turns where run = r.n)`
 }
 
 // scanRun reads one row of the query for runs.
@@ -225,7 +237,7 @@ func scanRun(rows *sql.Rows, r *row) (err error) {
 	var started int64
 	var holder, status, tasks sql.NullString
 	var beat, taken, renewed, at sql.NullInt64
-	if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &holder, &beat, &taken, &renewed, &at, &status, &tasks); err != nil {
+	if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &r.session, &r.place, &holder, &beat, &taken, &renewed, &at, &status, &tasks); err != nil {
 		return err
 	}
 	r.started, r.turn = fromNanos(started), turn{at: fromNanos(at.Int64), status: status.String, tasks: tasks.String}

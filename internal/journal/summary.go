@@ -46,6 +46,21 @@ type Summary struct {
 	Outcomes record.Outcomes `json:"outcomes"`
 
 	Holder *Holder `json:"holder,omitempty"` // the process that works on it
+
+	Session string `json:"session,omitempty"` // of which it is a turn; empty if it is none
+	Turn    int    `json:"turn,omitempty"`    // which, from 1
+}
+
+// KeptSessions returns the sessions of which no run is removed with those that began before a time:
+// those with a later turn, and with one that a process works on. No session is the empty one.
+func KeptSessions(list []Summary, before time.Time) map[string]bool {
+	kept := map[string]bool{}
+	for i := range list {
+		if s := &list[i]; s.Session != "" && (!s.Started.Before(before) || s.Holder != nil) {
+			kept[s.Session] = true
+		}
+	}
+	return kept
 }
 
 // Live reports whether the run has not ended and a process works on it.
@@ -172,7 +187,7 @@ func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summar
 
 // head returns the summary of a row.
 func (c *catalog) head(r row) (s Summary, err error) {
-	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status}
+	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status, Session: r.session, Turn: r.place}
 	if c.live(r.held) {
 		s.Holder = &r.held.Holder
 	}

@@ -122,6 +122,8 @@ func (c *labelCheck) root(i int) root {
 			return root{task: -1, input: c.plan.Graph.Task(i).Uses[by.n].Name}
 		case handoff.Message:
 			return root{task: -1, from: c.options.Messages[by.n].From}
+		case handoff.Conversation:
+			return root{task: -1, from: c.options.Conversation[by.n].From}
 		case handoff.Dependency, handoff.Files, handoff.Condition:
 			i = int(c.plan.Graph.Upstream(i)[by.n])
 		default:

@@ -64,6 +64,7 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 		c.checkFresh()
 	}
 	c.checkMessages()
+	checkConversation(&c)
 	c.checkOutputName()
 	g, err := graph.Resolve(specs, at)
 	if err != nil {

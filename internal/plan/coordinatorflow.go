@@ -14,6 +14,7 @@ func (b *flowBuilder) addTurn(title string) int {
 	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: b.coordinator, Endpoints: b.endpointReaders(b.coordinatorCaps())})
 	at := len(g.Tasks) - 1
 	b.wholeEdge(b.goal, at, gate.RuleGoal)
+	addTurns(b, at)
 	return at
 }
 

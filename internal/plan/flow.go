@@ -219,6 +219,14 @@ func (p *Plan) deliveries(list []delivery, i int) []delivery {
 			add(handoff.Message, k, m.From, m.Classification, m.Classification, true)
 		}
 	}
+	if o.Answer == nil {
+		for k := range o.Conversation {
+			if c := &o.Conversation[k]; c.Envelope != nil {
+				level := c.Envelope.Classification()
+				add(handoff.Conversation, k, c.From, level, level, true)
+			}
+		}
+	}
 	return list
 }
 

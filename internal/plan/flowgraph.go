@@ -53,6 +53,7 @@ type flowBuilder struct {
 	endpoints   map[string]int // reader of each URL
 	goal        int            // source; -1 without one
 	messages    int            // the first message among the sources
+	said        []int          // of each text of earlier turns, its source
 	results     int            // the result of the first task among the sources
 
 	approvals  []loweredEdge      // of declassifiers
@@ -146,6 +147,7 @@ func (b *flowBuilder) sources() {
 		b.members(&s, func() *schema.Schema { return known(m.Text) })
 		g.Sources = append(g.Sources, s)
 	}
+	addConversation(b)
 	b.results = len(g.Sources)
 	for i := range p.Graph.Len() {
 		t := p.Graph.Task(i)
@@ -215,6 +217,10 @@ func (b *flowBuilder) tasks() {
 			switch a.part.kind {
 			case handoff.Input:
 				source = p.InputIndex[strings.ToLower(t.Uses[n].Name)]
+			case handoff.Conversation:
+				if source = b.said[n]; slices.ContainsFunc(g.Edges, func(e flow.Edge) bool { return e.Task == i && e.Source == source }) {
+					continue // a text with the same producer and label has the edge
+				}
 			case handoff.Dependency:
 				source, structured = b.results+int(p.Graph.Upstream(i)[n]), t.DependsOn[n].As == task.Structured
 			case handoff.Files:

@@ -95,6 +95,11 @@ func (c *idleCheck) highest(from, to string) label.Classification {
 			level = level.Join(m.Classification)
 		}
 	}
+	for k := range c.options.Conversation {
+		if of := &c.options.Conversation[k]; of.From == from && of.Envelope != nil {
+			level = level.Join(of.Envelope.Classification())
+		}
+	}
 	return level
 }
 
@@ -121,6 +126,11 @@ func (c *idleCheck) pairs() map[[2]string]bool {
 		for _, f := range c.plan.Tools(i) {
 			used[[2]string{t.Assignee, gate.ToolReader(f.Name)}], used[[2]string{gate.ToolReader(f.Name), t.Assignee}] = true, true
 			used[[2]string{gate.ToolReader(f.Name), handoff.User}] = true // in the records of the run
+		}
+		if c.options.Answer == nil {
+			for k := range c.options.Conversation {
+				used[[2]string{c.options.Conversation[k].From, t.Assignee}] = true
+			}
 		}
 		readsMemory[t.Assignee] = readsMemory[t.Assignee] || t.MemoryScope == task.ScopeAll
 	}

@@ -59,6 +59,7 @@ type Options struct {
 	Replay *Replay     // the run is repeated; nil if it is not
 
 	Stored
+	OfSession
 	KeepWorkspaces bool // the workspaces of tasks stay, if the caller may see all that is in them
 
 	Planned  bool // the coordinator planned the tasks
@@ -70,6 +71,13 @@ type Stored struct {
 	Log        record.Log      // already open; nil if the run opens one in the Journal
 	Past       *record.History // nil if the run is new
 	PriorCalls []PriorCall     // of earlier processes of the run
+}
+
+// OfSession is what a run that is a turn of a session has of it. The zero value is that of any other run.
+type OfSession struct {
+	Turn         *record.SessionTurn
+	Conversation []ConversationText // of the earlier turns, the oldest first; the coordinator reads it if there is a goal, else the only task
+	EarlierCalls []PriorCall        // of the other turns, which count against the budgets
 }
 
 // A PriorCall is a model call of an earlier process of the run.
@@ -102,6 +110,7 @@ func (o Options) WithDefaults() Options {
 	}
 	o.UserAccepts = &accepts
 	o.Inputs = takeTexts(o.Inputs)
+	o.Conversation = slices.Clone(o.Conversation)
 	o.Messages, o.Assert, o.Fresh = slices.Clone(o.Messages), slices.Clone(o.Assert), slices.Clone(o.Fresh)
 	o.Subscribers = slices.Clone(o.Subscribers)
 	return o

@@ -282,6 +282,8 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 		case handoff.Files:
 			d, from := tk.DependsOn[n], p.Graph.Task(int(p.Graph.Upstream(i)[n]))
 			r.Task, r.Name, r.As, r.Optional = from.ID, from.Title, gate.AsFiles, d.Optional
+		case handoff.Conversation:
+			r.Name, r.Optional = p.Options().Conversation[n].Name(), true
 		default:
 			r.Name, r.Optional = fmt.Sprintf("message %d", n+1), true
 		}

@@ -176,6 +176,11 @@ func (c *pathCheck) governs(from, to string) []governed {
 			values.addKnown(func() *schema.Schema { return known(m.Text) }, m.Classification)
 		}
 	}
+	for k := range c.options.Conversation {
+		if matches(c.options.Conversation[k].From, from) {
+			values.add(nil)
+		}
+	}
 	if matches(handoff.User, from) {
 		for i := range c.options.Inputs {
 			if in := &c.options.Inputs[i]; c.reads(in.Name, to) {

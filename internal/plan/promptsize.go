@@ -69,6 +69,10 @@ func sizeOfDelivery(p *Plan, i int, a *delivery, g *gate.Grant) int {
 			return limit
 		}
 		return min(limit, maskGrowth*len(in.Text))
+	case handoff.Conversation:
+		if c := &p.Options().Conversation[a.part.n]; c.Envelope.Classification() <= *p.Options().UserAccepts {
+			return min(limit, maskGrowth*c.Envelope.Size())
+		}
 	case handoff.Dependency:
 		if t.DependsOn[a.part.n].As == task.Both {
 			return 2 * limit // the text, and the value

@@ -165,6 +165,8 @@ func (c *labelCheck) part(i int, p partOf) subject {
 		return dependency(c.checker, i, int(p.n))
 	case handoff.Message:
 		return at.at("assignee")
+	case handoff.Conversation:
+		return at.at("assignee")
 	case handoff.Memory:
 		return at.at("memoryScope")
 	case byEdge:
@@ -192,6 +194,9 @@ func (c *labelCheck) path(i int) string {
 		case by.kind == byEdge:
 			e := &c.team.Config.Edges[by.n]
 			fmt.Fprintf(&b, "%v by a handoff along the edge between %q and %q", level, e.From, e.To)
+			return b.String()
+		case by.kind == handoff.Conversation:
+			fmt.Fprintf(&b, "%v by what %q said in turn %d", level, c.options.Conversation[by.n].From, c.options.Conversation[by.n].Turn)
 			return b.String()
 		case by.kind == handoff.Memory:
 			fmt.Fprintf(&b, "%v by what others may have written to the shared memory", level)

@@ -37,6 +37,7 @@ type Opening struct {
 	Time   time.Time
 	Tasks  []event.Planned
 	Inputs []Input
+	Turn   *SessionTurn // of a run that is a turn of a session; nil of any other
 }
 
 // A Log records one run. It is safe for concurrent use.

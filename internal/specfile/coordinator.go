@@ -29,7 +29,9 @@ func (c *Coordinator) agent() Agent {
 }
 
 // hasGoal reports whether a run of the file calls the coordinator.
-func hasGoal(f *File) bool { return f.Goal != nil || f.Run.Answer != nil }
+func hasGoal(f *File) bool {
+	return f.Goal != nil || f.Run.Answer != nil || f.Answerer == handoff.Coordinator
+}
 
 // readCoordinator reads the coordinator. A file without tasks has one even without a goal or the key,
 // since a goal may be given later.

@@ -114,7 +114,7 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 			require.True(t, w.Status == specfile.Idle || fits < len(values), "anything fits")
 		})
 	}
-	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "workspace", "endpoint", "fallback", "message", "edge", "goal", "coordinator", "provenance", "requires", "loopDetection", "condition", "repeat", "forEach", "verify", "judge",
+	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "workspace", "endpoint", "fallback", "message", "edge", "goal", "coordinator", "chat", "provenance", "requires", "loopDetection", "condition", "repeat", "forEach", "verify", "judge",
 		"policy", "rule", "translate", "summarize", "redact", "pattern", "declassify", "endorse", "renew", "tool", "mcp"} {
 		require.False(t, requireSame(t, s, specWith(place, "bogus", "1")), "%s takes unknown keys", place)
 	}
@@ -125,7 +125,7 @@ var inside = map[string]struct {
 	place string
 	many  string // "": one; list, map
 }{
-	"spec.goal": {"goal", ""}, "spec.coordinator": {"coordinator", ""}, "spec.inputs": {"input", "map"}, "spec.agentDefaults": {"agentDefaults", ""},
+	"spec.goal": {"goal", ""}, "spec.coordinator": {"coordinator", ""}, "spec.chat": {"chat", ""}, "spec.inputs": {"input", "map"}, "spec.agentDefaults": {"agentDefaults", ""},
 	"spec.taskDefaults": {"taskDefaults", ""}, "spec.agents": {"agent", "list"}, "spec.tasks": {"task", "list"}, "spec.messages": {"message", "list"}, "spec.edges": {"edge", "list"},
 	"spec.tools": {"tool", "map"}, "tool.mcp": {"mcp", ""},
 	"spec.endpoints": {"endpoint", "map"}, "spec.fallback": {"fallback", "list"}, "agent.fallback": {"fallback", "list"}, "coordinator.fallback": {"fallback", "list"}, "spec.team": {"team", ""}, "spec.orchestrator": {"orchestrator", ""}, "team.agents": {"agent", "list"},

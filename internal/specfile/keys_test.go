@@ -61,6 +61,7 @@ var samples = map[string]string{
 	"requires.requiredTools": "[bash]", "requires.requiredCapabilities": "[other]", "requires.requiredBackend": "process", "requires.requiredProvider": "openai",
 	"spec.reuse": "true", "spec.prices": "{m: {input: 1, output: 2}}", "price.input": "0.15", "price.output": "0.6", "price.cachedInput": "0.1", "price.reasoning": "3",
 	"agent.reuse": "never", "task.reuse": "never", "coordinator.reuse": "never",
+	"spec.chat": "{agent: a}", "chat.agent": "a", "chat.inputs": "[claim]",
 	"spec.team": "{agents: [{name: a}]}", "spec.orchestrator": "{defaultModel: o}",
 	"team.name": "other", "team.agents": "[{name: a}, {name: b}]", "team.sharedMemory": "true", "team.maxConcurrency": "2",
 	"orchestrator.defaultModel": "m", "orchestrator.defaultProvider": "openai", "orchestrator.defaultBaseURL": "http://localhost:1/v1",
@@ -152,6 +153,7 @@ func specWith(place, key, value string) string {
 		"inputs":      "inputs: {claim: {" + entry("input", "text: claim") + "}}\n",
 		"goal":        "goal: {" + entry("goal", "text: Goal.") + "}\n",
 		"coordinator": "coordinator: {" + entry("coordinator", "maxTurns: 7") + "}\n",
+		"chat":        "chat: {" + entry("chat", "agent: coordinator") + "}\n",
 		"messages":    "messages: [{" + with("message", place, key, value, "from: b", "to: a", "text: Hi.") + "}]\n",
 		"edges":       "edges: [{" + with("edge", place, key, value, "from: a", "to: b") + "}]\n",
 		"endpoints":   "endpoints: {\"http://localhost:2/v1\": {" + strip(extra["endpoint"]) + "}}\n",
@@ -226,7 +228,7 @@ func specWith(place, key, value string) string {
 	}
 	var text strings.Builder
 	text.WriteString(extra["spec"])
-	for _, part := range []string{"goal", "coordinator", "agents", "tasks", "inputs", "messages", "edges", "prices", "endpoints", "defaults", "tools", "policy"} {
+	for _, part := range []string{"goal", "coordinator", "chat", "agents", "tasks", "inputs", "messages", "edges", "prices", "endpoints", "defaults", "tools", "policy"} {
 		text.WriteString(top[part])
 	}
 	return text.String()
@@ -368,6 +370,9 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	prices, err := json.Marshal(f.Config.Prices)
 	require.NoError(t, err)
 	fmt.Fprintln(&b, f.Run.Reuse, string(prices), f.Limits)
+	if f.Chat != nil {
+		fmt.Fprintln(&b, *f.Chat)
+	}
 	return b.String()
 }
 

@@ -26,9 +26,8 @@ type places struct {
 	agents    []*fields // of each agent
 	tasks     []*fields // of each task
 	traffic
-	inputs      []inputPlaceOf
-	goal        *node   // nil without one, or if an option brought it
-	coordinator *fields // nil without one
+	inputs []inputPlaceOf
+	answering
 	readings
 	params  map[string]*param
 	options *Options
@@ -37,6 +36,13 @@ type places struct {
 	whens   map[*fields]conditionPlace // of the conditions of tasks
 	loops   map[*fields]loopPlace      // of the tasks that are loops
 	asserts []*node                    // of the run's assertions
+}
+
+// answering are the parts of a spec about what answers goals and turns; each is nil without one.
+type answering struct {
+	goal        *node // nil also if an option brought it
+	coordinator *fields
+	chat        *fields
 }
 
 // readings are the texts that a spec was made from, behind pointers that printing does not follow.

@@ -211,7 +211,12 @@ func (r *reader) read() {
 	toolReader{reader: r}.readTools()
 	inputReader{r}.readInputs()
 	taskReader{r}.readTasks()
-	goalReader{r}.readGoal()
+	chat := chatReader{r}
+	if chat.read(); r.o.Chat {
+		chat.dropTasks()
+	} else {
+		goalReader{r}.readGoal()
+	}
 	goalReader{r}.readCoordinator()
 	inputReader{r}.readFormats()
 	run := runReader{r}
@@ -220,6 +225,9 @@ func (r *reader) read() {
 	policyReader{r}.readPolicy()
 	run.readRun()
 	run.readModels()
+	if r.o.Chat {
+		chat.narrow()
+	}
 	c := checker{r}
 	c.checkEnv()
 	run.readVersions()

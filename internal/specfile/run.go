@@ -214,7 +214,7 @@ func (r checker) checkIdle() {
 
 // checkUnused warns of unused inputs and parameters.
 func (r checker) checkUnused() {
-	if len(r.file.Tasks) == 0 && r.file.Goal == nil || len(r.found) > 0 {
+	if len(r.file.Tasks) == 0 && r.file.Goal == nil || len(r.found) > 0 { // also of a session, which has its turns later
 		return
 	}
 	why, hint := "no task uses it", func(name string) string { return "grant it with uses: [" + name + "], or remove it" }
@@ -253,6 +253,9 @@ func (r checker) usedInputs() func(name string) bool {
 		return func(string) bool { return may }
 	}
 	used := make(map[string]bool)
+	for _, name := range textList(r.places.chat.own("inputs")) {
+		used[strings.ToLower(name)] = true
+	}
 	for s := range AllTasks(r.file.Tasks) {
 		for _, u := range usesOf(s) {
 			used[strings.ToLower(u.Name)] = true

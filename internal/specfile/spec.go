@@ -57,6 +57,11 @@ type Options struct {
 	// run. Empty means the spec's own.
 	Goal string
 
+	// Chat reads the spec for the turns of a session: Agent, the spec's own chat or else the
+	// coordinator answers them, and tasks and goal of the spec are not used.
+	Chat  bool
+	Agent string // the name of an agent, or coordinator; empty means as the spec says
+
 	// Coordinator is the path of a file with the keys of the spec's
 	// coordinator, or with the key coordinator, in place of the spec's own.
 	Coordinator string
@@ -138,6 +143,8 @@ type File struct {
 	// goal nor the key coordinator.
 	Coordinator *Coordinator
 
+	ForSession
+
 	Run      engine.RunOptions // inputs, messages, output, limits
 	Offline  string            // path of the script for offline runs, absolute or from the working directory; "" means none
 	Compat   bool              // written in a form of the original: it has the key team, or came with Options.Team
@@ -156,6 +163,18 @@ type File struct {
 
 	reads  []string // the files that it names
 	places *places
+}
+
+// ForSession says who answers the turns of a session.
+type ForSession struct {
+	Chat     *Chat  // the key chat; nil without it
+	Answerer string // an agent, or coordinator; empty unless the file was read with Options.Chat
+}
+
+// A Chat says who answers the turns of a session, and from which inputs.
+type Chat struct {
+	Agent  string // an agent, or coordinator; empty means the coordinator
+	Inputs []string
 }
 
 // OfflineAsWritten returns Offline with ${NAME} in place of values of the

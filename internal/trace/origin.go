@@ -96,6 +96,12 @@ func (s *search) source(d *gate.Decision) {
 			return
 		}
 		s.statement(FromOther, d.From, name)
+	case handoff.Conversation:
+		if d.From == handoff.User {
+			s.origin(Origin{By: d.From, Kind: FromOther, Name: name})
+			return
+		}
+		s.statement(FromOther, d.From, name)
 	case handoff.Message:
 		s.statement(FromMessage, d.From, name)
 	case handoff.Plan:

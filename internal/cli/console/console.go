@@ -40,13 +40,15 @@ type Console struct {
 	Screen   *terminal.Screen // stderr, for all messages to the user
 	Log      *slog.Logger
 	Limits   *limit.Group // of the endpoints that the command calls
+
+	interrupts *interrupts
 }
 
 // New returns a console with the fields that main or a test set, and the others initialized.
 func New(a Console) *Console {
 	a.Screen = &terminal.Screen{W: a.Stderr, Size: func() (int, int) { return a.TerminalSize(a.Stderr) }}
 	a.Log = slog.New(slog.DiscardHandler)
-	a.Limits = new(limit.Group)
+	a.Limits, a.interrupts = new(limit.Group), new(interrupts)
 	a.Settings.guess(a.Args, a.LookupEnv)
 	return &a
 }

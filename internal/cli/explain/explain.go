@@ -3,6 +3,7 @@
 package explain
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/spf13/cobra"
 )
@@ -79,6 +81,21 @@ func explain(con *console.Console, cmd *cobra.Command, e *explainFlags) error {
 		return con.PrintResult(x, x.writeSearch)
 	}
 	return con.PrintResult(x, x.write)
+}
+
+// Text returns what explain prints about a run in a journal.
+func Text(ctx context.Context, j *journal.Journal, run string) (string, error) {
+	t, err := j.Trace(ctx, run)
+	if err != nil {
+		return "", journals.ReadError(ctx, err)
+	}
+	x, err := NewDocument(t, Query{})
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	x.write(&b)
+	return b.String(), nil
 }
 
 // readRun reads what it needs of a run in the journal.

@@ -166,7 +166,12 @@ func (x *Document) named(s gate.Source, by string) string {
 			return fmt.Sprintf("what it said in turn %d", turn-1)
 		}
 		return "its previous answer"
+	case handoff.Conversation:
+		return s.Name + " from " + by
 	case handoff.Plan:
+		if by == handoff.User {
+			return "what user asks, " + title
+		}
 		return "plan of " + by + ", " + title
 	case handoff.Fault:
 		return "fault from " + by + ", " + title

@@ -32,7 +32,8 @@ func GCCommand(con *console.Console) *cobra.Command {
 		Use:   "gc --older-than TIME",
 		Short: "Remove old runs from the journal",
 		Long: `gc removes all runs that began longer ago than TIME from the journal, and shrinks
-the file. It removes their workspaces too. A run that a process is working on is kept. Other processes can write
+the file. It removes their workspaces too. A run that a process is working on is kept,
+and a session of runteam chat is removed as a whole, once its last turn is old enough. Other processes can write
 meanwhile, and gc works on a full disk too.`,
 		Example: `  runteam gc --older-than 30d --dry-run        only list them
   runteam gc --older-than 720h`,
@@ -78,9 +79,10 @@ func gc(con *console.Console, cmd *cobra.Command, c *gcFlags) error {
 	}
 	out := gcDocument{Runs: []string{}, Kept: []string{}, Before: con.Now().Add(-age), DryRun: c.dryRun}
 	var old []journal.Summary
+	kept := journal.KeptSessions(list, out.Before)
 	for _, s := range list {
 		switch {
-		case !s.Started.Before(out.Before):
+		case !s.Started.Before(out.Before) || kept[s.Session] && s.Holder == nil:
 		case s.Holder != nil:
 			out.Kept = append(out.Kept, s.Run)
 			con.Say("runteam: run %s is kept: %s works on it", terminal.CleanLine(s.Run), terminal.CleanLine(s.Holder.String()))

@@ -3,7 +3,9 @@ package history
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/console"
@@ -28,7 +30,8 @@ beginning of the ID, the status, start, duration and number of completed tasks. 
 is running while a process works on it, paused after "runteam pause", and interrupted if
 it did not end and has no process. "runteam resume" resumes runs that were paused or
 interrupted, failed, were cancelled or ran out of time or budget. Runs made by "replay --without" are marked as
-experiments; commands without RUN ignore them.`,
+experiments; commands without RUN ignore them. Turns of "runteam chat" are marked with
+their session.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return exit.Usagef("%s takes no argument: write runteam show %s", cmd.CommandPath(), format.ShellPath(args[0]))
@@ -52,6 +55,9 @@ type ListedRun struct {
 	Outcomes record.Outcomes `json:"outcomes"`
 
 	Experiment *journals.Experiment `json:"experiment,omitempty"` // nil if it is none
+
+	Session string `json:"session,omitempty"` // of which it is a turn; empty if it is none
+	Turn    int    `json:"turn,omitempty"`    // which, from 1
 
 	summary journal.Summary
 	refused bool // by a person; known of the newest run that failed
@@ -88,6 +94,10 @@ func writeRuns(w io.Writer, list []ListedRun, from *journals.Flags, now time.Tim
 		} else if unended || !failed {
 			next = from.NextStep(&r.summary, short[r.Run], r.refused)
 			failed = failed || !unended && next != "" && next != journals.StartedByProgram
+		}
+		if r.Session != "" {
+			of := fmt.Sprintf("turn %d of %s", r.Turn, cmp.Or(short[r.Session], journals.ShortRun(r.Session)))
+			next = strings.Trim(of+"; "+next, "; ")
 		}
 		table.Row(short[r.Run], cmp.Or(r.Name, "-"), r.Status, format.Time(r.Started), durationText(&r.summary, now), tasksOf(&r.summary), next)
 	}
@@ -127,7 +137,7 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 
 // Listed returns a run as the list has it.
 func Listed(ctx context.Context, j *journal.Journal, s *journal.Summary) ListedRun {
-	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), *s, false}
+	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, *s, false}
 	if r.Tasks == nil {
 		r.Tasks = journal.Counts{}
 	}

@@ -14,7 +14,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 )
 
 const (
@@ -66,6 +69,20 @@ func (g *Flags) Results(con *console.Console) func(ctx context.Context, run, tas
 		defer j.Close() //nolint:errcheck // nothing was written
 		result, err := j.Result(ctx, run, task)
 		return result, addKeyHint(err)
+	}
+}
+
+// Conversation returns a function that reads from the journal what a run that is a turn of a session
+// needs of the other turns.
+func (g *Flags) Conversation(con *console.Console) func(ctx context.Context, t *record.SessionTurn) (plan.OfSession, error) {
+	return func(ctx context.Context, t *record.SessionTurn) (plan.OfSession, error) {
+		j, _, err := Open(con, g, ToRead)
+		if err != nil {
+			return plan.OfSession{}, err
+		}
+		defer j.Close() //nolint:errcheck // nothing was written
+		of, err := engine.LoadConversation(ctx, j, t)
+		return of, ReadError(ctx, err)
 	}
 }
 

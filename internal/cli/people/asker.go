@@ -34,6 +34,10 @@ type Asker struct {
 	lines  chan string   // what is typed; closed at the end of the input
 	closed chan struct{} // no further question follows
 
+	// ReadLine reads a line that is typed, for a command that reads standard input itself. Nil means
+	// that the asker reads all of it.
+	ReadLine func(ctx context.Context) (line string, err error)
+
 	mu      sync.Mutex // guards the rest
 	prompts map[string]*promptview.Shown
 	next    record.Recorder
@@ -108,11 +112,14 @@ func (a *Asker) Ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{}, ctx.Err()
 	}
 	defer func() { <-a.turn }()
-	a.begin.Do(func() { go a.read() })
 	w, resume := a.con.Screen.Pause()
 	defer resume()
-	d := &dialog{w: w, lines: a.lines}
-	d.drain()
+	d := &dialog{w: w, lines: a.lines, read: a.ReadLine}
+	if d.read == nil {
+		a.begin.Do(func() { go a.read() })
+		d.read = d.next
+		d.drain()
+	}
 	text, err := d.ask(ctx, p.Receipt().Agent, shown, f)
 	if err != nil {
 		if fmt.Fprintln(w); errors.Is(context.Cause(ctx), engine.ErrAnswered) {
@@ -149,6 +156,7 @@ func (a *Asker) Close() {
 type dialog struct {
 	w     io.Writer
 	lines <-chan string
+	read  func(context.Context) (string, error)
 }
 
 // drain drops what was typed before the question.
@@ -168,10 +176,19 @@ func (d *dialog) drain() {
 // line reads a line.
 func (d *dialog) line(ctx context.Context, ask string) (string, error) {
 	fmt.Fprint(d.w, ask)
+	text, err := d.read(ctx)
+	if errors.Is(err, io.EOF) || err == nil && strings.TrimSpace(text) == laterWord {
+		return "", person.ErrLater
+	}
+	return text, err
+}
+
+// next returns the next line that the asker read.
+func (d *dialog) next(ctx context.Context) (string, error) {
 	select {
 	case text, more := <-d.lines:
-		if !more || strings.TrimSpace(text) == laterWord {
-			return "", person.ErrLater
+		if !more {
+			return "", io.EOF
 		}
 		return text, nil
 	case <-ctx.Done():

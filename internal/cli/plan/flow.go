@@ -207,6 +207,8 @@ func describeSource(s *flow.Source) (kind, name string) {
 		return string(s.Kind), terminal.CleanLine(s.Name)
 	case handoff.ToolResult:
 		return "results of", terminal.CleanLine(format.Readers(s.Name))
+	case handoff.Conversation:
+		return "earlier turns", terminal.CleanLine(strings.TrimPrefix(s.Name, "earlier turns "))
 	case handoff.Message:
 		return "message", terminal.CleanLine(strings.TrimPrefix(s.Name, "message "))
 	}

@@ -51,7 +51,7 @@ func Load(ctx context.Context, con *console.Console, g *journals.Flags, info *jo
 	if err != nil {
 		return nil, err
 	}
-	src.StoredOnly, src.Results = true, g.Results(con)
+	src.StoredOnly, src.Results, src.Conversation = true, g.Results(con), g.Conversation(con)
 	src.Models = append(src.Models, o.Models...)
 	src.Environment, src.NoCalls = o.Environment, !o.CallsModels || m.Offline || o.Offline
 	file, err := src.Load(ctx, con)

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/provenance"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 )
@@ -150,6 +151,7 @@ func paramLabels(file *specfile.File) map[string]label.Classification {
 // A StoredInvocation is an invocation that a journal has, with the texts of its files and flags.
 type StoredInvocation struct {
 	journals.Invocation
+	turn    *record.SessionTurn // nil if the run is no turn of a session
 	stored  []specfile.StoredFile
 	goal    string
 	tools   string            // the definitions of the MCP servers' tools
@@ -159,7 +161,7 @@ type StoredInvocation struct {
 
 // ReadInvocation reads the invocation that infoOf stored.
 func ReadInvocation(info *journal.Info) (*StoredInvocation, error) {
-	m := &StoredInvocation{Missing: map[string]string{}}
+	m := &StoredInvocation{turn: info.Turn, Missing: map[string]string{}}
 	if len(info.Invocation) == 0 {
 		return nil, exit.Usagef("run %s was not begun by this command, so its arguments are unknown", info.Run)
 	}
@@ -196,6 +198,11 @@ func (m *StoredInvocation) Source() (source.SpecFlags, error) {
 	s := source.SpecFlags{
 		Path: m.Spec, Team: m.Team, Orchestrator: m.Orchestrator, Coordinator: m.Coordinator,
 		Inputs: m.Inputs, Params: m.params, Models: m.Models, Stored: m.stored, StrictTools: m.StrictTools,
+	}
+	if t := m.turn; t != nil {
+		if s.Chat, s.Agent, s.Turn = true, t.Agent, t; t.Missing != "" {
+			return s, exit.Errorf(exit.KindRuntime, "what was said in turn %d of the session cannot be read: it is %s", t.Turn, t.Missing)
+		}
 	}
 	if m.Goal {
 		if why := m.Missing[goalFile]; why != "" {

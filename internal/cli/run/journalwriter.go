@@ -85,6 +85,7 @@ func NewJournalWriter(ctx context.Context, con *console.Console, j *Job, file *s
 		return &JournalWriter{openJournal: opened, Info: info}, nil
 	}
 	info.Time, info.Command = again.stored.Info.Time, again.stored.Info.Command
+	info.SetTurn(again.stored.Info.Turn)
 	w := &JournalWriter{openJournal: again.openJournal, Info: info, resumed: again}
 	if w.run, again.stored, err = w.journal.Resume(ctx, info.Run); err != nil {
 		return nil, resumeError(ctx, err)
@@ -93,10 +94,11 @@ func NewJournalWriter(ctx context.Context, con *console.Console, j *Job, file *s
 }
 
 // OpenRun begins the run, or returns the one that is resumed; see [record.Store].
-func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.Log, error) {
+func (c *JournalWriter) OpenRun(ctx context.Context, o record.Opening) (record.Log, error) {
 	ctx = context.WithoutCancel(ctx) // it takes one commit, which must happen even if the run is ending
 	var err error
 	if c.resumed == nil {
+		c.Info.SetTurn(o.Turn)
 		c.run, err = c.journal.Begin(ctx, c.Info)
 	} else if c.changed() {
 		err = c.run.Update(ctx, c.Info)

@@ -13,6 +13,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 )
@@ -31,6 +33,9 @@ func (j *Job) restore(ctx context.Context, changed func(flag string) bool, con *
 	was.StoredOnly, was.Environment = j.StoredOnly, own.Environment
 	was.StrictTools = was.StrictTools || own.StrictTools
 	was.Results = again.journal.Result
+	was.Conversation = func(ctx context.Context, t *record.SessionTurn) (plan.OfSession, error) {
+		return engine.LoadConversation(ctx, again.journal, t)
+	}
 	was.Team, was.Orchestrator, was.Coordinator = cmp.Or(own.Team, was.Team), cmp.Or(own.Orchestrator, was.Orchestrator), cmp.Or(own.Coordinator, was.Coordinator)
 	if err := confine(ctx, con, m, &was, &own); err != nil {
 		return err

@@ -21,6 +21,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
@@ -80,8 +82,21 @@ type SpecFlags struct {
 	Stored     []specfile.StoredFile // replace files that no longer exist
 	StoredOnly bool                  // no file is read
 
+	TurnFlags
+
 	// Results returns results of earlier runs. Nil means those of the default journal.
 	Results func(ctx context.Context, run, task string) (*envelope.Envelope, error)
+}
+
+// TurnFlags are about a spec that is read for the turns of a session.
+type TurnFlags struct {
+	Chat  bool   // it is read for them
+	Agent string // answers; empty means as the spec says
+
+	// Turn is the turn that the run is; nil if it is none. Conversation returns what the run needs of
+	// the other turns.
+	Turn         *record.SessionTurn
+	Conversation func(ctx context.Context, t *record.SessionTurn) (plan.OfSession, error)
 }
 
 // Argument takes SPEC from the arguments of a command.
@@ -134,8 +149,28 @@ func (s *SpecFlags) Load(ctx context.Context, con *console.Console) (*specfile.F
 	file, err := readWith(ctx, con, s, specfile.Load)
 	if err == nil {
 		file.Run.StrictTools = s.StrictTools
+		err = s.loadTurn(ctx, file)
 	}
 	return file, s.addConsentHints(err)
+}
+
+// loadTurn makes a file that of a turn of a session, if the run is one.
+func (s *SpecFlags) loadTurn(ctx context.Context, file *specfile.File) (err error) {
+	if s.Turn == nil {
+		return nil
+	}
+	if file.Run.OfSession, err = s.Conversation(ctx, s.Turn); err != nil {
+		return err
+	}
+	SetTurn(file)
+	return nil
+}
+
+// SetTurn sets the tasks or the goal of a file to those of the turn that its run is.
+func SetTurn(file *specfile.File) {
+	engine.SetTurn(&file.Run)
+	file.Tasks, file.Goal = file.Run.Tasks, file.Run.Answer
+	file.Run.Tasks, file.Run.Answer = nil, nil
 }
 
 // Declare reads what may be given to the spec; see [specfile.Declare].
@@ -201,7 +236,7 @@ func (s *SpecFlags) options(ctx context.Context, con *console.Console, allowed [
 			}
 			return e, err
 		},
-		Path: s.Path, Stdin: con.Stdin, Team: s.Team, Orchestrator: s.Orchestrator, Goal: goal, Coordinator: s.Coordinator,
+		Path: s.Path, Stdin: con.Stdin, Team: s.Team, Orchestrator: s.Orchestrator, Goal: goal, Coordinator: s.Coordinator, Chat: s.Chat, Agent: s.Agent,
 		Inputs: inputs, Params: params, Models: s.Models, Stored: s.Stored, StoredOnly: s.StoredOnly,
 		Lookup: con.LookupEnv, AllowEnv: allowed, Trusted: func(path string, uses []specfile.EnvUse) bool { return IsTrusted(con, path, uses) }, Offline: s.NoCalls,
 		CallsTools: s.CallsTools, Unlisted: s.AnyAllow,
@@ -211,7 +246,7 @@ func (s *SpecFlags) options(ctx context.Context, con *console.Console, allowed [
 
 // optionNames are what messages about a spec call the options that flags set.
 var optionNames = map[string]string{
-	"Team": "--team", "Orchestrator": "--orchestrator", "Goal": "--goal", "Coordinator": "--coordinator",
+	"Team": "--team", "Orchestrator": "--orchestrator", "Goal": "--goal", "Coordinator": "--coordinator", "Agent": "--agent",
 	"Inputs": "--input", "Params": "--param", "Models": "--model", "UserAccepts": "run with --reveal on a terminal",
 }
 

@@ -1,0 +1,311 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/connect"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/report"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/spf13/cobra"
+)
+
+// A TurnJob is the job of a command that runs the turns of a session.
+type TurnJob struct {
+	Job
+	Resume string // a run of the session that is resumed, or the beginning of its ID
+	Newest bool   // the newest session is resumed
+
+	ReadLine func(ctx context.Context) (string, error) // reads what a person types; nil if nobody is asked on the terminal
+}
+
+// AddTo adds the flags of the job.
+func (j *TurnJob) AddTo(cmd *cobra.Command, con *console.Console) {
+	j.SpecFlags.AddTo(cmd)
+	j.AddMergeFlagsTo(cmd)
+	j.AddCoordinatorFlagTo(cmd)
+	j.AnswerFlags.AddTo(cmd)
+	j.Limits.AddTo(cmd, "each turn")
+	f := cmd.Flags()
+	f.StringVar(&j.Agent, "agent", "", "have the agent `NAME` answer (default: chat.agent of the spec, else the coordinator)")
+	f.StringVar(&j.Resume, "resume", "", "continue the session of `RUN`: its ID or the beginning of it, or that of one of its turns")
+	f.BoolVar(&j.Newest, "continue", false, "continue the newest session")
+	f.BoolVar(&j.noInput, "no-input", false, "ask people nothing on the terminal: their questions stay open, and the turn is suspended")
+	f.IntVar(&j.Concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
+	j.Journal.AddTo(cmd)
+	j.Journal.AddNoJournalTo(cmd)
+	journals.NewCompleter(con, &j.Journal).InputFlag(cmd)
+}
+
+// Check refuses flags that contradict each other.
+func (j *TurnJob) Check(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	resumes := j.Newest || changed("resume")
+	switch {
+	case j.Newest && changed("resume"):
+		return exit.Usagef("--resume and --continue both name a session: leave one of them out")
+	case resumes && j.Journal.None:
+		return exit.Usagef("a session is resumed from its journal: leave out --no-journal")
+	case resumes && j.Path != "":
+		return exit.Usagef("a session is resumed with the spec that it has: leave out %s", j.Path)
+	case changed("max-concurrency") && j.Concurrency < 1:
+		return exit.Usagef("--max-concurrency %d: write 1 or more", j.Concurrency)
+	}
+	return errors.Join(j.Limits.Check(cmd), j.AnswerFlags.Check(cmd), j.Journal.Check(cmd))
+}
+
+// Turns runs the turns of a session, one after another, with one team.
+type Turns struct {
+	x       *execution
+	session *engine.Session
+	journal openJournal // without one, its journal is nil
+	again   *resumed    // the last turn, if it did not end; nil if there is none
+	Last    *engine.Result
+}
+
+// NewAnswer returns a printer of the answers of the session, on the stdout of a console.
+func (t *Turns) NewAnswer(con *console.Console, turn int) *Answer {
+	s := &answerStream{con: con}
+	if agent := t.session.Agent(); agent != handoff.Coordinator {
+		s.task = task.NewID(fmt.Sprintf("Turn %d", turn))
+	}
+	return &Answer{s}
+}
+
+// An Answer prints an answer while it is written.
+type Answer struct{ stream *answerStream }
+
+// Take prints what is new.
+func (a *Answer) Take(d event.Delta) { a.stream.take(d) }
+
+// End prints the rest of the answer, and an end of line.
+func (a *Answer) End(answer string) error { return a.stream.end(answer) }
+
+// A View takes what is shown of a turn while it works.
+type View struct {
+	Events func(event.Event)
+	Stream func(event.Delta) // nil if the answer is shown when it is complete
+}
+
+// OpenTurns begins or resumes a session.
+func OpenTurns(ctx context.Context, con *console.Console, cmd *cobra.Command, j *TurnJob) (_ *Turns, err error) {
+	j.Command, j.Progress, j.Chat, j.CallsTools, j.Journal.Program = "chat", "none", true, true, con.Program
+	t := &Turns{x: &execution{con: con, job: &j.Job}}
+	defer func() {
+		if err != nil {
+			t.Close()
+		}
+	}()
+	if j.Newest || j.Resume != "" {
+		err = t.restore(cmd, con, j)
+	} else if !j.Journal.None {
+		j.Journal.Quiet = true
+		t.journal, err = j.open(con, journals.ToStore)
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.NoCalls = j.Offline
+	if j.Results == nil {
+		j.Results = j.Journal.Results(con)
+	}
+	file, err := j.Load(ctx, con)
+	if err != nil {
+		return nil, err
+	}
+	t.x.file = file
+	tm, err := t.connect(ctx, j)
+	if err != nil {
+		return nil, located(t.x.file, err)
+	}
+	o := engine.SessionOptions{Agent: t.x.file.Answerer}
+	if t.journal.journal != nil {
+		o.Journal = t.journal.journal
+	}
+	if j.Resume != "" {
+		t.session, err = tm.OpenSession(ctx, j.Resume, o)
+	} else {
+		t.session, err = tm.NewSession(o)
+	}
+	if err != nil {
+		return nil, located(t.x.file, journals.ReadError(ctx, err))
+	}
+	return t, nil
+}
+
+// restore reads the last turn of the session that is resumed, and sets the flags that it had.
+func (t *Turns) restore(cmd *cobra.Command, con *console.Console, j *TurnJob) error {
+	opened, err := j.open(con, journals.ToChange)
+	if err != nil {
+		return err
+	}
+	t.journal = opened
+	turns, err := opened.journal.LoadSession(cmd.Context(), j.Resume)
+	if errors.Is(err, journal.ErrNoSession) {
+		return exit.Usagef("%w; runteam runs lists the turns of sessions", err)
+	}
+	if err != nil {
+		return journals.ReadError(cmd.Context(), err)
+	}
+	last := &turns[len(turns)-1]
+	if last.Busy != nil {
+		return journals.ReadError(cmd.Context(), last.Busy)
+	}
+	asked := j.Agent
+	again := &resumed{openJournal: opened, begun: map[task.ID]bool{}}
+	if err := again.load(cmd.Context(), &j.Job, last.Run); err != nil {
+		return err
+	}
+	if err := j.Job.restore(cmd, con, again); err != nil {
+		return err
+	}
+	j.Resume, j.resumed, j.Turn = last.Run, nil, nil
+	if j.Command = "chat"; asked != "" {
+		j.Agent = asked // a different one is an error
+	}
+	t.again = again
+	return nil
+}
+
+// connect connects the agents and the tools of the spec, and builds the team.
+func (t *Turns) connect(ctx context.Context, j *TurnJob) (tm *engine.Team, err error) {
+	x := t.x
+	if x.connector, err = connect.NewConnector(ctx, x.con, &j.AnswerFlags, x.file, nil); err != nil {
+		return nil, err
+	}
+	if x.openAsker(); x.asker != nil {
+		x.asker.ReadLine = j.ReadLine
+	} else {
+		x.connector.Ask = func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater }
+	}
+	x.connector.AllowNoKey = t.again != nil
+	x.file.Config.Logger = x.con.Log
+	if err := x.connectTools(ctx); err != nil {
+		return nil, err
+	}
+	if tm, err = connect.BuildTeam(x.file, x.connector.Connect); err != nil {
+		return nil, err
+	}
+	x.con.Warn(append(source.Warnings(x.file, nil), x.connector.UnusedReplies...))
+	return tm, nil
+}
+
+// Session returns the session.
+func (t *Turns) Session() *engine.Session { return t.session }
+
+// Journal returns the journal that the turns are stored in; nil without one.
+func (t *Turns) Journal() *journal.Journal { return t.journal.journal }
+
+// ResumeCommand returns the command that continues the session.
+func (t *Turns) ResumeCommand() string {
+	id := t.session.ID()
+	if t.journal.journal != nil {
+		id = (&JournalWriter{openJournal: t.journal}).shortID(id)
+	}
+	return t.x.job.Journal.Command("chat", "--resume", id)
+}
+
+// Send has a text answered.
+func (t *Turns) Send(ctx context.Context, text string, level label.Classification, v View) (*engine.Result, error) {
+	o := t.session.Next(text, level, new(t.options(v)))
+	file := *t.x.file
+	file.Run = o
+	source.SetTurn(&file)
+	if t.journal.journal != nil {
+		info, err := t.x.job.infoOf(t.x.con, &file)
+		if err != nil {
+			return nil, err
+		}
+		o.Journal = &JournalWriter{openJournal: t.journal, Info: info}
+		if level > label.Confidential && !t.journal.hasKey && !t.x.warned {
+			t.x.warned = true
+			warnNoKey(t.x.con)
+		}
+	}
+	return t.end(t.session.Send(ctx, text, level, &o))
+}
+
+// Resume continues the last turn, which did not end.
+func (t *Turns) Resume(ctx context.Context, v View) (*engine.Result, error) {
+	_, run, unfinished := t.session.Unfinished()
+	if !unfinished {
+		return nil, engine.ErrNoTurn
+	}
+	o := t.options(v)
+	file := *t.x.file
+	file.Run = o
+	file.Run.RunID, file.Run.Turn = run, t.again.stored.Info.Turn
+	source.SetTurn(&file)
+	j := *t.x.job
+	j.resumed = t.again
+	w, err := NewJournalWriter(ctx, t.x.con, &j, &file)
+	if err != nil {
+		return nil, err
+	}
+	o.Journal = w
+	return t.end(t.session.Resume(ctx, &o))
+}
+
+// options returns the options of a turn.
+func (t *Turns) options(v View) engine.RunOptions {
+	o := t.x.job.Options(t.x.file)
+	o.Recorder = t.x.asker.Recorder(nil)
+	o.Stream = v.Stream
+	if v.Events != nil {
+		o.Subscribers = append(o.Subscribers, v.Events)
+	}
+	return o
+}
+
+// end records how a turn ended.
+func (t *Turns) end(res *engine.Result, err error) (*engine.Result, error) {
+	if err != nil {
+		return nil, located(t.x.file, err)
+	}
+	res.Command, t.Last = "chat", res
+	return res, nil
+}
+
+// Problem says why the last turn was not answered and what to do; empty if it was.
+func (t *Turns) Problem() string {
+	res := t.Last
+	if res.Success() && res.JournalErr == nil {
+		return ""
+	}
+	text := (&report.Ending{Result: res, Mode: "none", Spec: t.x.file.Path, Scripted: t.x.job.Offline}).Text()
+	if err := res.JournalErr; err != nil {
+		text += fmt.Sprintf("runteam: the journal does not have the end of the turn: %v\n", err)
+	}
+	if res.Status == engine.StatusSuspended && t.journal.journal != nil {
+		text += "runteam: the turn waits for a person: " + t.x.job.Journal.Command("questions") + ", then " + t.ResumeCommand() + "\n"
+	}
+	return text
+}
+
+// Close ends the tools and connections of the session, and closes the journal.
+func (t *Turns) Close() {
+	x := t.x
+	x.asker.Close()
+	if x.file != nil {
+		_ = x.file.Tools.Close() // the turns have ended
+	}
+	if x.connector != nil {
+		x.connector.Close()
+	}
+	if t.journal.journal != nil {
+		_ = t.journal.journal.Close() // the turns have reported failures of the journal
+	}
+}
