@@ -169,7 +169,7 @@ func (t *Turns) restore(cmd *cobra.Command, con *console.Console, j *TurnJob) er
 	if err := again.load(cmd.Context(), &j.Job, last.Run); err != nil {
 		return err
 	}
-	if err := j.Job.restore(cmd, con, again); err != nil {
+	if err := j.Job.restore(cmd.Context(), cmd.Flags().Changed, con, again); err != nil {
 		return err
 	}
 	j.Resume, j.resumed, j.Turn = last.Run, nil, nil
