@@ -23,6 +23,9 @@ func TestCanariesStayOnTheirPaths(t *testing.T) {
 	for _, spec := range specs {
 		for _, careless := range []bool{false, true} {
 			name := filepath.Dir(spec)
+			if name == "chat" { // its tasks are what a person types
+				continue
+			}
 			if careless {
 				name += ", careless"
 			}

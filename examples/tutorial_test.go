@@ -46,13 +46,13 @@ func TestTutorial(t *testing.T) {
 }
 
 // TestGuidesQuoteTheExamples checks that the programs in the how-to guides are parts of the examples,
-// or of the documentation of flowtest.
+// of the documentation of flowtest or of that of team.
 func TestGuidesQuoteTheExamples(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
 	sources, err := filepath.Glob("*/*.go")
 	require.NoError(t, err)
-	for _, source := range append(sources, "../flowtest/flowtest.go") {
+	for _, source := range append(sources, "../flowtest/flowtest.go", "../team/example_test.go") {
 		text, err := os.ReadFile(source)
 		require.NoError(t, err)
 		code.WriteString(strings.Join(strings.Fields(strings.ReplaceAll(string(text), "//", "")), " "))
