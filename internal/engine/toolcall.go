@@ -96,8 +96,8 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 	answer := toolAnswer{id: call.ID}
 	refuse := func(reason string) (toolAnswer, error) { return refuseCall(a, x, said, call, reason) }
 	f := a.tool(call.Name)
-	if f == nil {
-		return refuse("Unknown tool. Available tools: " + strings.Join(toolNames(a.tools), ", ") + ".")
+	if f == nil || !x.contract.Discloses(call.Name) {
+		return refuse("Unknown tool. Available tools: " + strings.Join(x.contract.Tools, ", ") + ".")
 	}
 	c := &toolCall{tool: f, parameters: a.run.team.Parameters[f.Name], call: call, from: said, title: a.task.Title}
 	c.id, c.key = a.run.calls.of(x, &call)
@@ -195,15 +195,6 @@ func (a *attempt) tool(name string) *tool.Tool {
 		return a.tools[i]
 	}
 	return nil
-}
-
-// toolNames returns the names of tools.
-func toolNames(list []*tool.Tool) []string {
-	names := make([]string, len(list))
-	for i, t := range list {
-		names[i] = t.Name
-	}
-	return names
 }
 
 // isExternal reports whether the call reaches anything outside the task.

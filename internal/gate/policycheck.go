@@ -66,6 +66,7 @@ func (c *policyChecker) check() {
 		c.checkRule(i)
 	}
 	c.checkEntries()
+	c.checkIdentity()
 	c.makeRedactors()
 	for _, w := range b.by {
 		slices.SortFunc(w.cites, byRule)

@@ -35,6 +35,7 @@ type Rulebook struct {
 	words    *redact.Redactor // nil if no rule adds a pattern
 	digest   string
 	policy   *handoff.Policy
+	identity *identity // nil unless the policy hides identities
 
 	mu        sync.RWMutex                // guards what is made when it is first asked for:
 	terms     map[[2]string]*Terms        // of pairs of known parties
@@ -145,7 +146,8 @@ func policyDigest(p *handoff.Policy) string {
 		Endorse    []handoff.Endorser
 		Renew      []renewal
 		Redact     handoff.Redaction
-	}{p.Default, slices.Clone(p.Rules), nil, slices.Clone(p.Endorse), nil, p.Redact}
+		Hide       bool `json:",omitempty"` // behind the fields of the first version
+	}{p.Default, slices.Clone(p.Rules), nil, slices.Clone(p.Endorse), nil, p.Redact, p.HideIdentity}
 	for i := range plain.Rules {
 		withoutEmpty(&plain.Rules[i])
 	}

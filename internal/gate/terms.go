@@ -39,6 +39,8 @@ type Terms struct {
 	endorse *handoff.Endorser
 	renew   *handoff.Renewal
 	cited   []Citation
+
+	identity *identity // what prompts have in place of names; nil if they have the names
 }
 
 // A translation is what the rules of a pair say together about translating what passes.
@@ -98,7 +100,7 @@ func (b *Rulebook) knows(name string) bool {
 
 // between composes the terms of a pair from the rules that match it.
 func (b *Rulebook) between(from, to string) *Terms {
-	t := &Terms{from: from, to: to, mode: handoff.Full, selection: pick.Everything(), ceiling: label.Secret}
+	t := &Terms{from: from, to: to, mode: handoff.Full, selection: pick.Everything(), ceiling: label.Secret, identity: b.identity}
 	pair := [2]string{from, to}
 	t.lower, t.endorse, t.renew = b.lower[pair], b.endorse[pair], b.renew[pair]
 	added := b.redact

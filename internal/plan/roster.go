@@ -165,5 +165,5 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 		}
 		t.Schemas[i] = s
 	}
-	t.Capabilities[i] = gate.Capabilities{Agent: m.Name, Accepts: m.Accepts, Produces: *m.Produces, OutputTags: m.OutputTags, MaxSession: m.MaxSession, Endpoints: t.endpoints(m)}
+	t.Capabilities[i] = gate.Capabilities{Agent: m.Name, Accepts: m.Accepts, Produces: *m.Produces, OutputTags: m.OutputTags, Tools: m.toolNames(), MaxSession: m.MaxSession, Endpoints: t.endpoints(m)}
 }
