@@ -23,8 +23,8 @@ func check(b *brief.Brief) error {
 	if err := naming.CheckLine(b.Task.Title); err != nil {
 		return fmt.Errorf("the task's title: %w", err)
 	}
-	if b.MaxBytes < 0 {
-		return fmt.Errorf("MaxBytes is %d", b.MaxBytes)
+	if b.MaxBytes < 0 || b.MaxContext < 0 {
+		return fmt.Errorf("MaxBytes is %d, and MaxContext %d", b.MaxBytes, b.MaxContext)
 	}
 	for _, f := range b.Tools {
 		if !b.Contract.Discloses(f.Name) {

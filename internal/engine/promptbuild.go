@@ -11,7 +11,7 @@ func (r *request) title() string { return r.by.TitleInPrompts(r.task, plan.Writt
 
 // build writes the prompt of a brief, whose contract and task are the model call's.
 func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
-	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.MaxPromptBytes
+	b.Contract, b.Task, b.MaxBytes, b.MaxContext = x.contract, x.task, x.limits.MaxPromptBytes, x.limits.MaxContext
 	if x.task.Instance != nil {
 		b.Task = new(*x.task)
 		b.Task.Title = x.title()

@@ -131,8 +131,10 @@ func (b *Rulebook) between(from, to string) *Terms {
 		}
 		added = added.and(w.redact)
 	}
+	own := b.defaults[to] // who is not known gets what the policy says
+	t.applyIntake(&own)
 	if !states && t.stated.Rule == "" {
-		t.applyDefaults(b)
+		t.applyDefaults(b.standard, &own)
 	}
 	t.added, t.redactor = added, b.redactorFor(to, added)
 	return t
@@ -213,23 +215,6 @@ func narrowed(s pick.Selection, err error) pick.Selection {
 		return pick.Selection{}
 	}
 	return s
-}
-
-// applyDefaults takes the mode from the defaults, which are for what agents make
-// for agents.
-func (t *Terms) applyDefaults(b *Rulebook) {
-	if t.from == handoff.User || t.from == handoff.Coordinator || t.from == Runtime || t.to == handoff.User || t.to == handoff.Coordinator {
-		return
-	}
-	own := b.defaults[t.to]                      // who is not known gets what the policy says
-	t.mode = cmp.Or(b.standard, handoff.Minimal) // of a book that was not compiled
-	if t.mode != handoff.Full {
-		t.stated = Citation{RuleDefault, "policy.default"}
-	}
-	if own = cmp.Or(own, handoff.Full); narrower(own, t.mode) != t.mode {
-		t.mode, t.stated = own, Citation{RuleAgentDefault, fmt.Sprintf("handoff of agent %q", t.to)}
-	}
-	t.needs = t.mode == handoff.Scoped
 }
 
 // CorrectionTerms returns the terms under which a reader gets its own answer back to

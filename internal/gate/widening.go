@@ -79,15 +79,28 @@ func (b *Rulebook) distinct(than *Rulebook, parties []string) []string {
 	return slices.DeleteFunc(slices.Clone(parties), func(name string) bool {
 		k := kind{tool: isTool(name)}
 		if b != nil {
-			k.def = b.defaults[name]
+			k.def = b.defaults[name].mode
 		}
 		if than != nil {
-			k.was = than.defaults[name]
+			k.was = than.defaults[name].mode
+		}
+		if b.lists(name) || than.lists(name) {
+			return false
 		}
 		known := met[k]
 		met[k] = known || !named[name]
 		return known && !named[name]
 	})
+}
+
+// lists reports whether a party says more of itself than a mode.
+func (b *Rulebook) lists(name string) bool {
+	if b == nil {
+		return false
+	}
+	own := b.defaults[name]
+	own.mode = ""
+	return own.states()
 }
 
 // names adds the names that rules and entries of the policy have.

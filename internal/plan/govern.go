@@ -54,7 +54,8 @@ func Parties(t *Roster) []gate.Party {
 func (c *Config) parties() []gate.Party {
 	parties := make([]gate.Party, len(c.Agents))
 	for i := range c.Agents {
-		parties[i] = gate.Party{Name: c.Agents[i].Name, Default: c.Agents[i].Handoff}
+		m := &c.Agents[i]
+		parties[i] = gate.Party{Name: m.Name, Default: m.Handoff, Allow: m.AllowedContextFields, Block: m.BlockedContextFields, Translate: m.Translate}
 	}
 	for _, name := range c.toolNames() {
 		parties = append(parties, gate.Party{Name: gate.ToolReader(name)})

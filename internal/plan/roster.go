@@ -152,6 +152,7 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 	about.at("maxParallel").checkSign("the limit of parallel attempts", int64(m.MaxParallel))
 	about.at("maxSessionMs").checkSign("the session time", int64(m.MaxSession))
 	about.checkLimits(m.Limits)
+	about.at("maxContextTokens").checkSign("the limit of its context", int64(m.MaxContextTokens))
 	about.checkLoops(m.LoopDetection)
 	for j, tag := range m.OutputTags {
 		if err := naming.CheckName(tag); err != nil {
