@@ -87,7 +87,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 		if a.conversation != nil && !a.own && !r.priorRun.isStrict() { // it waits for an approval
 			a.showCost()
 			t.Metrics.Usage, t.Metrics.Rounded = t.Metrics.Usage.Add(a.view().usage()), t.Metrics.Rounded || a.view().rounds()
-			r.context = r.context.Add(a.view().measured())
+			r.measure(t, a)
 		}
 		return
 	}
@@ -95,13 +95,19 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	a.showCost()
 	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.view().usage()), a.end
 	t.Metrics.Rounded = t.Metrics.Rounded || a.view().rounds()
-	r.context = r.context.Add(a.view().measured())
+	r.measure(t, a)
 	if a.view().needsEntry() {
 		if a.err == nil && a.outputs != nil {
 			r.ledger.add(r.batch, a.view().filesEntry(r.mounts[t.ID]))
 		}
 		r.ledger.add(r.batch, a.view().entry())
 	}
+}
+
+// measure counts the context of an attempt.
+func (r *results) measure(t *TaskResult, a *attempt) {
+	of := a.view().measured()
+	r.context, t.Metrics.TokensSaved = r.context.Add(of), t.Metrics.TokensSaved+of.TokensSaved
 }
 
 // reusedFrom is the run that an answer was taken from, were it this one before

@@ -12,6 +12,7 @@ import (
 
 // A priorTask is what an earlier run recorded about one task, or one step of the coordinator.
 type priorTask struct {
+	saved       int // tokens, by the gate
 	usage       llm.Usage
 	rounded     bool // the usage is not exact
 	attempts    int
@@ -86,5 +87,5 @@ func (b priorTask) metrics() Metrics {
 	if b.end.IsZero() { // it was interrupted at an unknown time
 		b.end = b.start
 	}
-	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Rounded: b.rounded, ToolCalls: b.calledTools()}
+	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Rounded: b.rounded, ToolCalls: b.calledTools(), TokensSaved: b.saved}
 }
