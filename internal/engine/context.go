@@ -22,14 +22,14 @@ func (v callView) measured() (c Context) {
 			c.Withheld++
 		}
 		delivered += d.BytesAfter
-		c.TokensSaved += saved(d)
+		c.TokensSaved += d.TokensSaved()
 	}
 	for _, s := range v.spent {
 		for _, ruling := range s.rulings {
 			d := v.run.decided(ruling)
 			c.Redacted += d.Redacted.Total()
 			c.Revealed += d.Revealed.Total()
-			c.TokensSaved += saved(d)
+			c.TokensSaved += d.TokensSaved()
 		}
 		if s.sent == 0 {
 			continue
@@ -46,14 +46,4 @@ func (v callView) measured() (c Context) {
 	c.Sent += v.sent
 	c.Shared += max(v.sent-delivered, 0) + max(v.existed, delivered)
 	return c
-}
-
-// saved returns by how many tokens a decision, in the form for the caller, made a value smaller. A
-// value that was lowered counts with its size classes, since others who see the count may see its
-// parts only.
-func saved(d *gate.Decision) int {
-	if d.After < d.Before {
-		d = new(d.Outline())
-	}
-	return max(gate.Tokens(d.BytesBefore)-gate.Tokens(d.BytesAfter), 0)
 }

@@ -293,14 +293,16 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (_ 
 		d.withhold(RulePayload, ReasonRule, "it has no validated structured result")
 		return envelope.Payload{}, false
 	}
+	whole := p
+	switch {
+	case o.As == task.Structured:
+		whole = p.WithText("")
+	case !asked && p.Text() != "":
+		whole = envelope.Text(p.Text())
+	}
+	d.asked = whole.Size()
 	if s.Whole() && g.Item == "" {
-		switch {
-		case o.As == task.Structured:
-			p = p.WithText("")
-		case !asked && p.Text() != "":
-			p = envelope.Text(p.Text())
-		}
-		return p, true
+		return whole, true
 	}
 	return c.narrow(g, s, p, d)
 }
