@@ -316,7 +316,7 @@ func (c *Config) internal() plan.Config {
 		m := &c.Agents[i]
 		out.Agents = append(out.Agents, plan.Member{
 			Name: m.Name, Agent: m.Agent, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema,
-			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*plan.LoopDetection)(m.LoopDetection), Handoff: m.Handoff, Intake: plan.Intake(m.Intake),
+			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*plan.LoopDetection)(m.LoopDetection), Receives: plan.Receives{Handoff: m.Handoff, Intake: plan.Intake(m.Intake)},
 			MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
 			Limits: plan.Limits(m.Limits), Budget: plan.Budget(m.Budget), Backend: plan.Backend(m.Backend),
 			Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,

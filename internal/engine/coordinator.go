@@ -78,7 +78,7 @@ func newRoster(members []planning.Agent, of *runScope) (*envelope.Envelope, erro
 
 // rosterFor returns the roster for a step. Only to plan, which assigns tasks by name, the coordinator
 // reads names that the policy hides.
-func (c *coordinator) rosterFor(s *step) *envelope.Envelope {
+func rosterFor(c *coordinator, s *step) *envelope.Envelope {
 	if s.layout != brief.Synthesis || !s.by.Rules.HidesIdentity() {
 		return c.roster
 	}
@@ -118,7 +118,7 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
 	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),
 		gate.Offer{Source: gate.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},
-		gate.Offer{Source: gate.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: c.rosterFor(s), As: task.Structured})
+		gate.Offer{Source: gate.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: rosterFor(c, s), As: task.Structured})
 	s.offers = append(s.offers, offers...)
 	return s
 }

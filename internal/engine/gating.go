@@ -34,7 +34,7 @@ func (x *modelCall) seal(ctx context.Context) error {
 		Session: x.session(),
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
 		Classification: gate.Label(t.Classification.Join(x.least), parts),
-		Summary:        x.summary(), RequiredTags: t.RequiredTags, Tools: plan.ToolNames(x.tools), Grants: x.grants, Owned: true, Duration: t.Timeout, Declassified: x.declassified,
+		Summary:        summaryOf(x), RequiredTags: t.RequiredTags, Tools: plan.ToolNames(x.tools), Grants: x.grants, Owned: true, Duration: t.Timeout, Declassified: x.declassified,
 	}, x.caps)
 	if err != nil && declined != "" {
 		return fmt.Errorf("%s: %w", declined, err)
@@ -60,8 +60,8 @@ func (x *modelCall) seal(ctx context.Context) error {
 	return err
 }
 
-// summary returns what the task is about. A tool reads its arguments, and nothing about the task.
-func (x *modelCall) summary() gate.Summary {
+// summaryOf returns what the task of a model call is about. A tool reads its arguments, and nothing about the task.
+func summaryOf(x *modelCall) gate.Summary {
 	if x.does == nil {
 		return gate.Summary{}
 	}

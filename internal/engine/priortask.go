@@ -10,10 +10,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// priorTokens are the tokens of a prior task: what its calls used, and what the gate saved.
+type priorTokens struct {
+	usage llm.Usage
+	saved int
+}
+
 // A priorTask is what an earlier run recorded about one task, or one step of the coordinator.
 type priorTask struct {
-	saved       int // tokens, by the gate
-	usage       llm.Usage
+	priorTokens
 	rounded     bool // the usage is not exact
 	attempts    int
 	interrupted int

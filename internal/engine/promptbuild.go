@@ -7,7 +7,7 @@ import (
 )
 
 // title returns the title of the task as its prompts have it.
-func (r *request) title() string { return r.by.TitleInPrompts(r.task, plan.WrittenTitle(r.task)) }
+func (r *request) title() string { return plan.TitleInPrompts(r.by, r.task, plan.WrittenTitle(r.task)) }
 
 // build writes the prompt of a brief, whose contract and task are the model call's.
 func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {

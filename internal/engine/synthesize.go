@@ -54,7 +54,7 @@ func (r *results) completedOffers() []gate.Offer {
 		t := &r.tasks[i]
 		if t.Status == task.Completed && !inCompletedLoop(r, i) {
 			list = append(list, gate.Offer{
-				Source: gate.Source{Kind: handoff.Dependency, Name: string(t.ID)}, Title: r.headed(i), Assignee: t.Assignee,
+				Source: gate.Source{Kind: handoff.Dependency, Name: string(t.ID)}, Title: headingFor(r, i), Assignee: t.Assignee,
 				Status: t.Status, Envelope: t.Envelope, Optional: true,
 			})
 		}
@@ -62,9 +62,9 @@ func (r *results) completedOffers() []gate.Offer {
 	return list
 }
 
-// headed returns the title of a task as a heading of a prompt.
-func (r *results) headed(i int) string {
-	return r.governed().TitleInPrompts(r.plan.Graph.Task(i), r.tasks[i].Title)
+// headingFor returns the title of a task as a heading of a prompt.
+func headingFor(r *results, i int) string {
+	return plan.TitleInPrompts(r.governed(), r.plan.Graph.Task(i), r.tasks[i].Title)
 }
 
 // inCompletedLoop reports whether task i is part of a loop that completed, or of one around it.
@@ -94,7 +94,7 @@ func (r *results) endedOffers() []gate.Offer {
 		if t.Status == task.Completed || t.Status == task.NotNeeded {
 			continue
 		}
-		o := gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: r.headed(i), Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
+		o := gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: headingFor(r, i), Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
 		switch {
 		case t.Status == task.Skipped:
 			skipped = append(skipped, o)

@@ -59,7 +59,7 @@ func (c *policyChecker) intake(p *Party) intake {
 
 // applyIntake applies what the reader blocks and translates. As a rule from everyone to the reader,
 // it applies together with all others.
-func (t *Terms) applyIntake(own *intake) {
+func applyIntake(t *Terms, own *intake) {
 	if !own.narrows && own.translate == nil {
 		return
 	}

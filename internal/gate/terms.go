@@ -132,7 +132,7 @@ func (b *Rulebook) between(from, to string) *Terms {
 		added = added.and(w.redact)
 	}
 	own := b.defaults[to] // who is not known gets what the policy says
-	t.applyIntake(&own)
+	applyIntake(t, &own)
 	if !states && t.stated.Rule == "" {
 		t.applyDefaults(b.standard, &own)
 	}

@@ -107,8 +107,7 @@ type Member struct {
 	AllowUntrusted []string     // names of those with an external effect that it may call from untrusted context
 	LoopDetection  *LoopDetection
 
-	Handoff handoff.Mode
-	Intake
+	Receives
 
 	MaxSession  time.Duration // longest time that the agent may work on one attempt, and that a task may ask for; zero means no limit
 	MaxParallel int           // attempts at the same time; zero means as many as the run allows
@@ -129,6 +128,12 @@ type Intake struct {
 	BlockedContextFields []task.Path
 	Translate            *handoff.Translation
 	MaxContextTokens     int
+}
+
+// Receives says what a member receives, whatever the policy delivers to it.
+type Receives struct {
+	Handoff handoff.Mode
+	Intake
 }
 
 // narrows reports whether the gate has to know of an intake.

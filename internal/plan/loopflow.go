@@ -160,7 +160,7 @@ func WrittenTitle(t *task.Task) string {
 
 // TitleInPrompts returns a title of a task, such as its [WrittenTitle], as prompts have it. The title of a
 // judge has the name of the agent, which a policy may hide.
-func (t *Roster) TitleInPrompts(of *task.Task, title string) string {
+func TitleInPrompts(t *Roster, of *task.Task, title string) string {
 	if of.Instance == nil || !of.Instance.Judges || !t.Rules.HidesIdentity() {
 		return title
 	}
