@@ -176,6 +176,7 @@ func TokenClass(tokens int) int {
 // receipt, is this one where its viewer may not see the whole value.
 func (d *Decision) Outline() Decision {
 	o := *d
+	o.asked = bytesize.Class(d.asked)
 	if o.Coarse = true; d.byValue {
 		o.Detail = ""
 	}
