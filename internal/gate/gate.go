@@ -46,7 +46,6 @@ const (
 
 	// RulePromptSize moves the result of a tool out of a conversation that is too large.
 	RulePromptSize handoff.Rule = "prompt size"
-
 	RulePayload handoff.Rule = "payload" // the form asked for does not exist
 	RuleStatus  handoff.Rule = "status"  // the source has no result
 	RuleClaim   handoff.Rule = "claim"   // a reply claims to be above its ceiling
