@@ -245,4 +245,9 @@ type Context struct {
 	Revealed  int // personal values that were delivered in clear by a rule
 	Withheld  int // values and parts of values that were granted or requested, and withheld
 	Truncated int // pieces of context that a size limit cut
+
+	// TokensSaved is by how many tokens the gate made context smaller, summed over its decisions about
+	// prompts, with a fourth of the bytes as tokens. What the caller may not see, and what was withheld
+	// or lowered, counts with its size class.
+	TokensSaved int
 }

@@ -22,6 +22,11 @@ type Policy struct {
 	Endorse    []Endorser
 	Renew      []Renewal
 	Redact     Redaction // of everything that an agent receives
+
+	// HideIdentity replaces the names of agents in prompts by their numbers in the roster, such as
+	// "agent 2". Records and receipts keep the names, and so do prompts in which the coordinator
+	// plans, since plans assign tasks by name. A team without a policy hides no names.
+	HideIdentity bool
 }
 
 // A PairRule says what To receives of what From produced. Both are the name of an

@@ -27,13 +27,42 @@ func Build(b brief.Brief) (Prompt, *Receipt, error) {
 		return Prompt{}, nil, err
 	}
 	p := render(&b)
-	if len(p.text) > brief.Limit(b.MaxBytes) {
+	if overLimits(&b, p) {
 		var err error
 		if p, err = fit(&b, len(p.text)); err != nil {
 			return Prompt{}, nil, err
 		}
 	}
 	return Prompt{p}, p.receipt, nil
+}
+
+// overLimits reports whether a prompt of b is too large, or has too much context.
+func overLimits(b *brief.Brief, p *built) bool {
+	if len(p.text) > brief.Limit(b.MaxBytes) {
+		return true
+	}
+	if b.MaxContext == 0 {
+		return false
+	}
+	texts, fixed, _ := contextOf(b)
+	return texts+fixed > b.MaxContext
+}
+
+// contextOf measures the context of a prompt: the sum of its texts, that of what is never cut, and
+// the size of each text.
+func contextOf(b *brief.Brief) (texts, fixed int, sizes []int) {
+	for _, list := range listsOf(b) {
+		for i := range *list {
+			s := &(*list)[i]
+			text := s.Payload().Text()
+			n := len(text)
+			if s.Source().Kind == handoff.Memory {
+				n = len(oneLine.Replace(text))
+			}
+			texts, fixed, sizes = texts+n, fixed+s.Payload().Size()-len(text), append(sizes, n)
+		}
+	}
+	return texts, fixed, sizes
 }
 
 // fit writes the prompt, which had this size, with every text cut to one
@@ -43,23 +72,20 @@ func fit(b *brief.Brief, size int) (*built, error) {
 	if b.Whole {
 		return nil, fmt.Errorf("%w: it has %d bytes, at most %d", brief.ErrTooLarge, size, brief.Limit(b.MaxBytes))
 	}
-	texts, sizes := 0, []int(nil)
-	for _, list := range listsOf(b) {
-		for i := range *list {
-			s := &(*list)[i]
-			n := len(s.Payload().Text())
-			if s.Source().Kind == handoff.Memory {
-				n = len(oneLine.Replace(s.Payload().Text()))
-			}
-			texts, sizes = texts+n, append(sizes, n)
-		}
-	}
+	texts, fixed, sizes := contextOf(b)
 	lines := len(b.Messages) + len(b.Failed) + len(b.Skipped)
-	if room := brief.Limit(b.MaxBytes) - (size - texts) - mark*len(sizes) - fence*lines; room >= 0 {
+	room := brief.Limit(b.MaxBytes) - (size - texts) - mark*len(sizes) - fence*lines
+	if b.MaxContext > 0 {
+		if fixed > b.MaxContext {
+			return nil, fmt.Errorf("%w: the structured values of its context have %d bytes, at most %d", brief.ErrTooLarge, fixed, b.MaxContext)
+		}
+		room = min(room, b.MaxContext-fixed)
+	}
+	if room >= 0 {
 		// The first limit is enough except for memory, whose line breaks grow.
 		for limit := brief.CommonLength(sizes, room); limit > 0; limit /= 2 {
 			lowered := lower(*b, limit)
-			if p := render(&lowered); len(p.text) <= brief.Limit(b.MaxBytes) {
+			if p := render(&lowered); !overLimits(&lowered, p) {
 				return p, nil
 			}
 		}

@@ -25,7 +25,7 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 	spec := map[string]reflect.Type{
 		"Contract": reflect.TypeFor[gate.Contract](), "Task": reflect.TypeFor[*task.Task](), "Untitled": reflect.TypeFor[bool](),
 		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]provenance.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](), "FormatSchema": reflect.TypeFor[string](),
-		"Layout": reflect.TypeFor[brief.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
+		"Layout": reflect.TypeFor[brief.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "MaxContext": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
 		"Part": reflect.TypeFor[int](), "Parts": reflect.TypeFor[int](), "GoalParams": reflect.TypeFor[[]provenance.Param](),
 		"Tools":   reflect.TypeFor[[]brief.Tool](), // fixed before the run was checked, and untrusted if a server defined them
 		"Context": reflect.TypeFor[brief.Context](),

@@ -23,8 +23,13 @@ func check(b *brief.Brief) error {
 	if err := naming.CheckLine(b.Task.Title); err != nil {
 		return fmt.Errorf("the task's title: %w", err)
 	}
-	if b.MaxBytes < 0 {
-		return fmt.Errorf("MaxBytes is %d", b.MaxBytes)
+	if b.MaxBytes < 0 || b.MaxContext < 0 {
+		return fmt.Errorf("MaxBytes is %d, and MaxContext %d", b.MaxBytes, b.MaxContext)
+	}
+	for _, f := range b.Tools {
+		if !b.Contract.Discloses(f.Name) {
+			return fmt.Errorf("tool %q: the contract does not disclose it", f.Name)
+		}
 	}
 	for i, list := range listsOf(b) {
 		for j := range *list {
@@ -79,7 +84,7 @@ func fault(s *gate.Sealed, in *place, b *brief.Brief) error {
 	if strings.ContainsRune(from, '"') { // it is written between quotes
 		return fmt.Errorf("its producer's name has a quote: %w", naming.ErrName)
 	}
-	for _, words := range [...]string{s.Title(), s.Assignee(), from} {
+	for _, words := range [...]string{s.Title(), s.Assignee(), s.Producer(), from} {
 		if err := naming.CheckLine(words); err != nil {
 			return fmt.Errorf("its heading: %w", err)
 		}

@@ -31,7 +31,7 @@ func (r *turnRenderer) moveOut(b *built, n, size, target int) int {
 		}
 		r.open(&opened, movedOutHeading)
 		r.frame("\n" + m.CallID + ": ")
-		r.sources = append(r.sources, Source{Producer: of.Producer, Classification: of.Classification, Decision: of.Decision.MovedOut()})
+		r.sources = append(r.sources, Source{Producer: of.Producer, Classification: of.Classification, Decision: of.Decision.MovedOut(), shown: of.shown})
 		r.put(brief.PartWithheld, int32(len(r.sources)-1), line)
 		size += len(line) - len(m.Text)
 		m.Text, *of = line, result{}

@@ -165,7 +165,7 @@ func (f *fencing) whole(p *piece) {
 
 func (p *piece) block(payload string) block {
 	d := p.Decision()
-	return block{heading: p.Title(), producer: d.From, level: d.After, marks: marks(d, len(payload)), payload: payload}
+	return block{heading: p.Title(), producer: p.Producer(), level: d.After, marks: marks(d, len(payload)), payload: payload}
 }
 
 // fenced writes one payload between its fence lines.

@@ -47,8 +47,8 @@ func (r *renderer) headed(p *piece) bool {
 // only to say that all of the text was cut.
 func (p *piece) worded() bool { return p.text != "" || p.canonical == "" }
 
-// sender returns the producer that the envelope of the piece names.
-func (p *piece) sender() string { return p.Decision().From }
+// sender returns the producer of the piece, as prompts name it.
+func (p *piece) sender() string { return p.Producer() }
 
 // unfenced returns what is written of a piece that the brief has one of: the
 // text of an instruction, or a roster.

@@ -52,7 +52,7 @@ type section struct {
 type Section struct {
 	Kind     handoff.SourceKind
 	Title    string // the task's title, the input's name, the memory entry's key
-	From     string // who made it
+	From     string // who made it, as the prompt names it
 	Text     string // the gated text; empty if withheld or structured only
 	JSON     string // the gated structured part, canonical; empty if there is none
 	Withheld string // why nothing of it was delivered; empty if it was delivered
@@ -98,8 +98,9 @@ func (p Prompt) Layout() string { return p.get().layout }
 func (p Prompt) Sections() []Section {
 	var list []Section
 	for _, s := range p.get().sections {
-		d := p.get().receipt.Sources[s.source].Decision
-		list = append(list, Section{Kind: d.Source.Kind, Title: s.title, From: d.From, Text: s.text, JSON: s.raw, Withheld: d.Reason})
+		of := &p.get().receipt.Sources[s.source]
+		d := of.Decision
+		list = append(list, Section{Kind: d.Source.Kind, Title: s.title, From: cmp.Or(of.shown, d.From), Text: s.text, JSON: s.raw, Withheld: d.Reason})
 	}
 	return list
 }
@@ -119,6 +120,7 @@ func (p Prompt) Structured(title string) (canonical string, ok bool) {
 // everything about delivered context, and nothing about withheld context (see
 // [gate.Decision.ForReader]). It lists no messages and no entries of the shared memory that were
 // withheld, and no IDs of messages: how many there are may follow from what the agent may not read.
+// Under a policy that hides identities it names producers as the prompt does, and no rules.
 func (p Prompt) Receipt() *Receipt {
 	r := p.get().receipt.clone()
 	kept, at := r.Sources[:0], make([]int32, len(r.Sources))
@@ -136,6 +138,7 @@ func (p Prompt) Receipt() *Receipt {
 				d.Source.Name, d.Envelope = "", ""
 			}
 		}
+		s.forReader()
 		kept = append(kept, s)
 	}
 	r.Sources = kept

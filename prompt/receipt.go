@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
@@ -18,6 +19,7 @@ type Receipt struct {
 	Task           task.ID              `json:"task"`
 	Agent          string               `json:"agent"`
 	Classification label.Classification `json:"classification"` // of the prompt as a whole
+	Contract       Agreement            `json:"contract,omitzero"`
 	System         []Range              `json:"system,omitempty"`
 	Text           []Range              `json:"text,omitempty"`
 	Sources        []Source             `json:"sources"`
@@ -40,12 +42,51 @@ type Source struct {
 	Producer       string               `json:"producer"`
 	Classification label.Classification `json:"classification"`
 	Decision       *gate.Decision       `json:"decision,omitempty"` // nil for text of the spec
+
+	shown string // the name that the prompt has in place of Producer; empty if it has the name
+}
+
+// An Agreement is what the handshake before a prompt fixed, beside what its sources show.
+type Agreement struct {
+	Summary string   `json:"taskSummary,omitempty"`    // what the task is about: its title
+	Tools   []string `json:"toolsDisclosed,omitempty"` // that the agent may call, and no other
+}
+
+// sourceOf returns the source of a piece of context.
+func sourceOf(s *gate.Sealed) Source {
+	d := s.Decision()
+	of := Source{Producer: d.From, Classification: d.After, Decision: d}
+	if s.Producer() != d.From {
+		of.shown = s.Producer()
+	}
+	return of
+}
+
+// forReader replaces the producer by the name that the prompt has of it. The decision then names no
+// rule and no source either, which can contain the name.
+func (s *Source) forReader() {
+	if s.shown == "" {
+		return
+	}
+	s.Producer = s.shown
+	if d := s.Decision; d != nil {
+		d.From, d.Rule, d.Line, d.Detail, d.Entries = s.shown, "", "", "", nil
+		if d.Source.Kind == handoff.Memory {
+			d.Source.Name = ""
+		}
+	}
+}
+
+// agreementOf returns what a contract says of the task and of tools.
+func agreementOf(k *gate.Contract) Agreement {
+	return Agreement{Summary: k.Summary, Tools: slices.Clone(k.Tools)}
 }
 
 // clone returns a receipt that shares nothing with r that could be changed.
 func (r *Receipt) clone() *Receipt {
 	c := *r
 	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
+	c.Contract.Tools = slices.Clone(r.Contract.Tools)
 	for i := range c.Sources {
 		if d := c.Sources[i].Decision; d != nil {
 			c.Sources[i].Decision = d.Clone()

@@ -57,7 +57,7 @@ func render(b *brief.Brief) *built {
 
 	ranges := slices.Clone(r.ranges)
 	k := &b.Contract
-	out.receipt = &Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, System: ranges[:system:system], Text: ranges[system:], Sources: r.sources}
+	out.receipt = &Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, Contract: agreementOf(k), System: ranges[:system:system], Text: ranges[system:], Sources: r.sources}
 	s.text, s.ranges, s.pieces, s.blocks = r.text, r.ranges, r.pieces, r.blocks
 	s.release()
 	return out
@@ -114,12 +114,11 @@ func (r *renderer) collect() {
 
 // add appends a piece and its source.
 func (r *renderer) add(s *gate.Sealed) *piece {
-	d := s.Decision()
 	p := piece{Sealed: s, source: int32(len(r.sources))}
-	if p.text, p.canonical = split(s); d.Source.Kind == handoff.Message && p.canonical != "" {
+	if p.text, p.canonical = split(s); s.Source().Kind == handoff.Message && p.canonical != "" {
 		p.text, p.canonical = p.text+"\n"+p.canonical, ""
 	}
-	r.sources = append(r.sources, Source{Producer: d.From, Classification: d.After, Decision: d})
+	r.sources = append(r.sources, sourceOf(s))
 	r.pieces = append(r.pieces, p)
 	return &r.pieces[len(r.pieces)-1]
 }

@@ -112,7 +112,7 @@ func Continue(p Prompt, t *brief.Turn) (Prompt, *Receipt, error) {
 	}
 	next.added = added
 	next.sections = nil
-	next.receipt = &Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, Text: r.ranges, Sources: r.sources}
+	next.receipt = &Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, Contract: agreementOf(k), Text: r.ranges, Sources: r.sources}
 	if size > limit {
 		return Prompt{}, nil, fmt.Errorf("%w: the conversation has %d bytes, at most %d", brief.ErrTooLarge, size, limit)
 	}
@@ -344,7 +344,6 @@ func (r *turnRenderer) fenced(s *gate.Sealed) {
 
 // source adds a source of the receipt.
 func (r *turnRenderer) source(s *gate.Sealed) int32 {
-	d := s.Decision()
-	r.sources = append(r.sources, Source{Producer: d.From, Classification: d.After, Decision: d})
+	r.sources = append(r.sources, sourceOf(s))
 	return int32(len(r.sources) - 1)
 }

@@ -74,7 +74,7 @@ func member(m *plan.Member) team.Member {
 	return team.Member{
 		Name: m.Name, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema, Accepts: m.Accepts, Produces: m.Produces,
 		OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*team.LoopDetection)(m.LoopDetection),
-		Handoff: m.Handoff, MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
+		Handoff: m.Handoff, Intake: team.Intake(m.Intake), MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
 		Limits: team.Limits(m.Limits), Budget: team.Budget(m.Budget), Backend: team.Backend(m.Backend),
 		Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,
 	}

@@ -169,7 +169,7 @@ func (v *verification) loop() Spec {
 func (v *verification) judge(k int) Spec {
 	s, j, asks := &v.answer, &v.Judges[k], v.asks(k, v.title)
 	return Spec{
-		Title: v.base + ": judge " + strings.TrimSpace(j.Agent), Description: asks + s.Description, Source: shifted(s.Source, len(asks)), Assignee: j.Agent,
+		Title: v.base + naming.JudgeMark + strings.TrimSpace(j.Agent), Description: asks + s.Description, Source: shifted(s.Source, len(asks)), Assignee: j.Agent,
 		OutputSchema: []byte(judgeSchema), Uses: j.Uses, Tools: j.Tools, DependsOn: []Ref{{Task: v.base, Title: proposedTitle, Files: filesOf(s)}}, Classification: s.Classification,
 		MaxRetries: s.MaxRetries, RetryDelay: s.RetryDelay, RetryBackoff: s.RetryBackoff, Timeout: s.Timeout, Reuse: s.Reuse, Priority: s.Priority,
 	}

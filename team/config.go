@@ -78,6 +78,28 @@ type Limits struct {
 	MaxPromptBytes int
 }
 
+// An Intake narrows what a member receives, whatever the policy delivers to it. The zero value
+// narrows nothing.
+type Intake struct {
+	// AllowedContextFields are the paths that it receives of other agents' results if no rule of the
+	// policy states a mode. With them, Handoff is scoped, and the default of the policy may narrow
+	// further. Nil means all paths; an empty list is an error.
+	AllowedContextFields []task.Path
+
+	// BlockedContextFields are paths that it never receives, and Translate rewrites what it
+	// receives. Both apply together with all rules of the policy, as a rule from everyone to this
+	// member does. Of context that is no JSON value, nothing is delivered to a member with blocked
+	// fields.
+	BlockedContextFields []task.Path
+	Translate            *handoff.Translation
+
+	// MaxContextTokens limits what a task is granted in one prompt: its inputs, results, entries of
+	// the shared memory and messages together, with four bytes counted as one token. Above it, all
+	// texts are cut to one common length, and structured values that do not fit are withheld or fail
+	// the task. Results of tools do not count. Zero means no limit.
+	MaxContextTokens int
+}
+
 // A ToolCall is a call of a tool that is about to be made.
 type ToolCall struct {
 	Run       string // ID of the run
@@ -176,6 +198,7 @@ type Member struct {
 	// Handoff is the mode in which it receives other agents' results if no rule of the
 	// policy states one. It may narrow [handoff.Policy].Default; empty narrows nothing.
 	Handoff handoff.Mode
+	Intake
 
 	MaxSession  time.Duration // limit on one attempt; a task with a longer Timeout is an error; zero means none
 	MaxParallel int           // attempts at the same time; zero means as many as the run allows
@@ -298,7 +321,7 @@ func (c *Config) internal() plan.Config {
 		m := &c.Agents[i]
 		out.Agents = append(out.Agents, plan.Member{
 			Name: m.Name, Agent: m.Agent, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema,
-			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*plan.LoopDetection)(m.LoopDetection), Handoff: m.Handoff,
+			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*plan.LoopDetection)(m.LoopDetection), Receives: plan.Receives{Handoff: m.Handoff, Intake: plan.Intake(m.Intake)},
 			MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
 			Limits: plan.Limits(m.Limits), Budget: plan.Budget(m.Budget), Backend: plan.Backend(m.Backend),
 			Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,

@@ -156,6 +156,10 @@ func (r *Result) ToolCalls(name string) (calls []ToolCallMetrics) {
 	return calls
 }
 
+// TokensSaved returns by how many tokens the gate made the context of a task smaller, in all prompts
+// of the task, as [event.Context] counts them. The task is named as in [Result.Task].
+func (r *Result) TokensSaved(name string) int { return r.inner(name).Metrics.TokensSaved }
+
 // Workspace returns the folder that [RunOptions].KeepWorkspaces left of the task with this
 // title, key or ID; empty if it left none.
 func (r *Result) Workspace(name string) string { return r.inner(name).Workspace }

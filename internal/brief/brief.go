@@ -21,7 +21,7 @@ const (
 )
 
 // ErrTooLarge reports a prompt whose instructions and structured values alone
-// exceed its limit, one that was to stay whole and does not fit, or an
+// exceed one of its limits, one that was to stay whole and does not fit, or an
 // instruction that the gate had to cut.
 var ErrTooLarge = errors.New("prompt too large")
 
@@ -45,8 +45,9 @@ type Brief struct {
 
 	Tools []Tool // that the agent may call
 
-	MaxBytes int  // of the user message; zero means [DefaultBytes], and more than [MaxBytes] means [MaxBytes]
-	Whole    bool // refuse to cut: a message above the limit is an error
+	MaxBytes   int  // of the user message; zero means [DefaultBytes], and more than [MaxBytes] means [MaxBytes]
+	MaxContext int  // bytes of the payloads in it together; zero means no limit
+	Whole      bool // refuse to cut: a message above the limit is an error
 
 	// What the coordinator gets. Its Task is a step of the runtime, which the
 	// Description words: it opens a Planning and ends a Synthesis.

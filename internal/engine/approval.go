@@ -64,7 +64,7 @@ func newApproval(r *runScope, t *task.Task, form *schema.Schema, about approvedT
 	now, caps := time.Now(), &r.team.Capabilities[m]
 	p := &approval{modelCall: modelCall{run: r, about: &about, request: request{
 		by:   r.governed(),
-		task: t, does: r.team.Config.Agents[m].Agent, caps: caps, bound: caps.Clearance(), limits: r.team.MemberLimits(m),
+		task: t, does: r.team.Config.Agents[m].Agent, caps: caps, bound: caps.Clearance(), limits: r.team.Limits(r.team.Config.Agents[m].Limits), // and not what a task may be granted
 		schema: form, start: now, began: now,
 	}}}
 	return p

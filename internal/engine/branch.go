@@ -159,7 +159,7 @@ func (r *brancher) offerDependency(i, j, up int) gate.Offer {
 	d, from := &r.plan.Graph.Task(i).DependsOn[j], r.plan.Graph.Task(up)
 	result, _ := r.queue.Result(up)
 	return gate.Offer{
-		Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: headingOf(d, from), Assignee: from.Assignee,
+		Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: plan.TitleInPrompts(plan.ReadBy(r.plan, i), from, headingOf(d, from)), Assignee: from.Assignee,
 		Status: r.queue.Status(up), Envelope: result, As: d.As, Optional: d.Optional,
 	}
 }

@@ -120,11 +120,11 @@ func (c *toolCall) askApprover(ctx context.Context, a *attempt, x *modelCall) (r
 func (c *toolCall) newApproval(a *attempt, x *modelCall) *callApproval {
 	of := "a task"
 	if !a.planned { // what a coordinator wrote is delivered as context only
-		of = fmt.Sprintf("the task %q", plan.WrittenTitle(a.task))
+		of = fmt.Sprintf("the task %q", a.title())
 	}
 	p := &callApproval{of: c, approval: newApproval(a.run, &task.Task{ID: a.task.ID, Spec: task.Spec{
 		Title: plan.ApprovalTitle(c.tool.Name), Assignee: c.tool.Approve, Classification: a.task.Classification,
-		Description: fmt.Sprintf("Agent %s wants to call the tool %s for %s. Effect of a call: %s. May it, with exactly these arguments?", a.caps.Agent, c.tool.Name, of, c.effect()),
+		Description: fmt.Sprintf("Agent %s wants to call the tool %s for %s. Effect of a call: %s. May it, with exactly these arguments?", a.by.Rules.ShownName(a.caps.Agent), c.tool.Name, of, c.effect()),
 	}}, callForm, approvedThing{title: c.title, call: c.id, tool: c.tool.Name})}
 	p.by = a.by
 	p.number, p.part, p.happens = a.number, x.part+"/"+c.call.ID+"/approve", c.approvalKey(a)

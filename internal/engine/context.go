@@ -22,12 +22,14 @@ func (v callView) measured() (c Context) {
 			c.Withheld++
 		}
 		delivered += d.BytesAfter
+		c.TokensSaved += d.TokensSaved()
 	}
 	for _, s := range v.spent {
 		for _, ruling := range s.rulings {
 			d := v.run.decided(ruling)
 			c.Redacted += d.Redacted.Total()
 			c.Revealed += d.Revealed.Total()
+			c.TokensSaved += d.TokensSaved()
 		}
 		if s.sent == 0 {
 			continue

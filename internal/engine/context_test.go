@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -55,6 +56,7 @@ func TestRunReportsItsContext(t *testing.T) {
 	one := len("12345678")
 	two := one + of(t, res, "maker").Envelope.Size()
 	three := two + len("done")
+	whole := len(of(t, res, "maker").Structured)
 	require.Equal(t, event.Context{
 		Prompts: 4,
 		Sent:    m[0] + r[0] + r[1] + o[0],
@@ -63,6 +65,8 @@ func TestRunReportsItsContext(t *testing.T) {
 		Redacted: 2, // the address, in each attempt
 		Revealed: 2,
 		Withheld: 3, // the notes, in each attempt, and all of it from other
+
+		TokensSaved: 2*(gate.Tokens(whole)-gate.Tokens(delivered)) + gate.Tokens(two-one),
 	}, res.Context)
 }
 
@@ -77,7 +81,7 @@ func TestContextCountsTranslations(t *testing.T) {
 	require.Len(t, r, 2)
 	made := len("write to ada@example.com")
 	require.Equal(t, event.Context{
-		Prompts: 3, Sent: m[0] + r[0] + r[1], Shared: m[0] + r[0] + (r[1] - len("short") + made), Redacted: 1,
+		Prompts: 3, Sent: m[0] + r[0] + r[1], Shared: m[0] + r[0] + (r[1] - len("short") + made), Redacted: 1, TokensSaved: gate.Tokens(made) - gate.Tokens(len("short")),
 	}, res.Context)
 
 	// What was never asked is no prompt.

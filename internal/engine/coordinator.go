@@ -55,19 +55,43 @@ func newCoordinator(scope *runScope, goal *plan.Goal) (*coordinator, task.Proble
 		runScope: scope, config: t.Config.Coordinator, caps: t.Coordinator(&scope.options), goal: goal, asked: map[StepKind]int{},
 	}
 	c.before, c.after = planning.System(t.Duties(&scope.options))
-	manifest, err := planning.Manifest(t.Members())
-	if err != nil {
+	var err error
+	if c.roster, err = newRoster(t.Members(), scope); err != nil {
 		return nil, task.Problems{{Pointer: "/agents", Message: "the roster cannot be shown to the coordinator: " + err.Error(), Err: err}}
 	}
 	header := envelope.Header{ID: "goal", Producer: handoff.User, Run: scope.id, Classification: goal.Classification, CreatedAt: scope.start}
-	if c.goalText, err = envelope.New(header, envelope.Text(goal.Text)); err == nil {
-		header.ID, header.Classification = "roster", label.Internal
-		c.roster, err = envelope.New(header, envelope.Payload{}.WithStructured(manifest))
-	}
-	if err != nil {
+	if c.goalText, err = envelope.New(header, envelope.Text(goal.Text)); err != nil {
 		return nil, task.Problems{{Pointer: "/goal", Message: err.Error(), Err: err}}
 	}
 	return c, nil
+}
+
+// newRoster returns what the coordinator reads of the members.
+func newRoster(members []planning.Agent, of *runScope) (*envelope.Envelope, error) {
+	manifest, err := planning.Manifest(members)
+	if err != nil {
+		return nil, err
+	}
+	header := envelope.Header{ID: "roster", Producer: handoff.User, Run: of.id, Classification: label.Internal, CreatedAt: of.start}
+	return envelope.New(header, envelope.Payload{}.WithStructured(manifest))
+}
+
+// rosterFor returns the roster for a step. Only to plan, which assigns tasks by name, the coordinator
+// reads names that the policy hides.
+func rosterFor(c *coordinator, s *step) *envelope.Envelope {
+	if s.layout != brief.Synthesis || !s.by.Rules.HidesIdentity() {
+		return c.roster
+	}
+	members := c.team.Members()
+	for i := range members {
+		members[i].Name = s.by.Rules.ShownName(members[i].Name)
+	}
+	unnamed, err := newRoster(members, c.runScope)
+	if err != nil { // too large, with numbers that are longer than the names
+		unnamed, err = newRoster(nil, c.runScope)
+		must(err)
+	}
+	return unnamed
 }
 
 // A step is one prompt to the coordinator.
@@ -97,7 +121,7 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	s.said = len(said)
 	s.offers = append(make([]gate.Offer, 0, 2+len(said)+len(offers)),
 		gate.Offer{Source: gate.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},
-		gate.Offer{Source: gate.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: c.roster, As: task.Structured})
+		gate.Offer{Source: gate.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: rosterFor(c, s), As: task.Structured})
 	s.offers = append(append(s.offers, said...), offers...)
 	return s
 }

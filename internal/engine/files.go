@@ -44,7 +44,7 @@ func offerFiles(a *attempt, r *results, i int) {
 		a.filesOffered++
 		a.grants = append(a.grants, r.plan.FilesGrant(i, j))
 		a.offers = append(a.offers, gate.Offer{
-			Source: gate.Source{Kind: handoff.Files, Name: string(d.Task)}, Title: plan.WrittenTitle(from), Assignee: from.Assignee,
+			Source: gate.Source{Kind: handoff.Files, Name: string(d.Task)}, Title: plan.TitleInPrompts(plan.ReadBy(r.plan, i), from, plan.WrittenTitle(from)), Assignee: from.Assignee,
 			Status: r.queue.Status(int(up)), Envelope: r.tasks[up].Files, As: gate.AsFiles, Folder: ".", Optional: d.Optional,
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 )
 
 // seal makes the contract and takes everything that is offered through the gate.
@@ -33,7 +34,7 @@ func (x *modelCall) seal(ctx context.Context) error {
 		Session: x.session(),
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
 		Classification: gate.Label(t.Classification.Join(x.least), parts),
-		RequiredTags:   t.RequiredTags, Grants: x.grants, Owned: true, Duration: t.Timeout, Declassified: x.declassified,
+		Summary:        summaryOf(x), RequiredTags: t.RequiredTags, Tools: plan.ToolNames(x.tools), Grants: x.grants, Owned: true, Duration: t.Timeout, Declassified: x.declassified,
 	}, x.caps)
 	if err != nil && declined != "" {
 		return fmt.Errorf("%s: %w", declined, err)
@@ -57,6 +58,14 @@ func (x *modelCall) seal(ctx context.Context) error {
 	now := time.Now()
 	_, err = x.rule(x.checking(ctx, now), now, failed) // all of it again: a translation takes time, and what has expired by now is not delivered
 	return err
+}
+
+// summaryOf returns what the task of a model call is about. A tool reads its arguments, and nothing about the task.
+func summaryOf(x *modelCall) gate.Summary {
+	if x.does == nil {
+		return gate.Summary{}
+	}
+	return gate.Summary{Text: x.title(), Classification: x.task.Classification}
 }
 
 // gateTime is how long the gate may check the context of an attempt that has no

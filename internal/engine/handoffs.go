@@ -80,6 +80,11 @@ func (a runtimeCaller) sendHandoff(x *modelCall, call *llm.ToolCall, v jsonvalue
 	if err := json.Unmarshal([]byte(v.Canonical()), &h); err != nil {
 		return "", err
 	}
+	to, known := plan.NeighborShownAs(a.by, a.member, h.To)
+	if !known {
+		return "", fmt.Errorf("there is no edge to %s", h.To)
+	}
+	h.To = to
 	structured, err := withoutMembers(v, "to", "message")
 	if err != nil {
 		return "", err

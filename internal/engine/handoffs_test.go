@@ -330,3 +330,24 @@ func TestRetriesSendAHandoffOnce(t *testing.T) {
 		require.Equal(t, 1, sent)
 	})
 }
+
+// TestHandoffsHideIdentity checks that a policy which hides names also hides those of neighbors.
+func TestHandoffsHideIdentity(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := &newsroom{}
+		a, b := n.member(t, "alpha", step{calls: []llm.ToolCall{sendsTo("agent 2", "hello")}}, step{text: "done"}), n.member(t, "beta", waits, waits, step{text: "done"})
+		b.Tools = a.Tools
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{a, b}, Edges: []handoff.Edge{{From: "alpha", To: "beta", Bidirectional: true}}, Policy: &handoff.Policy{HideIdentity: true}})
+		require.NoError(t, err)
+		one, two := spec("one"), spec("two")
+		one.Assignee, two.Assignee = "alpha", "beta"
+		require.NoError(t, run(t, tm, nil, one, two).Err())
+		require.Contains(t, n.last("alpha"), "Sent to agent 2 as handoff")
+		require.Regexp(t, `Message from agent 1 \(handoff [0-9a-f-]{36}\):`, n.last("beta"))
+		for _, who := range []string{"alpha", "beta"} {
+			require.NotContains(t, n.last(who), "alpha")
+			require.NotContains(t, n.last(who), "beta")
+		}
+	})
+}

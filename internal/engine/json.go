@@ -175,6 +175,7 @@ type wireMetrics struct {
 	Rounded    bool           `json:"rounded,omitempty"` // the tokens are estimates
 
 	Interrupted int `json:"interrupted,omitempty"` // attempts that a crash ended
+	TokensSaved int `json:"tokensSaved,omitempty"` // by the gate
 }
 
 // wireToolCall is a call of a tool. The name is the one that models see, as in records.
@@ -219,7 +220,7 @@ func (m *Metrics) wire() *wireMetrics {
 	}
 	return &wireMetrics{
 		StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Round(0).Sub(m.Start.Round(0)).Round(time.Millisecond).Milliseconds(),
-		TokenUsage: m.Usage, ToolCalls: m.wireCalls(), Retries: max(m.Attempts-m.Interrupted-1, 0), Interrupted: m.Interrupted, Rounded: m.Rounded,
+		TokenUsage: m.Usage, ToolCalls: m.wireCalls(), Retries: max(m.Attempts-m.Interrupted-1, 0), Interrupted: m.Interrupted, Rounded: m.Rounded, TokensSaved: m.TokensSaved,
 	}
 }
 

@@ -158,11 +158,11 @@ func (q *loweringApproval) prepare(i int, payload envelope.Payload, level label.
 	h := e.Header()
 	about := "a task"
 	if !x.waits.planned { // what a coordinator wrote is delivered as context only
-		about = fmt.Sprintf("the task %q", plan.WrittenTitle(x.task))
+		about = fmt.Sprintf("the task %q", x.title())
 	}
 	q.approval = newApproval(x.run, &task.Task{ID: x.task.ID, Spec: task.Spec{
 		Title: plan.ApprovalTitle(q.entry.Name), Assignee: q.entry.Approve, Classification: x.task.Classification,
-		Description: fmt.Sprintf("May exactly this be delivered to agent %s for %s? It is %v, and the entry %s of the policy would deliver it as %v.", x.caps.Agent, about, h.Classification, q.entry.Name, level),
+		Description: fmt.Sprintf("May exactly this be delivered to agent %s for %s? It is %v, and the entry %s of the policy would deliver it as %v.", x.by.Rules.ShownName(x.caps.Agent), about, h.Classification, q.entry.Name, level),
 	}}, loweringForm, approvedThing{title: x.task.Title, what: q.entry.Name})
 	q.by, q.number, q.part = x.by, x.number, x.part+"/approve/"+strconv.Itoa(i)
 	shown, err := envelope.New(envelope.Header{

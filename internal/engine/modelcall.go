@@ -66,7 +66,7 @@ type request struct {
 	caps         *gate.Capabilities
 	schema       *schema.Schema
 	bound        label.Classification // of the prompt and the result, as the static check has it
-	limits       plan.Limits          // on the sizes of its context
+	limits       plan.ReaderLimits    // on the sizes of its context
 	tools        []*tool.Tool         // that the agent may call
 	least        label.Classification // its label, at least: that of the turns before, and what its tools may return
 	turn         int                  // which model call of the attempt it is; zero means the first

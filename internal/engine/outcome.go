@@ -84,7 +84,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 		if a.conversation != nil && !a.own && !r.priorRun.isStrict() { // it waits for an approval
 			a.showCost()
 			t.Metrics.Usage, t.Metrics.Rounded = t.Metrics.Usage.Add(a.view().usage()), t.Metrics.Rounded || a.view().rounds()
-			r.context = r.context.Add(a.view().measured())
+			measure(r, t, a)
 		}
 		return
 	}
@@ -92,13 +92,19 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	a.showCost()
 	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.view().usage()), a.end
 	t.Metrics.Rounded = t.Metrics.Rounded || a.view().rounds()
-	r.context = r.context.Add(a.view().measured())
+	measure(r, t, a)
 	if a.view().needsEntry() {
 		if a.err == nil && a.outputs != nil {
 			r.ledger.add(r.batch, a.view().filesEntry(r.mounts[t.ID]))
 		}
 		r.ledger.add(r.batch, a.view().entry())
 	}
+}
+
+// measure counts the context of an attempt.
+func measure(r *results, t *TaskResult, a *attempt) {
+	of := a.view().measured()
+	r.context, t.Metrics.TokensSaved = r.context.Add(of), t.Metrics.TokensSaved+of.TokensSaved
 }
 
 // reusedFrom is the run that an answer was taken from, were it this one before

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -14,6 +15,9 @@ import (
 // member is approved for one that may do this.
 func permittedTo(m *plan.Member, caps *gate.Capabilities) record.Key {
 	parts := []string{caps.Agent, caps.Accepts.String(), caps.Produces.String(), string(m.Handoff), string(effectOf(m))}
+	if in := intakeOf(m); in != "" {
+		parts = append(parts, "intake", in)
+	}
 	for _, e := range caps.Endpoints {
 		parts = append(parts, "endpoint", e.URL, e.Accepts.String())
 	}
@@ -28,6 +32,16 @@ func permittedTo(m *plan.Member, caps *gate.Capabilities) record.Key {
 		parts = append(parts, "tool", string(does[:]))
 	}
 	return digestOf(parts...)
+}
+
+// intakeOf returns what a member says of the context that it receives, as JSON; empty if nothing.
+func intakeOf(m *plan.Member) string {
+	if m.AllowedContextFields == nil && len(m.BlockedContextFields) == 0 && m.Translate == nil {
+		return ""
+	}
+	raw, err := json.Marshal([]any{m.AllowedContextFields, m.BlockedContextFields, m.Translate})
+	must(err) // lists of texts and numbers
+	return string(raw)
 }
 
 // callOf returns a digest of what a call of a tool may read, return and change.

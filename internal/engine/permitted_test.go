@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 	"github.com/stretchr/testify/require"
 )
@@ -26,13 +27,13 @@ func TestAnApprovalCoversWhatAMemberMayDo(t *testing.T) {
 	}{
 		{plan.Member{}, map[string]string{
 			"Name": "in the capabilities", "Accepts": "in the capabilities", "Produces": "in the capabilities", "OutputTags": "in the capabilities", "Backend": "its endpoints are in the capabilities",
-			"Tools": covered, "AllowUntrusted": covered, "Handoff": covered,
+			"Tools": covered, "AllowUntrusted": covered, "Receives": covered,
 			"Agent": "who does it; whether it is confined is covered", "SystemPrompt": "what it is told", "OutputSchema": "the form of what it may write",
 			"LoopDetection": "bounds how often", "MaxSession": "bounds how long", "MaxParallel": "bounds how many", "Limits": "bounds how much", "Budget": "bounds how much",
 			"Provider": "chooses agents, and the plan names them", "Description": "chooses agents, and the plan names them", "Capabilities": "chooses agents, and the plan names them", "Written": "where the file has it",
-		}, func(v any) [32]byte { return permittedTo(new(v.(plan.Member)), &gate.Capabilities{}) }, map[string]any{"Tools": []*tool.Tool{{Name: "mail"}}}},
+		}, func(v any) [32]byte { return permittedTo(new(v.(plan.Member)), &gate.Capabilities{}) }, map[string]any{"Tools": []*tool.Tool{{Name: "mail"}}, "Receives": plan.Receives{Intake: plan.Intake{BlockedContextFields: []task.Path{"notes"}}}}},
 		{gate.Capabilities{}, map[string]string{
-			"Agent": covered, "Accepts": covered, "Produces": covered, "OutputTags": covered, "Endpoints": covered, "MaxSession": "bounds how long",
+			"Agent": covered, "Accepts": covered, "Produces": covered, "OutputTags": covered, "Endpoints": covered, "MaxSession": "bounds how long", "Tools": "those of the member, which are covered",
 		}, func(v any) [32]byte { return permittedTo(&plan.Member{}, new(v.(gate.Capabilities))) }, map[string]any{"Endpoints": []gate.Endpoint{{URL: "http://x"}}}},
 		{gate.Endpoint{}, map[string]string{"URL": covered, "Accepts": covered}, func(v any) [32]byte {
 			return permittedTo(&plan.Member{}, &gate.Capabilities{Endpoints: []gate.Endpoint{v.(gate.Endpoint)}})

@@ -145,7 +145,7 @@ func (p *priorRun) take(x *record.AgentCall) {
 	b.question = nil
 	p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
 	b.rounded = b.rounded || x.Rounded
-	p.context = p.context.Add(x.Context)
+	p.context, b.saved = p.context.Add(x.Context), b.saved+x.Context.TokensSaved
 	b.number = max(b.number, x.Attempt)
 	if x.Part != "" {
 		if n, isTurn := turnOf(x.Session); isTurn && x.Completed() {

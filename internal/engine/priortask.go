@@ -10,9 +10,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// priorTokens are the tokens of a prior task: what its calls used, and what the gate saved.
+type priorTokens struct {
+	usage llm.Usage
+	saved int
+}
+
 // A priorTask is what an earlier run recorded about one task, or one step of the coordinator.
 type priorTask struct {
-	usage       llm.Usage
+	priorTokens
 	rounded     bool // the usage is not exact
 	attempts    int
 	interrupted int
@@ -86,5 +92,5 @@ func (b priorTask) metrics() Metrics {
 	if b.end.IsZero() { // it was interrupted at an unknown time
 		b.end = b.start
 	}
-	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Rounded: b.rounded, ToolCalls: b.calledTools()}
+	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Rounded: b.rounded, ToolCalls: b.calledTools(), TokensSaved: b.saved}
 }

@@ -140,7 +140,21 @@ func (r *runScope) explain(x *modelCall, code, said string) (string, *envelope.E
 	if err != nil || text == "" {
 		return code, nil
 	}
+	if unnamed := withoutNames(r, x, said); unnamed != said {
+		if e, err = compartment.GateFault(e.ID(), unnamed, x.sealed, now); err != nil {
+			return text, nil
+		}
+	}
 	return text, e
+}
+
+// withoutNames returns a text of the runtime as prompts of other agents have it.
+func withoutNames(r *runScope, x *modelCall, text string) string {
+	by := x.by
+	if by == nil {
+		by = r.governed()
+	}
+	return by.Rules.WithoutNames(text)
 }
 
 // whyWithheld returns, for readers other than the caller, why a task failed whose context
@@ -156,7 +170,7 @@ func (r *runScope) whyWithheld(x *modelCall, d *gate.Decision, now time.Time) *e
 	}
 	e, err := envelope.New(envelope.Header{
 		ID: envelope.ID(x.contract.Session + "/error"), Producer: x.caps.Agent, Task: x.task.ID, Run: r.id, Classification: x.task.Classification.Join(d.Before), CreatedAt: now,
-	}, envelope.Text(said))
+	}, envelope.Text(withoutNames(r, x, said)))
 	if err != nil {
 		return nil
 	}
@@ -168,7 +182,7 @@ func (r *runScope) ownError(x *modelCall, code, said string, now time.Time) (str
 	said = r.errorText(said)
 	e, err := envelope.New(envelope.Header{
 		ID: envelope.ID("end/" + x.task.ID), Producer: gate.Runtime, Task: x.task.ID, Run: r.id, Classification: x.task.Classification, CreatedAt: now,
-	}, envelope.Text(said))
+	}, envelope.Text(withoutNames(r, x, said)))
 	if err != nil {
 		return code, nil
 	}

@@ -171,6 +171,8 @@ type Metrics struct {
 	// every label gets exact numbers.
 	Rounded bool
 
+	TokensSaved int // by the gate, in the prompts that Usage is of; see [Context]
+
 	// ToolCalls are the calls of tools in the attempts that Usage is of, in the order of the
 	// calls, those of earlier processes first. Calls that did not reach a tool, or that were cut
 	// off, are not among them: no event tells the caller how they ended either.

@@ -54,12 +54,17 @@ func (r *results) completedOffers() []gate.Offer {
 		t := &r.tasks[i]
 		if t.Status == task.Completed && !inCompletedLoop(r, i) {
 			list = append(list, gate.Offer{
-				Source: gate.Source{Kind: handoff.Dependency, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee,
+				Source: gate.Source{Kind: handoff.Dependency, Name: string(t.ID)}, Title: headingFor(r, i), Assignee: t.Assignee,
 				Status: t.Status, Envelope: t.Envelope, Optional: true,
 			})
 		}
 	}
 	return list
+}
+
+// headingFor returns the title of a task as a heading of a prompt.
+func headingFor(r *results, i int) string {
+	return plan.TitleInPrompts(r.governed(), r.plan.Graph.Task(i), r.tasks[i].Title)
 }
 
 // inCompletedLoop reports whether task i is part of a loop that completed, or of one around it.
@@ -89,7 +94,7 @@ func (r *results) endedOffers() []gate.Offer {
 		if t.Status == task.Completed || t.Status == task.NotNeeded {
 			continue
 		}
-		o := gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
+		o := gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: headingFor(r, i), Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
 		switch {
 		case t.Status == task.Skipped:
 			skipped = append(skipped, o)
@@ -126,7 +131,7 @@ func (r *results) limitListed(ended []gate.Offer) []gate.Offer {
 func (r *runScope) ownWords(what, words string) *envelope.Envelope {
 	e, err := envelope.New(envelope.Header{
 		ID: envelope.ID("end/" + what), Producer: gate.Runtime, Run: r.id, CreatedAt: time.Now(),
-	}, envelope.Text(words))
+	}, envelope.Text(r.governed().Rules.WithoutNames(words)))
 	must(err)
 	return e
 }

@@ -96,8 +96,8 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 	answer := toolAnswer{id: call.ID}
 	refuse := func(reason string) (toolAnswer, error) { return refuseCall(a, x, said, call, reason) }
 	f := a.tool(call.Name)
-	if f == nil {
-		return refuse("Unknown tool. Available tools: " + strings.Join(toolNames(a.tools), ", ") + ".")
+	if f == nil || !x.contract.Discloses(call.Name) {
+		return refuse("Unknown tool. Available tools: " + strings.Join(x.contract.Tools, ", ") + ".")
 	}
 	if t := a.runtimeTool(f.Name); t != nil {
 		return runtimeCaller{a}.call(x, said, call, t)
@@ -198,15 +198,6 @@ func (a *attempt) tool(name string) *tool.Tool {
 		return a.tools[i]
 	}
 	return nil
-}
-
-// toolNames returns the names of tools.
-func toolNames(list []*tool.Tool) []string {
-	names := make([]string, len(list))
-	for i, t := range list {
-		names[i] = t.Name
-	}
-	return names
 }
 
 // isExternal reports whether the call reaches anything outside the task.

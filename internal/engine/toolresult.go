@@ -36,5 +36,5 @@ func (a *attempt) runtimeAnswer(x *modelCall, said *envelope.Envelope, call llm.
 	return envelope.New(envelope.Header{
 		ID: envelope.ID(x.identity() + "/" + call.ID + "/refused"), Producer: gate.Runtime, Task: h.Task, Run: h.Run, Classification: h.Classification, Trust: h.Trust,
 		CreatedAt: time.Now(), ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},
-	}, envelope.Text(text))
+	}, envelope.Text(a.by.Rules.WithoutNames(text)))
 }

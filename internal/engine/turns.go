@@ -305,7 +305,7 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	added := brief.Turn{
-		Contract: t.contract, Number: t.turn, Title: plan.WrittenTitle(t.task), MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
+		Contract: t.contract, Number: t.turn, Title: t.title(), MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
 		Said: t.sealed[0], Results: t.sealed[1 : 1+len(t.limit)], Messages: t.messages(), Unsaved: t.unsaved,
 	}
 	if t.hasProblem {

@@ -57,7 +57,7 @@ func (c computation) count() (agent.Reply, error) {
 		if said.Accept {
 			v.Accepts++
 		} else {
-			v.Dissent = append(v.Dissent, dissent{c.graph.Task(int(ups[k])).Assignee, said.Critique})
+			v.Dissent = append(v.Dissent, dissent{c.by.Rules.ShownName(c.graph.Task(int(ups[k])).Assignee), said.Critique})
 		}
 	}
 	v.Accepted = v.Accepts >= c.task.Instance.Quorum

@@ -10,6 +10,11 @@ type Context struct {
 	Withheld int `json:"withheld"`      // values and parts of values that were granted or requested, and withheld
 
 	Truncated int `json:"truncated,omitempty"` // pieces of context that a size limit cut
+
+	// TokensSaved is by how many tokens the gate made context smaller, summed over its decisions about
+	// prompts, with a fourth of the bytes as tokens. What the caller may not see, and what was withheld
+	// or lowered, counts with the size classes.
+	TokensSaved int `json:"tokensSaved,omitempty"`
 }
 
 // Add returns the sum of both.
@@ -17,6 +22,6 @@ func (c Context) Add(d Context) Context {
 	return Context{
 		Prompts: c.Prompts + d.Prompts, Sent: c.Sent + d.Sent, Shared: c.Shared + d.Shared,
 		Redacted: c.Redacted + d.Redacted, Revealed: c.Revealed + d.Revealed, Withheld: c.Withheld + d.Withheld,
-		Truncated: c.Truncated + d.Truncated,
+		Truncated: c.Truncated + d.Truncated, TokensSaved: c.TokensSaved + d.TokensSaved,
 	}
 }

@@ -22,6 +22,7 @@ type Capabilities struct {
 	Produces   label.Classification
 	Endpoints  []Endpoint    // where its prompts go; each is a reader too
 	OutputTags []string      // the tags that its results may carry
+	Tools      []string      // the tools that it may call; a contract discloses those that the task grants
 	MaxSession time.Duration // zero means unbounded
 }
 
@@ -58,7 +59,9 @@ type Request struct {
 	Run            string
 	Task           task.ID
 	Classification label.Classification // the request label: see [Label]
+	Summary        Summary              // of the task
 	RequiredTags   []string
+	Tools          []string      // that the task lets the agent call; more than the agent declares are refused
 	Grants         []Grant       // what may be delivered; empty means nothing
 	Owned          bool          // the contract takes over Grants and what they refer to, instead of copying it; it must not change any more
 	Duration       time.Duration // session time asked for; zero asks for none
@@ -66,6 +69,13 @@ type Request struct {
 	// Declassified says that there is a declassifier on every way out of the agent,
 	// so that its result may be above what it produces.
 	Declassified bool
+}
+
+// A Summary says in one line what a task is about, for the contract and its record. A contract with
+// a reader who is not cleared for the label has none.
+type Summary struct {
+	Text           string
+	Classification label.Classification
 }
 
 // A Contract is what both sides agreed on for one attempt at one task. The
@@ -76,12 +86,14 @@ type Contract struct {
 	Callee       string
 	Run          string
 	Task         task.ID
+	Summary      string               // of the task; empty if the reader is not cleared for it
 	Clearance    label.Classification // of the reader and its endpoints
 	MaxInput     label.Classification // nothing above it goes in
 	MaxOutput    label.Classification // nothing above it is claimed coming out
 	Grants       []Grant
 	RequiredTags []string
 	DeclaredTags []string
+	Tools        []string      // the tools that the agent may call, and no other
 	Duration     time.Duration // how long the agent may work; zero means without bound
 	ExpiresAt    time.Time     // when that time is over; zero until [Contract.Start], and without a bound
 
@@ -100,12 +112,13 @@ const (
 
 // Negotiate answers a request with a contract, or with a [*Refusal].
 //
-// Five rules decide. The request label must not exceed the clearance of the
+// Six rules decide. The request label must not exceed the clearance of the
 // agent and its endpoints. What the agent produces must reach the request
 // label, and the contract's ceiling for replies is the lower of the two.
-// Required tags must be among the declared ones. The session asked for must
-// fit into the agent's longest, which also bounds a session without a
-// bound. And only what is granted, by name and at its paths, will flow.
+// Required tags must be among the declared ones, and the tools that the task
+// grants among those of the agent. The session asked for must fit into the
+// agent's longest, which also bounds a session without a bound. And only what
+// is granted, by name and at its paths, will flow.
 //
 // The session begins with [Contract.Start].
 func Negotiate(r Request, c *Capabilities) (Contract, error) {
@@ -118,6 +131,9 @@ func Negotiate(r Request, c *Capabilities) (Contract, error) {
 	}
 	if missing := without(r.RequiredTags, c.OutputTags); len(missing) > 0 {
 		return Contract{}, &Refusal{Rule: RuleTags, Reason: fmt.Sprintf("%q does not declare the required tags %s", c.Agent, strings.Join(missing, ", ")), Hint: "add them to its outputTags, or drop them from requiredTags"}
+	}
+	if undeclared := without(r.Tools, c.Tools); len(undeclared) > 0 {
+		return Contract{}, &Refusal{Rule: RuleTools, Reason: fmt.Sprintf("%q does not declare the tools %s", c.Agent, strings.Join(undeclared, ", ")), Hint: "add them to its tools, or drop them from the task"}
 	}
 	if c.MaxSession > 0 && r.Duration > c.MaxSession {
 		return Contract{}, &Refusal{Rule: RuleSession, Reason: fmt.Sprintf("the task asks for a session of %v, and %q keeps one for %v", r.Duration, c.Agent, c.MaxSession), Hint: "lower timeoutMs, or raise maxSessionMs"}
@@ -135,6 +151,10 @@ func Negotiate(r Request, c *Capabilities) (Contract, error) {
 		replied:      new(atomic.Bool),
 		RequiredTags: slices.Clone(r.RequiredTags),
 		DeclaredTags: slices.Clone(c.OutputTags),
+		Tools:        slices.Clone(r.Tools),
+	}
+	if r.Summary.Classification <= k.Clearance {
+		k.Summary = r.Summary.Text
 	}
 	if len(k.Grants) > fewGrants {
 		k.bySource = make(map[Source]int, len(k.Grants))
@@ -155,6 +175,9 @@ func (k *Contract) Start(now time.Time) {
 		k.ExpiresAt = now.Add(k.Duration)
 	}
 }
+
+// Discloses reports whether the agent may call a tool.
+func (k *Contract) Discloses(tool string) bool { return slices.Contains(k.Tools, tool) }
 
 func without(list, known []string) []string {
 	var missing []string

@@ -31,6 +31,7 @@ const (
 type Decision struct {
 	Verdict  Verdict      `json:"verdict"`
 	byValue  bool         // the detail depends on more of the value than its label
+	asked    int          // bytes of the value in the form that was asked for; zero if that is not known, as of a stored decision
 	Mode     handoff.Mode `json:"mode,omitempty"`
 	Rule     handoff.Rule `json:"rule"`             // the rule that decided
 	Reason   string       `json:"reason,omitempty"` // why it was withheld
@@ -123,6 +124,20 @@ func (r Ruling) String() string {
 // Format writes [Ruling.String] for every verb, so that no verb prints a payload.
 func (r Ruling) Format(f fmt.State, _ rune) { fmt.Fprint(f, r.String()) }
 
+// TokensSaved returns by how many tokens the gate made a value smaller, in the form of it that was asked
+// for. Of what is withheld, lowered or outlined it depends on size classes only: who sees the count may
+// not see the size.
+func (d *Decision) TokensSaved() int {
+	before, after := d.BytesBefore, d.BytesAfter
+	if d.IsDelivered() && d.asked > 0 {
+		before = d.asked
+	}
+	if d.After < d.Before || d.Coarse {
+		before, after = bytesize.Class(before), bytesize.Class(after)
+	}
+	return max(Tokens(before)-Tokens(after), 0)
+}
+
 // ByValue reports whether the value was withheld because of what is in it, and not
 // because of its label or of what the policy says about every value of its producer.
 func (d *Decision) ByValue() bool { return d.byValue }
@@ -161,6 +176,7 @@ func TokenClass(tokens int) int {
 // receipt, is this one where its viewer may not see the whole value.
 func (d *Decision) Outline() Decision {
 	o := *d
+	o.asked = bytesize.Class(d.asked)
 	if o.Coarse = true; d.byValue {
 		o.Detail = ""
 	}

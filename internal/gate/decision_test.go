@@ -43,7 +43,7 @@ func TestDecisionNamesOnlyKnownNames(t *testing.T) {
 		return granted(t, []gate.Grant{g})
 	}
 	s := seal(t, compartment(nil), offer(t, structured(t, give)))
-	require.Equal(t, gate.Decision{
+	require.EqualExportedValues(t, gate.Decision{
 		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "analyst→writer", Line: "team.yaml:30", Source: upstream, Envelope: "e-up",
 		From: "analyst", To: "writer", Task: "t-down",
 		Before: label.Confidential, After: label.Confidential,

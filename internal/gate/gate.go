@@ -46,11 +46,10 @@ const (
 
 	// RulePromptSize moves the result of a tool out of a conversation that is too large.
 	RulePromptSize handoff.Rule = "prompt size"
-
-	RulePayload handoff.Rule = "payload" // the form asked for does not exist
-	RuleStatus  handoff.Rule = "status"  // the source has no result
-	RuleClaim   handoff.Rule = "claim"   // a reply claims to be above its ceiling
-	RuleSchema  handoff.Rule = "schema"  // a reply does not match the schema
+	RulePayload    handoff.Rule = "payload" // the form asked for does not exist
+	RuleStatus     handoff.Rule = "status"  // the source has no result
+	RuleClaim      handoff.Rule = "claim"   // a reply claims to be above its ceiling
+	RuleSchema     handoff.Rule = "schema"  // a reply does not match the schema
 )
 
 // errNothing is the error of a decision that lacks one of its arguments.
@@ -293,14 +292,16 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (_ 
 		d.withhold(RulePayload, ReasonRule, "it has no validated structured result")
 		return envelope.Payload{}, false
 	}
+	whole := p
+	switch {
+	case o.As == task.Structured:
+		whole = p.WithText("")
+	case !asked && p.Text() != "":
+		whole = envelope.Text(p.Text())
+	}
+	d.asked = whole.Size()
 	if s.Whole() && g.Item == "" {
-		switch {
-		case o.As == task.Structured:
-			p = p.WithText("")
-		case !asked && p.Text() != "":
-			p = envelope.Text(p.Text())
-		}
-		return p, true
+		return whole, true
 	}
 	return c.narrow(g, s, p, d)
 }

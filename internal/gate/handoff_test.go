@@ -148,7 +148,7 @@ func tampered(t require.TestingT, e *envelope.Envelope) *envelope.Envelope {
 func TestBaseOfferPasses(t *testing.T) {
 	t.Parallel() // what the other tests change one thing about
 	r := decide(t, newCompartment(t), offer(t, envelope.Text("numbers")))
-	require.Equal(t, gate.Decision{
+	require.EqualExportedValues(t, gate.Decision{
 		Verdict: gate.Passed, Mode: handoff.Full, Rule: gate.RuleDependsOn, Line: "team.yaml:12 dependsOn", Source: upstream,
 		Envelope: "e-up", From: "analyst", To: "writer", Task: "t-down", Before: label.Confidential, After: label.Confidential,
 		Sizes: gate.Sizes{BytesBefore: 7, BytesAfter: 7},

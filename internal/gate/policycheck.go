@@ -51,11 +51,8 @@ func (p place) add(message, hint string, tokens ...any) {
 func (c *policyChecker) check() {
 	b := c.book
 	for _, p := range c.parties {
-		b.defaults[p.Name] = p.Default
 		c.names = append(c.names, p.Name)
-		if p.Default != "" && !validMode(p.Default) {
-			c.at(fmt.Sprintf("agent %q", p.Name)).add(fmt.Sprintf("unknown mode %q", p.Default), suggestMode(p.Default), "default")
-		}
+		b.defaults[p.Name] = c.intake(&p)
 	}
 	if !validMode(b.standard) {
 		c.at("").add(fmt.Sprintf("unknown mode %q", b.standard), suggestMode(b.standard), "default")
@@ -66,6 +63,7 @@ func (c *policyChecker) check() {
 		c.checkRule(i)
 	}
 	c.checkEntries()
+	c.checkIdentity()
 	c.makeRedactors()
 	for _, w := range b.by {
 		slices.SortFunc(w.cites, byRule)

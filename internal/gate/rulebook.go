@@ -23,9 +23,9 @@ import (
 // for concurrent use. A nil *Rulebook is that of the zero [Policy].
 type Rulebook struct {
 	standard handoff.Mode
-	defaults map[string]handoff.Mode // of agents, by name
-	exact    map[[2]string]int       // into rules
-	by       map[side]*sideRules     // rules with Anyone on one side or both
+	defaults map[string]intake   // of agents, by name
+	exact    map[[2]string]int   // into rules
+	by       map[side]*sideRules // rules with Anyone on one side or both
 	rules    []compiledRule
 	lower    map[[2]string]*handoff.Declassifier
 	endorse  map[[2]string]*handoff.Endorser
@@ -35,16 +35,21 @@ type Rulebook struct {
 	words    *redact.Redactor // nil if no rule adds a pattern
 	digest   string
 	policy   *handoff.Policy
+	identity *identity // nil unless the policy hides identities
 
 	mu        sync.RWMutex                // guards what is made when it is first asked for:
 	terms     map[[2]string]*Terms        // of pairs of known parties
 	redactors map[string]*redact.Redactor // of redactions, by their key
 }
 
-// A Party is a name that rules may use, with what it gets by default.
+// A Party is a name that rules may use, with what narrows all that it gets.
 type Party struct {
 	Name    string       `json:"name"`
 	Default handoff.Mode `json:"default,omitempty"` // of what others make for it; may narrow [Policy].Default and not widen it; empty means no narrower
+
+	Allow     []task.Path          `json:"allow,omitempty"`     // with Default scoped, or none: the paths that it gets
+	Block     []task.Path          `json:"block,omitempty"`     // that it never gets
+	Translate *handoff.Translation `json:"translate,omitempty"` // of all that it gets
 }
 
 // A side is where rules with Anyone match: by producer, by reader, or everywhere.
@@ -78,7 +83,7 @@ type sideRules struct {
 func Compile(p *handoff.Policy, parties []Party) (*Rulebook, error) {
 	own := clonePolicy(p)
 	b := &Rulebook{
-		standard: cmp.Or(own.Default, handoff.Full), defaults: map[string]handoff.Mode{}, exact: map[[2]string]int{}, by: map[side]*sideRules{},
+		standard: cmp.Or(own.Default, handoff.Full), defaults: map[string]intake{}, exact: map[[2]string]int{}, by: map[side]*sideRules{},
 		lower: map[[2]string]*handoff.Declassifier{}, endorse: map[[2]string]*handoff.Endorser{}, renew: map[[2]string]*handoff.Renewal{},
 		redact: redaction(own.Redact), policy: own, terms: map[[2]string]*Terms{}, redactors: map[string]*redact.Redactor{},
 	}
@@ -145,7 +150,8 @@ func policyDigest(p *handoff.Policy) string {
 		Endorse    []handoff.Endorser
 		Renew      []renewal
 		Redact     handoff.Redaction
-	}{p.Default, slices.Clone(p.Rules), nil, slices.Clone(p.Endorse), nil, p.Redact}
+		Hide       bool `json:",omitempty"` // behind the fields of the first version
+	}{p.Default, slices.Clone(p.Rules), nil, slices.Clone(p.Endorse), nil, p.Redact, p.HideIdentity}
 	for i := range plain.Rules {
 		withoutEmpty(&plain.Rules[i])
 	}

@@ -19,6 +19,7 @@ type Sealed struct {
 	source    Source
 	title     string
 	assignee  string
+	producer  string
 	status    task.Status
 	passed    bool // this and the next three are not read from the decision, which receipts share
 	to        string
@@ -45,7 +46,10 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 	}
 	k := &c.Contract
 	kept := d.Decision // apart from the payload, since records of decisions are kept
-	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, tree: d.tree, folder: o.Folder, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, producer: d.From, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, tree: d.tree, folder: o.Folder, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
+	if g := c.grant(o.Source); g != nil && g.Terms != nil && g.Terms.identity != nil {
+		s.hideNames(g.Terms.identity)
+	}
 	if d.about != nil && s.passed {
 		s.trust, s.expiresAt, s.recast = d.trust, d.expires, d.recast
 		if o.Source.Kind == handoff.Message {
@@ -56,6 +60,14 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 		}
 	}
 	return s, nil
+}
+
+// hideNames replaces the names that prompts have of s.
+func (s *Sealed) hideNames(by *identity) {
+	if s.title == s.producer && s.source.Kind == handoff.Message {
+		s.title = by.shown(s.title)
+	}
+	s.producer, s.assignee = by.shown(s.producer), by.shown(s.assignee)
 }
 
 // Payload carries a decision out as Seal does, for a reader to whom the runtime gives the
@@ -154,6 +166,9 @@ func (s *Sealed) Assignee() string {
 	}
 	return s.assignee
 }
+
+// Producer returns who made it, as prompts name it. The decision has the real name.
+func (s *Sealed) Producer() string { return s.producer }
 
 // Status returns the dependency's status.
 func (s *Sealed) Status() task.Status { return s.status }

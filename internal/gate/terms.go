@@ -39,6 +39,8 @@ type Terms struct {
 	endorse *handoff.Endorser
 	renew   *handoff.Renewal
 	cited   []Citation
+
+	identity *identity // what prompts have in place of names; nil if they have the names
 }
 
 // A translation is what the rules of a pair say together about translating what passes.
@@ -98,7 +100,7 @@ func (b *Rulebook) knows(name string) bool {
 
 // between composes the terms of a pair from the rules that match it.
 func (b *Rulebook) between(from, to string) *Terms {
-	t := &Terms{from: from, to: to, mode: handoff.Full, selection: pick.Everything(), ceiling: label.Secret}
+	t := &Terms{from: from, to: to, mode: handoff.Full, selection: pick.Everything(), ceiling: label.Secret, identity: b.identity}
 	pair := [2]string{from, to}
 	t.lower, t.endorse, t.renew = b.lower[pair], b.endorse[pair], b.renew[pair]
 	added := b.redact
@@ -129,8 +131,10 @@ func (b *Rulebook) between(from, to string) *Terms {
 		}
 		added = added.and(w.redact)
 	}
+	own := b.defaults[to] // who is not known gets what the policy says
+	applyIntake(t, &own)
 	if !states && t.stated.Rule == "" {
-		t.applyDefaults(b)
+		t.applyDefaults(b.standard, &own)
 	}
 	t.added, t.redactor = added, b.redactorFor(to, added)
 	return t
@@ -211,23 +215,6 @@ func narrowed(s pick.Selection, err error) pick.Selection {
 		return pick.Selection{}
 	}
 	return s
-}
-
-// applyDefaults takes the mode from the defaults, which are for what agents make
-// for agents.
-func (t *Terms) applyDefaults(b *Rulebook) {
-	if t.from == handoff.User || t.from == handoff.Coordinator || t.from == Runtime || t.to == handoff.User || t.to == handoff.Coordinator {
-		return
-	}
-	own := b.defaults[t.to]                      // who is not known gets what the policy says
-	t.mode = cmp.Or(b.standard, handoff.Minimal) // of a book that was not compiled
-	if t.mode != handoff.Full {
-		t.stated = Citation{RuleDefault, "policy.default"}
-	}
-	if own = cmp.Or(own, handoff.Full); narrower(own, t.mode) != t.mode {
-		t.mode, t.stated = own, Citation{RuleAgentDefault, fmt.Sprintf("handoff of agent %q", t.to)}
-	}
-	t.needs = t.mode == handoff.Scoped
 }
 
 // CorrectionTerms returns the terms under which a reader gets its own answer back to

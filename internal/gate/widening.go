@@ -79,15 +79,28 @@ func (b *Rulebook) distinct(than *Rulebook, parties []string) []string {
 	return slices.DeleteFunc(slices.Clone(parties), func(name string) bool {
 		k := kind{tool: isTool(name)}
 		if b != nil {
-			k.def = b.defaults[name]
+			k.def = b.defaults[name].mode
 		}
 		if than != nil {
-			k.was = than.defaults[name]
+			k.was = than.defaults[name].mode
+		}
+		if b.lists(name) || than.lists(name) {
+			return false
 		}
 		known := met[k]
 		met[k] = known || !named[name]
 		return known && !named[name]
 	})
+}
+
+// lists reports whether a party says more of itself than a mode.
+func (b *Rulebook) lists(name string) bool {
+	if b == nil {
+		return false
+	}
+	own := b.defaults[name]
+	own.mode = ""
+	return own.states()
 }
 
 // names adds the names that rules and entries of the policy have.
@@ -146,6 +159,7 @@ func (t *Terms) Widens(than *Terms, secret bool) (what []string) {
 	add(secret && t.exact && !than.exact && t.ceiling == label.Secret, "a rule for the exact pair states a mode, so secret values may pass")
 	add(!within(than.added.Kinds, t.added.Kinds), "fewer kinds are redacted")
 	add(!within(than.added.Patterns, t.added.Patterns), "fewer patterns are redacted")
+	add(than.identity != nil && t.identity == nil && than.identity.shown(t.from) != t.from, "its name is shown")
 	what = append(what, t.widensEntries(than)...)
 	if t.mode == handoff.Minimal { // and nothing of the rest matters
 		return what

@@ -49,6 +49,10 @@ func List(known []string) string {
 	return list
 }
 
+// JudgeMark separates the title of a task from the agent that judges its result, in the title of the
+// task of the judge.
+const JudgeMark = ": judge "
+
 // ToolPrefix begins the name of a tool as a reader of arguments and a producer of results, such
 // as tool:bash.
 const ToolPrefix = "tool:"

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -106,7 +107,7 @@ type Member struct {
 	AllowUntrusted []string     // names of those with an external effect that it may call from untrusted context
 	LoopDetection  *LoopDetection
 
-	Handoff handoff.Mode
+	Receives
 
 	MaxSession  time.Duration // longest time that the agent may work on one attempt, and that a task may ask for; zero means no limit
 	MaxParallel int           // attempts at the same time; zero means as many as the run allows
@@ -119,6 +120,25 @@ type Member struct {
 	Description  string
 	Capabilities []string
 	Written
+}
+
+// An Intake narrows what a member receives; see team.Intake.
+type Intake struct {
+	AllowedContextFields []task.Path
+	BlockedContextFields []task.Path
+	Translate            *handoff.Translation
+	MaxContextTokens     int
+}
+
+// Receives says what a member receives, whatever the policy delivers to it.
+type Receives struct {
+	Handoff handoff.Mode
+	Intake
+}
+
+// narrows reports whether the gate has to know of an intake.
+func (in *Intake) narrows() bool {
+	return in.AllowedContextFields != nil || len(in.BlockedContextFields) > 0 || in.Translate != nil
 }
 
 // Written says where a file has a member; package spec sets it.

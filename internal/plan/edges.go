@@ -60,9 +60,7 @@ func newNetwork(of *Roster, found *task.Problems) Network {
 	for i := range t.neighbors {
 		slices.SortFunc(t.neighbors[i], func(a, b Neighbor) int { return a.Member - b.Member })
 	}
-	n := Network{neighbors: t.neighbors}
-	n.tools = runtimeTools(of, &n)
-	return n
+	return Network{neighbors: t.neighbors}
 }
 
 // end returns the index of the agent at an end of an edge.

@@ -28,6 +28,7 @@ func WithPolicy(t *Roster, policy *handoff.Policy) (*Roster, error) {
 	if found = append(found, n.govern()...); len(found) > 0 {
 		return nil, found
 	}
+	equip(&n)
 	if computed {
 		return withComputed(&n), nil
 	}
@@ -38,6 +39,7 @@ func WithPolicy(t *Roster, policy *handoff.Policy) (*Roster, error) {
 func Under(t *Roster, by *Roster) *Roster {
 	n := *t
 	n.Rules, n.Config.Policy = by.Rules, by.Config.Policy
+	equip(&n)
 	if t.agents != nil {
 		n.agents = Under(t.agents, by)
 	}
@@ -56,7 +58,8 @@ func Parties(t *Roster) []gate.Party {
 func (c *Config) parties() []gate.Party {
 	parties := make([]gate.Party, len(c.Agents))
 	for i := range c.Agents {
-		parties[i] = gate.Party{Name: c.Agents[i].Name, Default: c.Agents[i].Handoff}
+		m := &c.Agents[i]
+		parties[i] = gate.Party{Name: m.Name, Default: m.Handoff, Allow: m.AllowedContextFields, Block: m.BlockedContextFields, Translate: m.Translate}
 	}
 	for _, name := range c.toolNames() {
 		parties = append(parties, gate.Party{Name: gate.ToolReader(name)})

@@ -24,24 +24,39 @@ type Limits struct {
 	MaxPromptBytes  int
 }
 
+// ReaderLimits are all limits on what one reader gets.
+type ReaderLimits struct {
+	Limits
+	MaxContext int // bytes of all that a task is granted in one prompt; zero means no limit
+}
+
 // Limits returns those of a reader with these settings of its own.
-func (t *Roster) Limits(own Limits) Limits {
-	return Limits{cmp.Or(own.MaxContextBytes, t.Config.MaxContextBytes), cmp.Or(own.MaxPromptBytes, t.Config.MaxPromptBytes)}
+func (t *Roster) Limits(own Limits) ReaderLimits {
+	return ReaderLimits{Limits: Limits{cmp.Or(own.MaxContextBytes, t.Config.MaxContextBytes), cmp.Or(own.MaxPromptBytes, t.Config.MaxPromptBytes)}}
 }
 
 // MemberLimits returns the limits of member i.
-func (t *Roster) MemberLimits(i int) Limits {
-	return t.Limits(t.Config.Agents[i].Limits)
+func (t *Roster) MemberLimits(i int) ReaderLimits {
+	m := &t.Config.Agents[i]
+	l := t.Limits(m.Limits)
+	l.MaxContext = min(m.MaxContextTokens, gate.MaxRedact) * gate.BytesPerToken
+	return l
 }
 
 // On returns the limit on a piece of context that has a limit of its own, or
 // zero. Instructions, which must not be cut, have at least the default.
-func (l Limits) On(s gate.Source, own int) int {
+func (l ReaderLimits) On(s gate.Source, own int) int {
 	switch s.Kind {
 	case handoff.Goal, handoff.Roster, handoff.Plan:
 		return max(l.MaxContextBytes, gate.DefaultContextBytes)
 	}
-	return cmp.Or(own, l.MaxContextBytes)
+	limit := cmp.Or(own, l.MaxContextBytes)
+	switch most := l.MaxContext; {
+	case most == 0 || s.Kind == handoff.Draft || s.Kind == handoff.Fault:
+	case limit > most, limit == 0 && most < gate.DefaultStructuredBytes:
+		return most
+	}
+	return limit
 }
 
 // sizeTime bounds the time that the check of a plan may spend on redacting inputs. Only
@@ -88,6 +103,7 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 		return
 	}
 	var texts []int // sizes of what can be cut
+	instructions := fixed
 	for j, u := range t.Uses {
 		k := c.inputs[strings.ToLower(u.Name)]
 		in := &c.options.Inputs[k]
@@ -130,7 +146,11 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 		c.reported[k] = true
 		c.reportInput(i, j, in, min(limit, gate.MaxRedact), d.IsDelivered())
 	}
-	c.checkSum(i, most-fixed, texts)
+	room, key := most-fixed, "maxPromptBytes"
+	if context := limits.MaxContext; context > 0 && context-(fixed-instructions) < room {
+		room, key = context-(fixed-instructions), "maxContextTokens"
+	}
+	c.checkSum(i, room, key, texts)
 }
 
 // reportInput reports an input of which more is granted to task i, as its use j, than may be delivered.
@@ -146,8 +166,8 @@ func (c *sizeCheck) reportInput(i, j int, in *Input, limit int, canBeCut bool) {
 	c.task(i).at("uses", j).report(message, hint, errors.Join(brief.ErrTooLarge, ErrInputValue))
 }
 
-// checkSum reports inputs that fit into a prompt one by one, and not together.
-func (c *sizeCheck) checkSum(i, room int, texts []int) {
+// checkSum reports inputs that fit into a prompt one by one, and not together. key names the limit.
+func (c *sizeCheck) checkSum(i, room int, key string, texts []int) {
 	total := 0
 	for _, n := range texts {
 		total += n
@@ -167,7 +187,7 @@ func (c *sizeCheck) checkSum(i, room int, texts []int) {
 		if slices.ContainsFunc(t.Uses, func(u task.Use) bool { return c.input(u).Classification > *c.options.UserAccepts }) {
 			message = fmt.Sprintf("the inputs do not fit together into a prompt of %q", t.Assignee) // sum and room are exact sizes
 		}
-		at.report(message, "grant the parts that the task needs with need, raise maxPromptBytes, or let inputs be cut with cut: true", errors.Join(brief.ErrTooLarge, ErrInputValue))
+		at.report(message, "grant the parts that the task needs with need, raise "+key+", or let inputs be cut with cut: true", errors.Join(brief.ErrTooLarge, ErrInputValue))
 		return
 	}
 }

@@ -150,7 +150,7 @@ func (w *writtenOut) writeCycle(p *task.Problem, titles map[string]string) {
 			loop, in = w.tasks[i].Instance.Loop, in+1
 		}
 		name := cmp.Or(titles[title], title)
-		at := strings.LastIndex(name, ": judge ")
+		at := strings.LastIndex(name, naming.JudgeMark)
 		switch {
 		case i < 0:
 		case w.tasks[i].Instance.Judges && at >= 0:

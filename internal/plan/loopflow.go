@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -155,6 +156,20 @@ func WrittenTitle(t *task.Task) string {
 		return t.Instance.Title
 	}
 	return t.Title
+}
+
+// TitleInPrompts returns a title of a task, such as its [WrittenTitle], as prompts have it. The title of a
+// judge has the name of the agent, which a policy may hide.
+func TitleInPrompts(t *Roster, of *task.Task, title string) string {
+	if of.Instance == nil || !of.Instance.Judges || !t.Rules.HidesIdentity() {
+		return title
+	}
+	at := strings.LastIndex(title, naming.JudgeMark)
+	if at < 0 {
+		return title
+	}
+	before, rest := title[:at+len(naming.JudgeMark)], title[at+len(naming.JudgeMark):]
+	return before + t.Rules.ShownName(of.Assignee) + strings.TrimPrefix(rest, of.Assignee)
 }
 
 // describeInstance says that a task is a loop, or of which list its items are.

@@ -36,7 +36,7 @@ func (c *labelCheck) checkRefusals(i int, parts []delivery) {
 	tk := p.Graph.Task(i)
 	_, err := gate.Negotiate(gate.Request{
 		Session: "plan", Caller: handoff.User, Task: tk.ID,
-		Classification: p.Labels[i], RequiredTags: tk.RequiredTags, Duration: tk.Timeout, Declassified: p.Declassified(i),
+		Classification: p.Labels[i], RequiredTags: tk.RequiredTags, Tools: ToolNames(p.Tools(i)), Duration: tk.Timeout, Declassified: p.Declassified(i),
 	}, &c.team.Capabilities[p.Members[i]])
 	if err != nil {
 		c.reportRefusal(i, err)

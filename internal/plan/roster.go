@@ -66,10 +66,16 @@ func New(cfg Config) (*Roster, error) {
 	t.Config.checkPeople(&found)
 	t.Config.checkApprovers(&found)
 	t.Network = newNetwork(t, &found)
+	for i := range t.Capabilities {
+		if len(t.Network.Neighbors(i)) > 0 {
+			t.Capabilities[i].Tools = append(slices.Clip(t.Capabilities[i].Tools), SendHandoff)
+		}
+	}
 	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found
 	}
+	equip(t)
 	return t, nil
 }
 
@@ -154,6 +160,7 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 	about.at("maxParallel").checkSign("the limit of parallel attempts", int64(m.MaxParallel))
 	about.at("maxSessionMs").checkSign("the session time", int64(m.MaxSession))
 	about.checkLimits(m.Limits)
+	about.at("maxContextTokens").checkSign("the limit of its context", int64(m.MaxContextTokens))
 	about.checkLoops(m.LoopDetection)
 	for j, tag := range m.OutputTags {
 		if err := naming.CheckName(tag); err != nil {
@@ -167,5 +174,5 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 		}
 		t.Schemas[i] = s
 	}
-	t.Capabilities[i] = gate.Capabilities{Agent: m.Name, Accepts: m.Accepts, Produces: *m.Produces, OutputTags: m.OutputTags, MaxSession: m.MaxSession, Endpoints: t.endpoints(m)}
+	t.Capabilities[i] = gate.Capabilities{Agent: m.Name, Accepts: m.Accepts, Produces: *m.Produces, OutputTags: m.OutputTags, Tools: m.toolNames(), MaxSession: m.MaxSession, Endpoints: t.endpoints(m)}
 }

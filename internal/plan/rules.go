@@ -25,7 +25,7 @@ func (t *Roster) Terms(from, to string) *gate.Terms {
 // govern compiles the policy, if there is one or an agent has a default of its own.
 func (t *Roster) govern() task.Problems {
 	policy := t.Config.Policy
-	if policy == nil && !slices.ContainsFunc(t.Config.Agents, func(m Member) bool { return m.Handoff != "" }) {
+	if policy == nil && !slices.ContainsFunc(t.Config.Agents, func(m Member) bool { return m.Handoff != "" || m.narrows() }) {
 		return nil
 	}
 	if policy == nil {
@@ -43,12 +43,17 @@ func (t *Roster) govern() task.Problems {
 	return nil
 }
 
-// placeDefaults moves problems with an agent's default to the agent.
+// placeDefaults moves problems with what an agent says of itself to the agent.
 func placeDefaults(members []Member, found task.Problems) task.Problems {
 	for i := range found {
+		key, rest, _ := strings.Cut(strings.TrimPrefix(found[i].Pointer, "/policy/"), "/")
+		own := map[string]string{"default": "handoff", "allow": "allowedContextFields", "block": "blockedContextFields", "translate": "translate"}[key]
 		for k := range members {
-			if m := &members[k]; found[i].Subject == fmt.Sprintf("agent %q", m.Name) && m.Handoff != "" {
-				found[i].Pointer = naming.Pointer("agents", k, "handoff")
+			if found[i].Subject == fmt.Sprintf("agent %q", members[k].Name) && own != "" {
+				found[i].Pointer = naming.Pointer("agents", k, own)
+				if rest != "" {
+					found[i].Pointer += "/" + rest
+				}
 			}
 		}
 	}

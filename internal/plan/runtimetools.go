@@ -26,7 +26,7 @@ func isRuntimeTool(name string) bool { return name == SendHandoff }
 // RuntimeTools returns the tools of the runtime that task i may call: those of its agent, unless the
 // task names its tools.
 func RuntimeTools(p *Plan, i int) []RuntimeTool {
-	own, named := p.Roster().Network.toolsOf(int(p.Members[i])), p.Graph.Task(i).Tools
+	own, named := ReadBy(p, i).Network.toolsOf(int(p.Members[i])), p.Graph.Task(i).Tools
 	if named == nil || len(own) == 0 {
 		return own
 	}
@@ -41,15 +41,25 @@ func (n *Network) toolsOf(member int) []RuntimeTool {
 	return n.tools[member]
 }
 
-// runtimeTools makes the tools of the runtime for each member.
-func runtimeTools(t *Roster, n *Network) [][]RuntimeTool {
+// equip makes the tools of the runtime for each member, with the names that the policy shows.
+func equip(t *Roster) {
 	tools := make([][]RuntimeTool, len(t.Config.Agents))
 	for i := range tools {
-		if len(n.Neighbors(i)) > 0 {
-			tools[i] = append(tools[i], sendHandoff(t, n.Neighbors(i)))
+		if n := t.Network.Neighbors(i); len(n) > 0 {
+			tools[i] = append(tools[i], sendHandoff(t, n))
 		}
 	}
-	return tools
+	t.Network.tools = tools
+}
+
+// NeighborShownAs returns the neighbor of a member that prompts call by a name.
+func NeighborShownAs(t *Roster, member int, name string) (agent string, ok bool) {
+	for _, n := range t.Network.Neighbors(member) {
+		if of := t.Config.Agents[n.Member].Name; t.Rules.ShownName(of) == name {
+			return of, true
+		}
+	}
+	return "", false
 }
 
 // MaxHandoffs is how many handoffs an attempt at a task may send.
@@ -65,11 +75,12 @@ func sendHandoff(t *Roster, neighbors []Neighbor) RuntimeTool {
 	var list strings.Builder
 	for _, n := range neighbors {
 		to := &t.Config.Agents[n.Member]
-		names = append(names, to.Name)
+		name := t.Rules.ShownName(to.Name)
+		names = append(names, name)
 		if to.Description != "" {
-			fmt.Fprintf(&list, "\n- %s: %s", to.Name, to.Description)
+			fmt.Fprintf(&list, "\n- %s: %s", name, t.Rules.WithoutNames(to.Description))
 		} else {
-			fmt.Fprintf(&list, "\n- %s", to.Name)
+			fmt.Fprintf(&list, "\n- %s", name)
 		}
 	}
 	parameters := mustJSON(map[string]any{

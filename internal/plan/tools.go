@@ -37,8 +37,15 @@ func (p *Plan) ToolLabel(i int) label.Classification {
 
 // toolNames returns the names of the tools of the member.
 func (m *Member) toolNames() (names []string) {
-	for _, f := range m.Tools {
-		names = append(names, f.Name)
+	return ToolNames(m.Tools)
+}
+
+// ToolNames returns the names of tools. A nil tool has none, which the check of the team reports.
+func ToolNames(list []*tool.Tool) (names []string) {
+	for _, f := range list {
+		if f != nil {
+			names = append(names, f.Name)
+		}
 	}
 	return names
 }

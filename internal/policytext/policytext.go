@@ -32,6 +32,8 @@ type policy struct {
 	Endorse    []entry        `json:"endorse,omitempty"`
 	Renew      []renewal      `json:"renew,omitempty"`
 	Redact     *redaction     `json:"redact,omitempty"`
+
+	HideIdentity bool `json:"hideIdentity,omitempty"`
 }
 
 type rule struct {
@@ -94,7 +96,7 @@ func Write(p *handoff.Policy) ([]byte, error) {
 	if p == nil {
 		p = &handoff.Policy{}
 	}
-	out := policy{Default: p.Default, Redact: redactionOf(p.Redact)}
+	out := policy{Default: p.Default, Redact: redactionOf(p.Redact), HideIdentity: p.HideIdentity}
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		out.Rules = append(out.Rules, rule{r.ID, r.From, r.To, r.Mode, r.Allow, r.Block, r.Ceiling, redactionOf(r.Redact), r.Reveal, translationOf(r.Translate)})
@@ -138,7 +140,7 @@ func Read(text []byte) (*handoff.Policy, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("read a policy: there is more text after it")
 	}
-	p := &handoff.Policy{Default: in.Default, Redact: in.Redact.redaction()}
+	p := &handoff.Policy{Default: in.Default, Redact: in.Redact.redaction(), HideIdentity: in.HideIdentity}
 	for _, r := range in.Rules {
 		p.Rules = append(p.Rules, handoff.PairRule{
 			ID: r.Name, From: r.From, To: r.To, Mode: r.Mode, Allow: r.Allow, Block: r.Block, Ceiling: r.Ceiling,

@@ -81,8 +81,10 @@ func (r agentReader) agent(f *fields) Agent {
 		{"name", &m.Name}, {"accepts", &m.Accepts}, {"produces", &m.Produces}, {"handoff", &m.Handoff}, {"outputTags", &m.OutputTags},
 		{"reuse", &m.Reuse}, {"maxSessionMs", &m.MaxSession}, {"maxParallel", &m.MaxParallel}, {"capabilities", &m.Capabilities},
 		{"maxTokenBudget", &m.MaxTokenBudget}, {"maxCostBudget", &m.MaxCostBudget},
-		{"maxContextBytes", &m.MaxContextBytes}, {"maxPromptBytes", &m.MaxPromptBytes},
+		{"maxContextBytes", &m.MaxContextBytes}, {"maxPromptBytes", &m.MaxPromptBytes}, {"maxContextTokens", &m.MaxContextTokens},
+		{"allowedContextFields", &m.AllowedContextFields}, {"blockedContextFields", &m.BlockedContextFields},
 	}.read(f.get)
+	m.Translate = policyReader{r.reader}.translation(f.get("translate"))
 	if p, isPerson := r.backend(f); p != nil || isPerson {
 		if m.Provider = ""; isPerson {
 			m.SystemPrompt, m.SystemParams = "", nil // of agentDefaults

@@ -34,7 +34,7 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	`^input .*: it has no text$`, `^params: \w+ has no value`, // flags may bring them
 	`file: ".*": `, `offline: ".*": `, // files
 	`baseURL: it is not the URL`,
-	`(allow|block|fields|filter|paths|need|needToKnow|reveal: \w+): ".*": `, `^policy: rule .*: name: (not a name|reserved name)`, `assert: ".*": `, // what a text says
+	`(allow|block|allowedContextFields|blockedContextFields|fields|filter|paths|need|needToKnow|reveal: \w+): ".*": `, `^policy: rule .*: name: (not a name|reserved name)`, `assert: ".*": `, // what a text says
 	`rule in line \d+ has this name too`, `pattern ".*": (duplicate name|another)`,
 	`from: results of earlier runs are `,
 	`outputSchema: no schema `,                    // names

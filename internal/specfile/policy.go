@@ -28,6 +28,7 @@ func (r policyReader) readPolicy() {
 	f := r.fields(n, "policy", nil)
 	r.readAsserts(main.own("assert"), f.own("assert"))
 	p := &handoff.Policy{Default: handoff.Mode(text(f.own("default")))}
+	members{{"hideIdentity", &p.HideIdentity}}.read(f.own)
 	p.Redact = r.redaction(f.own("redact"))
 	for i, e := range r.entries(f, "rules", "rule") {
 		p.Rules = append(p.Rules, r.rule(i, e))

@@ -35,7 +35,8 @@ type RunDocument struct {
 	Steps    []TaskDocument   `json:"coordinator,omitempty"`
 	Output   string           `json:"output,omitempty"` // the answer: of the coordinator, or the results that form it
 	Usage    llm.Usage        `json:"totalTokenUsage"`
-	Rounded  bool             `json:"rounded,omitempty"` // whether the tokens of any task are
+	Rounded  bool             `json:"rounded,omitempty"`     // whether the tokens of any task are
+	Saved    int              `json:"tokensSaved,omitempty"` // by the gate, in all prompts
 	Errors   []record.Failure `json:"errors"`
 	Warnings []string         `json:"warnings,omitempty"`
 
@@ -108,7 +109,8 @@ type TaskDocument struct {
 	Label  *label.Classification `json:"label,omitempty"` // of the result
 	attemptCounts
 	Usage   llm.Usage `json:"tokenUsage"`
-	Rounded bool      `json:"rounded,omitempty"` // the tokens are estimates or classes
+	Rounded bool      `json:"rounded,omitempty"`     // the tokens are estimates or classes
+	Saved   int       `json:"tokensSaved,omitempty"` // by the gate, in its prompts
 	spanDocument
 	Reused     *reuseDocument   `json:"reused,omitempty"`
 	Result     string           `json:"result,omitempty"`
@@ -207,6 +209,7 @@ func NewRunDocument(k *journals.StoredRun) *RunDocument {
 	for _, stored := range k.Tasks {
 		t := summarize(k, stored)
 		r.Usage, r.Rounded = r.Usage.Add(t.Usage), r.Rounded || t.Rounded
+		r.Saved += t.Saved
 		if t.isStep {
 			r.Steps = append(r.Steps, t)
 		} else {
@@ -244,6 +247,9 @@ func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	t.Started, t.Ended = s.Span()
 	t.questionDocument = newQuestionDocument(s.Question)
 	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Calls, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
+	for _, x := range s.Calls {
+		t.Saved += x.Context.TokensSaved
+	}
 	switch x := s.Accepted(); {
 	case t.Status == task.Completed && x != nil:
 		r := k.Result(x)

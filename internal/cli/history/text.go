@@ -107,7 +107,15 @@ func (r *RunDocument) spanText() string {
 	if r.Ended.IsZero() && r.Holder == nil {
 		return "not ended"
 	}
-	return "took " + durationText(&r.stored.Summary, r.stored.Now) + format.Tokens(r.Usage, ", "+format.ApproximationMark(r.Rounded))
+	return "took " + durationText(&r.stored.Summary, r.stored.Now) + format.Tokens(r.Usage, ", "+format.ApproximationMark(r.Rounded)) + savedText(r.Saved)
+}
+
+// savedText says by how many tokens the gate made context smaller; empty for none.
+func savedText(tokens int) string {
+	if tokens == 0 {
+		return ""
+	}
+	return ", ~" + format.Number(tokens) + " saved by the gate"
 }
 
 // outcome returns the status in the words of the counts: a task that failed because of another

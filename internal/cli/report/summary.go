@@ -221,6 +221,9 @@ func (e *Ending) writeContext(b *strings.Builder) {
 	if !e.Result.Answered {
 		verb = "No endpoint answered; offered"
 	}
+	if c.TokensSaved > 0 {
+		fmt.Fprintf(b, "The gate left out ~%s of context.\n", format.Plural(c.TokensSaved, "token"))
+	}
 	mark := approximately(e.Result, "")
 	fmt.Fprintf(b, "%s %s of context; sharing everything would have sent %s.\n", verb, mark+format.Bytes(c.Sent), mark+format.Bytes(c.Shared))
 }
