@@ -86,7 +86,7 @@ func (m *masked) agent(name string, calls, fails bool) team.AgentFunc {
 
 // teamOf returns a team of agents with these names, of which the last one is a person.
 func (m *masked) teamOf(t testing.TB, fails string, hide bool) *team.Team {
-	c := team.Config{Policy: &handoff.Policy{HideIdentity: hide, Rules: []handoff.PairRule{
+	c := team.Config{Edges: []handoff.Edge{{From: hiddenNames[0], To: hiddenNames[1]}, {From: hiddenNames[2], To: hiddenNames[0]}}, Policy: &handoff.Policy{HideIdentity: hide, Rules: []handoff.PairRule{
 		{From: hiddenNames[1], To: hiddenNames[2], Mode: handoff.Minimal}, // its name has the names of both
 	}}}
 	send, err := tool.New("send", "Sends it.", func(context.Context, lookupArguments) (string, error) { return "sent", nil }, tool.Options{Approve: hiddenNames[3], Repeatable: true})

@@ -107,8 +107,6 @@ func (r conditionReader) comparisons(f *fields) (all []task.Condition, places []
 		c, err := condition.Leaf(op, from, path, valuesOf(n, op)...)
 		if err != nil {
 			r.bad(n, "", "%s: %v", n.key, err)
-		} else if at, err := c.Check(); err != nil && len(at) == 1 && at[0] == "path" && f.own("path") != nil {
-			r.bad(f.own("path"), "write a condition such as {task: Triage, path: /team, equals: billing}", "%s: %v", r.key, err)
 		}
 		place := conditionPlace{n: f.node}
 		if op == condition.Exists && n.text == "false" {

@@ -319,6 +319,10 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	}
 	for _, a := range agents {
 		a.Member.Origin = provenance.Position{}
+		if t := a.Member.Translate; t != nil {
+			fmt.Fprintf(&b, "%+v\n", *t)
+			a.Member.Translate = nil
+		}
 		if p := a.Process; p != nil {
 			fmt.Fprintln(&b, p.Command, p.Args, p.Env, p.Secrets, p.Dir, p.Input, p.Timeout, *cmp.Or(p.Confine, new(false)), p.Repeatable)
 		}
