@@ -25,6 +25,7 @@ type row struct {
 	took         time.Duration // of a task that ended
 	attempt      int
 	messages     int // delivered with this attempt
+	sent         int // handoffs of this attempt
 	reason       string
 	note         string // about a model call that is repeated
 	conversation

@@ -229,13 +229,15 @@ func (t *tracker) update(r *row, e event.Event) {
 		}
 	case event.Message:
 		r.messages++
+	case event.MessageSent:
+		r.sent++
 	case event.Warning:
 		r.note = fmt.Sprintf("retry in %s: %s", format.Elapsed(e.Wait), terminal.CleanLine(e.Message))
 	case event.TaskWaiting:
 		r.state, r.reason = asked, whatWaits(e)
 	case event.TaskRetry:
 		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), terminal.CleanLine(e.Message)
-		r.messages = 0 // the next attempt gets them again
+		r.messages, r.sent = 0, 0 // the next attempt gets them again, and sends anew
 	}
 	if ends(e) {
 		t.end(r, e)
