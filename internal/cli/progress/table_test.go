@@ -170,6 +170,8 @@ func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
 		tb.take(e)
 	}
 	require.Equal(t, "running   Task 0  agent 0  0s  attempt 2  2 messages", texts(tb.lines(80, 0, clitest.Noon, false))[0])
+	tb.take(event.Event{Type: event.MessageSent, Task: "0", Time: clitest.Noon, To: "agent 1"})
+	require.Equal(t, "running   Task 0  agent 0  0s  attempt 2  2 messages  1 handoff sent", texts(tb.lines(80, 0, clitest.Noon, false))[0])
 }
 
 func TestTableFitsEveryTerminal(t *testing.T) {

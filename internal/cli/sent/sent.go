@@ -115,7 +115,7 @@ func Of(k *journals.StoredRun) []Handoff {
 }
 
 // Delivered reports whether the prompt has the handoff.
-func (r *Reading) Delivered() bool { return r.Verdict == gate.Passed || r.Verdict == gate.Minimized }
+func (r *Reading) Delivered() bool { return r.Verdict == gate.Passed }
 
 // Unread reports whether no prompt has the handoff.
 func (h *Handoff) Unread() bool {

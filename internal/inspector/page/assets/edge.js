@@ -20,13 +20,13 @@ export async function handoffsOf(page, of) {
 // sentList shows handoffs as rows that open: what they say, and who has read them.
 export function sentList(page, list) {
   return h("div", { class: "handoffs" }, list.map((x) => {
-    const by = x.meta.read.filter((r) => r.verdict !== "withheld"), p = x.payload;
+    const by = x.meta.read.filter((r) => r.verdict === "passed"), p = x.payload;
     return h("details", { class: "handoff sent " + (by.length > 0 ? "v-passed" : "") }, h("summary", null, h("span", { class: "verdict" }, h("span", { "aria-hidden": "true" }, by.length > 0 ? "●" : "○"), by.length > 0 ? " read" : " unread"),
       h("span", { class: "ho-who" }, h("b", null, bdi(x.fromNodeId)), " → ", h("b", null, bdi(x.toNodeId))), h("span", { class: "ho-what muted" }, bdi(p.message.slice(0, 80))), x.meta.classification && labelChip(x.meta.classification)),
     h("div", { class: "decision" }, h("p", { class: "quoted" }, bdi(p.message)), p.structured !== undefined && h("pre", { class: "quoted" }, bdi(JSON.stringify(p.structured, null, 2))),
       h("dl", { class: "pairs" }, pair("Status", p.status && [p.status.ok ? "ok" : "not ok", p.status.reason && [", ", bdi(p.status.reason)]]), pair("Artifacts", p.artifacts?.map((a) => h("div", null, bdi(a.type), " ", h("code", null, bdi(a.ref))))),
         pair("Response", p.response && [bdi(p.response.expectation), ", to ", bdi(p.response.replyTo)]), pair("Answers", x.contextRef && h("code", null, bdi(x.contextRef))), pair("ID", h("code", null, bdi(x.id))),
-        pair("Sent", [h("span", { class: "mono" }, clock(x.createdAt)), x.meta.task && [" by ", place(page, x.meta)]]), x.meta.read.map((r) => pair(r.verdict === "withheld" ? "Withheld" : "Read", [h("span", { class: "mono" }, clock(r.time)), r.verdict === "withheld" ? " from " : " by ", place(page, r)])))));
+        pair("Sent", [h("span", { class: "mono" }, clock(x.createdAt)), x.meta.task && [" by ", place(page, x.meta)]]), x.meta.read.map((r) => pair(r.verdict === "passed" ? "Read" : "Withheld", [h("span", { class: "mono" }, clock(r.time)), r.verdict === "passed" ? " by " : " from ", place(page, r)])))));
   }));
 }
 
