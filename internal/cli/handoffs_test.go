@@ -158,7 +158,7 @@ func TestShowHandoffs(t *testing.T) {
 		byTo[h.From+">"+h.To] = h
 	}
 	first := byTo["reporter>editor"]
-	require.JSONEq(t, `{"message":"Storm hits the coast.","structured":{"wind":90},"artifacts":[{"type":"diff","ref":"artifact://diff/123"}],"status":{"ok":true,"reason":"two sources"}}`, asJSON(t, first.Payload))
+	require.JSONEq(t, `{"message":"Storm hits the coast.","structured":{"wind":90},"artifacts":[{"type":"diff","ref":"artifact://diff/123"}],"status":{"ok":true,"reason":"two sources"}}`, jsonOf(t, first.Payload))
 	require.Equal(t, []any{"Report", 1, 1}, []any{first.Meta.Title, first.Meta.Attempt, first.Meta.Turn})
 	require.Len(t, first.Meta.Read, 1)
 	require.Empty(t, byTo["reporter>archive"].Meta.Read)
@@ -193,7 +193,7 @@ func TestHandoffsOfAViewer(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, d.Sent, 2)
 		if level < label.Confidential {
-			require.NotContains(t, asJSON(t, d), "From the source")
+			require.NotContains(t, jsonOf(t, d), "From the source")
 		}
 		require.Len(t, explain.HandoffsBetween(k, "reporter", "archive").Sent, 1)
 		require.ElementsMatch(t, []rungraph.Way{{From: taskNamed(k, "Report"), To: taskNamed(k, "Edit")}, {From: taskNamed(k, "Listen"), To: taskNamed(k, "Edit")}}, rungraph.New(k, nil, nil).Sent)
@@ -208,4 +208,12 @@ func taskNamed(k *journals.StoredRun, title string) task.ID {
 		}
 	}
 	return ""
+}
+
+// jsonOf returns a document as JSON.
+func jsonOf(t *testing.T, document any) string {
+	t.Helper()
+	text, err := json.Marshal(document)
+	require.NoError(t, err)
+	return string(text)
 }
