@@ -3,6 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -113,7 +116,7 @@ func TestSchemaOfHandoffs(t *testing.T) {
 	}
 	got := call{args: []string{"schema", "handof"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status)
-	require.Contains(t, got.stderr, `not "handof"`)
+	require.Contains(t, got.stdout, `not \"handof\"`)
 }
 
 func TestShowHandoffs(t *testing.T) {
@@ -198,6 +201,24 @@ func TestHandoffsOfAViewer(t *testing.T) {
 		require.Len(t, explain.HandoffsBetween(k, "reporter", "archive").Sent, 1)
 		require.ElementsMatch(t, []rungraph.Way{{From: taskNamed(k, "Report"), To: taskNamed(k, "Edit")}, {From: taskNamed(k, "Listen"), To: taskNamed(k, "Edit")}}, rungraph.New(k, nil, nil).Sent)
 	}
+}
+
+// The guide has a spec and a script, which make the handoff that it shows.
+func TestGuideToHandoffs(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/how-to/let-agents-talk.md")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	require.Len(t, blocks, 2)
+	dir := clitest.Folder(t, map[string]string{"team.yaml": blocks[0][1], "script.yaml": blocks[1][1]})
+	got := offlineRun(t, call{dir: dir})
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "Storm hits the coast: A storm hit the coast at noon.")
+	got = call{dir: dir, args: []string{"show", "--handoffs"}}.run(t)
+	own := regexp.MustCompile(`run [0-9a-f-]+:|\d\d:\d\d:\d\d`)
+	_, shown, _ := strings.Cut(string(text), "$ runteam show --handoffs\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	require.Equal(t, own.ReplaceAllString(strings.ReplaceAll(shown, "run 4f1c…:", "run 4f1c:"), "*"), own.ReplaceAllString(got.stdout, "*"))
 }
 
 // taskNamed returns the ID of a task with a title.

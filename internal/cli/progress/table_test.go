@@ -244,7 +244,7 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 	require.Equal(t, []string{
 		"completed plan        coordinator  1.0s",
 		"completed repair      coordinator  1.0s",
-		`completed Find\u202e  finder       2.0s  1 message`,
+		`completed Find\u202e  finder       2.0s  1 message  1 handoff sent`,
 		"failed    Write       writer       token budget exceeded",
 		"completed digest 1    coordinator  1.0s",
 		`failed    digest 2    coordinator  cut\x1b[2J`,
