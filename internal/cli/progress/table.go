@@ -120,11 +120,11 @@ func (r *row) said(cells int) string {
 
 // read returns how many messages were delivered to a task, and how many handoffs it sent.
 func (r *row) read() (text string) {
-	if r.messages > 0 {
-		text = "  " + format.Plural(r.messages, "message")
+	if r.messages.read > 0 {
+		text = "  " + format.Plural(r.messages.read, "message")
 	}
-	if r.sent > 0 {
-		text += "  " + format.Plural(r.sent, "handoff") + " sent"
+	if r.messages.sent > 0 {
+		text += "  " + format.Plural(r.messages.sent, "handoff") + " sent"
 	}
 	return text
 }

@@ -23,6 +23,7 @@ export class TaskPanel {
     this.tabs = h("div", { class: "subtabs", role: "tablist", "aria-label": "Parts of the task" });
     this.body = h("div", { class: "panel-body", role: "tabpanel", tabindex: "-1" });
     this.el = h("div", { class: "task" }, this.head, this.facts, this.stream, this.tabs, this.body);
+    this.key = this.newKey();
     this.draw();
   }
 
@@ -179,17 +180,22 @@ export class TaskPanel {
     ];
   }
 
+  // newKey is what the panel shows of the task without reading its documents.
+  newKey() {
+    const t = this.task;
+    return stateOf(t) + (t.attempts ?? 0) + t.label + this.state.live + (t.messages ?? "") + (t.error?.message ?? "");
+  }
+
   update(changed, whole) {
     if (!whole && !changed.has(this.id)) return;
-    const t = this.task, key = stateOf(t) + (t.attempts ?? 0) + t.label + this.state.live + (t.messages ?? "") + (t.error?.message ?? "");
+    const key = this.newKey();
     this.drawStream();
     if (key === this.key) return;
-    const first = this.key === undefined;
     this.key = key;
     const name = (el) => el.tagName + (el.getAttribute("aria-label") ?? el.textContent), focus = this.head.contains(document.activeElement) && name(document.activeElement);
     this.draw();
     if (focus) [...this.head.querySelectorAll("h2, button")].find((el) => name(el) === focus)?.focus({ preventScroll: true });
-    if (!first) this.reload();
+    this.reload();
   }
 
   // reload reads the documents of the task again, some time after it changed.
