@@ -115,7 +115,7 @@ func (r *renderer) messages(pieces []piece) {
 
 // reference writes the id of a message that its reader can answer.
 func (w *writer) reference(source int32, s *gate.Sealed) {
-	if id := s.Title(); id != s.Assignee() {
+	if id := s.Title(); id != "" && id != s.Assignee() {
 		w.frame(" (handoff ")
 		w.put(brief.PartHeading, source, id)
 		w.frame(")")
