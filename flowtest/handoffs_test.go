@@ -39,6 +39,10 @@ func TestCanariesInHandoffs(t *testing.T) {
 		f.Reaches(tip, "editor", "checker", "user")
 		f.Never(tip, "archive") // the result of the task has no handoffs
 	}))
+	require.Empty(t, failures(t, press, func(f *flowtest.Flow) {
+		f.Reaches(f.PlantHandoff("Report"), "editor")
+		f.PlantEverywhere()
+	}))
 	requireFailure(t, failures(t, press, func(f *flowtest.Flow) { f.Never(f.PlantHandoff("Report"), "checker") }),
 		`asserted that the handoffs of "Report"`, "never reaches checker, but it is in")
 	requireFailure(t, failures(t, press, func(f *flowtest.Flow) { f.Reaches(f.PlantHandoff("Report"), "archive") }), "reaches archive, but nothing that was delivered to archive has it")

@@ -154,11 +154,10 @@ func AboutTask(all []Handoff, id task.ID, agent string) []Handoff {
 // newHandoff returns the document of a message, which nothing has read so far.
 func newHandoff(k *journals.StoredRun, s *record.SentMessage) Handoff {
 	h := Handoff{Kind: Kind, ID: s.ID, From: s.From, To: s.To, Created: s.Time.UTC(), Meta: Meta{Read: []Reading{}}}
-	for _, t := range k.Tasks {
-		if strings.HasPrefix(s.Session, k.Run+"/"+string(t.ID)+"/") {
-			h.Meta.Task, h.Meta.Title = t.ID, k.Trace.Title(t.ID)
-			h.Meta.Attempt, h.Meta.Turn = placeOf(k.Run, t.ID, s.Session)
-		}
+	name, _, _ := strings.Cut(strings.TrimPrefix(s.Session, k.Run+"/"), "/")
+	if id := task.ID(name); k.ByID[id] != nil {
+		h.Meta.Task, h.Meta.Title = id, k.Trace.Title(id)
+		h.Meta.Attempt, h.Meta.Turn = placeOf(k.Run, id, s.Session)
 	}
 	text := k.Message(s)
 	if h.Meta.Label, h.Payload.Message = text.Label, text.Text; text.Structured == "" {
