@@ -203,6 +203,22 @@ func TestHandoffsOfAViewer(t *testing.T) {
 	}
 }
 
+// The caller of a run does not see what the policy keeps from it: a handoff is treated like a result of its sender.
+func TestHandoffsThatThePolicyWithholds(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": pressTeam + "policy: {rules: [{from: reporter, to: user, mode: minimal}]}\n", "script.yaml": pressScript})
+	got := offlineRun(t, call{dir: dir, env: map[string]string{"KEY": "k"}})
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	for _, more := range [][]string{nil, {"-o", "json"}} {
+		got := call{dir: dir, args: append([]string{"show", "--handoffs"}, more...)}.run(t)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+		require.Contains(t, got.stdout, "From the source.")
+		require.Contains(t, got.stdout, "[withheld: internal]")
+		require.NotContains(t, got.stdout, "Storm")
+		require.NotContains(t, got.stdout, "wind")
+	}
+}
+
 // The guide has a spec and a script, which make the handoff that it shows.
 func TestGuideToHandoffs(t *testing.T) {
 	t.Parallel()
