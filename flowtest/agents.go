@@ -136,10 +136,10 @@ func (t *testTeam) recordPrompt(s sentPrompt) {
 // recordAnswer records which canaries of a task its answer has.
 func (t *testTeam) recordAnswer(id task.ID, reply agent.Reply) {
 	lower := strings.ToLower(reply.Text + "\n" + reply.JSON.Canonical())
-	handoffs := ""
+	var handoffs strings.Builder
 	for _, c := range reply.ToolCalls {
 		if c.Name == plan.SendHandoff {
-			handoffs += strings.ToLower(c.Arguments) + "\n"
+			handoffs.WriteString(strings.ToLower(c.Arguments) + "\n")
 		}
 	}
 	t.mu.Lock()
@@ -150,7 +150,7 @@ func (t *testTeam) recordAnswer(id task.ID, reply agent.Reply) {
 		}
 	}
 	for _, x := range t.handoffsOf(id) {
-		if _, ok := x.in(handoffs); ok {
+		if _, ok := x.in(handoffs.String()); ok {
 			t.written[x] = true
 		}
 	}
