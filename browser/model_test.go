@@ -50,6 +50,24 @@ type modelCall struct {
 	w       http.ResponseWriter
 	streams bool
 	text    strings.Builder
+	calls   []any // of tools
+}
+
+// sendsTo calls the tool with which an agent sends a handoff to another one.
+func (c *modelCall) sendsTo(agent, message string) {
+	arguments, _ := json.Marshal(map[string]string{"to": agent, "message": message})
+	call := map[string]any{"index": len(c.calls), "id": fmt.Sprintf("call%d", len(c.calls)), "type": "function", "function": map[string]any{"name": "send_handoff", "arguments": string(arguments)}}
+	if c.calls = append(c.calls, call); c.streams {
+		c.chunk(map[string]any{"index": 0, "delta": map[string]any{"tool_calls": []any{call}}, "finish_reason": nil})
+	}
+}
+
+// end says why the answer ends.
+func (c *modelCall) end() string {
+	if len(c.calls) > 0 {
+		return "tool_calls"
+	}
+	return "stop"
 }
 
 // write sends a piece of the answer.
@@ -122,13 +140,13 @@ func (c *modelCall) answer(of func(*modelCall)) {
 		c.w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(c.w).Encode(map[string]any{
 			"id": "1", "object": "chat.completion", "model": "scripted", "usage": usage,
-			"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": c.text.String()}}},
+			"choices": []any{map[string]any{"index": 0, "finish_reason": c.end(), "message": map[string]any{"role": "assistant", "content": c.text.String(), "tool_calls": c.calls}}},
 		})
 		return
 	}
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	of(c)
-	c.chunk(map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": "stop"})
+	c.chunk(map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": c.end()})
 	data, _ := json.Marshal(map[string]any{"id": "1", "object": "chat.completion.chunk", "model": "scripted", "choices": []any{}, "usage": usage})
 	_, _ = fmt.Fprintf(c.w, "data: %s\n\ndata: [DONE]\n\n", data)
 }

@@ -169,12 +169,14 @@ type ToolComplete struct {
 // MessageSent (message_sent) says that the agent sent a handoff, which waits in the inbox of
 // its reader.
 type MessageSent struct {
+	ID    string // of the handoff; unique in its run
 	To    string
 	Bytes int
 }
 
 // Message (message) says that a message is delivered with this attempt.
 type Message struct {
+	ID    string // unique in its run; the ID of MessageSent if an agent sent it
 	From  string
 	Bytes int
 }

@@ -53,9 +53,9 @@ func dataOf(e *event.Event) any {
 	case event.ToolComplete:
 		return ToolComplete{Tool: e.From, Failed: e.Status == task.Failed, Duration: e.Duration}
 	case event.MessageSent:
-		return MessageSent{To: e.To, Bytes: e.Bytes}
+		return MessageSent{ID: e.ID, To: e.To, Bytes: e.Bytes}
 	case event.Message:
-		return Message{From: e.From, Bytes: e.Bytes}
+		return Message{ID: e.ID, From: e.From, Bytes: e.Bytes}
 	case event.Budget:
 		return BudgetExceeded{Problem: problem, Own: e.OwnBudget}
 	case event.Handed:

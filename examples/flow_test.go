@@ -60,6 +60,12 @@ func TestExamplesKeepToTheirReaders(t *testing.T) {
 			f.Never(notes, "letters", "statistics")
 			f.Reaches(notes, "handler") // who writes the note for the file
 		}},
+		{"newsroom", func(f *flowtest.Flow) {
+			claim := f.PlantHandoff("Report the coast")
+			f.Reaches(claim, "checker")
+			f.Never(claim, "harbor-reporter")
+			f.Reaches(f.PlantHandoff("Check the claims"), "coast-reporter", "editor")
+		}},
 		{"support-ticket", func(f *flowtest.Flow) {
 			name := f.PlantInput("ticket", "/customer/name")
 			f.Never(name, "triage", "reply")

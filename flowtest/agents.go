@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/person"
@@ -135,10 +136,21 @@ func (t *testTeam) recordPrompt(s sentPrompt) {
 // recordAnswer records which canaries of a task its answer has.
 func (t *testTeam) recordAnswer(id task.ID, reply agent.Reply) {
 	lower := strings.ToLower(reply.Text + "\n" + reply.JSON.Canonical())
+	var handoffs strings.Builder
+	for _, c := range reply.ToolCalls {
+		if c.Name == plan.SendHandoff {
+			handoffs.WriteString(strings.ToLower(c.Arguments) + "\n")
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, x := range t.canariesOf(id) {
 		if _, ok := x.in(lower); ok {
+			t.written[x] = true
+		}
+	}
+	for _, x := range t.handoffsOf(id) {
+		if _, ok := x.in(handoffs.String()); ok {
 			t.written[x] = true
 		}
 	}
@@ -151,13 +163,18 @@ func (t *testTeam) report(format string, args ...any) {
 }
 
 // canariesOf returns the canaries for the result of a task.
-func (t *testTeam) canariesOf(id task.ID) (out []*canary) {
+func (t *testTeam) canariesOf(id task.ID) []*canary { return t.plantedIn(id, false) }
+
+// handoffsOf returns the canaries for the handoffs of a task.
+func (t *testTeam) handoffsOf(id task.ID) []*canary { return t.plantedIn(id, true) }
+
+func (t *testTeam) plantedIn(id task.ID, handoffs bool) (out []*canary) {
 	if t.flow == nil {
 		return nil
 	}
 	row := t.flow.row(id)
 	for _, x := range t.f.canaries {
-		if x.isInResult() && x.row == row {
+		if x.isOfTask() && x.handoff == handoffs && x.row == row {
 			out = append(out, x)
 		}
 	}

@@ -30,6 +30,7 @@ type canary struct {
 	input    string   // the input; empty for anything else
 	message  int      // which message it is, from 1; zero for anything else
 	task     string   // the task, as the test names it
+	handoff  bool     // it is in the handoffs of the task, and not in its result
 	path     task.Path
 	keys     []string // the path in tokens
 	steps    []string // the same with * for elements of arrays; nil for a text
@@ -50,6 +51,8 @@ func (p *canary) where() string {
 	switch {
 	case p.message > 0:
 		return fmt.Sprintf("message %d of the spec", p.message)
+	case p.handoff:
+		return fmt.Sprintf("the handoffs of %q", p.task)
 	case p.input == "":
 		return fmt.Sprintf("the result of %q", p.task)
 	}
@@ -57,7 +60,10 @@ func (p *canary) where() string {
 }
 
 // isInResult reports whether the canary is planted in the result of a task.
-func (p *canary) isInResult() bool { return p.input == "" && p.message == 0 }
+func (p *canary) isInResult() bool { return p.isOfTask() && !p.handoff }
+
+// isOfTask reports whether the canary is planted in the result or the handoffs of a task.
+func (p *canary) isOfTask() bool { return p.input == "" && p.message == 0 }
 
 // in reports whether a text, which is in lower case, has the canary.
 func (p *canary) in(lower string) (form string, found bool) {

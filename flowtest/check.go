@@ -131,6 +131,8 @@ func (r *run) unused(x *canary, seen []sighting) string {
 		return ""
 	case x.isInResult() && !r.team.written[x]:
 		return "was not written: no agent answered with it"
+	case x.handoff && !r.team.written[x]:
+		return "was not sent: no agent called send_handoff with it"
 	case r.isWithheldFromAll(x):
 		return ""
 	case !r.flow.isGranted(r.allowances[x].source):

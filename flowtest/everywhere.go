@@ -13,7 +13,8 @@ import (
 
 // PlantEverywhere plants a canary in every input, in every message of the spec and in every
 // result, also of tasks that a coordinator plans: in each text that the schema leaves free,
-// or in the text of a task without a schema. These canaries need not reach a reader.
+// or in the text of a task without a schema. It also plants one in the handoffs of each task that
+// sends some. These canaries need not reach a reader.
 func (f *Flow) PlantEverywhere() {
 	f.everywhere = true
 	for _, in := range f.file.Run.Inputs {
@@ -65,7 +66,7 @@ func textPaths(v any, at task.Path, out []task.Path) []task.Path {
 	return out
 }
 
-// plantResults plants canaries in the results of all tasks of the plan.
+// plantResults plants canaries in the results and the handoffs of all tasks of the plan.
 func (r *run) plantResults() error {
 	for i := range r.flow.plan.Tasks {
 		t := &r.flow.plan.Tasks[i]
@@ -85,18 +86,21 @@ func (r *run) plantResults() error {
 			paths = freeTexts(&schema.Merger{Root: root, Steps: maxSchemas}, root, "", 0)
 		}
 		for _, p := range paths {
-			if !r.isPlanted(i, p) {
+			if !r.isPlanted(i, p, false) {
 				r.plantOptional(func() { r.PlantResult(name, p) })
 			}
+		}
+		if h := (&canary{task: name, handoff: true, row: i}); r.flow.source(h) >= 0 && !r.isPlanted(i, "", true) {
+			r.plantOptional(func() { r.plant(h) })
 		}
 	}
 	return nil
 }
 
-// isPlanted reports whether a canary is already planted in a result at a path.
-func (r *run) isPlanted(row int, p task.Path) bool {
+// isPlanted reports whether a canary is already planted in a result at a path, or in handoffs.
+func (r *run) isPlanted(row int, p task.Path, handoffs bool) bool {
 	return slices.ContainsFunc(r.canaries, func(x *canary) bool {
 		other, ok := r.flow.find(x.task)
-		return x.isInResult() && ok && other == row && x.path == p
+		return x.isOfTask() && x.handoff == handoffs && ok && other == row && x.path == p
 	})
 }

@@ -28,6 +28,12 @@
 //
 //	source := f.PlantInput("repo", "/src/main.go")
 //	f.Reaches(source, "developer", "reviewer")
+//
+// A canary in what an agent sends along edges is planted in the handoffs of its task:
+//
+//	tip := f.PlantHandoff("Report")
+//	f.Reaches(tip, "editor")
+//	f.Never(tip, "archive")
 package flowtest
 
 import (

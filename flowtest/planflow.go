@@ -88,10 +88,12 @@ func isSource(x *canary, is func(t int) bool) func(flow.Source) bool {
 	return func(s flow.Source) bool {
 		switch {
 		case x.message > 0: // the sources of messages are in their order
-			if s.Kind == handoff.Message {
+			if s.Kind == handoff.Message && s.Task < 0 {
 				message++
 			}
-			return message == x.message
+			return message == x.message && s.Task < 0
+		case x.handoff:
+			return s.Kind == handoff.Message && s.Task >= 0 && is(s.Task)
 		case x.input != "":
 			return s.Kind == handoff.Input && strings.EqualFold(s.Name, x.input)
 		}

@@ -80,6 +80,16 @@ func (f *Flow) PlantText(name string, path task.Path, text string) Canary {
 	return f.plant(p)
 }
 
+// PlantHandoff plants a canary in the handoffs that the agent of a task sends while it works on the task, and
+// returns it. The task is named by title, key or id. A stand-in sends one handoff to each agent to which an
+// edge leads. The canary is not in the result of the task, so that [Flow.Never] and [Flow.Reaches] are about
+// what an edge carries.
+//
+// [Flow.Run] reports a canary that cannot be planted, since no edge leads from the agent to one with a task.
+func (f *Flow) PlantHandoff(name string) Canary {
+	return f.plant(&canary{task: name, handoff: true})
+}
+
 func (f *Flow) result(name string, path task.Path) *canary {
 	p := &canary{task: name}
 	f.setPath(p, path)
@@ -117,11 +127,15 @@ func anyElement(path task.Path) task.Path {
 
 func (f *Flow) plant(p *canary) Canary {
 	if p.word == "" {
-		p.word = word(fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.input, p.message, p.task, p.path))
+		place := fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.input, p.message, p.task, p.path)
+		if p.handoff {
+			place += "\x00handoff"
+		}
+		p.word = word(place)
 	}
 	p.forms = forms(p.word)
 	if !slices.ContainsFunc(f.canaries, func(q *canary) bool {
-		return q.input == p.input && q.message == p.message && q.task == p.task && q.path == p.path
+		return q.input == p.input && q.message == p.message && q.task == p.task && q.path == p.path && q.handoff == p.handoff
 	}) {
 		f.canaries = append(f.canaries, p)
 	} else {

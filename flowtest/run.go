@@ -146,13 +146,16 @@ func (r *run) locate() error {
 	var found []error
 	r.allowances = map[*canary]*allowance{}
 	for _, x := range r.canaries {
-		if x.isInResult() {
+		if x.isOfTask() {
 			var known bool
 			if x.row, known = r.flow.find(x.task); !known {
 				found = append(found, fmt.Errorf("unknown task %q: %s", x.task, naming.Suggest(x.task, titles)))
 				continue
 			}
-			if t := &r.flow.plan.Tasks[x.row]; t.Loop {
+			if t := &r.flow.plan.Tasks[x.row]; x.handoff && r.flow.source(x) < 0 {
+				found = append(found, fmt.Errorf("%v: %q sends no handoffs; add an edge from it to an agent that has a task", x, t.Assignee))
+				continue
+			} else if t.Loop {
 				found = append(found, fmt.Errorf("%v: a loop writes nothing itself; plant the canary in the result of the task that is its output", x))
 				continue
 			}

@@ -2,6 +2,7 @@ package flowtest
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -81,19 +82,46 @@ func (t *testTeam) otherCalls(p prompt.Prompt, words []string) (calls []llm.Tool
 		if made || !t.replaces(f.Name) {
 			continue
 		}
-		said := words
-		if f.Name == plan.SendHandoff { // a handoff is no result of its task
-			own := t.canariesOf(p.Receipt().Task)
-			said = slices.DeleteFunc(slices.Clone(words), func(word string) bool {
-				return slices.ContainsFunc(own, func(x *canary) bool { return x.word == word })
-			})
+		if f.Name == plan.SendHandoff {
+			calls = append(calls, t.handoffCalls(p, f.Parameters, words)...)
+			continue
 		}
-		arguments, err := argumentsWith(string(f.Parameters), said)
+		arguments, err := argumentsWith(string(f.Parameters), words)
 		if err != nil {
 			t.report("flowtest finds no arguments for the tool %s: %v", f.Name, err)
 			continue
 		}
 		calls = append(calls, llm.ToolCall{Name: f.Name, Arguments: arguments})
+	}
+	return calls
+}
+
+// handoffCalls returns a call of send_handoff for each agent to which an edge leads. A handoff is no result of its
+// task: it has what the prompt has, and the canaries for handoffs.
+func (t *testTeam) handoffCalls(p prompt.Prompt, schema string, words []string) (calls []llm.ToolCall) {
+	own := t.canariesOf(p.Receipt().Task)
+	said := slices.DeleteFunc(slices.Clone(words), func(word string) bool {
+		return slices.ContainsFunc(own, func(x *canary) bool { return x.word == word })
+	})
+	for _, x := range t.handoffsOf(p.Receipt().Task) {
+		said = append(said, x.word)
+	}
+	var shape struct {
+		Properties struct {
+			To struct {
+				Enum []string `json:"enum"`
+			} `json:"to"`
+		} `json:"properties"`
+	}
+	err := json.Unmarshal([]byte(schema), &shape)
+	for _, to := range shape.Properties.To.Enum {
+		var arguments []byte
+		if arguments, err = json.Marshal(map[string]string{"to": to, "message": strings.Join(append([]string{"handoff"}, said...), " ")}); err == nil {
+			calls = append(calls, llm.ToolCall{Name: plan.SendHandoff, Arguments: string(arguments)})
+		}
+	}
+	if err != nil || len(calls) == 0 {
+		t.report("flowtest finds no arguments for the tool %s: %v", plan.SendHandoff, err)
 	}
 	return calls
 }

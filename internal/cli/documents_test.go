@@ -148,10 +148,10 @@ func TestHandoffsOfARun(t *testing.T) {
 	t.Parallel()
 	docs := documentsIn(t, runOf(t, "claims"))
 	k := docs.load("")
-	total, seen, byTask := len(k.Trace.Handoffs), map[int]bool{}, explain.HandoffsByTask(k.Trace)
+	total, seen, byTask := len(k.Trace.Handoffs), map[int]bool{}, explain.HandoffsByTask(k)
 	for i := range k.Trace.Tasks {
 		tk := &k.Trace.Tasks[i]
-		d, err := explain.HandoffsOf(k.Trace, tk.Title)
+		d, err := explain.HandoffsOf(k, tk.Title)
 		require.NoError(t, err)
 		require.Equal(t, d, byTask[tk.ID])
 		for _, h := range d.Handoffs {
@@ -164,14 +164,14 @@ func TestHandoffsOfARun(t *testing.T) {
 	}
 	require.Len(t, seen, total, "each decision is that of a task")
 	first := k.Trace.Handoffs[0]
-	d := explain.HandoffsBetween(k.Trace, first.From, first.To)
+	d := explain.HandoffsBetween(k, first.From, first.To)
 	require.NotEmpty(t, d.Handoffs)
 	for _, h := range d.Handoffs {
 		require.Equal(t, []string{first.From, first.To}, []string{h.From, h.To})
 	}
-	require.Empty(t, explain.HandoffsBetween(k.Trace, "none", "user").Handoffs)
-	require.Contains(t, asJSON(t, explain.HandoffsBetween(k.Trace, "none", "user")), "handoffs")
-	_, err := explain.HandoffsOf(k.Trace, "No such task")
+	require.Empty(t, explain.HandoffsBetween(k, "none", "user").Handoffs)
+	require.Contains(t, asJSON(t, explain.HandoffsBetween(k, "none", "user")), "handoffs")
+	_, err := explain.HandoffsOf(k, "No such task")
 	require.ErrorContains(t, err, `unknown task "No such task"`)
 	var usage *exit.Error
 	require.ErrorAs(t, err, &usage)

@@ -111,7 +111,7 @@ func TestUsageErrors(t *testing.T) {
 		{"mock", "one SCRIPT, not 0"},
 		{"mock script.yaml --addr nowhere", "write host:port"},
 		{"version please", "takes no argument"},
-		{"schema team.yaml", "takes no argument"},
+		{"schema team.yaml", "schema takes spec, which is the default, or handoff"},
 		{"schema -o text", "always prints JSON"},
 	}
 	for _, tt := range tests {

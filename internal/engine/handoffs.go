@@ -129,7 +129,7 @@ func (a runtimeCaller) sendHandoff(x *modelCall, call *llm.ToolCall, v jsonvalue
 func emitSent(x *modelCall, msg mailbox.Message) {
 	if bus := x.run.bus; bus.live() {
 		ev := x.eventOf(event.MessageSent)
-		ev.To, ev.Bytes = msg.To, x.run.sizeOf(msg.Envelope)
+		ev.ID, ev.To, ev.Bytes = x.run.messages.name(msg), msg.To, x.run.sizeOf(msg.Envelope)
 		bus.emit(ev)
 	}
 }

@@ -55,7 +55,7 @@ func emitMessages(x *modelCall, messages []gate.Sealed) {
 		if s := &messages[i]; !s.Withheld() && x.run.bus.live() {
 			d := x.run.decided(s.Decision())
 			ev := x.eventOf(event.Message)
-			ev.From, ev.Bytes = s.Assignee(), d.BytesAfter
+			ev.ID, ev.From, ev.Bytes = d.Source.Name, s.Assignee(), d.BytesAfter
 			x.run.bus.emit(ev)
 		}
 	}

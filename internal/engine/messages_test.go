@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -110,7 +111,7 @@ func TestMessagesAreGated(t *testing.T) {
 func TestMessagesThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	list := append(edges("ada<>bob", "carl>ada"), handoff.Edge{From: "ada", To: "dora", MaxClassification: new(label.Public)})
-	tm := newTeamWith(t, list, member("ada", never(t)), cleared("bob", label.Confidential, never(t)), member("carl", never(t)), member("dora", never(t)))
+	tm := newTeamWith(t, list, member("ada", never(t)), cleared("bob", label.Confidential, never(t)), member("carl", never(t)), member("dora", never(t)), engine.Member{Name: "paul", Agent: person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater })})
 	for _, tt := range []struct {
 		name string
 		give engine.Message
@@ -127,6 +128,8 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 		{"above one of all readers", engine.Message{From: "user", To: "*", Text: "x", Classification: label.Confidential}, fault{"/messages/0/classification", `"ada" may see internal`, nil}},
 		{"secret", engine.Message{From: "ada", To: "bob", Text: "x", Classification: label.Secret}, fault{"/messages/0/classification", "secret", nil}},
 		{"without an edge", engine.Message{From: "ada", To: "carl", Text: "x"}, fault{"/messages/0", `add the edge {from: ada, to: carl}, or send it as user`, mailbox.ErrNoEdge}},
+		{"from a person", engine.Message{From: "paul", To: "carl", Text: "x"}, fault{"/messages/0", ": send it as user", mailbox.ErrNoEdge}},
+		{"from a person to all", engine.Message{From: "paul", To: "*", Text: "x"}, fault{"/messages/0", ": send it as user", mailbox.ErrNoEdge}},
 		{"to all without an edge", engine.Message{From: "dora", To: "*", Text: "x"}, fault{"/messages/0", `no edge leads from "dora" to another agent`, mailbox.ErrNoEdge}},
 		{"above the limit of the edge", engine.Message{From: "ada", To: "dora", Text: "x"}, fault{"/messages/0/classification", `it is internal, and the edge from "ada" to "dora" carries at most public`, mailbox.ErrNoEdge}},
 		{"a label", engine.Message{From: "ada", To: "bob", Text: "x", Classification: 9}, fault{"/messages/0/classification", "unknown label", label.ErrUnknown}},

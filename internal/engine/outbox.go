@@ -57,8 +57,10 @@ func (o *Outbox) Send(to, text string) error {
 	return o.add(mailbox.Draft{To: to, Content: text})
 }
 
-// Broadcast sends a text to every other agent of the team. Its errors are those
-// of [Outbox.Send].
+// Broadcast sends a text to every agent to which an edge leads. Its errors are those
+// of [Outbox.Send]. An edge that carries less than the label of the attempt's prompt
+// is an error too, and then the text is sent to nobody: send it to each reader that
+// may have it.
 func (o *Outbox) Broadcast(text string) error {
 	return o.add(mailbox.Draft{To: mailbox.Everyone, Content: text})
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/mailbox"
@@ -162,6 +163,7 @@ func (m *runMessages) record(msg mailbox.Message, s record.SentMessage) {
 	if m.run.ledger == nil {
 		return
 	}
+	s.Shown = m.run.sees(msg.From, gate.Source{Kind: handoff.Message, Name: s.ID}, msg.Envelope.Classification())
 	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), gate.RecordOf(msg.Envelope)
 	m.run.ledger.note(record.Entry{Sent: &s})
 }

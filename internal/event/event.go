@@ -36,8 +36,8 @@ const (
 	ToolStart     Type = "tool_start"      // a tool is called: about a task, From is tool:NAME
 	ToolComplete  Type = "tool_complete"   // it returned: about a task, From, Status, Work.Duration
 	AllComplete   Type = "all_complete"    // every task has ended; the synthesis, if any, follows
-	MessageSent   Type = "message_sent"    // a handoff to the agent To waits in its inbox: about a task, Bytes
-	Message       Type = "message"         // a message of From is delivered with this attempt: about a task, Bytes
+	MessageSent   Type = "message_sent"    // a handoff to the agent To waits in its inbox: about a task, ID, Bytes
+	Message       Type = "message"         // a message of From is delivered with this attempt: about a task, ID, Bytes
 	Budget        Type = "budget_exceeded" // a model call was not made, since a budget has too little left: about a task, Problem
 	Handed        Type = "context_handoff" // the gate decided about a piece of context: Task, Agent, Handoff
 	Lowered       Type = "label_lowered"   // a declassifier of the policy, Code, let context pass below its label: Task, Agent, From
@@ -68,6 +68,7 @@ type Event struct {
 	Problem
 	From string `json:"from,omitempty"` // Message: who sent it; ToolStart, ToolComplete: the tool; TaskWaiting: the tool whose call needs an approval; Lowered, Endorsed, Renewed: whose context it is; Steered: who steers
 	To   string `json:"to,omitempty"`   // MessageSent: the reader
+	ID   string `json:"id,omitempty"`   // MessageSent, Message: of the message
 	Work
 	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
 	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start

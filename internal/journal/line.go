@@ -85,6 +85,9 @@ func (l *messageLine) digestInput(run string, d record.Digest) []byte {
 	if l.Task != "" { // lines of earlier versions have none
 		parts = append(parts, string(l.Task))
 	}
+	if l.Shown {
+		parts = append(parts, "", "shown")
+	}
 	return joinLengths(parts...)
 }
 

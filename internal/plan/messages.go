@@ -68,12 +68,13 @@ func checkWay(t *Roster, about subject, m *Message) {
 	case known:
 		n, connected := t.Network.Reaches(from, to)
 		if !connected {
-			about.report(fmt.Sprintf("no edge leads from %q to %q", m.From, m.To), fmt.Sprintf("add the edge {from: %s, to: %s}, or send it as user", m.From, m.To), mailbox.ErrNoEdge)
+			hint := fmt.Sprintf("add the edge {from: %s, to: %s}, or send it as user", m.From, m.To)
+			about.report(fmt.Sprintf("no edge leads from %q to %q", m.From, m.To), connectable(t, from, hint), mailbox.ErrNoEdge)
 			return
 		}
 		checkCarries(t, about, m, n)
 	case len(t.Network.Neighbors(from)) == 0:
-		about.report(fmt.Sprintf("no edge leads from %q to another agent", m.From), "add edges to those who are to read it, or send it as user", mailbox.ErrNoEdge)
+		about.report(fmt.Sprintf("no edge leads from %q to another agent", m.From), connectable(t, from, "add edges to those who are to read it, or send it as user"), mailbox.ErrNoEdge)
 	default:
 		for _, n := range t.Network.Neighbors(from) {
 			if checkCarries(t, about, m, n) {
@@ -81,6 +82,14 @@ func checkWay(t *Roster, about subject, m *Message) {
 			}
 		}
 	}
+}
+
+// connectable returns a hint to add an edge, unless none may lead from a person or a command.
+func connectable(t *Roster, from int, hint string) string {
+	if a := &t.Config.Agents[from]; a.IsPerson() || a.Process() != nil {
+		return "send it as user"
+	}
+	return hint
 }
 
 // checkCarries reports a message above what the edge to its reader carries.

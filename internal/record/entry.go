@@ -115,7 +115,8 @@ type SentMessage struct {
 	Task    task.ID   `json:"task,omitempty"`    // the one task that is to read it; empty if its readers get it with their next tasks
 	Given   int       `json:"given,omitempty"`   // its number among the messages in the options of the run, from 1; zero for any other
 	Time    time.Time `json:"time"`
-	Bytes   int       `json:"bytes"` // of its text; their class, if it is above the caller
+	Bytes   int       `json:"bytes"`           // of its text; their class, if it is above the caller
+	Shown   bool      `json:"shown,omitempty"` // the caller may see all of it
 
 	Message *envelope.Record `json:"-"` // nil if it cannot be read any more; Missing says why
 	Missing string           `json:"-"`

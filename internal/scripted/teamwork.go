@@ -36,23 +36,34 @@ var escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r", `\v`, "\v",
 
 func unescape(value string) string { return escapes.Replace(value) }
 
-// sender matches the first line of a message, which may contain all of it.
-var sender = regexp.MustCompile(`^- \*\*([^*]+)\*\*:(?: (.*))?$`)
+// sender matches the first line of a message, which may contain all of it: in the first prompt, and in that of a
+// later turn. The ID of a handoff that can be answered is in parentheses.
+var (
+	sender      = regexp.MustCompile(`^- \*\*([^*]+)\*\*(?: \(handoff [0-9a-f-]+\))?:(?: (.*))?$`)
+	laterSender = regexp.MustCompile(`^Message from (.+?)(?: \(handoff [0-9a-f-]+\))?:()$`)
+)
 
 // message returns the messages of a member of the team, joined by line breaks.
 func (r *received) message(agent string) string {
-	in, ok := r.under(r.all(), 2, called("Messages from team members"))
-	if !ok {
+	var all []string
+	if in, ok := r.under(r.all(), 2, called("Messages from team members")); ok {
+		all = r.messagesIn(in, sender, agent)
+	}
+	if all = append(all, r.messagesIn(r.all(), laterSender, agent)...); all == nil {
 		return missing
 	}
-	var all []string
+	return strings.Join(all, "\n")
+}
+
+// messagesIn returns the messages of a member in a part of the prompt.
+func (r *received) messagesIn(in span, first *regexp.Regexp, agent string) (all []string) {
 	from := called(agent)
 	for i := in.from; i < in.to; i++ {
 		if f, ok := r.fenceAt(i); ok {
 			i = f.shut
 			continue
 		}
-		m := sender.FindStringSubmatch(r.lines[i])
+		m := first.FindStringSubmatch(r.lines[i])
 		if m == nil || !from(m[1]) {
 			continue
 		}
@@ -62,8 +73,5 @@ func (r *received) message(agent string) string {
 		}
 		all = append(all, text)
 	}
-	if all == nil {
-		return missing
-	}
-	return strings.Join(all, "\n")
+	return all
 }

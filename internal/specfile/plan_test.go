@@ -114,6 +114,10 @@ func settled(t require.TestingT, f *specfile.File) string {
 			fmt.Fprintln(&b, *a.Member.LoopDetection)
 			a.Member.LoopDetection = nil
 		}
+		if t := a.Member.Translate; t != nil {
+			fmt.Fprintf(&b, "%+v\n", *t)
+			a.Member.Translate = nil
+		}
 		fmt.Fprintln(&b, withoutTools(&a.Member), specfile.Servers(f))
 		fmt.Fprintf(&b, "%+v\n%s %q %v\n", a.Member, a.Connection, a.APIKey.Reveal(), a.Headers)
 		for _, c := range a.Fallback {

@@ -7,15 +7,19 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/sent"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
 )
 
-// A HandoffsDocument lists decisions of the gate, in JSON.
+// A HandoffsDocument lists decisions of the gate, in JSON, and what agents sent to each other.
 type HandoffsDocument struct {
 	Handoffs []HandoffDocument `json:"handoffs"`
+	Sent     []sent.Handoff    `json:"sent,omitempty"`
 }
 
 // A HandoffDocument is one decision, as an event has it, with what identifies it in the run.
@@ -27,14 +31,16 @@ type HandoffDocument struct {
 	SourceTitle string `json:"sourceTitle,omitempty"` // of the task whose result it is
 }
 
-// HandoffsOf returns the decisions about what a task read, and about its result for other readers. The name
-// is a title, a key, an ID or a name; no task is a usage error.
-func HandoffsOf(t *trace.Trace, name string) (*HandoffsDocument, error) {
+// HandoffsOf returns the decisions about what a task read, and about its result for other readers, and the
+// handoffs that it sent, has read or has not read. The name is a title, a key, an ID or a name; no task is a
+// usage error.
+func HandoffsOf(k *journals.StoredRun, name string) (*HandoffsDocument, error) {
+	t := k.Trace
 	tk, err := t.Find(name)
 	if err != nil {
 		return nil, &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
-	d := &HandoffsDocument{Handoffs: []HandoffDocument{}}
+	d := &HandoffsDocument{Handoffs: []HandoffDocument{}, Sent: sent.AboutTask(sent.Of(k), tk.ID, tk.Assignee)}
 	for i := range t.Handoffs {
 		if h := &t.Handoffs[i]; h.Task == tk.ID || sourceTask(h) == tk.ID {
 			d.Handoffs = append(d.Handoffs, newHandoff(t, i))
@@ -44,13 +50,13 @@ func HandoffsOf(t *trace.Trace, name string) (*HandoffsDocument, error) {
 }
 
 // HandoffsByTask returns for each task with decisions what [HandoffsOf] returns.
-func HandoffsByTask(t *trace.Trace) map[task.ID]*HandoffsDocument {
-	all := map[task.ID]*HandoffsDocument{}
+func HandoffsByTask(k *journals.StoredRun) map[task.ID]*HandoffsDocument {
+	t, all, list := k.Trace, map[task.ID]*HandoffsDocument{}, sent.Of(k)
 	for i := range t.Handoffs {
 		h, one := &t.Handoffs[i], newHandoff(t, i)
 		for _, id := range slices.Compact([]task.ID{h.Task, sourceTask(h)}) {
 			if all[id] == nil {
-				all[id] = &HandoffsDocument{}
+				all[id] = &HandoffsDocument{Sent: sent.AboutTask(list, id, agentOf(t, id))}
 			}
 			all[id].Handoffs = append(all[id].Handoffs, one)
 		}
@@ -58,9 +64,22 @@ func HandoffsByTask(t *trace.Trace) map[task.ID]*HandoffsDocument {
 	return all
 }
 
-// HandoffsBetween returns the decisions about what one reader had of another.
-func HandoffsBetween(t *trace.Trace, from, to string) *HandoffsDocument {
-	d := &HandoffsDocument{Handoffs: []HandoffDocument{}}
+// agentOf returns the agent of a task of a trace.
+func agentOf(t *trace.Trace, id task.ID) string {
+	if i := slices.IndexFunc(t.Tasks, func(tk trace.Task) bool { return tk.ID == id }); i >= 0 {
+		return t.Tasks[i].Assignee
+	}
+	return ""
+}
+
+// HandoffsBetween returns the decisions about what one reader had of another, and what that sent to it.
+func HandoffsBetween(k *journals.StoredRun, from, to string) *HandoffsDocument {
+	t, d := k.Trace, &HandoffsDocument{Handoffs: []HandoffDocument{}}
+	for _, h := range sent.Of(k) {
+		if h.From == from && (h.To == to || h.To == mailbox.Everyone) {
+			d.Sent = append(d.Sent, h)
+		}
+	}
 	for i := range t.Handoffs {
 		if h := &t.Handoffs[i]; h.From == from && h.To == to {
 			d.Handoffs = append(d.Handoffs, newHandoff(t, i))

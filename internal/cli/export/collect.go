@@ -179,7 +179,7 @@ func expansion(folds []string) string {
 
 // tasks adds the documents of each task.
 func (c *collector) tasks(base string) error {
-	decisions := explain.HandoffsByTask(c.run.Trace)
+	decisions := explain.HandoffsByTask(c.run)
 	for _, t := range c.run.Tasks {
 		one, err := history.NewTaskDocument(c.run, string(t.ID), false)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/sent"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
@@ -41,6 +42,7 @@ type RunDocument struct {
 	Warnings []string         `json:"warnings,omitempty"`
 
 	Commands []commandDocument `json:"commands,omitempty"` // that it has taken while it worked
+	Handoffs *sent.Counts      `json:"handoffs,omitempty"` // that agents sent to each other
 
 	runView
 }
@@ -198,7 +200,7 @@ func NewRunDocument(k *journals.StoredRun) *RunDocument {
 		replayOrigin: replayOrigin(invocation.ReplayArguments),
 		runView:      runView{stored: k},
 	}
-	r.Commands = commandsOf(k)
+	r.Commands, r.Handoffs = commandsOf(k), sent.Count(sent.Of(k))
 	if n := len(k.History.Begins); n > 0 {
 		r.Inputs = append(r.Inputs, k.History.Begins[n-1].Inputs...)
 	}

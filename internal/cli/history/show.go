@@ -7,6 +7,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/sent"
 	"github.com/spf13/cobra"
 )
 
@@ -15,6 +16,7 @@ type showFlags struct {
 	journals.ReadFlags
 	usage     bool
 	reasoning bool
+	handoffs  bool
 }
 
 // ShowCommand returns the command show.
@@ -29,12 +31,14 @@ of each other result. With TASK (a title, the name of an item such as Mail[ann@x
 a key, an ID, or a step of the coordinator) it prints everything about one task,
 including rejected answers, and with --reasoning what its models wrote before their
 answers. TASK alone is a task of the newest run. With --usage it prints the tokens of each task, agent and model, and
-their cost by the prices: of the spec. Results are shown as the user of the run may
+their cost by the prices: of the spec. With --handoffs it prints what agents sent to each other along
+edges, and which tasks have read it; with TASK, what that task sent, read or has not read. Results are shown as the user of the run may
 see them: what is above that clearance, or has expired since, is withheld.`,
 		Example: `  runteam show                                 the newest run
   runteam show 0195c3a1 "Score fraud"
   runteam show "Score fraud" --reasoning
-  runteam show --usage`,
+  runteam show --usage
+  runteam show --handoffs`,
 		Args: s.Arguments(2, "a RUN and a TASK (quote a title of several words)"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return show(con, cmd, s) },
 	}
@@ -42,12 +46,15 @@ see them: what is above that clearance, or has expired since, is withheld.`,
 	journals.NewCompleter(con, &s.Flags).Arguments(cmd, true, false)
 	cmd.Flags().BoolVar(&s.reasoning, "reasoning", false, "show what the models of a TASK wrote before their answers")
 	cmd.Flags().BoolVar(&s.usage, "usage", false, "show the tokens and the cost of each task, agent and model")
+	cmd.Flags().BoolVar(&s.handoffs, "handoffs", false, "show what agents sent to each other, and who has read it")
 	return cmd
 }
 
 // check refuses flags that contradict each other.
 func (s *showFlags) check() error {
 	switch {
+	case s.handoffs && (s.usage || s.reasoning):
+		return exit.Usagef("--handoffs shows handoffs alone: leave --usage and --reasoning out")
 	case s.usage && s.Task != "":
 		return exit.Usagef("--usage shows the whole run: leave TASK out")
 	case s.usage && s.reasoning:
@@ -71,11 +78,17 @@ func show(con *console.Console, cmd *cobra.Command, s *showFlags) error {
 	if s.reasoning && s.Task == "" {
 		return exit.Usagef("--reasoning needs a task: write runteam show RUN TASK --reasoning")
 	}
-	k, err := journals.Load(cmd.Context(), con, j, found, s.Task)
+	name := s.Task
+	if s.handoffs {
+		name = "" // other tasks have read what one has sent
+	}
+	k, err := journals.Load(cmd.Context(), con, j, found, name)
 	if err != nil {
 		return err
 	}
 	switch {
+	case s.handoffs:
+		return showHandoffs(con, k, s.Task)
 	case s.usage:
 		u := NewUsageDocument(k)
 		return con.PrintResult(u, func(w io.Writer) { u.write(w, con.TitleWidth()) })
@@ -93,4 +106,17 @@ func show(con *console.Console, cmd *cobra.Command, s *showFlags) error {
 		return journals.ReadError(cmd.Context(), err)
 	}
 	return con.PrintResult(r, r.write)
+}
+
+// showHandoffs prints the handoffs of a run, or of one of its tasks unless that is empty.
+func showHandoffs(con *console.Console, k *journals.StoredRun, name string) error {
+	d := sent.NewDocument(k, "", "")
+	if name != "" {
+		id, err := k.FindTask(name)
+		if err != nil {
+			return err
+		}
+		d = sent.NewDocument(k, id, k.TaskOf(id, "", "").Agent)
+	}
+	return con.PrintResult(d, d.Write)
 }

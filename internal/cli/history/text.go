@@ -55,6 +55,9 @@ func (r *RunDocument) write(w io.Writer) {
 		fmt.Fprintf(w, "warning: %s\n", terminal.CleanLine(warning))
 	}
 	r.writeCommands(w)
+	if r.Handoffs != nil {
+		fmt.Fprintf(w, "%s: %s\n", r.Handoffs, r.journal.Command("show --handoffs", r.stored.ShortID))
+	}
 	if e := journals.Experiment(r.replayOrigin); r.Command == journals.ExperimentCommand {
 		fmt.Fprintln(w, e.Text(r.Of))
 	} else if next := r.journal.NextStep(&r.stored.Summary, r.stored.ShortID, r.refused); next != "" {

@@ -382,7 +382,8 @@ func (v *Viewer) entry(e *record.Entry) {
 	switch {
 	case e.Sent != nil:
 		if m := e.Sent; m.Message != nil && v.Hides(m.Message.Classification) {
-			m.Bytes, m.Message, m.Missing = bytesize.Class(m.Bytes), nil, withheldText(m.Message.Classification)
+			m.Bytes, m.Missing = bytesize.Class(m.Bytes), withheldText(m.Message.Classification)
+			m.Message.Text, m.Message.JSON = "", nil
 		}
 	case e.Question != nil:
 		if q := e.Question; v.Hides(q.Label) || v.hidesOf(q.Task) {

@@ -122,6 +122,7 @@ func goalEvents() []event.Event {
 		{Type: event.TaskReady, Time: at(2), Task: "0", Title: "Find\u202e", Agent: "finder"},
 		{Type: event.TaskStart, Time: at(2), Task: "0", Title: "Find\u202e", Agent: "finder", Attempt: 1},
 		{Type: event.Message, Time: at(2), Task: "0", Title: "Find\u202e", Agent: "finder", Attempt: 1, From: "user"},
+		{Type: event.MessageSent, Time: at(3), Task: "0", Title: "Find\u202e", Agent: "finder", Attempt: 1, To: "writer"},
 		{Type: event.TaskComplete, Time: at(4), Task: "0", Title: "Find\u202e", Agent: "finder", Status: task.Completed, Work: event.Work{Duration: 2 * time.Second}},
 		{Type: event.TaskStart, Time: at(4), Task: "1", Title: "Write", Agent: "writer", Attempt: 1},
 		{Type: event.Budget, Time: at(5), Task: "1", Title: "Write", Agent: "writer", Attempt: 1, Problem: event.Problem{Code: codes.Budget, Message: "token budget exceeded"}},
@@ -154,6 +155,7 @@ func TestPlainOfAGoal(t *testing.T) {
                    Write (writer) after Find\u202e
    2.0s  start     Find\u202e (finder)
    2.0s  message   Find\u202e (finder): from user
+   3.0s  sent      Find\u202e (finder): to writer
    4.0s  completed Find\u202e (finder) in 2.0s
    5.0s  start     Write (writer)
    5.0s  budget    Write (writer): token budget exceeded

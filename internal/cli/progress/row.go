@@ -24,7 +24,7 @@ type row struct {
 	since        time.Time     // running: when it began; waiting for a retry: when that begins
 	took         time.Duration // of a task that ended
 	attempt      int
-	messages     int // delivered with this attempt
+	messages     messageCounts
 	reason       string
 	note         string // about a model call that is repeated
 	conversation
@@ -39,6 +39,9 @@ type row struct {
 	rounds int    // how many a loop has at most
 	counts string // in place of the detail, of a row that stands for several
 }
+
+// A messageCounts counts the messages of an attempt.
+type messageCounts struct{ read, sent int }
 
 // A conversation is how far an attempt with tools is.
 type conversation struct {

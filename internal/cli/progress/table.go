@@ -118,12 +118,15 @@ func (r *row) said(cells int) string {
 	return gap + line
 }
 
-// read returns how many messages were delivered to a task.
-func (r *row) read() string {
-	if r.messages == 0 {
-		return ""
+// read returns how many messages were delivered to a task, and how many handoffs it sent.
+func (r *row) read() (text string) {
+	if r.messages.read > 0 {
+		text = "  " + format.Plural(r.messages.read, "message")
 	}
-	return "  " + format.Plural(r.messages, "message")
+	if r.messages.sent > 0 {
+		text += "  " + format.Plural(r.messages.sent, "handoff") + " sent"
+	}
+	return text
 }
 
 // window chooses the rows that fit: running ones, then failed, lately ended and waiting ones. One

@@ -170,6 +170,8 @@ func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
 		tb.take(e)
 	}
 	require.Equal(t, "running   Task 0  agent 0  0s  attempt 2  2 messages", texts(tb.lines(80, 0, clitest.Noon, false))[0])
+	tb.take(event.Event{Type: event.MessageSent, Task: "0", Time: clitest.Noon, To: "agent 1"})
+	require.Equal(t, "running   Task 0  agent 0  0s  attempt 2  2 messages  1 handoff sent", texts(tb.lines(80, 0, clitest.Noon, false))[0])
 }
 
 func TestTableFitsEveryTerminal(t *testing.T) {
@@ -242,7 +244,7 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 	require.Equal(t, []string{
 		"completed plan        coordinator  1.0s",
 		"completed repair      coordinator  1.0s",
-		`completed Find\u202e  finder       2.0s  1 message`,
+		`completed Find\u202e  finder       2.0s  1 message  1 handoff sent`,
 		"failed    Write       writer       token budget exceeded",
 		"completed digest 1    coordinator  1.0s",
 		`failed    digest 2    coordinator  cut\x1b[2J`,

@@ -228,14 +228,16 @@ func (t *tracker) update(r *row, e event.Event) {
 			r.attempt = e.Attempt
 		}
 	case event.Message:
-		r.messages++
+		r.messages.read++
+	case event.MessageSent:
+		r.messages.sent++
 	case event.Warning:
 		r.note = fmt.Sprintf("retry in %s: %s", format.Elapsed(e.Wait), terminal.CleanLine(e.Message))
 	case event.TaskWaiting:
 		r.state, r.reason = asked, whatWaits(e)
 	case event.TaskRetry:
 		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), terminal.CleanLine(e.Message)
-		r.messages = 0 // the next attempt gets them again
+		r.messages = messageCounts{} // the next attempt gets them again, and sends anew
 	}
 	if ends(e) {
 		t.end(r, e)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/sent"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/graphlayout"
 	"github.com/runteam/runteam/label"
@@ -22,6 +23,13 @@ type Document struct {
 	Height int     `json:"height"`
 	Nodes  []*Node `json:"nodes"`
 	Edges  []Edge  `json:"edges"`
+	Sent   []Way   `json:"sent,omitempty"`
+}
+
+// A Way is a pair of tasks of which one has read a handoff of the other.
+type Way struct {
+	From task.ID `json:"from"`
+	To   task.ID `json:"to"`
 }
 
 // The kinds of nodes.
@@ -93,7 +101,23 @@ func NewCleaned(k *journals.StoredRun, p *engine.Plan, expand []string, clean fu
 		return cmp.Or(a.to-b.to, a.from-b.from, strings.Compare(a.kind, b.kind))
 	})
 	g.fold()
-	return g.document(expand)
+	d := g.document(expand)
+	d.Sent = ways(k)
+	return d
+}
+
+// ways returns the pairs of tasks between which handoffs passed, each once.
+func ways(k *journals.StoredRun) (list []Way) {
+	known := map[Way]bool{}
+	for _, h := range sent.Of(k) {
+		for i := range h.Meta.Read {
+			r := &h.Meta.Read[i]
+			if w := (Way{h.Meta.Task, r.Task}); h.Meta.Task != "" && r.Delivered() && !known[w] {
+				known[w], list = true, append(list, w)
+			}
+		}
+	}
+	return list
 }
 
 // A vertex is a task, a step or an input before tasks are folded.

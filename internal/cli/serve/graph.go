@@ -118,9 +118,9 @@ func (g *graphs) Handoffs(ctx context.Context, run string, of inspector.HandoffQ
 	}
 	return g.with(ctx, run, func(k *journals.StoredRun) (any, error) {
 		if of.Task != "" {
-			return explain.HandoffsOf(k.Trace, of.Task)
+			return explain.HandoffsOf(k, of.Task)
 		}
-		return explain.HandoffsBetween(k.Trace, of.From, of.To), nil
+		return explain.HandoffsBetween(k, of.From, of.To), nil
 	})
 }
 

@@ -7,12 +7,31 @@ import { nameOf, stateOf } from "./state.js";
 
 const kinds = (c) => c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" + n : "")).join(", ");
 
-// handoffsOf reads the decisions about a task, or from one agent to another.
+// handoffsOf reads the decisions about a task, or from one agent to another, and what agents sent to each other.
 export async function handoffsOf(page, of) {
-  if (!exported) return (await get(path("runs", page.id, "handoffs") + "?" + new URLSearchParams(of))).handoffs;
-  const list = (await Promise.all((of.task ? [of.task] : page.state.order.map((t) => t.id)).map((t) => get(path("runs", page.id, "handoffs") + "?" + new URLSearchParams({ task: t })).catch(() => ({ handoffs: [] }))))).flatMap((doc, i) => of.task ? doc.handoffs : doc.handoffs.filter((d) => d.taskId === page.state.order[i].id));
-  return of.task ? list : list.filter((d) => d.fromAgentId === of.from && d.toAgentId === of.to);
+  const read = (of) => get(path("runs", page.id, "handoffs") + "?" + new URLSearchParams(of));
+  if (!exported) return read(of);
+  const docs = await Promise.all((of.task ? [of.task] : page.state.order.map((t) => t.id)).map((task) => read({ task }).catch(() => ({ handoffs: [] }))));
+  if (of.task) return docs[0];
+  const sent = new Map(docs.flatMap((doc) => doc.sent ?? []).filter((x) => x.fromNodeId === of.from && (x.toNodeId === of.to || x.toNodeId === "*")).map((x) => [x.id, x]));
+  return { handoffs: docs.flatMap((doc, i) => doc.handoffs.filter((d) => d.taskId === page.state.order[i].id && d.fromAgentId === of.from && d.toAgentId === of.to)), sent: [...sent.values()] };
 }
+
+// sentList shows handoffs as rows that open: what they say, and who has read them.
+export function sentList(page, list) {
+  return h("div", { class: "handoffs" }, list.map((x) => {
+    const by = x.meta.read.filter((r) => r.verdict === "passed"), p = x.payload;
+    return h("details", { class: "handoff sent " + (by.length > 0 ? "v-passed" : "") }, h("summary", null, h("span", { class: "verdict" }, h("span", { "aria-hidden": "true" }, by.length > 0 ? "●" : "○"), by.length > 0 ? " read" : " unread"),
+      h("span", { class: "ho-who" }, h("b", null, bdi(x.fromNodeId)), " → ", h("b", null, bdi(x.toNodeId))), h("span", { class: "ho-what muted" }, bdi(p.message.slice(0, 80))), x.meta.classification && labelChip(x.meta.classification)),
+    h("div", { class: "decision" }, h("p", { class: "quoted" }, bdi(p.message)), p.structured !== undefined && h("pre", { class: "quoted" }, bdi(JSON.stringify(p.structured, null, 2))),
+      h("dl", { class: "pairs" }, pair("Status", p.status && [p.status.ok ? "ok" : "not ok", p.status.reason && [", ", bdi(p.status.reason)]]), pair("Artifacts", p.artifacts?.map((a) => h("div", null, bdi(a.type), " ", h("code", null, bdi(a.ref))))),
+        pair("Response", p.response && [bdi(p.response.expectation), ", to ", bdi(p.response.replyTo)]), pair("Answers", x.contextRef && h("code", null, bdi(x.contextRef))), pair("ID", h("code", null, bdi(x.id))),
+        pair("Sent", [h("span", { class: "mono" }, clock(x.createdAt)), x.meta.task && [" by ", place(page, x.meta)]]), x.meta.read.map((r) => pair(r.verdict === "passed" ? "Read" : "Withheld", [h("span", { class: "mono" }, clock(r.time)), r.verdict === "passed" ? " by " : " from ", place(page, r)])))));
+  }));
+}
+
+// place names a turn of a task, which opens.
+function place(page, of) { return [button(bdi(of.title), () => page.openTask(of.task), { class: "link" }), of.attempt > 1 && ", attempt " + of.attempt, ", turn " + of.turn]; }
 
 // handoffList shows decisions as rows that open.
 export function handoffList(page, list) {
@@ -132,9 +151,11 @@ export class EdgePanel {
         readers = await readersIn(page, to, readers, sources);
         return fill(this.body, h("p", null, "The handoffs to one of ", plural(readers.length, "task"), ":"), memberList(page, readers, (id) => page.app.go(page.edgeLink(from, id))));
       }
-      const handoffs = await handoffsOf(page, reader ? { task: reader.id } : { from, to });
+      const { handoffs, sent = [] } = await handoffsOf(page, reader ? { task: reader.id } : { from, to });
+      const messages = sent.filter((x) => !reader || sources.has(x.meta.task) && x.meta.read.some((r) => r.task === reader.id));
+      for (const x of messages) sources.add(x.id);
       const list = handoffs.filter((d) => !reader || d.taskId === reader.id && d.toAgentId !== "user" && (of || source ? sources.has(d.source.name.split("#")[0]) : from.startsWith("input:") ? d.source.kind === "input" && d.source.name === from.slice(6) : d.fromAgentId === from));
-      fill(this.body, list.length === 0 ? empty("Nothing has been offered along this edge", reader && !reader.startedAt ? "The reader has not begun." : "It orders the tasks, or is the condition of one.") : [h("h3", null, plural(list.length, "decision") + " of the gate"), handoffList(page, list)]);
+      fill(this.body, messages.length > 0 && [h("h3", null, plural(messages.length, "handoff")), sentList(page, messages)], list.length === 0 ? empty("Nothing has been offered along this edge", reader && !reader.startedAt ? "The reader has not begun." : "It orders the tasks, or is the condition of one.") : [h("h3", null, plural(list.length, "decision") + " of the gate"), handoffList(page, list)]);
       const first = this.body.querySelector("details");
       if (first) first.open = true;
     } catch (err) {

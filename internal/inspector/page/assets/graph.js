@@ -5,7 +5,7 @@ import { get, path } from "./api.js";
 import { button, change, clicks, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
 import { nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 
-const farScale = 0.34, farNodes = 700;
+const farScale = 0.34, farNodes = 700, mostWays = 2000;
 
 export class GraphView {
   constructor(page) {
@@ -22,7 +22,8 @@ export class GraphView {
     this.far = s("g", { class: "far" });
     this.edgeLayer = s("g", { class: "edges" });
     this.nodeLayer = s("g", { class: "nodes" });
-    this.world.append(this.edgeLayer, this.far, this.nodeLayer);
+    this.wayLayer = s("g", { class: "edges" });
+    this.world.append(this.edgeLayer, this.wayLayer, this.far, this.nodeLayer);
     this.svg.append(arrow(), this.world);
     this.folds = h("div", { class: "folds" });
     this.info = h("div", { class: "graph-info", "aria-live": "polite" });
@@ -71,6 +72,7 @@ export class GraphView {
     const layers = [...this.nodes.values()], first = layers.find((n) => n.layer === 0), second = layers.find((n) => n.layer === 1);
     this.down = Boolean(first && second && second.y >= first.y + first.h); // or to the right
     if (!this.touched) this.fit(); else this.draw(true);
+    this.drawWays();
     this.selected = undefined;
     this.select(this.page.panel?.id ?? null);
   }
@@ -344,15 +346,31 @@ export class GraphView {
     return s("g", { class: `edge e-${e.kind}` + (lit ? " lit" : ""), data: { edge: e.i } }, s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, this.edgeName(e))));
   }
 
+  // drawWays draws a line between tasks of which one has read a handoff of the other.
+  drawWays() {
+    const all = new Map((this.doc.sent ?? []).map((w) => [w.from + " " + w.to, w])), shown = new Map(), node = (id) => this.nodes.get(this.nodes.has(id) ? id : this.owner.get(id));
+    for (const [key, w] of this.state.ways) all.set(key, w);
+    this.waysDrawn = this.state.ways.size;
+    for (const w of all.values()) {
+      const a = node(w.from), b = node(w.to);
+      if (a && b && a !== b && shown.size < mostWays) shown.set(a.id + " " + b.id, [a, b]);
+    }
+    fill(this.wayLayer, [...shown.values()].map(([a, b]) => {
+      const d = bow(a, b);
+      return s("g", { class: "edge way", data: { from: a.id, to: b.id } }, s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, this.edgeName({ from: a.id, to: b.id, kind: "sent" }))));
+    }));
+  }
+
   edgeName(e) {
     const name = (id) => this.nodes.get(id)?.title ?? id;
-    return name(e.from) + " → " + name(e.to) + ({ condition: " (condition)", order: " (order)", input: " (input)" }[e.kind] ?? "");
+    return name(e.from) + " → " + name(e.to) + ({ condition: " (condition)", order: " (order)", input: " (input)", sent: " (sent while working)" }[e.kind] ?? "");
   }
 
   click(e) {
     if (this.moved) return;
-    const node = e.target.closest("[data-id]"), edge = e.target.closest("[data-edge]");
+    const node = e.target.closest("[data-id]"), edge = e.target.closest("[data-edge]"), way = e.target.closest(".way");
     if (node) this.open(node.dataset.id);
+    else if (way) this.openEdge(way.dataset);
     else if (edge) this.openEdge(this.edges[edge.dataset.edge]);
     else if (this.isFar) {
       const r = this.svg.getBoundingClientRect(), x = (e.clientX - r.left - this.x) / this.k, y = (e.clientY - r.top - this.y) / this.k;
@@ -468,6 +486,7 @@ export class GraphView {
       this.load();
     }
     if (!this.doc) return;
+    if (this.state.ways.size !== this.waysDrawn) this.drawWays();
     if (this.isFar) {
       if (changed.size > 0 || whole) this.draw(true);
       return;
@@ -511,4 +530,15 @@ function route(points, down) {
     d += down ? `C${x} ${(y + v) / 2} ${u} ${(y + v) / 2} ${u} ${v}` : `C${(x + u) / 2} ${y} ${(x + u) / 2} ${v} ${u} ${v}`;
   }
   return d;
+}
+
+// bow draws a line from the rim of one node to that of another, bent so that the line back does not cover it.
+function bow(a, b) {
+  const [x, y, u, v] = [a.x + a.w / 2, a.y + a.h / 2, b.x + b.w / 2, b.y + b.h / 2], far = Math.hypot(u - x, v - y) || 1;
+  const bend = Math.min(60, 14 + far / 8), [cx, cy] = [(x + u) / 2 - (v - y) / far * bend, (y + v) / 2 + (u - x) / far * bend];
+  const rim = (n, mx, my) => {
+    const [dx, dy] = [cx - mx, cy - my], t = Math.min(n.w / 2 / (Math.abs(dx) || 1e-9), n.h / 2 / (Math.abs(dy) || 1e-9), 1);
+    return (mx + dx * t).toFixed(1) + " " + (my + dy * t).toFixed(1);
+  };
+  return `M${rim(a, x, y)}Q${cx.toFixed(1)} ${cy.toFixed(1)} ${rim(b, u, v)}`;
 }

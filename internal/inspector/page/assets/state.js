@@ -22,6 +22,8 @@ export class RunState {
     this.narrowed = 0;
     this.redacted = 0;
     this.series = []; // [time, tokens so far]
+    this.sent = new Map(); // the task that sent a handoff, by ID
+    this.ways = new Map(); // pairs of tasks, of which one has read a handoff of the other
     this.connection = "";
   }
 
@@ -58,6 +60,7 @@ export class RunState {
     t.status = outcome(t, t.attempts > 0);
     t.log = was?.log ?? [];
     t.session = was?.session;
+    t.messages = was?.messages;
     t.open = working.has(t.status) && (was?.open ?? true);
     this.tasks.set(t.id, t);
     return t;
@@ -155,6 +158,7 @@ export class RunState {
     this.events.push(e);
     const at = Date.parse(e.time);
     if (e.type === "context_handoff") this.handed(e);
+    if (e.type === "message" || e.type === "message_sent") this.message(e, changed);
     if (past) {
       this.tasks.get(e.task)?.log.push(e);
       return;
@@ -168,6 +172,18 @@ export class RunState {
     t.log.push(e);
     t.activity = Math.max(t.activity, at);
     if (at >= t.since) this.advance(t, e);
+  }
+
+  // message takes a handoff that was sent, or a message that was delivered.
+  message(e, changed) {
+    const from = e.type === "message" ? this.sent.get(e.id) : undefined;
+    if (e.type === "message_sent") this.sent.set(e.id, e.task);
+    if (from) this.ways.set(from + " " + e.task, { from, to: e.task });
+    for (const t of [from, e.task].map((id) => this.tasks.get(id))) {
+      if (!t) continue;
+      t.messages = (t.messages ?? 0) + 1;
+      changed.add(t.id);
+    }
   }
 
   handed(e) {

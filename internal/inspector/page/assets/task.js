@@ -2,7 +2,7 @@
 
 import { exported, get, path } from "./api.js";
 import { ago, bdi, button, bytes, clock, compact, count, duration, empty, failure, fill, h, labelChip, loading, money, plural, statusChip, statusWord } from "./dom.js";
-import { handoffList, handoffsOf } from "./edge.js";
+import { handoffList, handoffsOf, sentList } from "./edge.js";
 import { PromptView } from "./prompt.js";
 import { nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 import { steer } from "./steer.js";
@@ -23,6 +23,7 @@ export class TaskPanel {
     this.tabs = h("div", { class: "subtabs", role: "tablist", "aria-label": "Parts of the task" });
     this.body = h("div", { class: "panel-body", role: "tabpanel", tabindex: "-1" });
     this.el = h("div", { class: "task" }, this.head, this.facts, this.stream, this.tabs, this.body);
+    this.key = this.newKey();
     this.draw();
   }
 
@@ -150,9 +151,11 @@ export class TaskPanel {
   }
 
   async handoffs() {
-    const handoffs = await handoffsOf(this.page, { task: this.id });
+    const { handoffs, sent = [] } = await handoffsOf(this.page, { task: this.id });
+    const messages = (title, list) => list.length > 0 && h("section", null, h("h3", null, title, " ", h("span", { class: "muted" }, count(list.length))), sentList(this.page, list));
     const into = handoffs.filter((x) => x.taskId === this.id && x.toAgentId !== "user"), out = handoffs.filter((x) => x.toAgentId === "user" && x.taskId === this.id || x.taskId !== this.id);
     return [
+      messages("Inbox", sent.filter((x) => x.meta.task !== this.id)), messages("Sent to agents", sent.filter((x) => x.meta.task === this.id)),
       h("section", null, h("h3", null, "Incoming ", h("span", { class: "muted" }, count(into.length))), into.length > 0 ? handoffList(this.page, into) : h("p", { class: "muted" }, "Nothing was offered to this task.")),
       h("section", null, h("h3", null, "Outgoing ", h("span", { class: "muted" }, count(out.length))), out.length > 0 ? handoffList(this.page, out) : h("p", { class: "muted" }, "Nothing of its result has gone to anybody.")),
     ];
@@ -177,17 +180,22 @@ export class TaskPanel {
     ];
   }
 
+  // newKey is what the panel shows of the task without reading its documents.
+  newKey() {
+    const t = this.task;
+    return stateOf(t) + (t.attempts ?? 0) + t.label + this.state.live + (t.messages ?? "") + (t.error?.message ?? "");
+  }
+
   update(changed, whole) {
     if (!whole && !changed.has(this.id)) return;
-    const t = this.task, key = stateOf(t) + (t.attempts ?? 0) + t.label + this.state.live + (t.error?.message ?? "");
+    const key = this.newKey();
     this.drawStream();
     if (key === this.key) return;
-    const first = this.key === undefined;
     this.key = key;
     const name = (el) => el.tagName + (el.getAttribute("aria-label") ?? el.textContent), focus = this.head.contains(document.activeElement) && name(document.activeElement);
     this.draw();
     if (focus) [...this.head.querySelectorAll("h2, button")].find((el) => name(el) === focus)?.focus({ preventScroll: true });
-    if (!first) this.reload();
+    this.reload();
   }
 
   // reload reads the documents of the task again, some time after it changed.

@@ -1,0 +1,206 @@
+// Package sent lists the handoffs of a stored run: what agents sent to each other while they worked, and
+// who has read it.
+package sent
+
+import (
+	_ "embed"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// Kind is the kind of every [Handoff].
+const Kind = "handoff"
+
+// Schema is the JSON Schema of a [Handoff]. Other programs may have more in meta.
+//
+//go:embed handoff.schema.json
+var Schema []byte
+
+// A Handoff is a message from one agent to another, in JSON. Agents are known by their names.
+type Handoff struct {
+	Kind       string    `json:"kind"`
+	ID         string    `json:"id"` // unique in its run
+	From       string    `json:"fromNodeId"`
+	To         string    `json:"toNodeId"` // an agent, or * for each agent to which an edge leads
+	Created    time.Time `json:"createdAt"`
+	Payload    Payload   `json:"payload"`
+	ContextRef string    `json:"contextRef,omitempty"` // the ID of the handoff that it answers
+	Meta       Meta      `json:"meta"`
+}
+
+// A Payload is what a handoff says.
+type Payload struct {
+	Message    string          `json:"message"` // a text, or why it is withheld
+	Structured json.RawMessage `json:"structured,omitempty"`
+	Artifacts  []Artifact      `json:"artifacts,omitempty"`
+	Status     *Status         `json:"status,omitempty"`
+	Response   *Response       `json:"response,omitempty"`
+}
+
+// An Artifact is something that a handoff refers to.
+type Artifact struct {
+	Type string `json:"type"`
+	Ref  string `json:"ref"`
+}
+
+// A Status says whether the work that a handoff is about succeeded.
+type Status struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// A Response says whether the sender waits for an answer.
+type Response struct {
+	Expectation string `json:"expectation"`
+	ReplyTo     string `json:"replyTo"` // an agent
+}
+
+// Meta says which task sent a handoff, and which tasks have read it.
+type Meta struct {
+	Task    task.ID               `json:"task,omitempty"` // empty if the program or the spec sent it
+	Title   string                `json:"title,omitempty"`
+	Attempt int                   `json:"attempt,omitempty"` // from 1
+	Turn    int                   `json:"turn,omitempty"`    // from 1
+	Label   *label.Classification `json:"classification,omitempty"`
+	Read    []Reading             `json:"read"` // none if no prompt has it so far
+}
+
+// A Reading is a prompt for which the gate decided about a handoff.
+type Reading struct {
+	Agent   string       `json:"agent"`
+	Task    task.ID      `json:"task"`
+	Title   string       `json:"title"`
+	Attempt int          `json:"attempt"`
+	Turn    int          `json:"turn"` // from 1
+	Time    time.Time    `json:"time"`
+	Verdict gate.Verdict `json:"verdict"`
+}
+
+// Of returns the handoffs of a run that a viewer may see, in the order in which they were sent. The text of a handoff
+// that the viewer may not see is replaced by the reason.
+func Of(k *journals.StoredRun) []Handoff {
+	list, index := []Handoff{}, map[string]int{}
+	for i := range k.History.Log {
+		s := k.History.Log[i].Sent
+		if s == nil || s.From == handoff.User {
+			continue
+		}
+		h := newHandoff(k, s)
+		if at, again := index[h.ID]; again { // a resumed process sent it again
+			list[at] = h
+			continue
+		}
+		index[h.ID], list = len(list), append(list, h)
+	}
+	for i := range k.Trace.Handoffs {
+		d := &k.Trace.Handoffs[i]
+		at, known := index[d.Source.Name]
+		if d.Source.Kind != handoff.Message || !known || d.Task == "" {
+			continue
+		}
+		attempt, turn := placeOf(k.Run, d.Task, d.Session)
+		m := &list[at].Meta
+		m.Read = append(m.Read, Reading{d.To, d.Task, k.Trace.Title(d.Task), attempt, turn, d.Time, d.Verdict})
+	}
+	return list
+}
+
+// Delivered reports whether the prompt has the handoff.
+func (r *Reading) Delivered() bool { return r.Verdict == gate.Passed }
+
+// Unread reports whether no prompt has the handoff.
+func (h *Handoff) Unread() bool {
+	for i := range h.Meta.Read {
+		if h.Meta.Read[i].Delivered() {
+			return false
+		}
+	}
+	return true
+}
+
+// About reports whether a task sent a handoff, or may read it or has: its agent is the reader.
+func (h *Handoff) About(id task.ID, agent string) bool {
+	if h.Meta.Task == id || h.To == agent && h.Unread() {
+		return true
+	}
+	for i := range h.Meta.Read {
+		if h.Meta.Read[i].Task == id {
+			return true
+		}
+	}
+	return false
+}
+
+// AboutTask returns the handoffs that are about a task.
+func AboutTask(all []Handoff, id task.ID, agent string) []Handoff {
+	list := []Handoff{}
+	for i := range all {
+		if all[i].About(id, agent) {
+			list = append(list, all[i])
+		}
+	}
+	return list
+}
+
+// newHandoff returns the document of a message, which nothing has read so far.
+func newHandoff(k *journals.StoredRun, s *record.SentMessage) Handoff {
+	h := Handoff{Kind: Kind, ID: s.ID, From: s.From, To: s.To, Created: s.Time.UTC(), Meta: Meta{Read: []Reading{}}}
+	name, _, _ := strings.Cut(strings.TrimPrefix(s.Session, k.Run+"/"), "/")
+	if id := task.ID(name); k.ByID[id] != nil {
+		h.Meta.Task, h.Meta.Title = id, k.Trace.Title(id)
+		h.Meta.Attempt, h.Meta.Turn = placeOf(k.Run, id, s.Session)
+	}
+	text := k.Message(s)
+	if h.Meta.Label, h.Payload.Message = text.Label, text.Text; text.Structured == "" {
+		return h
+	}
+	var more struct {
+		Payload
+		Response   json.RawMessage `json:"response"`
+		ContextRef string          `json:"contextRef"`
+	}
+	if json.Unmarshal([]byte(text.Structured), &more) != nil {
+		h.Payload.Structured = json.RawMessage(text.Structured) // of a program, which may send any value
+		return h
+	}
+	more.Message = h.Payload.Message
+	h.Payload, h.ContextRef = more.Payload, more.ContextRef
+	h.Payload.Response = responseOf(more.Response, s.From)
+	return h
+}
+
+// responseOf returns which answer a handoff asks for; nil if it asks for none. The sender gets the answer.
+func responseOf(asked json.RawMessage, sender string) *Response {
+	r := Response{ReplyTo: sender}
+	if len(asked) == 0 || json.Unmarshal(asked, &r.Expectation) != nil && json.Unmarshal(asked, &r) != nil {
+		return nil
+	}
+	return &r
+}
+
+// placeOf returns the attempt and the turn of a session: the run, the task and the attempt, and from the second turn on
+// its number.
+func placeOf(run string, id task.ID, session string) (attempt, turn int) {
+	rest, ok := strings.CutPrefix(session, run+"/"+string(id)+"/")
+	if !ok {
+		return 0, 0
+	}
+	number, rest, _ := strings.Cut(rest, "/")
+	attempt, _ = strconv.Atoi(number) // a session without a number is no attempt
+	turn = 1
+	if last, ok := strings.CutPrefix("/"+rest, record.TurnPrefix); ok {
+		if n, err := strconv.Atoi(last); err == nil {
+			turn = n
+		}
+	}
+	return attempt, turn
+}
