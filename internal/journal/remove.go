@@ -24,13 +24,18 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 		return nil, 0, j.fail("read", err)
 	}
 	now := j.o.Now()
-	summaries := make([]Summary, len(list))
-	for i, r := range list {
-		if summaries[i], err = j.head(r); err != nil {
+	var turns []Summary // of sessions
+	for _, r := range list {
+		if r.session == "" {
+			continue
+		}
+		s, err := j.head(r)
+		if err != nil {
 			return nil, 0, j.fail("read", err)
 		}
+		turns = append(turns, s)
 	}
-	kept := KeptSessions(summaries, before)
+	kept := KeptSessions(turns, before)
 	old := slices.DeleteFunc(list, func(r row) bool { return !r.started.Before(before) || kept[r.session] })
 	gone, bytes, err := j.store.remove(ctx, old, func(l *lease) bool { return !j.liveAt(l, now) })
 	for _, r := range gone {
