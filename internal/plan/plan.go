@@ -66,6 +66,7 @@ type Plan struct {
 	Branches   BranchLabels           `json:"-"`
 	memory     []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
 	arrivals   [][]arrival            // of each task, what it may get along edges
+	replies    []label.Classification // of each task, the highest label of a reply that it may wait for; nil without edges
 	lists      map[string]*InputList  // in inputs, by where they are written
 	uncompared map[string]string      // the loops whose rounds are not compared, by where they are written: why not
 	InputIndex map[string]int         `json:"-"` // lower-cased name to an index into options.Inputs
