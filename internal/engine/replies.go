@@ -83,16 +83,16 @@ func (a runtimeCaller) answered(x *modelCall, d *handoffCall) (*sentHandoff, err
 		return nil, fmt.Errorf("contextRef: handoff %s expects no reply; leave contextRef out", h.id)
 	case h.isAnswered:
 		return nil, fmt.Errorf("contextRef: handoff %s was answered already; leave contextRef out to send something else", h.id)
-	case h.awaited() && (h.end != "" || a.scheduler.hasEnded(h.sender)):
+	case h.awaited() && (h.end != "" || hasEnded(a.scheduler.run, h.sender)):
 		return nil, fmt.Errorf("contextRef: %s does not wait for a reply to handoff %s any more; leave contextRef out to send it all the same", h.from, h.id)
 	}
 	return h, nil
 }
 
 // hasEnded reports whether a task has ended.
-func (s *scheduler) hasEnded(id task.ID) bool {
-	i, known := s.run.queue.Index(id)
-	return known && s.run.queue.Status(i).Terminal()
+func hasEnded(r *results, id task.ID) bool {
+	i, known := r.queue.Index(id)
+	return known && r.queue.Status(i).Terminal()
 }
 
 // sees reports whether the conversation so far has a handoff.
@@ -308,10 +308,10 @@ func (w *replyWait) await(ctx context.Context) (timedOut bool) {
 }
 
 // afterWait returns the contexts of the calls that come after a wait.
-func (a *attempt) afterWait() (ctx, interruptible context.Context, end func()) {
+func (a runtimeCaller) afterWait() (ctx, interruptible context.Context, end func()) {
 	a.waited = false
-	ctx, cancel := turnLoop{a}.untilExpiry(a.ctx)
-	interruptible, endCall := a.run.steering.call(ctx, a)
+	ctx, cancel := turnLoop{a.attempt}.untilExpiry(a.ctx)
+	interruptible, endCall := a.run.steering.call(ctx, a.attempt)
 	if a.stopped {
 		stopped, stop := context.WithCancelCause(interruptible)
 		stop(ErrInterrupted)

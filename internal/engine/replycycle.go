@@ -19,7 +19,7 @@ import (
 // have a chance again. The lock of the run is held.
 func (s *scheduler) endHopeless(ctx context.Context) {
 	for len(s.replies.list) > 0 {
-		g := s.newWaitGraph(ctx)
+		g := newWaitGraph(ctx, s)
 		i := slices.IndexFunc(s.replies.list, func(w *replyWait) bool { return !g.moves[w.index] })
 		if i < 0 {
 			return
@@ -41,7 +41,7 @@ type waitGraph struct {
 }
 
 // newWaitGraph returns the graph of what the waits lead to.
-func (s *scheduler) newWaitGraph(ctx context.Context) *waitGraph {
+func newWaitGraph(ctx context.Context, s *scheduler) *waitGraph {
 	g := &waitGraph{scheduler: s, starts: ctx.Err() == nil && !s.run.stopped(), waits: map[int]*replyWait{}, repliers: map[*replyWait][]int{}, moves: map[int]bool{}}
 	for _, w := range s.replies.list {
 		g.waits[w.index] = w

@@ -84,7 +84,7 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 		}
 		if a.waited { // a pause of the run meanwhile has moved the end of the time limit
 			end()
-			ctx, interruptible, end = a.afterWait()
+			ctx, interruptible, end = runtimeCaller{a}.afterWait()
 		}
 	}
 	if err := group.Wait(); err != nil {

@@ -23,6 +23,12 @@ type arrival struct {
 	least, most label.Classification // of the handoffs
 }
 
+// alongEdges is what tasks may get along edges.
+type alongEdges struct {
+	arrivals [][]arrival            // of each task
+	replies  []label.Classification // of each task, the highest label of a reply that it may wait for; nil without edges
+}
+
 // mostPairs is how many pairs of a sending and a reading task are distinguished. Beyond it, every task of
 // an agent may send to every task of its neighbors.
 const mostPairs = 1_000_000
@@ -42,7 +48,7 @@ func newHandoffPlan(p *Plan) handoffPlan {
 		if t := p.Graph.Task(i); !Joins(t) && !t.IsComputed() {
 			h.tasks[p.Members[i]] = append(h.tasks[p.Members[i]], i)
 		}
-		h.level = append(h.level, p.toolLevel(i))
+		h.level = append(h.level, toolLevel(p, i))
 	}
 	pairs, readers := 0, map[int]int{}
 	for from := range h.tasks {

@@ -29,7 +29,7 @@ func (p *Plan) Tools(i int) []*tool.Tool {
 // agent may wait for among them. A task with tools has at least this label from its first prompt on,
 // so that no result raises it.
 func (p *Plan) ToolLabel(i int) label.Classification {
-	level := p.toolLevel(i)
+	level := toolLevel(p, i)
 	if i < len(p.replies) {
 		level = level.Join(p.replies[i])
 	}
@@ -37,7 +37,7 @@ func (p *Plan) ToolLabel(i int) label.Classification {
 }
 
 // toolLevel is ToolLabel without the replies.
-func (p *Plan) toolLevel(i int) label.Classification {
+func toolLevel(p *Plan, i int) label.Classification {
 	level := label.Public
 	for _, t := range reachableIn(p, i) {
 		level = level.Join(t.Level())
