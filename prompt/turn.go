@@ -141,7 +141,11 @@ func checkTurn(t *brief.Turn) ([]Call, error) {
 		return nil, err
 	}
 	for i := range t.Results {
-		if err := checkPlace(t, &t.Results[i], handoff.ToolResult); err != nil {
+		kind := handoff.ToolResult
+		if t.Results[i].Source().Kind == handoff.Message { // the reply that the call waited for
+			kind = handoff.Message
+		}
+		if err := checkPlace(t, &t.Results[i], kind); err != nil {
 			return nil, err
 		}
 	}
@@ -214,10 +218,7 @@ func (r *turnRenderer) render() string {
 	for i := range t.Messages {
 		if s := &t.Messages[i]; !s.Withheld() {
 			r.message(roleUser, "", func() {
-				r.frame("Message from ")
-				r.put(brief.PartHeading, r.source(s), s.Assignee())
-				r.reference(r.source(s), s)
-				r.frame(":\n")
+				r.sender("Message from ", s)
 				r.fenced(s)
 			})
 		}
@@ -230,6 +231,14 @@ func (r *turnRenderer) render() string {
 		r.messages[i].Text = all[r.starts[i]:r.ends[i]]
 	}
 	return all
+}
+
+// sender writes who sent a message.
+func (r *turnRenderer) sender(opener string, s *gate.Sealed) {
+	r.frame(opener)
+	r.put(brief.PartHeading, r.source(s), s.Assignee())
+	r.reference(r.source(s), s)
+	r.frame(":\n")
 }
 
 // addBlocks adds a block for each text that stands between fences.
@@ -271,6 +280,9 @@ func (r *turnRenderer) result(i int) {
 	if s.Withheld() {
 		r.put(brief.PartWithheld, r.source(s), brief.WithheldOpen+": "+string(s.Decision().Reason)+"]")
 		return
+	}
+	if s.Source().Kind == handoff.Message {
+		r.sender("Reply from ", s)
 	}
 	r.fenced(s)
 	switch {

@@ -17,7 +17,7 @@ type Turn struct {
 	HasFiles bool          // the agent can read its workspace, which has the turns so far, and the whole of each result that was cut
 
 	Said     gate.Sealed   // a [handoff.Draft]: a text, and a structured value of the form [Said] if the agent called tools
-	Results  []gate.Sealed // one [handoff.ToolResult] for each call, in their order
+	Results  []gate.Sealed // one [handoff.ToolResult] for each call, in their order; the reply that a call waited for is a [handoff.Message]
 	Unsaved  []bool        // parallel to Results: there was no room for the whole result; nil if there was for all
 	Messages []gate.Sealed // each a [handoff.Message]; those that are withheld are left out
 	Problem  *gate.Sealed  // a [handoff.Fault]; without results, it says what is wrong with the answer

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -30,6 +32,8 @@ import (
 type runtimeCalls struct {
 	runtimeTools []plan.RuntimeTool // among its tools
 	handoffs     int                // that it sent; guarded by the lock of the run
+	waited       bool               // the last call waited for a reply
+	stopped      bool               // the user interrupted that wait
 }
 
 // runtimeTool returns the tool of the runtime with this name that the agent may call, or nil.
@@ -46,7 +50,7 @@ type runtimeCaller struct{ *attempt }
 
 // call performs a tool of the runtime. A call that cannot be performed has an answer that says
 // why; an error ends the attempt.
-func (a runtimeCaller) call(x *modelCall, said *envelope.Envelope, call llm.ToolCall, t *plan.RuntimeTool) (toolAnswer, error) {
+func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall, t *plan.RuntimeTool) (answer toolAnswer, err error) {
 	began := time.Now()
 	v, err := jsonvalue.Parse(call.Arguments)
 	if err == nil {
@@ -57,72 +61,159 @@ func (a runtimeCaller) call(x *modelCall, said *envelope.Envelope, call llm.Tool
 	if err != nil {
 		return refuseCall(a.attempt, x, said, call, "Invalid arguments: "+err.Error()+".")
 	}
-	text, err := a.sendHandoff(x, &call, v)
-	failed := err != nil
-	if failed {
-		text = "Not sent: " + refusalOf(err) + "."
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrInterrupted) {
+		return refuseCall(a.attempt, x, said, call, notMade)
 	}
-	e, err := a.runtimeAnswer(x, said, call, text)
-	return toolAnswer{id: call.ID, envelope: e, failed: failed, made: &ToolCallMetrics{Tool: t.Name, Duration: time.Since(began), Failed: failed}}, err
+	place, _ := a.run.calls.of(x, &call)
+	answer.id = call.ID
+	earlier := a.callBefore(place)
+	if earlier != nil && earlier.Result != nil && earlier.Result.Producer == gate.Runtime {
+		answer.envelope, err = a.runtimeAnswer(x, said, call, earlier.Result.Text)
+		answer.failed = !earlier.Completed()
+		return answer, err
+	}
+	h, err := a.sendHandoff(x, place, v)
+	text, took := "", time.Since(began)
+	switch {
+	case err != nil:
+		text, answer.failed = "Not sent: "+refusalOf(err)+".", true
+	case h.awaited():
+		if err = a.awaitReply(x, h, place); err != nil {
+			return answer, err
+		}
+		text, answer.reply, answer.failed, took = h.end, h.reply, h.reply == nil, h.waited
+	default:
+		text = h.sentText()
+	}
+	if answer.reply == nil {
+		if answer.envelope, err = a.runtimeAnswer(x, said, call, text); err != nil {
+			return answer, err
+		}
+	}
+	if earlier == nil {
+		answer.made = &ToolCallMetrics{Tool: t.Name, Duration: took, Failed: answer.failed}
+		a.recordCall(place, &answer)
+	}
+	return answer, nil
+}
+
+// callBefore returns how a call ended in an earlier process, in the conversation that continues; nil if it
+// did not.
+func (a runtimeCaller) callBefore(place string) *record.AgentCall {
+	if p := a.run.priorRun; p != nil && p.own && a.cachedTurn {
+		if e := p.results[place]; e != nil && e.Code != codes.ReplyPending && e.Missing == "" {
+			return e
+		}
+	}
+	return nil
+}
+
+// recordCall records how a call ended.
+func (a runtimeCaller) recordCall(place string, answer *toolAnswer) {
+	if a.run.ledger == nil {
+		return
+	}
+	e := a.entryOf(place, answer.made.Duration)
+	if answer.reply != nil {
+		e.Result = gate.RecordOf(answer.reply.Envelope)
+	} else {
+		e.Result = gate.RecordOf(answer.envelope)
+	}
+	if answer.failed {
+		e.Code = codes.Tool
+	}
+	a.run.ledger.note(record.Entry{ToolResult: e})
+}
+
+// entryOf returns what the journal stores of a call that took this long.
+func (a runtimeCaller) entryOf(place string, took time.Duration) *record.AgentCall {
+	now := time.Now()
+	return &record.AgentCall{
+		CallID: record.CallID{Session: place, Task: a.task.ID, Title: a.task.Title, Agent: gate.ToolReader(plan.SendHandoff), Attempt: a.number, Part: "/tool"},
+		Start:  now.Add(-took), End: now,
+	}
 }
 
 // A handoffCall is what an agent passes to send_handoff.
 type handoffCall struct {
-	To      string `json:"to"`
-	Message string `json:"message"`
+	To         string `json:"to"`
+	Message    string `json:"message"`
+	ContextRef string `json:"contextRef"`
+	Response   struct {
+		Expectation string `json:"expectation"`
+		TimeoutMs   int64  `json:"timeoutMs"`
+	} `json:"response"`
 }
 
-// sendHandoff sends a handoff and returns what the sender learns. The same call, made again by a
-// resumed process or a later attempt, sends nothing.
-func (a runtimeCaller) sendHandoff(x *modelCall, call *llm.ToolCall, v jsonvalue.Value) (string, error) {
+// parseHandoff reads the arguments of a call, and what else the handoff says.
+func parseHandoff(v jsonvalue.Value) (h handoffCall, structured jsonvalue.Value, err error) {
+	if err = json.Unmarshal([]byte(v.Canonical()), &h); err == nil {
+		structured, err = withoutMembers(v, "to", "message")
+	}
+	return h, structured, err
+}
+
+// sendHandoff sends a handoff. The same call, made again by a resumed process or a later attempt, sends
+// nothing.
+func (a runtimeCaller) sendHandoff(x *modelCall, place string, v jsonvalue.Value) (*sentHandoff, error) {
 	r := a.run
-	var h handoffCall
-	if err := json.Unmarshal([]byte(v.Canonical()), &h); err != nil {
-		return "", err
-	}
-	to, known := plan.NeighborShownAs(a.by, a.member, h.To)
-	if !known {
-		return "", fmt.Errorf("there is no edge to %s", h.To)
-	}
-	h.To = to
-	structured, err := withoutMembers(v, "to", "message")
+	d, structured, err := parseHandoff(v)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	to, known := plan.NeighborShownAs(a.by, a.member, d.To)
+	if !known {
+		return nil, fmt.Errorf("there is no edge to %s", d.To)
+	}
+	d.To = to
 	hops := 0
 	for _, of := range a.earlier {
 		hops = max(hops, gate.HopsOf(of.sealed))
 	}
-	header, err := (&gate.Compartment{Contract: x.contract}).GateMessage(x.sealed, hops, time.Now())
-	if err != nil {
-		return "", err
-	}
-	place, _ := r.calls.of(x, call)
 	id := handoffID(strings.TrimPrefix(place, r.id))
-	sent := fmt.Sprintf("Sent to %s as handoff %s.", h.To, id)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.messages
-	if m.sentHandoffs[id] {
-		return sent, nil
+	if h := m.handoffs[id]; h != nil {
+		return h, nil
 	}
 	if a.handoffs >= plan.MaxHandoffs {
-		return "", fmt.Errorf("an attempt at a task sends at most %d handoffs", plan.MaxHandoffs)
+		return nil, fmt.Errorf("an attempt at a task sends at most %d handoffs", plan.MaxHandoffs)
 	}
-	msg, notify, err := m.post.Send(mailbox.Draft{From: a.caps.Agent, To: h.To, Content: h.Message, Structured: structured, Classification: header.Classification}, header)
+	if err := a.checkResponse(&d); err != nil {
+		return nil, err
+	}
+	of, err := a.answered(x, &d)
+	if err != nil {
+		return nil, err
+	}
+	header, err := (&gate.Compartment{Contract: x.contract}).GateMessage(x.sealed, hops, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	h := newSentHandoff(id, a.caps.Agent, a.task.ID, &d)
+	draft := mailbox.Draft{From: a.caps.Agent, To: d.To, Content: d.Message, Structured: structured, Classification: header.Classification}
+	msg, notify, err := m.post.Send(draft, header)
+	if errors.Is(err, mailbox.ErrFull) && of.awaited() { // it does not wait in the inbox
+		msg, err = m.post.Restore(draft, header)
+		notify = func() {}
+	}
 	switch {
 	case errors.Is(err, mailbox.ErrFull): // what the reader has not read is nothing that the sender may know
-		r.warn(fmt.Sprintf("a handoff from %q to %q was lost: %v", a.caps.Agent, h.To, err))
+		r.warn(fmt.Sprintf("a handoff from %q to %q was lost: %v", a.caps.Agent, d.To, err))
+		h.lost = true
 	case err != nil:
-		return "", err
+		return nil, err
 	default:
 		m.record(msg, record.SentMessage{ID: id, Session: x.contract.Session, Call: place})
 		m.notifyOnceDurable(notify)
 		emitSent(x, msg)
+		h.msg = msg
+		m.answer(of, h)
 	}
 	a.handoffs++
-	m.sentHandoffs[id] = true
-	return sent, nil
+	m.handoffs[id] = h
+	return h, nil
 }
 
 // emitSent emits an event for a handoff that was sent.
@@ -176,7 +267,7 @@ func (m *runMessages) takeUnread(a *attempt) []mailbox.Message {
 func (m *runMessages) offerOf(msg mailbox.Message, member int) gate.Offer {
 	name := m.name(msg)
 	o := gate.Offer{Source: gate.Source{Kind: handoff.Message, Name: name}, Title: msg.From, Assignee: msg.From, Envelope: msg.Envelope, As: formOf(msg.Envelope), Optional: true}
-	if from, known := m.run.team.Index(msg.From); known && m.sentHandoffs[name] {
+	if from, known := m.run.team.Index(msg.From); known && m.handoffs[name] != nil {
 		if _, back := m.run.team.Network.Reaches(member, from); back {
 			o.Title = name
 		}

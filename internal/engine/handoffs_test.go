@@ -31,6 +31,7 @@ type newsroom struct {
 // A step is what an agent does in one turn: it calls tools or, without calls, answers.
 type step struct {
 	calls []llm.ToolCall
+	to    func(conversation string) []llm.ToolCall // in place of calls; nil for those
 	text  string
 }
 
@@ -65,6 +66,9 @@ func (n *newsroom) member(t *testing.T, name string, script ...step) engine.Memb
 			return agent.Reply{}, context.Cause(ctx)
 		}
 		s := script[min(turn, len(script)-1)]
+		if s.to != nil {
+			s.calls = s.to(conversation(p))
+		}
 		return agent.Reply{Text: s.text, ToolCalls: s.calls}, nil
 	})
 	return m
@@ -215,8 +219,8 @@ func TestEdgesRaiseLabels(t *testing.T) {
 	for i := range p.Labels {
 		require.Equal(t, label.Confidential, p.Labels[i], p.Graph.Task(i).Title)
 	}
-	cycle[1].MaxClassification = new(label.Internal)
-	p, err = edged(t, cycle, members()...).Plan([]task.Spec{secretive, spec("b"), spec("c")}, nil)
+	low := handoff.Edge{From: "b", To: "c", Bidirectional: true, MaxClassification: new(label.Internal)}
+	p, err = edged(t, []handoff.Edge{{From: "a", To: "b"}, low}, members()...).Plan([]task.Spec{secretive, spec("b"), spec("c")}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []label.Classification{label.Confidential, label.Confidential, label.Internal}, p.Labels)
 

@@ -69,7 +69,7 @@ func (m *runMessages) putBackUnread(i int, agent string) {
 	}
 	back := m.directed[i]
 	for _, msg := range m.turns[i] {
-		if !m.offered[msg.ID] {
+		if !m.offered[msg.ID] && !m.run.priorRun.isStrict() { // a replay does not perform later turns again
 			back = append(back, msg)
 		}
 	}

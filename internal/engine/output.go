@@ -30,7 +30,7 @@ func (t *turn) fitResults() error {
 		case s.Withheld() || s.Payload().Size() <= limit:
 			continue
 		case t.of.readsFiles():
-			saved, err := t.saveOutput(t.offers[1+i].Source.Name, s)
+			saved, err := t.saveOutput(t.calls[i], s)
 			if err != nil {
 				return err
 			}

@@ -46,7 +46,7 @@ func (s *scheduler) nextReady() (i int, ok bool) {
 		case ok && s.waitsForMemory(i):
 			s.held = append(s.held, i)
 			continue
-		case !ok && s.busy == s.parked.len() && s.timers.empty() && len(s.held) > 0: // they do not complete any more
+		case !ok && s.busy == s.waiting() && s.timers.empty() && len(s.held) > 0: // they do not complete any more
 			i, ok = s.held[0], true
 			s.held = s.held[1:]
 		}

@@ -114,7 +114,10 @@ func (p *priorRun) takeTool(e *record.Entry) {
 	case e.ToolResult != nil:
 		p.results[e.ToolResult.Session] = e.ToolResult
 		b := p.of(e.ToolResult.Task)
-		b.asks = ""
+		if b.asks = ""; e.ToolResult.Code == codes.ReplyPending {
+			b.asks = e.ToolResult.Session
+			return
+		}
 		b.toolResults = append(b.toolResults, e.ToolResult)
 	default:
 		p.files[e.Files.Session] = e.Files

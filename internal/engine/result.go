@@ -112,7 +112,7 @@ type TaskResult struct {
 	Files       *envelope.Envelope // its output files; nil if it declares none
 	OutputFiles map[string]string  // their texts by path, gated for the caller; nil if the caller may not see them
 	Workspace   string             // the folder that was kept for the caller; empty if none was
-	WaitingFor  string             // the person whose answer a task in progress waits for; empty if none
+	WaitingFor  string             // whose answer a task in progress waits for: a person, or an agent that is to reply; empty if none
 	Receipts    []*prompt.Receipt  // of each attempt, in order
 
 	// Messages are the conversation of the agent with its model, for the JSON form. A run

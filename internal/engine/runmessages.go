@@ -23,14 +23,14 @@ import (
 // and the name of each in the journal. Only the goroutine that owns the run uses
 // it, except for what mu guards, since a program may send at any time.
 type runMessages struct {
-	run          *runScope
-	bus          *mailbox.Bus
-	post         *mailbox.Post
-	given        map[int][]mailbox.Message        // by task, in all of its attempts
-	again        map[int][]mailbox.Message        // by task: delivered by an earlier process; the task may get more
-	read         map[int]bool                     // by task: an agent was given them
-	sentHandoffs map[string]bool                  // ids of handoffs
-	held         map[string][]*record.SentMessage // by session: sent by an attempt whose answer is not taken again yet
+	run      *runScope
+	bus      *mailbox.Bus
+	post     *mailbox.Post
+	given    map[int][]mailbox.Message        // by task, in all of its attempts
+	again    map[int][]mailbox.Message        // by task: delivered by an earlier process; the task may get more
+	read     map[int]bool                     // by task: an agent was given them
+	handoffs map[string]*sentHandoff          // by id
+	held     map[string][]*record.SentMessage // by session: sent by an attempt whose answer is not taken again yet
 
 	// Of the user, to one task each, by task:
 	directed map[int][]mailbox.Message // for its next prompt
@@ -82,7 +82,7 @@ func (r *run) releaseClaims() {
 
 func (r *runScope) newRunMessages(b *mailbox.Bus) *runMessages {
 	return &runMessages{
-		run: r, bus: b, sentHandoffs: map[string]bool{}, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
+		run: r, bus: b, handoffs: map[string]*sentHandoff{}, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
 		held: map[string][]*record.SentMessage{}, names: map[mailbox.ID]string{}, directed: map[int][]mailbox.Message{}, turns: map[int][]mailbox.Message{},
 	}
 }
@@ -221,8 +221,7 @@ func (m *runMessages) restore(before []*record.SentMessage) {
 		switch {
 		case s.Given > 0: // the options have it
 		case s.Call != "":
-			m.sentHandoffs[s.ID] = true
-			m.putBack(s)
+			m.restoreHandoff(s)
 		case s.Session == "", m.run.priorRun.delivered[s.ID]:
 			m.putBack(s)
 		default:
@@ -231,22 +230,22 @@ func (m *runMessages) restore(before []*record.SentMessage) {
 	}
 }
 
-// putBack puts one message of the journal into the inboxes of its readers.
-func (m *runMessages) putBack(s *record.SentMessage) {
+// putBack puts one message of the journal into the inboxes of its readers, and reports whether it did.
+func (m *runMessages) putBack(s *record.SentMessage) (msg mailbox.Message, ok bool) {
 	err := error(nil)
 	if s.Message == nil {
 		err = fmt.Errorf("it cannot be read: %s", s.Missing)
 	} else if e, invalid := s.Message.Envelope(); invalid != nil {
 		err = invalid
 	} else if err = e.Genuine(); err == nil {
-		var msg mailbox.Message
 		structured, _ := jsonvalue.Parse(string(s.Message.JSON))
 		if msg, err = m.post.Restore(mailbox.Draft{From: s.From, To: s.To, Content: s.Message.Text, Structured: structured}, s.Message.Header); err == nil {
 			m.setName(msg, s.ID)
-			return
+			return msg, true
 		}
 	}
 	m.run.warn(fmt.Sprintf("a message from %q to %q, which was sent before, is lost: %v", s.From, s.To, err))
+	return msg, false
 }
 
 // send sends what an attempt sent that has succeeded: anew, or as the journal

@@ -28,6 +28,7 @@ type scheduler struct {
 	begun   []*attempt   // attempts that no worker has yet
 	held    []int        // tasks that [scheduler.nextReady] holds back
 	parked  parked       // attempts among the busy ones that wait for people
+	replies replyWaits   // those that wait for replies
 	spare   []*attempt   // attempts that have ended, whose memory later ones use: nothing refers to them any more
 	write   *resultWrite // of the attempt that has just ended; nil if there is none
 
@@ -135,9 +136,11 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 		s.launch(ctx, a)
 	}
 	s.begun = s.begun[:0]
+	s.endHopeless(ctx)
 	if over := ctx.Err() != nil || r.stopped() || s.timers.empty() && (!r.steering.isPaused() || r.queue.IsComplete()); over {
-		if s.busy == s.parked.len() {
+		if s.busy == s.waiting() {
 			s.parked.giveUp()
+			s.replies.suspend()
 		}
 		if s.busy == 0 {
 			s.finish()

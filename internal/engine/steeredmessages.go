@@ -165,12 +165,16 @@ func (t *turn) offerMessages() {
 		list = append(list, unread...)
 	}
 	for _, msg := range list {
-		o := m.offerOf(msg, a.member)
-		g := gate.WholeOf(o.Source, "")
-		g.Terms, g.MaxBytes = t.by.Terms(msg.Envelope.Producer(), t.caps.Agent), t.limits.On(g.Source, 0)
-		t.offers = append(t.offers, o)
-		t.grants = append(t.grants, g)
+		t.addMessage(msg, t.limits.On(gate.Source{Kind: handoff.Message, Name: m.name(msg)}, 0))
 	}
+}
+
+// addMessage offers a message, of which the agent gets at most limit bytes. The lock of the run is held.
+func (t *turn) addMessage(msg mailbox.Message, limit int) {
+	o := t.run.messages.offerOf(msg, t.of.member)
+	g := gate.WholeOf(o.Source, "")
+	g.Terms, g.MaxBytes = t.by.Terms(msg.Envelope.Producer(), t.caps.Agent), limit
+	t.offers, t.grants = append(t.offers, o), append(t.grants, g)
 }
 
 // inTurn returns the messages that a turn of an earlier process had, and whether that was answered in

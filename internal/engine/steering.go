@@ -46,6 +46,8 @@ type steering struct {
 	over      bool          // the run takes no more commands
 	paused    chan struct{} // closed when the pause ends; nil if there is none
 	pausedBy  string
+	pausedAt  time.Time        // when the pause began
+	pauses    time.Duration    // how long the pauses before lasted
 	scheduler *scheduler       // nil unless tasks run
 	working   map[int]*attempt // attempts that work or are prefetched, by task
 	held      map[*attempt]*holding
@@ -181,7 +183,7 @@ func (s *steering) prepare(c *record.LeftCommand, p *checkedPolicy) (entry *reco
 	case c.Kind == steer.Pause && s.paused != nil:
 		err = refused("it is paused already, by %s", s.pausedBy)
 	case c.Kind == steer.Pause:
-		do = func() error { s.paused, s.pausedBy = make(chan struct{}), c.By; return nil }
+		do = func() error { s.paused, s.pausedBy, s.pausedAt = make(chan struct{}), c.By, time.Now(); return nil }
 	case c.Kind == steer.Resume && s.paused == nil:
 		err = refused("it is not paused")
 	case c.Kind == steer.Resume:
@@ -256,6 +258,7 @@ func (s *steering) resume() {
 	if s.paused != nil {
 		close(s.paused)
 		s.paused, s.pausedBy = nil, ""
+		s.pauses += time.Since(s.pausedAt)
 		s.wakeUp()
 	}
 }
@@ -269,6 +272,17 @@ func (s *steering) wakeUp() {
 
 // isPaused reports whether nothing may begin. The lock of the run is held.
 func (s *steering) isPaused() bool { return s != nil && s.paused != nil }
+
+// pausedFor returns how long the run has been paused so far. The lock of the run is held.
+func (s *steering) pausedFor() time.Duration {
+	switch {
+	case s == nil:
+		return 0
+	case s.paused != nil:
+		return s.pauses + time.Since(s.pausedAt)
+	}
+	return s.pauses
+}
 
 // await returns when the run is not paused, or when ctx ends. It returns how long it has waited.
 func (s *steering) await(ctx context.Context) (waited time.Duration) {

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
@@ -33,6 +34,7 @@ type toolAnswer struct {
 	failed   bool
 	limit    int              // bytes that the agent gets; zero means the default
 	made     *ToolCallMetrics // nil if no tool was called in this process
+	reply    *mailbox.Message // that the call waited for, in place of the envelope; nil for any other call
 }
 
 // A toolCall is one call of a tool. The gate decides on its arguments as on context for an
@@ -59,7 +61,7 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 	var group errgroup.Group
 	group.SetLimit(maxParallelCalls)
 	interruptible, end := a.run.steering.call(ctx, a)
-	defer end()
+	defer func() { end() }()
 	for i := range calls {
 		refusal := refuseLowered(a, calls[i].Name, said)
 		perform := func() (err error) {
@@ -79,6 +81,10 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 		}
 		if err := perform(); err != nil {
 			return nil, err
+		}
+		if a.waited { // a pause of the run meanwhile has moved the end of the time limit
+			end()
+			ctx, interruptible, end = runtimeCaller{a}.afterWait()
 		}
 	}
 	if err := group.Wait(); err != nil {
@@ -100,7 +106,7 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 		return refuse("Unknown tool. Available tools: " + strings.Join(x.contract.Tools, ", ") + ".")
 	}
 	if t := a.runtimeTool(f.Name); t != nil {
-		return runtimeCaller{a}.call(x, said, call, t)
+		return runtimeCaller{a}.call(interruptible, x, said, call, t)
 	}
 	c := &toolCall{tool: f, parameters: a.run.team.Parameters[f.Name], call: call, from: said, title: a.task.Title}
 	c.id, c.key = a.run.calls.of(x, &call)

@@ -84,7 +84,7 @@ func (l turnLoop) takeTurn(ctx context.Context, n int, current *modelCall, befor
 
 // afterInterrupt returns an interrupted turn as it was before its call.
 func (l turnLoop) afterInterrupt(t *turn) *turn {
-	again := &turn{modelCall: modelCall{run: l.run, request: t.request}, of: t.of, before: t.before, grant: t.grant, limit: t.limit, hasProblem: t.hasProblem}
+	again := &turn{modelCall: modelCall{run: l.run, request: t.request}, of: t.of, before: t.before, grant: t.grant, limit: t.limit, calls: t.calls, hasProblem: t.hasProblem}
 	again.stream, again.worked, again.contextLists = t.stream, t.worked, contextLists{offers: t.offers, grants: t.grants}
 	l.dropStep()
 	return again

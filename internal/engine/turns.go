@@ -38,10 +38,11 @@ type turn struct {
 	before prompt.Prompt // the prompt of the turn before
 	prompt prompt.Prompt
 
-	grant      string // what lets its context through: tools, or outputSchema if it corrects an answer
-	limit      []int  // bytes that the agent gets of each result
-	unsaved    []bool // for which whole results the workspace had no room
-	hasProblem bool   // the offer behind the results is what the runtime tells the agent: what is wrong with its answer, or that it repeats itself
+	grant      string   // what lets its context through: tools, or outputSchema if it corrects an answer
+	limit      []int    // bytes that the agent gets of each result
+	calls      []string // the ids of their calls
+	unsaved    []bool   // for which whole results the workspace had no room
+	hasProblem bool     // the offer behind the results is what the runtime tells the agent: what is wrong with its answer, or that it repeats itself
 }
 
 // A conversation is what the turns of an attempt have in common.
@@ -256,6 +257,11 @@ func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
 	t.offerSaid(said, maxSaid)
 	for i := range answers {
 		r := &answers[i]
+		t.calls = append(t.calls, r.id)
+		if r.reply != nil {
+			t.offerReply(*r.reply)
+			continue
+		}
 		terms := t.by.Terms(r.envelope.Producer(), t.caps.Agent)
 		if r.envelope.Producer() == gate.Runtime {
 			terms = gate.CorrectionTerms(gate.Runtime, t.caps.Agent)
@@ -342,6 +348,11 @@ func (t *turn) messages() []gate.Sealed {
 }
 
 func (t *turn) started() *Outbox {
+	for i := range t.limit {
+		if s := t.sealed[1+i : 2+i]; s[0].Source().Kind == handoff.Message {
+			emitMessages(&t.modelCall, s)
+		}
+	}
 	emitMessages(&t.modelCall, t.messages())
 	if t.of.outbox == nil {
 		t.of.outbox = t.of.started()

@@ -29,6 +29,9 @@ type steeredTask struct {
 	interrupt context.CancelCauseFunc // ends the call that is being made; nil if none is. Guarded by the lock of the run
 }
 
+// waiting returns how many attempts do nothing but wait for people or for replies.
+func (s *scheduler) waiting() int { return s.parked.len() + len(s.replies.list) }
+
 // parked are the attempts whose persons do not answer now. They wait until another process
 // answers, or until nothing else is left to do.
 type parked struct{ list []parkedAttempt }

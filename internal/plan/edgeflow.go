@@ -23,6 +23,12 @@ type arrival struct {
 	least, most label.Classification // of the handoffs
 }
 
+// alongEdges is what tasks may get along edges.
+type alongEdges struct {
+	arrivals [][]arrival            // of each task
+	replies  []label.Classification // of each task, the highest label of a reply that it may wait for; nil without edges
+}
+
 // mostPairs is how many pairs of a sending and a reading task are distinguished. Beyond it, every task of
 // an agent may send to every task of its neighbors.
 const mostPairs = 1_000_000
@@ -30,9 +36,10 @@ const mostPairs = 1_000_000
 // A handoffPlan says which tasks may send handoffs to which.
 type handoffPlan struct {
 	*Plan
-	tasks   [][]int        // of each member
-	precise bool           // tasks that follow from the reader are known to send it nothing
-	after   map[int][]bool // of each reader, the tasks that follow from it
+	tasks   [][]int                // of each member
+	precise bool                   // tasks that follow from the reader are known to send it nothing
+	after   map[int][]bool         // of each reader, the tasks that follow from it
+	level   []label.Classification // of each task, that of its tools without replies
 }
 
 func newHandoffPlan(p *Plan) handoffPlan {
@@ -41,6 +48,7 @@ func newHandoffPlan(p *Plan) handoffPlan {
 		if t := p.Graph.Task(i); !Joins(t) && !t.IsComputed() {
 			h.tasks[p.Members[i]] = append(h.tasks[p.Members[i]], i)
 		}
+		h.level = append(h.level, toolLevel(p, i))
 	}
 	pairs, readers := 0, map[int]int{}
 	for from := range h.tasks {
@@ -55,6 +63,15 @@ func newHandoffPlan(p *Plan) handoffPlan {
 	}
 	h.precise = pairs <= mostPairs && walked <= mostWalked
 	return h
+}
+
+// least returns the lowest label of what a task sends.
+func (h handoffPlan) least(i int) label.Classification {
+	level := h.Plan.least[i].Join(h.level[i])
+	if i < len(h.replies) {
+		level = level.Join(h.replies[i])
+	}
+	return level
 }
 
 // each calls visit for each task that may get something along an edge, with the tasks that may send it.
@@ -94,8 +111,8 @@ func (c *labelCheck) raiseArrivals(h handoffPlan) (changed bool) {
 		a := arrival{from: from, edge: n.Edge, least: n.Max, most: label.Public}
 		any := false
 		for _, s := range senders {
-			if p.least[s] <= n.Max { // else its handoffs are refused
-				a.least, a.most, any = min(a.least, p.least[s]), a.most.Join(min(p.Labels[s], n.Max)), true
+			if least := h.least(s); least <= n.Max { // else its handoffs are refused
+				a.least, a.most, any = min(a.least, least), a.most.Join(min(p.Labels[s], n.Max)), true
 			}
 		}
 		if any {
@@ -112,6 +129,27 @@ func (c *labelCheck) raiseArrivals(h handoffPlan) (changed bool) {
 		}
 	}
 	c.arrivals = next
+	return changed
+}
+
+// raiseReplies joins the label of each task that may wait for a reply with what its neighbors may
+// reply. It never lowers one, so that the labels have a fixed point. It reports whether one has risen.
+func (c *labelCheck) raiseReplies() (changed bool) {
+	p := c.plan
+	for i, list := range c.arrivals {
+		if !slices.ContainsFunc(RuntimeTools(p, i), func(t RuntimeTool) bool { return t.Required }) {
+			continue
+		}
+		for _, a := range list {
+			if _, asks := c.team.Network.Reaches(int(p.Members[i]), a.from); !asks {
+				continue
+			}
+			d := arrivalDelivery(p, i, a)
+			if level := p.replies[i].Join(d.Classification); d.counts() && level > p.replies[i] {
+				p.replies[i], changed = level, true
+			}
+		}
+	}
 	return changed
 }
 
@@ -149,7 +187,7 @@ func (c *labelCheck) checkEdges() {
 		if found[w] == nil {
 			found[w], order = &edgeUse{Neighbor: n}, append(order, w)
 		}
-		found[w].count(c.plan, to, from, senders)
+		found[w].count(h, to, from, senders)
 	})
 	report := func(w way, u *edgeUse) {
 		detail, hint := u.problem(c.plan, c.team.Config.Agents[w.from].Name, c.team.Config.Agents[w.to].Name)
@@ -195,17 +233,17 @@ type edgeUse struct {
 }
 
 // count takes in a task that may read, and those that may send to it.
-func (u *edgeUse) count(p *Plan, to, from int, senders []int) {
+func (u *edgeUse) count(h handoffPlan, to, from int, senders []int) {
 	for _, s := range senders {
-		if !u.ordered || p.least[s] < u.least {
-			u.least = p.least[s]
+		if !u.ordered || h.least(s) < u.least {
+			u.least = h.least(s)
 		}
 		u.ordered = true
-		if p.least[s] > u.Max {
+		if h.least(s) > u.Max {
 			continue
 		}
 		u.below = true
-		d := arrivalDelivery(p, to, arrival{from: from, edge: u.Edge, least: p.least[s], most: min(p.Labels[s], u.Max)})
+		d := arrivalDelivery(h.Plan, to, arrival{from: from, edge: u.Edge, least: h.least(s), most: min(h.Labels[s], u.Max)})
 		if d.plain || !d.Withheld || d.crossing.Lowers != nil {
 			u.readable = true
 		} else {
@@ -254,7 +292,7 @@ func (b handoffFlow) addHandoffs() {
 	h.each(func(to, from int, n Neighbor, senders []int) {
 		if h.precise {
 			for _, s := range senders {
-				b.handoffEdge(source(s), to, from, n, s)
+				b.handoffEdge(h, source(s), to, from, n, s)
 			}
 			return
 		}
@@ -265,7 +303,7 @@ func (b handoffFlow) addHandoffs() {
 			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: fmt.Sprintf("handoffs from %s to %s", b.team.Config.Agents[from].Name, b.team.Config.Agents[n.Member].Name), Agent: n.Member, Endpoints: b.endpointReaders(&b.team.Capabilities[n.Member])})
 			most := label.Public
 			for _, s := range senders {
-				b.handoffEdge(source(s), hub, from, n, s)
+				b.handoffEdge(h, source(s), hub, from, n, s)
 				most = most.Join(min(b.plan.Labels[s], n.Max))
 			}
 			at = len(b.graph.Sources)
@@ -285,7 +323,7 @@ func (b handoffFlow) maybe(source int) {
 }
 
 // handoffEdge adds what the gate delivers of the handoffs of task s.
-func (b handoffFlow) handoffEdge(source, to, from int, n Neighbor, s int) {
+func (b handoffFlow) handoffEdge(h handoffPlan, source, to, from int, n Neighbor, s int) {
 	p := b.plan
 	reader := n.Member
 	by := b.team
@@ -294,8 +332,8 @@ func (b handoffFlow) handoffEdge(source, to, from int, n Neighbor, s int) {
 	}
 	caps := &b.team.Capabilities[reader]
 	terms := by.Terms(b.team.Config.Agents[from].Name, caps.Agent)
-	a := deliveryOf(terms, min(p.least[s], n.Max), min(p.Labels[s], n.Max), true, caps)
-	a.Withheld = a.Withheld || p.least[s] > n.Max
+	a := deliveryOf(terms, min(h.least(s), n.Max), min(p.Labels[s], n.Max), true, caps)
+	a.Withheld = a.Withheld || h.least(s) > n.Max
 	e := b.passage(source, terms, nil, &a)
 	e.Task = to
 	if e.Rule == "" {

@@ -114,3 +114,13 @@ func (n *Network) Reaches(from, to int) (Neighbor, bool) {
 	}
 	return list[k], true
 }
+
+// repliers returns the neighbors of a member that may send to it, in the order of the roster.
+func (n *Network) repliers(member int) (list []int) {
+	for _, to := range n.Neighbors(member) {
+		if _, back := n.Reaches(to.Member, member); back {
+			list = append(list, to.Member)
+		}
+	}
+	return list
+}

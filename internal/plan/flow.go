@@ -76,11 +76,13 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 		var handoffs handoffPlan
 		if sends {
 			handoffs = newHandoffPlan(p)
+			p.replies = slices.Repeat([]label.Classification{label.Public}, p.Graph.Len())
 		}
 		for again := true; again; { // what a task reads there raises what others find in memory or get along edges
 			c.propagate(nil)
 			again = reads && c.raiseMemory()
 			again = sends && c.raiseArrivals(handoffs) || again
+			again = sends && c.raiseReplies() || again
 		}
 	}
 	c.propagate(visit)

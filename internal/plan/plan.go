@@ -55,24 +55,24 @@ type Plan struct {
 	Description
 	Warnings []task.Problem `json:"-"` // a run starts despite them
 
-	Options    func() *Options        `json:"-"` // a function, so that no verb of package fmt prints the inputs
-	Written    []task.Spec            `json:"-"` // in the order written, each with its agent
-	Graph      *graph.Graph           `json:"-"`
-	Members    []int32                `json:"-"` // of each task, an index into the roster
-	assigned   []bool                 // of each task: by the scheduler; nil when the caller assigned all
-	Schemas    []*schema.Schema       `json:"-"` // of each task; nil for free text
-	Labels     []label.Classification `json:"-"` // of each task's prompt and result, at most
-	least      []label.Classification // the same if everything optional is missing
-	Branches   BranchLabels           `json:"-"`
-	memory     []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
-	arrivals   [][]arrival            // of each task, what it may get along edges
-	lists      map[string]*InputList  // in inputs, by where they are written
-	uncompared map[string]string      // the loops whose rounds are not compared, by where they are written: why not
-	InputIndex map[string]int         `json:"-"` // lower-cased name to an index into options.Inputs
-	Outputs    []int32                `json:"-"` // tasks whose results make the answer
-	govern                            // nil fields before the policy is replaced
-	lines      []string               // of each task, where it is written; nil if no task has a line
-	Roster     func() *Roster         `json:"-"` // a function as well
+	Options  func() *Options        `json:"-"` // a function, so that no verb of package fmt prints the inputs
+	Written  []task.Spec            `json:"-"` // in the order written, each with its agent
+	Graph    *graph.Graph           `json:"-"`
+	Members  []int32                `json:"-"` // of each task, an index into the roster
+	assigned []bool                 // of each task: by the scheduler; nil when the caller assigned all
+	Schemas  []*schema.Schema       `json:"-"` // of each task; nil for free text
+	Labels   []label.Classification `json:"-"` // of each task's prompt and result, at most
+	least    []label.Classification // the same if everything optional is missing
+	Branches BranchLabels           `json:"-"`
+	memory   []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
+	alongEdges
+	lists      map[string]*InputList // in inputs, by where they are written
+	uncompared map[string]string     // the loops whose rounds are not compared, by where they are written: why not
+	InputIndex map[string]int        `json:"-"` // lower-cased name to an index into options.Inputs
+	Outputs    []int32               `json:"-"` // tasks whose results make the answer
+	govern                           // nil fields before the policy is replaced
+	lines      []string              // of each task, where it is written; nil if no task has a line
+	Roster     func() *Roster        `json:"-"` // a function as well
 }
 
 // A PlannedAgent is an agent as the gate sees it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/tool"
@@ -15,6 +16,9 @@ import (
 type RuntimeTool struct {
 	*tool.Tool                // without a function
 	Arguments  *schema.Schema // of this agent
+
+	// Required says that a call may wait for a reply, whose label is then part of that of its task.
+	Required bool
 }
 
 // SendHandoff is the name of the tool with which an agent sends a handoff to a neighbor.
@@ -45,8 +49,8 @@ func (n *Network) toolsOf(member int) []RuntimeTool {
 func equip(t *Roster) {
 	tools := make([][]RuntimeTool, len(t.Config.Agents))
 	for i := range tools {
-		if n := t.Network.Neighbors(i); len(n) > 0 {
-			tools[i] = append(tools[i], sendHandoff(t, n))
+		if neighbors := t.Network.Neighbors(i); len(neighbors) > 0 {
+			tools[i] = append(tools[i], sendHandoff(t, neighbors, t.Network.repliers(i)))
 		}
 	}
 	t.Network.tools = tools
@@ -69,8 +73,15 @@ const MaxHandoffs = 128
 // be as large.
 const MaxHandoffText = 256 << 10
 
-// sendHandoff returns the tool with which a member sends handoffs. It names its neighbors and no other agent.
-func sendHandoff(t *Roster, neighbors []Neighbor) RuntimeTool {
+// MaxReplyTimeout is the longest time that a task may wait for a reply.
+const MaxReplyTimeout = 24 * time.Hour
+
+// DefaultReplyTimeout is how long a task waits for a reply if its agent does not say.
+const DefaultReplyTimeout = 5 * time.Minute
+
+// sendHandoff returns the tool with which a member sends handoffs. It names its neighbors and no other
+// agent. repliers are those of them that can answer.
+func sendHandoff(t *Roster, neighbors []Neighbor, repliers []int) RuntimeTool {
 	var names []string
 	var list strings.Builder
 	for _, n := range neighbors {
@@ -83,23 +94,24 @@ func sendHandoff(t *Roster, neighbors []Neighbor) RuntimeTool {
 			fmt.Fprintf(&list, "\n- %s", name)
 		}
 	}
-	parameters := mustJSON(map[string]any{
-		"type": "object", "additionalProperties": false, "required": []string{"to", "message"},
-		"properties": map[string]any{
-			"to":         map[string]any{"enum": names, "description": "the agent that is to read it"},
-			"message":    map[string]any{"type": "string", "minLength": 1, "maxLength": MaxHandoffText, "description": "what the agent is to know, in a few sentences"},
-			"structured": map[string]any{"type": "object", "description": "the same as data, if that helps"},
-			"artifacts": map[string]any{"type": "array", "maxItems": 32, "description": "what it refers to", "items": map[string]any{
-				"type": "object", "additionalProperties": false, "required": []string{"type", "ref"},
-				"properties": map[string]any{"type": map[string]any{"type": "string", "maxLength": 64}, "ref": map[string]any{"type": "string", "maxLength": 512}},
-			}},
-			"status": map[string]any{
-				"type": "object", "additionalProperties": false, "required": []string{"ok"}, "description": "whether the work that it is about succeeded",
-				"properties": map[string]any{"ok": map[string]any{"type": "boolean"}, "reason": map[string]any{"type": "string", "maxLength": 512}},
-			},
-			"contextRef": map[string]any{"type": "string", "maxLength": 64, "description": "the id of the handoff that it answers"},
+	properties := map[string]any{
+		"to":         map[string]any{"enum": names, "description": "the agent that is to read it"},
+		"message":    map[string]any{"type": "string", "minLength": 1, "maxLength": MaxHandoffText, "description": "what the agent is to know, in a few sentences"},
+		"structured": map[string]any{"type": "object", "description": "the same as data, if that helps"},
+		"artifacts": map[string]any{"type": "array", "maxItems": 32, "description": "what it refers to", "items": map[string]any{
+			"type": "object", "additionalProperties": false, "required": []string{"type", "ref"},
+			"properties": map[string]any{"type": map[string]any{"type": "string", "maxLength": 64}, "ref": map[string]any{"type": "string", "maxLength": 512}},
+		}},
+		"status": map[string]any{
+			"type": "object", "additionalProperties": false, "required": []string{"ok"}, "description": "whether the work that it is about succeeded",
+			"properties": map[string]any{"ok": map[string]any{"type": "boolean"}, "reason": map[string]any{"type": "string", "maxLength": 512}},
 		},
-	})
+		"contextRef": map[string]any{"type": "string", "maxLength": 64, "description": "the id of the handoff that it answers"},
+	}
+	if len(repliers) > 0 {
+		properties["response"] = responseSchema(t, repliers)
+	}
+	parameters := mustJSON(map[string]any{"type": "object", "additionalProperties": false, "required": []string{"to", "message"}, "properties": properties})
 	f := &tool.Tool{
 		Name: SendHandoff, Description: "Sends a handoff to another agent, who reads it with its next turn or, if it does not work now, with its next task. Agents:" + list.String(),
 		Parameters: parameters, Options: tool.Options{Effect: tool.Workspace},
@@ -108,8 +120,31 @@ func sendHandoff(t *Roster, neighbors []Neighbor) RuntimeTool {
 	if err != nil {
 		panic("runteam: " + err.Error()) // the schema is written here
 	}
-	return RuntimeTool{f, arguments}
+	return RuntimeTool{Tool: f, Arguments: arguments, Required: len(repliers) > 0}
 }
+
+// responseSchema returns the schema of the reply that a sender asks for.
+func responseSchema(t *Roster, repliers []int) map[string]any {
+	names := make([]string, len(repliers))
+	for k, i := range repliers {
+		names[k] = t.Rules.ShownName(t.Config.Agents[i].Name)
+	}
+	return map[string]any{
+		"type": "object", "additionalProperties": false, "required": []string{"expectation"},
+		"description": "whether the agent is to reply; possible with " + strings.Join(names, ", "),
+		"properties": map[string]any{
+			"expectation": map[string]any{"enum": []string{NoReply, OptionalReply, RequiredReply}, "description": "none: no reply is accepted; optional: a reply is a message like any other; required: this call returns the reply, and you wait for it"},
+			"timeoutMs":   map[string]any{"type": "integer", "minimum": 1, "maximum": MaxReplyTimeout.Milliseconds(), "description": fmt.Sprintf("how long to wait for a required reply, in milliseconds; %d if it is left out", DefaultReplyTimeout.Milliseconds())},
+		},
+	}
+}
+
+// What a sender expects of the reader of a handoff.
+const (
+	NoReply       = "none"
+	OptionalReply = "optional"
+	RequiredReply = "required"
+)
 
 // mustJSON writes a value that can be written.
 func mustJSON(v any) json.RawMessage {

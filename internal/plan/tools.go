@@ -25,9 +25,19 @@ func (p *Plan) Tools(i int) []*tool.Tool {
 	return slices.DeleteFunc(slices.Clone(own), func(t *tool.Tool) bool { return !slices.Contains(named, t.Name) })
 }
 
-// ToolLabel returns the most sensitive level of what the tools of a task return. A task with
-// tools has at least this label from its first prompt on, so that no result raises it.
+// ToolLabel returns the most sensitive level of what the tools of a task return, the replies that its
+// agent may wait for among them. A task with tools has at least this label from its first prompt on,
+// so that no result raises it.
 func (p *Plan) ToolLabel(i int) label.Classification {
+	level := toolLevel(p, i)
+	if i < len(p.replies) {
+		level = level.Join(p.replies[i])
+	}
+	return level
+}
+
+// toolLevel is ToolLabel without the replies.
+func toolLevel(p *Plan, i int) label.Classification {
 	level := label.Public
 	for _, t := range reachableIn(p, i) {
 		level = level.Join(t.Level())

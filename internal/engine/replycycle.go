@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/task"
+)
+
+// Waits for replies are edges of the graph of tasks: a task waits for those that could reply, and a
+// task that has not begun waits for its dependencies. A wait that only a chain of waits back to itself
+// could end, or nothing at all, ends at once.
+
+// endHopeless ends the waits that nothing can end any more, one after the other: with each, others may
+// have a chance again. The lock of the run is held.
+func (s *scheduler) endHopeless(ctx context.Context) {
+	for len(s.replies.list) > 0 {
+		g := newWaitGraph(ctx, s)
+		i := slices.IndexFunc(s.replies.list, func(w *replyWait) bool { return !g.moves[w.index] })
+		if i < 0 {
+			return
+		}
+		w, members := g.blockedBy(s.replies.list[i])
+		w.hopeless, w.titled = g.describe(w, members)
+		w.finish()
+	}
+}
+
+// A waitGraph says which tasks can still move on: those that work or wait for a person, those that can
+// begin, and those that wait for one that can.
+type waitGraph struct {
+	*scheduler
+	starts   bool // tasks can still begin
+	waits    map[int]*replyWait
+	repliers map[*replyWait][]int // tasks that could reply
+	moves    map[int]bool
+}
+
+// newWaitGraph returns the graph of what the waits lead to.
+func newWaitGraph(ctx context.Context, s *scheduler) *waitGraph {
+	g := &waitGraph{scheduler: s, starts: ctx.Err() == nil && !s.run.stopped(), waits: map[int]*replyWait{}, repliers: map[*replyWait][]int{}, moves: map[int]bool{}}
+	for _, w := range s.replies.list {
+		g.waits[w.index] = w
+	}
+	var order []int // what is waited for comes first, except in a cycle
+	seen := map[int]bool{}
+	for _, w := range s.replies.list {
+		order = g.reach(w.index, seen, order)
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, i := range order {
+			if !g.moves[i] && g.canMove(i) {
+				g.moves[i], changed = true, true
+			}
+		}
+	}
+	return g
+}
+
+// reach appends the tasks that a task waits for, and then the task itself.
+func (g *waitGraph) reach(from int, seen map[int]bool, order []int) []int {
+	type step struct {
+		task int
+		next []int
+	}
+	if seen[from] {
+		return order
+	}
+	seen[from] = true
+	for stack := []step{{from, g.waitsFor(from)}}; len(stack) > 0; {
+		top := &stack[len(stack)-1]
+		if len(top.next) == 0 {
+			order = append(order, top.task)
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		i := top.next[0]
+		if top.next = top.next[1:]; !seen[i] {
+			seen[i] = true
+			stack = append(stack, step{i, g.waitsFor(i)})
+		}
+	}
+	return order
+}
+
+// waitsFor returns the tasks that a task waits for: all of them if it has not begun, any of them if it
+// waits for a reply.
+func (g *waitGraph) waitsFor(i int) (list []int) {
+	r := g.run
+	if w := g.waits[i]; w != nil {
+		if _, known := g.repliers[w]; !known {
+			g.repliers[w] = g.repliersOf(w)
+		}
+		return g.repliers[w]
+	}
+	if r.queue.Status(i) == task.InProgress {
+		return nil
+	}
+	for _, up := range r.plan.Graph.Upstream(i) {
+		if !r.queue.Status(int(up)).Terminal() {
+			list = append(list, int(up))
+		}
+	}
+	return list
+}
+
+// canMove reports whether a task can move on, by what is known of those that it waits for.
+func (g *waitGraph) canMove(i int) bool {
+	list := g.waitsFor(i)
+	switch {
+	case g.waits[i] != nil:
+		return slices.ContainsFunc(list, func(k int) bool { return g.moves[k] })
+	case g.run.queue.Status(i) == task.InProgress:
+		return true
+	}
+	return g.starts && !slices.ContainsFunc(list, func(k int) bool { return !g.moves[k] })
+}
+
+// repliersOf returns the tasks that could reply: the one that was given the handoff or, as long as it is
+// unread, each that may read it.
+func (g *waitGraph) repliersOf(w *replyWait) (list []int) {
+	r, h := g.run, w.handoff
+	if h.lost {
+		return nil
+	}
+	reader, unread := r.messages.readerOf(h.msg)
+	for i := range r.tasks {
+		if r.tasks[i].Assignee != h.to || r.queue.Status(i).Terminal() || !unread && i != reader || !g.canReply(i) {
+			continue
+		}
+		if unread {
+			x := r.team.MessageCrossing(h.from, h.msg.Envelope.Classification(), &r.team.Capabilities[r.plan.Members[i]])
+			if x.Withheld() || x.After > plan.Bound(r.plan, i) {
+				continue
+			}
+		}
+		list = append(list, i)
+	}
+	return list
+}
+
+// canReply reports whether a task may send handoffs.
+func (g *waitGraph) canReply(i int) bool {
+	t := g.run.plan.Graph.Task(i)
+	return !plan.Joins(t) && !t.IsComputed() && slices.ContainsFunc(plan.RuntimeTools(g.run.plan, i), func(f plan.RuntimeTool) bool { return f.Name == plan.SendHandoff })
+}
+
+// readerOf returns the task that was given a message, or reports that it waits in an inbox.
+func (m *runMessages) readerOf(msg mailbox.Message) (task int, unread bool) {
+	for _, by := range []map[int][]mailbox.Message{m.given, m.again, m.directed, m.turns} {
+		for i, list := range by {
+			if slices.ContainsFunc(list, func(one mailbox.Message) bool { return one.ID == msg.ID }) {
+				return i, false
+			}
+		}
+	}
+	return -1, true
+}
+
+// blockedBy follows a wait that nothing can end to the one that is to end first: the newest of a cycle,
+// or the last that nothing is left for. It returns the tasks on the way there, from that wait on.
+func (g *waitGraph) blockedBy(w *replyWait) (last *replyWait, members []int) {
+	var path []int
+	for at := w.index; ; {
+		path = append(path, at)
+		if wait := g.waits[at]; wait != nil {
+			last = wait
+		}
+		next := g.waitsFor(at)
+		k := slices.IndexFunc(next, func(i int) bool { return !g.moves[i] })
+		if k < 0 {
+			return last, path[slices.Index(path, last.index):]
+		}
+		at = next[k]
+		if start := slices.Index(path, at); start >= 0 {
+			path = path[start:]
+			break
+		}
+	}
+	newest := -1
+	for _, i := range path {
+		if k := slices.IndexFunc(g.replies.list, func(w *replyWait) bool { return w.index == i }); k > newest {
+			newest = k
+		}
+	}
+	last = g.replies.list[newest]
+	at := slices.Index(path, last.index)
+	return last, append(append(slices.Clone(path[at:]), path[:at]...), last.index)
+}
+
+// describe says why nothing can end a wait: for the agent with the names of agents, and for the user
+// with the titles of tasks.
+func (g *waitGraph) describe(w *replyWait, members []int) (text, titled string) {
+	if w.handoff.lost {
+		text = fmt.Sprintf("the inbox of %s is full, so it was not delivered", w.handoff.to)
+		return text, text
+	}
+	if len(members) < 2 || members[len(members)-1] != w.index {
+		text = fmt.Sprintf("no task of %s is left that could reply", w.handoff.to)
+		return text, text
+	}
+	var names, titles []string
+	for k, i := range members[:len(members)-1] {
+		verb := "waits for"
+		if g.waits[i] == nil {
+			verb = "begins after"
+		}
+		next := &g.run.tasks[members[k+1]]
+		names = append(names, fmt.Sprintf("%s %s %s", g.run.tasks[i].Assignee, verb, next.Assignee))
+		titles = append(titles, fmt.Sprintf("%q %s %q", g.run.tasks[i].Title, verb, next.Title))
+	}
+	return "it would wait for itself: " + strings.Join(names, ", "), "it would wait for itself: " + strings.Join(titles, ", ")
+}
