@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
@@ -9,9 +11,9 @@ import (
 // build writes the prompt of a brief, whose contract and task are the model call's.
 func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.MaxPromptBytes
-	if x.task.Instance != nil {
+	if title := x.title(); title != x.task.Title {
 		b.Task = new(*x.task)
-		b.Task.Title = plan.WrittenTitle(x.task)
+		b.Task.Title = title
 	}
 	if x.schema != nil && !x.task.IsComputed() {
 		b.Schema = x.schema.String()
@@ -29,3 +31,6 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 	}
 	return text, err
 }
+
+// title returns the title of the task as the agent reads it.
+func (r *request) title() string { return cmp.Or(r.heading, plan.WrittenTitle(r.task)) }

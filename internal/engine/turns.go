@@ -261,7 +261,7 @@ func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
 			terms = gate.CorrectionTerms(gate.Runtime, t.caps.Agent)
 		}
 		o := gate.Offer{Source: gate.Source{Kind: handoff.ToolResult, Name: r.id}, Envelope: r.envelope, As: formOf(r.envelope), Optional: true}
-		if r.failed {
+		if o.Title = r.title; o.Title == "" && r.failed {
 			o.Title = "error"
 		}
 		limit := r.limit
@@ -305,7 +305,7 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	added := brief.Turn{
-		Contract: t.contract, Number: t.turn, Title: plan.WrittenTitle(t.task), MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
+		Contract: t.contract, Number: t.turn, Title: t.title(), MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
 		Said: t.sealed[0], Results: t.sealed[1 : 1+len(t.limit)], Messages: t.messages(), Unsaved: t.unsaved,
 	}
 	if t.hasProblem {

@@ -105,6 +105,7 @@ type Member struct {
 	Tools          []*tool.Tool // that it may call
 	AllowUntrusted []string     // names of those with an external effect that it may call from untrusted context
 	LoopDetection  *LoopDetection
+	Spawn          *Spawning // how it may spawn children; nil if it may not
 
 	Handoff handoff.Mode
 

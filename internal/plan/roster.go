@@ -155,6 +155,7 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 	about.at("maxSessionMs").checkSign("the session time", int64(m.MaxSession))
 	about.checkLimits(m.Limits)
 	about.checkLoops(m.LoopDetection)
+	about.checkSpawning(m)
 	for j, tag := range m.OutputTags {
 		if err := naming.CheckName(tag); err != nil {
 			about.at("outputTags", j).report(err.Error(), "", err)

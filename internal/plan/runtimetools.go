@@ -21,7 +21,9 @@ type RuntimeTool struct {
 const SendHandoff = "send_handoff"
 
 // isRuntimeTool reports whether a name belongs to a tool of the runtime.
-func isRuntimeTool(name string) bool { return name == SendHandoff }
+func isRuntimeTool(name string) bool {
+	return name == SendHandoff || name == SpawnAgent || name == DelegateToAgent
+}
 
 // RuntimeTools returns the tools of the runtime that task i may call: those of its agent, unless the
 // task names its tools.
@@ -47,6 +49,12 @@ func runtimeTools(t *Roster, n *Network) [][]RuntimeTool {
 	for i := range tools {
 		if len(n.Neighbors(i)) > 0 {
 			tools[i] = append(tools[i], sendHandoff(t, n.Neighbors(i)))
+		}
+		if t.Config.Agents[i].Spawn != nil {
+			tools[i] = append(tools[i], spawnAgent(&t.Config.Agents[i]))
+		}
+		if to := n.delegates(i); len(to) > 0 {
+			tools[i] = append(tools[i], delegateToAgent(t, to))
 		}
 	}
 	return tools

@@ -26,13 +26,10 @@ func (p *Plan) Tools(i int) []*tool.Tool {
 }
 
 // ToolLabel returns the most sensitive level of what the tools of a task return. A task with
-// tools has at least this label from its first prompt on, so that no result raises it.
+// tools has at least this label from its first prompt on, so that no result raises it. The tools of
+// agents to which it may delegate count too.
 func (p *Plan) ToolLabel(i int) label.Classification {
-	level := label.Public
-	for _, t := range reachableIn(p, i) {
-		level = level.Join(t.Level())
-	}
-	return level
+	return LevelOf(reachableIn(p, i)).Join(delegatedLabel(p, i))
 }
 
 // toolNames returns the names of the tools of the member.
