@@ -54,6 +54,10 @@ func dataOf(e *event.Event) any {
 		return ToolComplete{Tool: e.From, Failed: e.Status == task.Failed, Duration: e.Duration}
 	case event.MessageSent:
 		return MessageSent{To: e.To, Bytes: e.Bytes}
+	case event.AgentSpawn:
+		return AgentSpawn{Child: e.Child, Agent: e.To, Bytes: e.Bytes}
+	case event.AgentResult:
+		return AgentResult{Child: e.Child, Agent: e.From, Status: e.Status, Code: e.Code, Bytes: e.Bytes, Duration: e.Duration}
 	case event.Message:
 		return Message{From: e.From, Bytes: e.Bytes}
 	case event.Budget:

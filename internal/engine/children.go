@@ -256,11 +256,11 @@ func (c *childCall) begin(a *attempt) {
 func (c *childCall) perform(ctx context.Context, a *attempt, x *modelCall, said *envelope.Envelope) {
 	child := c.child
 	defer func() { c.err = cmp.Or(c.err, c.end(ctx, a, x, said)) }()
+	defer child.scheduler.returnSlot(child)
 	if err := child.scheduler.awaitSlot(ctx, child); err != nil {
 		child.setError(ctx, withCause(ctx, err))
 		return
 	}
-	defer child.scheduler.returnSlot(child)
 	child.run.steering.await(ctx)
 	child.start = time.Now()
 	child.began = child.start
@@ -336,14 +336,16 @@ func (c *childCall) recordEnd(a *attempt) {
 }
 
 // wait waits for the children, which work in the slot of their parent meanwhile.
-func (g *childGroup) wait() error {
+func (g *childGroup) wait(ctx context.Context) error {
 	if g.idle || len(g.list) == 0 {
 		return nil
 	}
 	g.of.scheduler.freeSlot(g.of)
 	g.work.Wait()
-	g.of.scheduler.takeSlot(g.of)
 	g.idle = true
+	if err := g.of.scheduler.awaitSlot(ctx, g.of); err != nil {
+		return withCause(ctx, err)
+	}
 	for _, c := range g.list {
 		if c.err != nil {
 			return c.err

@@ -6,30 +6,35 @@ import (
 )
 
 // Children take slots as attempts at tasks do, and come before tasks that have not begun. Their parent
-// lends its own while it waits for them, so any number of children ends with one slot.
+// lends its own while it waits for them, so any number of children ends with one slot. It comes before
+// children that have not begun.
 
-// awaitSlot waits for a slot for a child.
-func (s *scheduler) awaitSlot(ctx context.Context, child *attempt) error {
+// awaitSlot waits for a slot for a child or, if it lent its own, for its parent.
+func (s *scheduler) awaitSlot(ctx context.Context, a *attempt) error {
 	granted := make(chan struct{})
 	s.run.mu.Lock()
-	s.waiting = append(s.waiting, granted)
+	if a.slotless {
+		s.waiting = slices.Insert(s.waiting, 0, granted)
+	} else {
+		s.waiting = append(s.waiting, granted)
+	}
+	a.slotless = true
 	s.grantSlots()
 	s.run.mu.Unlock()
+	var ended error
 	select {
 	case <-granted:
-		return nil
 	case <-ctx.Done():
+		ended = ctx.Err()
 	}
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if k := slices.Index(s.waiting, granted); k >= 0 {
 		s.waiting = slices.Delete(s.waiting, k, k+1)
-		child.slotless = true
-		return ctx.Err()
+	} else {
+		a.slotless = false
 	}
-	s.running-- // it was granted at the same time
-	s.grantSlots()
-	return ctx.Err()
+	return ended
 }
 
 // returnSlot returns the slot of a child that has ended.
@@ -43,11 +48,11 @@ func (s *scheduler) returnSlot(child *attempt) {
 	s.wakeUp()
 }
 
-// grantSlots gives the free slots to children that wait. The lock of the run is held.
+// grantSlots gives the free slots to those that wait. The lock of the run is held.
 func (s *scheduler) grantSlots() {
 	for len(s.waiting) > 0 && s.running < s.run.options.MaxConcurrency {
 		s.running++
 		close(s.waiting[0])
-		s.waiting = s.waiting[1:]
+		s.waiting = slices.Delete(s.waiting, 0, 1)
 	}
 }

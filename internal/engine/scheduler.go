@@ -27,7 +27,7 @@ type scheduler struct {
 	busy    int             // attempts that have not ended, including prefetched ones
 	begun   []*attempt      // attempts that no worker has yet
 	held    []int           // tasks that [scheduler.nextReady] holds back
-	waiting []chan struct{} // children that wait for a slot, the oldest first
+	waiting []chan struct{} // children that wait for a slot, and parents of others
 	parked  parked          // attempts among the busy ones that wait for people
 	spare   []*attempt      // attempts that have ended, whose memory later ones use: nothing refers to them any more
 	write   *resultWrite    // of the attempt that has just ended; nil if there is none

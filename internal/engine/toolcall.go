@@ -63,7 +63,7 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 	defer end()
 	children := childGroup{of: a, x: x, said: said}
 	defer children.settle()
-	wait := func() error { return cmp.Or(group.Wait(), children.wait(), ctx.Err()) }
+	wait := func() error { return cmp.Or(group.Wait(), children.wait(ctx), ctx.Err()) }
 	for i := range calls {
 		refusal := refuseLowered(a, calls[i].Name, said)
 		perform := func() (err error) {
@@ -93,7 +93,7 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 			return nil, err
 		}
 	}
-	if err := cmp.Or(group.Wait(), children.wait()); err != nil {
+	if err := cmp.Or(group.Wait(), children.wait(ctx)); err != nil {
 		return nil, err
 	}
 	return answers, children.answers(answers)
