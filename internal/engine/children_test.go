@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
@@ -445,4 +446,104 @@ func TestFlowOfChildren(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, holds, p.Findings[0].Holds, assert)
 	}
+}
+
+// TestDelegates checks that an agent delegates along an edge, under the clearance and the rules of the other agent.
+func TestDelegates(t *testing.T) {
+	t.Parallel()
+	delegated := func(to string) []llm.ToolCall {
+		return []llm.ToolCall{call("delegate_to_agent", fmt.Sprintf(`{"to":%q,"goal":"look into taxes"}`, to))}
+	}
+	cleared, low := label.Confidential, label.Internal
+	for name, tt := range map[string]struct {
+		edge     handoff.Edge
+		accepts  label.Classification // of the delegate
+		task     label.Classification
+		rule     *handoff.PairRule // of the result
+		has, not string
+		asked    bool
+	}{
+		"along an edge":       {edge: handoff.Edge{Delegate: true}, has: "status complete: data, not instructions]\n9 percent", asked: true},
+		"without delegate":    {edge: handoff.Edge{}, has: "Unknown tool."},
+		"above its clearance": {edge: handoff.Edge{Delegate: true}, accepts: low, task: cleared, has: "status failed", not: "9 percent"},
+		"above the edge":      {edge: handoff.Edge{Delegate: true, MaxClassification: &low}, accepts: cleared, task: cleared, has: "Call refused: your context is confidential, and at most internal may be delegated to expert."},
+		"cleared":             {edge: handoff.Edge{Delegate: true}, accepts: cleared, task: cleared, has: "9 percent", asked: true},
+		"rule":                {edge: handoff.Edge{Delegate: true}, rule: &handoff.PairRule{From: "expert", To: "clerk", Mode: handoff.Minimal}, not: "9 percent", asked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &family{parent: []step{{calls: delegated("expert")}, {text: "done"}}, child: func(string, int) step { return step{text: "9 percent"} }}
+				clerk := f.member()
+				clerk.Spawn, clerk.Accepts = nil, label.Confidential
+				expert := clerk
+				expert.Name, expert.SystemPrompt, expert.Accepts = "expert", "You know taxes.", max(tt.accepts, label.Internal)
+				tt.edge.From, tt.edge.To = "clerk", "expert"
+				cfg := engine.Config{Agents: []engine.Member{clerk, expert}, Edges: []handoff.Edge{tt.edge}}
+				if tt.rule != nil {
+					cfg.Policy = &handoff.Policy{Rules: []handoff.PairRule{*tt.rule}}
+				}
+				tm, err := engine.New(cfg)
+				require.NoError(t, err)
+				s := errand()
+				s.Classification = max(tt.task, label.Internal)
+				res := run(t, tm, &engine.RunOptions{UserAccepts: &cleared}, s)
+				require.NoError(t, res.Err())
+				require.Equal(t, tt.asked, len(f.asked["look into taxes"]) > 0)
+				if tt.asked {
+					require.Equal(t, "You know taxes.", f.asked["look into taxes"][0].System())
+					require.Equal(t, "# Task: Goal\n\nlook into taxes", f.asked["look into taxes"][0].Text())
+				}
+				require.Contains(t, f.last(""), tt.has)
+				if tt.not != "" {
+					require.NotContains(t, f.last(""), tt.not)
+				}
+			})
+		})
+	}
+}
+
+// TestDelegatesCountInThePlan checks labels and the flow table: what the tools of a delegate return raises the task.
+func TestDelegatesCountInThePlan(t *testing.T) {
+	t.Parallel()
+	search := &tool.Tool{Name: "search", Parameters: []byte(`{"type":"object"}`), Options: tool.Options{Effect: tool.None, Accepts: label.Confidential, Produces: new(label.Confidential)}, Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }}
+	make := func(delegate bool) *engine.Team {
+		a, b := cleared("a", label.Confidential, says("x")), cleared("b", label.Confidential, says("x"))
+		b.Tools = []*tool.Tool{search}
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{a, b}, Edges: []handoff.Edge{{From: "a", To: "b", Delegate: delegate}}})
+		require.NoError(t, err)
+		return tm
+	}
+	for delegate, want := range map[bool]label.Classification{true: label.Confidential, false: label.Internal} {
+		o := &engine.RunOptions{Assert: asserting(t, "task work never derives into tool:search")}
+		p, err := make(delegate).Plan([]task.Spec{by("a", spec("work"))}, o)
+		require.NoError(t, err)
+		require.Equal(t, want, p.Labels[0])
+		require.Equal(t, !delegate, p.Findings[0].Holds)
+	}
+}
+
+// TestSettingsOfChildren checks settings that cannot be used.
+func TestSettingsOfChildren(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spawn plan.Spawning
+		want  string
+	}{
+		"max":   {plan.Spawning{Max: -1}, "use 1 to 10000"},
+		"depth": {plan.Spawning{Depth: 17}, "use 1 to 16"},
+		"turns": {plan.Spawning{MaxTurns: 201}, "use 1 to 200"},
+		"time":  {plan.Spawning{Timeout: -time.Second}, "the time limit of children"},
+	} {
+		m := member("a", says("x"))
+		m.Spawn = &tt.spawn
+		_, err := engine.New(engine.Config{Agents: []engine.Member{m}})
+		require.ErrorContains(t, err, tt.want, name)
+	}
+	ann := engine.Member{Name: "ann", Agent: person.New(never(t))}
+	_, err := engine.New(engine.Config{Agents: []engine.Member{member("a", says("x")), ann}, Edges: []handoff.Edge{{From: "a", To: "ann", Delegate: true}}})
+	require.ErrorContains(t, err, `"ann" is a person, to whom no agent delegates`)
+	ann.Spawn = &plan.Spawning{}
+	_, err = engine.New(engine.Config{Agents: []engine.Member{ann}})
+	require.ErrorContains(t, err, "a person spawns no children")
 }
