@@ -312,7 +312,7 @@ func (c *Config) internal() plan.Config {
 		m := &c.Agents[i]
 		out.Agents = append(out.Agents, plan.Member{
 			Name: m.Name, Agent: m.Agent, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema,
-			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*plan.LoopDetection)(m.LoopDetection), Spawn: (*plan.Spawning)(m.Spawn), Handoff: m.Handoff,
+			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, Conversation: plan.Conversation{LoopDetection: (*plan.LoopDetection)(m.LoopDetection), Spawn: (*plan.Spawning)(m.Spawn)}, Handoff: m.Handoff,
 			MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
 			Limits: plan.Limits(m.Limits), Budget: plan.Budget(m.Budget), Backend: plan.Backend(m.Backend),
 			Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,

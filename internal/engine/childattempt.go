@@ -19,7 +19,8 @@ import (
 const goalHeading = "Goal"
 
 // goalFor makes the envelope of the goal of a child. It is as sensitive as what its parent had read.
-func (a *attempt) goalFor(x *modelCall, c *childCall, of *descendant) (*envelope.Envelope, error) {
+func (g *childGroup) goalFor(c *childCall, of *descendant) (*envelope.Envelope, error) {
+	a, x := g.of, g.x
 	hops := 0
 	for _, earlier := range a.earlier {
 		hops = max(hops, gate.HopsOf(earlier.sealed))
@@ -37,8 +38,8 @@ func (a *attempt) goalFor(x *modelCall, c *childCall, of *descendant) (*envelope
 
 // newChild makes the attempt of a child. The description of its task is its goal, and it is offered
 // nothing else.
-func (a *attempt) newChild(x *modelCall, goal *envelope.Envelope, c *childCall, of *descendant) *attempt {
-	r := a.run
+func (g *childGroup) newChild(goal *envelope.Envelope, c *childCall, of *descendant) *attempt {
+	a, r := g.of, g.of.run
 	m := &r.team.Config.Agents[of.member]
 	limit := of.limits.Timeout
 	if asked := time.Duration(c.TimeoutMs) * time.Millisecond; asked > 0 {
@@ -58,9 +59,9 @@ func (a *attempt) newChild(x *modelCall, goal *envelope.Envelope, c *childCall, 
 	child.least = plan.LevelOf(of.tools)
 	child.runtimeTools = of.runtime
 	source := gate.Source{Kind: handoff.Plan, Name: string(a.task.ID) + child.part}
-	g := gate.WholeOf(source, "goal")
-	g.Terms, g.MaxBytes = a.by.Terms(goal.Producer(), m.Name), child.limits.On(source, 0)
-	child.offers, child.grants = []gate.Offer{{Source: source, Title: goalHeading, Envelope: goal}}, []gate.Grant{g}
+	grant := gate.WholeOf(source, "goal")
+	grant.Terms, grant.MaxBytes = a.by.Terms(goal.Producer(), m.Name), child.limits.On(source, 0)
+	child.offers, child.grants = []gate.Offer{{Source: source, Title: goalHeading, Envelope: goal}}, []gate.Grant{grant}
 	return child
 }
 
@@ -87,7 +88,7 @@ func (g *childGroup) answers(answers []toolAnswer) error {
 		}
 		switch from := same[c]; {
 		case status == childComplete && from == nil:
-			notice, err := g.of.childNotice(g.x, g.said, c, fmt.Sprintf("Complete, with the same result as %s.", first[gate.RecordOf(e).Text].call.ID))
+			notice, err := g.notice(c, fmt.Sprintf("Complete, with the same result as %s.", first[gate.RecordOf(e).Text].call.ID))
 			if err != nil {
 				return err
 			}

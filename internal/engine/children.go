@@ -118,7 +118,7 @@ func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (re
 	}
 	c.id, c.key = a.run.calls.of(g.x, &call)
 	c.link = handoffID(strings.TrimPrefix(c.id, a.run.id))
-	of, problem := a.descendant(c)
+	of, problem := g.descendant(c)
 	if problem != "" {
 		return refuse("Call refused: " + problem + ".")
 	}
@@ -131,15 +131,15 @@ func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (re
 	if reached != nil {
 		return nil, reached
 	}
-	goal, err := a.goalFor(g.x, c, &of)
+	goal, err := g.goalFor(c, &of)
 	if err != nil {
 		return refuse("Call refused: " + refusalOf(err) + ".")
 	}
-	c.child = a.newChild(g.x, goal, c, &of)
+	c.child = g.newChild(goal, c, &of)
 	g.list = append(g.list, c)
 	g.idle = false
 	c.begin(a)
-	g.work.Go(func() { c.perform(ctx, a, g.x, g.said) })
+	g.work.Go(func() { g.perform(ctx, c) })
 	return nil, nil
 }
 
@@ -171,17 +171,18 @@ type descendant struct {
 }
 
 // descendant returns the child that a call asks for and counts it, or says why there cannot be one.
-func (a *attempt) descendant(c *childCall) (of descendant, problem string) {
+func (g *childGroup) descendant(c *childCall) (of descendant, problem string) {
+	a := g.of
 	r, root := a.run, cmp.Or(a.root, a)
 	m := &r.team.Config.Agents[a.member]
 	if c.tool.Name == plan.DelegateToAgent {
 		of.member, _ = r.team.Index(c.To) // the schema names the neighbors
 		to, _ := r.team.Network.Reaches(a.member, of.member)
 		of.edge, of.tools, of.limits = &to, plan.ForChildren(r.team.Config.Agents[of.member].Tools), plan.Spawning{}.WithDefaults()
-		return of, root.count(&root.delegated, plan.MaxDelegations, "delegates at most %d goals")
+		return of, countChild(root, &root.delegated, plan.MaxDelegations, "delegates at most %d goals")
 	}
 	of.member, of.limits = a.member, m.Spawn.WithDefaults()
-	own := plan.ForChildren(a.ownTools())
+	own := plan.ForChildren(ownTools(a))
 	for _, name := range c.Tools {
 		i := slices.IndexFunc(own, func(t *tool.Tool) bool { return t.Name == name })
 		if i < 0 {
@@ -193,11 +194,11 @@ func (a *attempt) descendant(c *childCall) (of descendant, problem string) {
 		of.runtime = []plan.RuntimeTool{*c.tool}
 		of.tools = append(of.tools, c.tool.Tool)
 	}
-	return of, root.count(&root.spawned, of.limits.Max, "has at most %d children")
+	return of, countChild(root, &root.spawned, of.limits.Max, "has at most %d children")
 }
 
-// count counts a child of an attempt at a task, or says why it may have no more.
-func (a *attempt) count(n *int, most int, words string) (problem string) {
+// countChild counts a child of an attempt at a task, or says why it may have no more.
+func countChild(a *attempt, n *int, most int, words string) (problem string) {
 	a.run.mu.Lock()
 	defer a.run.mu.Unlock()
 	if *n >= most {
@@ -208,7 +209,7 @@ func (a *attempt) count(n *int, most int, words string) (problem string) {
 }
 
 // ownTools returns the tools of the agent without those of the runtime.
-func (a *attempt) ownTools() []*tool.Tool {
+func ownTools(a *attempt) []*tool.Tool {
 	return slices.DeleteFunc(slices.Clone(a.tools), func(t *tool.Tool) bool { return a.runtimeTool(t.Name) != nil })
 }
 
@@ -253,10 +254,10 @@ func (c *childCall) begin(a *attempt) {
 }
 
 // perform has the child work, and takes what comes of it. It does so also if an agent ends its goroutine.
-func (c *childCall) perform(ctx context.Context, a *attempt, x *modelCall, said *envelope.Envelope) {
+func (g *childGroup) perform(ctx context.Context, c *childCall) {
 	child := c.child
-	defer func() { c.err = cmp.Or(c.err, c.end(ctx, a, x, said)) }()
-	defer child.scheduler.returnSlot(child)
+	defer func() { c.err = g.end(ctx, c) }()
+	defer returnSlot(child)
 	if err := child.scheduler.awaitSlot(ctx, child); err != nil {
 		child.setError(ctx, withCause(ctx, err))
 		return
@@ -268,8 +269,8 @@ func (c *childCall) perform(ctx context.Context, a *attempt, x *modelCall, said 
 }
 
 // end takes the answer of the child, or why there is none.
-func (c *childCall) end(ctx context.Context, a *attempt, x *modelCall, said *envelope.Envelope) error {
-	child := c.child
+func (g *childGroup) end(ctx context.Context, c *childCall) error {
+	a, child := g.of, c.child
 	if v := child.view(); v.needsEntry() {
 		a.run.ledger.note(v.entry())
 	}
@@ -288,7 +289,7 @@ func (c *childCall) end(ctx context.Context, a *attempt, x *modelCall, said *env
 	}
 	if c.outcome.code != "" {
 		var err error
-		if c.outcome.envelope, err = a.childNotice(x, said, c, "No result: "+c.outcome.code+"."); err != nil {
+		if c.outcome.envelope, err = g.notice(c, "No result: "+c.outcome.code+"."); err != nil {
 			return err
 		}
 	}
@@ -296,10 +297,10 @@ func (c *childCall) end(ctx context.Context, a *attempt, x *modelCall, said *env
 	return nil
 }
 
-// childNotice makes the envelope of what the runtime says of a child. It is as sensitive as what the
+// notice makes the envelope of what the runtime says of a child. It is as sensitive as what the
 // parent said and as what the child had read.
-func (a *attempt) childNotice(x *modelCall, said *envelope.Envelope, c *childCall, text string) (*envelope.Envelope, error) {
-	e, err := a.runtimeAnswer(x, said, c.call, text)
+func (g *childGroup) notice(c *childCall, text string) (*envelope.Envelope, error) {
+	e, err := g.of.runtimeAnswer(g.x, g.said, c.call, text)
 	if err != nil {
 		return nil, err
 	}
@@ -360,13 +361,13 @@ func (g *childGroup) settle() {
 	for _, c := range g.list {
 		if child := c.child; child != nil {
 			child.showCost()
-			a.takeUsage(child)
+			takeUsage(a, child)
 		}
 	}
 }
 
 // takeUsage adds what a child took, and what it called.
-func (a *attempt) takeUsage(child *attempt) {
+func takeUsage(a, child *attempt) {
 	v := child.view()
 	own := sideCall{child.receipt, v.usageOf(child.reply.Usage, child.reply.Turns), child.sent, child.rulings, v.rounds(), v.modelWarnings(), v.ownCost()}
 	before := len(child.spent) - child.later

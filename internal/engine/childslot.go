@@ -38,7 +38,8 @@ func (s *scheduler) awaitSlot(ctx context.Context, a *attempt) error {
 }
 
 // returnSlot returns the slot of a child that has ended.
-func (s *scheduler) returnSlot(child *attempt) {
+func returnSlot(child *attempt) {
+	s := child.scheduler
 	s.run.mu.Lock()
 	if !child.slotless {
 		s.running--

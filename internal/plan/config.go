@@ -104,8 +104,7 @@ type Member struct {
 
 	Tools          []*tool.Tool // that it may call
 	AllowUntrusted []string     // names of those with an external effect that it may call from untrusted context
-	LoopDetection  *LoopDetection
-	Spawn          *Spawning // how it may spawn children; nil if it may not
+	Conversation
 
 	Handoff handoff.Mode
 
@@ -120,6 +119,12 @@ type Member struct {
 	Description  string
 	Capabilities []string
 	Written
+}
+
+// A Conversation says how an agent that calls tools may work; team.Member documents its fields.
+type Conversation struct {
+	LoopDetection *LoopDetection
+	Spawn         *Spawning // nil if it may spawn no children
 }
 
 // Written says where a file has a member; package spec sets it.
