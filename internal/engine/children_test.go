@@ -547,3 +547,31 @@ func TestSettingsOfChildren(t *testing.T) {
 	_, err = engine.New(engine.Config{Agents: []engine.Member{ann}})
 	require.ErrorContains(t, err, "a person spawns no children")
 }
+
+// TestReplayOfChildren checks that a replay takes what children answered, and asks none.
+func TestReplayOfChildren(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]engine.RunOptions{"strict": {RunID: "r", Replay: &engine.Replay{}}, "asking": {RunID: "s", Replay: &engine.Replay{Ask: true}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &family{parent: []step{{calls: several("same", "same")}, {text: "done"}}}
+				n := 0
+				f.child = func(string, int) step {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					n++
+					return step{text: fmt.Sprintf("finding %d", n)}
+				}
+				tm := newTeam(t, f.member())
+				j, res := journaled(t, tm, errand())
+				require.NoError(t, res.Err())
+				o.Journal = after(j.history(j.len()))
+				again, err := start(t.Context(), tm, []task.Spec{errand()}, &o)
+				require.NoError(t, err)
+				require.Equal(t, answers(res), answers(again))
+				require.Equal(t, 2, n, "no child was asked again")
+			})
+		})
+	}
+}
