@@ -45,7 +45,7 @@ func goalOf(p prompt.Prompt) string {
 	if !found {
 		return ""
 	}
-	for _, line := range strings.Split(rest, "\n") {
+	for line := range strings.SplitSeq(rest, "\n") {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "look into") {
 			return line
 		}
@@ -574,4 +574,30 @@ func TestReplayOfChildren(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestBudgetsOfChildren checks that children are paid from the budget of the run, and that no agent is told what is
+// left of it.
+func TestBudgetsOfChildren(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &family{parent: []step{{calls: several("a", "b")}, {text: "done"}}, child: func(string, int) step { return step{text: "x"} }}
+		m := f.member()
+		inner := m.Agent
+		m.Agent = agent.Func(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+			r, err := inner.Run(ctx, p)
+			r.Usage = llm.Usage{InputTokens: 100}
+			return r, err
+		})
+		res := run(t, newTeam(t, m), nil, errand())
+		require.NoError(t, res.Err())
+		require.Equal(t, 400, res.Tasks[0].Metrics.Usage.InputTokens, "two turns and two children")
+
+		f.asked = nil
+		res = run(t, newTeam(t, m), &engine.RunOptions{MaxConcurrency: 1, Budget: plan.Budget{MaxTokenBudget: 150}}, errand())
+		require.Error(t, res.Err())
+		require.Len(t, f.asked["look into a"], 1)
+		require.Empty(t, f.asked["look into b"])
+		require.NotContains(t, f.last(""), "150")
+	})
 }
