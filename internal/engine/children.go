@@ -139,7 +139,8 @@ func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (re
 	g.list = append(g.list, c)
 	g.idle = false
 	c.begin(a)
-	g.work.Go(func() { g.perform(ctx, c) })
+	slot := requestSlot(c.child) // in the order of the calls
+	g.work.Go(func() { g.perform(ctx, c, slot) })
 	return nil, nil
 }
 
@@ -254,11 +255,11 @@ func (c *childCall) begin(a *attempt) {
 }
 
 // perform has the child work, and takes what comes of it. It does so also if an agent ends its goroutine.
-func (g *childGroup) perform(ctx context.Context, c *childCall) {
+func (g *childGroup) perform(ctx context.Context, c *childCall, slot chan struct{}) {
 	child := c.child
 	defer func() { c.err = g.end(ctx, c) }()
 	defer returnSlot(child)
-	if err := child.scheduler.awaitSlot(ctx, child); err != nil {
+	if err := child.scheduler.awaitSlot(ctx, child, slot); err != nil {
 		child.setError(ctx, withCause(ctx, err))
 		return
 	}
@@ -344,7 +345,7 @@ func (g *childGroup) wait(ctx context.Context) error {
 	g.of.scheduler.freeSlot(g.of)
 	g.work.Wait()
 	g.idle = true
-	if err := g.of.scheduler.awaitSlot(ctx, g.of); err != nil {
+	if err := g.of.scheduler.awaitSlot(ctx, g.of, requestSlot(g.of)); err != nil {
 		return withCause(ctx, err)
 	}
 	for _, c := range g.list {

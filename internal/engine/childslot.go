@@ -9,10 +9,13 @@ import (
 // lends its own while it waits for them, so any number of children ends with one slot. It comes before
 // children that have not begun.
 
-// awaitSlot waits for a slot for a child or, if it lent its own, for its parent.
-func (s *scheduler) awaitSlot(ctx context.Context, a *attempt) error {
-	granted := make(chan struct{})
+// requestSlot asks for a slot for a child or, if it lent its own, for its parent. The slot is granted when
+// the channel is closed.
+func requestSlot(a *attempt) (granted chan struct{}) {
+	s := a.scheduler
+	granted = make(chan struct{})
 	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
 	if a.slotless {
 		s.waiting = slices.Insert(s.waiting, 0, granted)
 	} else {
@@ -20,7 +23,11 @@ func (s *scheduler) awaitSlot(ctx context.Context, a *attempt) error {
 	}
 	a.slotless = true
 	s.grantSlots()
-	s.run.mu.Unlock()
+	return granted
+}
+
+// awaitSlot waits for a slot that was requested.
+func (s *scheduler) awaitSlot(ctx context.Context, a *attempt, granted chan struct{}) error {
 	var ended error
 	select {
 	case <-granted:
