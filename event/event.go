@@ -174,6 +174,24 @@ type MessageSent struct {
 	Bytes int
 }
 
+// AgentSpawn (agent_spawn) says that an agent begins to work on a goal as a part of the attempt: a copy
+// of the agent of the task, or an agent to which it delegates.
+type AgentSpawn struct {
+	Child string // ID, unique in the run, that the AgentResult of the same work has too
+	Agent string // that works on the goal
+	Bytes int    // of the goal
+}
+
+// AgentResult (agent_result) says that such work has ended.
+type AgentResult struct {
+	Child    string // that of the AgentSpawn
+	Agent    string
+	Status   task.Status // completed or failed
+	Code     string      // of the error, such as TIMEOUT; empty if it completed
+	Bytes    int         // of the result
+	Duration time.Duration
+}
+
 // Message (message) says that a message is delivered with this attempt.
 type Message struct {
 	ID    string // unique in its run; the ID of MessageSent if an agent sent it

@@ -54,6 +54,8 @@ func dataOf(e *event.Event) any {
 		return ToolComplete{Tool: e.From, Failed: e.Status == task.Failed, Duration: e.Duration}
 	case event.MessageSent:
 		return MessageSent{ID: e.ID, To: e.To, Bytes: e.Bytes}
+	case event.AgentSpawn, event.AgentResult:
+		return childOf(e)
 	case event.Message:
 		return Message{ID: e.ID, From: e.From, Bytes: e.Bytes}
 	case event.Budget:
@@ -72,6 +74,13 @@ func dataOf(e *event.Event) any {
 		return RateLimited(problem)
 	}
 	return nil
+}
+
+func childOf(e *event.Event) any {
+	if e.Type == event.AgentSpawn {
+		return AgentSpawn{Child: e.Child, Agent: e.To, Bytes: e.Bytes}
+	}
+	return AgentResult{Child: e.Child, Agent: e.From, Status: e.Status, Code: e.Code, Bytes: e.Bytes, Duration: e.Duration}
 }
 
 func workOf(e *event.Event) Work {

@@ -13,6 +13,11 @@ type Edge struct {
 	// Bidirectional says that To may send to From too.
 	Bidirectional bool
 
+	// Delegate says that From may also delegate goals to To with the tool delegate_to_agent, and To to
+	// From if the edge is bidirectional. The reader pursues the goal as a part of the sender's work, and
+	// its answer returns to the sender.
+	Delegate bool
+
 	// MaxClassification is the most sensitive level of what may be sent along the edge; nil means that
 	// only the clearance of the reader bounds it.
 	MaxClassification *label.Classification

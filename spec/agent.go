@@ -73,7 +73,7 @@ func (f *File) connect(a Agent) (team.Agent, error) {
 func member(m *plan.Member) team.Member {
 	return team.Member{
 		Name: m.Name, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema, Accepts: m.Accepts, Produces: m.Produces,
-		OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*team.LoopDetection)(m.LoopDetection),
+		OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*team.LoopDetection)(m.LoopDetection), Spawn: (*team.Spawning)(m.Spawn),
 		Handoff: m.Handoff, Intake: team.Intake(m.Intake), MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
 		Limits: team.Limits(m.Limits), Budget: team.Budget(m.Budget), Backend: team.Backend(m.Backend),
 		Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,

@@ -124,6 +124,17 @@ type LoopDetection struct {
 	OnLoop string
 }
 
+// Spawning lets an agent spawn children: copies of itself that each pursue a goal, with an empty
+// history, a workspace of their own and those of its tools that it names. A child reads the system
+// prompt of the agent and the goal, and only its answer returns. It works in the attempt of its parent,
+// whose budgets, label and time limit bound it. The zero value has the defaults.
+type Spawning struct {
+	Max      int           // children in one attempt at a task, with the children of children; zero means 8
+	Depth    int           // 2 lets children spawn children, and so on, up to 16; zero means 1
+	Timeout  time.Duration // longest time that a child may work, and the limit unless the call asks for less; zero means 5 minutes
+	MaxTurns int           // model calls of a child; zero means 20
+}
+
 // A Budget limits the tokens and the cost of model calls; zero means no limit.
 //
 // Before each call, an estimate is reserved: one token for every four bytes that are
@@ -194,6 +205,9 @@ type Member struct {
 	// LoopDetection ends the work of an agent that repeats itself; nil means that only the
 	// MaxTurns of an [agent.LLM] bound it.
 	LoopDetection *LoopDetection
+
+	// Spawn lets it spawn children with the tool spawn_agent; nil means that it has none.
+	Spawn *Spawning
 
 	// Handoff is the mode in which it receives other agents' results if no rule of the
 	// policy states one. It may narrow [handoff.Policy].Default; empty narrows nothing.
@@ -321,7 +335,7 @@ func (c *Config) internal() plan.Config {
 		m := &c.Agents[i]
 		out.Agents = append(out.Agents, plan.Member{
 			Name: m.Name, Agent: m.Agent, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema,
-			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*plan.LoopDetection)(m.LoopDetection), Receives: plan.Receives{Handoff: m.Handoff, Intake: plan.Intake(m.Intake)},
+			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, Conversation: plan.Conversation{LoopDetection: (*plan.LoopDetection)(m.LoopDetection), Spawn: (*plan.Spawning)(m.Spawn)}, Receives: plan.Receives{Handoff: m.Handoff, Intake: plan.Intake(m.Intake)},
 			MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
 			Limits: plan.Limits(m.Limits), Budget: plan.Budget(m.Budget), Backend: plan.Backend(m.Backend),
 			Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,

@@ -46,6 +46,9 @@ func (a *attempt) deliver() {
 // started emits an event for each message in the prompt.
 func (a *attempt) started() *Outbox {
 	emitMessages(&a.modelCall, a.messagesIn(a.sealed))
+	if a.isChild() {
+		return nil // it sends nothing
+	}
 	return a.newOutbox()
 }
 

@@ -70,6 +70,7 @@ type request struct {
 	tools        []*tool.Tool         // that the agent may call
 	least        label.Classification // its label, at least: that of the turns before, and what its tools may return
 	turn         int                  // which model call of the attempt it is; zero means the first
+	heading      string               // of its prompt, in place of the title of the task; only of a child
 	part         string               // end of its session if it serves an attempt, such as /turn/2; empty for the attempt's own
 	declassified bool                 // the policy lowers everything that leaves the task
 	began        time.Time            // when it was dispatched

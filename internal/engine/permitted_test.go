@@ -29,7 +29,7 @@ func TestAnApprovalCoversWhatAMemberMayDo(t *testing.T) {
 			"Name": "in the capabilities", "Accepts": "in the capabilities", "Produces": "in the capabilities", "OutputTags": "in the capabilities", "Backend": "its endpoints are in the capabilities",
 			"Tools": covered, "AllowUntrusted": covered, "Receives": covered,
 			"Agent": "who does it; whether it is confined is covered", "SystemPrompt": "what it is told", "OutputSchema": "the form of what it may write",
-			"LoopDetection": "bounds how often", "MaxSession": "bounds how long", "MaxParallel": "bounds how many", "Limits": "bounds how much", "Budget": "bounds how much",
+			"Conversation": "bounds how often, and children may do no more than their parent", "MaxSession": "bounds how long", "MaxParallel": "bounds how many", "Limits": "bounds how much", "Budget": "bounds how much",
 			"Provider": "chooses agents, and the plan names them", "Description": "chooses agents, and the plan names them", "Capabilities": "chooses agents, and the plan names them", "Written": "where the file has it",
 		}, func(v any) [32]byte { return permittedTo(new(v.(plan.Member)), &gate.Capabilities{}) }, map[string]any{"Tools": []*tool.Tool{{Name: "mail"}}, "Receives": plan.Receives{Intake: plan.Intake{BlockedContextFields: []task.Path{"notes"}}}}},
 		{gate.Capabilities{}, map[string]string{

@@ -36,7 +36,7 @@ func readPrior(p *priorRun) *priorRun {
 	p.answers, p.given, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[record.Key]*record.Answer{}, map[task.ID]*priorTask{}, map[string]bool{}
 	p.approvals = newApprovals()
 	p.turns, p.toolCalls, p.results = map[record.Key]*record.AgentCall{}, map[string]*record.CallStart{}, map[string]*record.AgentCall{}
-	p.files, p.folders = map[string]*record.AgentCall{}, map[task.ID]*priorFiles{}
+	p.files, p.folders = map[string]*record.AgentCall{}, map[worker]*priorFiles{}
 	p.rejected, p.earlier = map[record.Key]*record.AgentCall{}, map[record.Key][]*record.AgentCall{}
 	r := priorReader{p, map[string]*record.CallStart{}, map[string]bool{}, map[string]*record.AgentCall{}}
 	for i := range p.history.Log {
@@ -51,7 +51,7 @@ func (p *priorReader) takeOpen() {
 	for _, x := range p.answered {
 		b := p.of(x.Task)
 		p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
-		if !hasTurn(p.asked, x.Session) && b.asks == "" { // else that one counts, or it waits for an approval
+		if !hasTurn(p.asked, x.Session) && b.asks == "" && record.ChildOf(x.Session) == "" { // else that one counts, or it waits for an approval
 			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		}
 	}
@@ -60,7 +60,9 @@ func (p *priorReader) takeOpen() {
 			continue // no agent was called; or a replay repeats it as it was
 		}
 		b := p.of(a.Task)
-		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
+		if record.ChildOf(session) == "" { // else it belongs to an attempt that counts
+			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
+		}
 		if a.Effect != "" && !a.Repeatable {
 			b.uncertain = max(b.uncertain, a.Attempt)
 		}
@@ -89,7 +91,7 @@ func (p *priorReader) takeEntry(i int, e *record.Entry) {
 		p.sent = append(p.sent, e.Sent)
 	case e.Turn != nil:
 		p.turns[p.keyOf(e.Turn)] = e.Turn
-		p.beginFiles(e.Turn.Task)
+		p.beginFiles(workerOf(e.Turn.Task, e.Turn.Session))
 		p.of(e.Turn.Task).converses = true
 		delete(p.asked, e.Turn.Session)
 		p.answered[e.Turn.Session] = e.Turn

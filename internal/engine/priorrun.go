@@ -26,7 +26,7 @@ type priorRun struct {
 	toolCalls map[string]*record.CallStart       // by session
 	results   map[string]*record.AgentCall       // of tool calls, by session
 	files     map[string]*record.AgentCall       // output files, by session
-	folders   map[task.ID]*priorFiles            // workspaces
+	folders   map[worker]*priorFiles             // workspaces
 	given     map[record.Key]*record.Answer      // of people, by the keys of their questions
 	approvals *approvals
 	tasks     map[task.ID]*priorTask // also the coordinator's steps

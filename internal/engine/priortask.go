@@ -63,6 +63,9 @@ func (b *priorTask) begin(session string, number int, at time.Time) {
 
 // ask takes in the start of a call of the agent.
 func (b *priorTask) ask(c *record.CallStart) {
+	if record.ChildOf(c.Session) != "" {
+		return
+	}
 	n, isTurn := turnOf(c.Session)
 	if !isTurn {
 		b.messages, b.turns = c.Messages, nil
@@ -82,6 +85,9 @@ type priorTurn struct {
 
 // turnOf returns the number of the turn that a session is of, if it is that of a later turn.
 func turnOf(session string) (n int, isTurn bool) {
+	if record.ChildOf(session) != "" {
+		return 0, false
+	}
 	_, digits, isTurn := strings.Cut(session, record.TurnPrefix)
 	n, err := strconv.Atoi(digits)
 	return n, isTurn && err == nil

@@ -1,20 +1,24 @@
 package engine
 
 import (
+	"cmp"
+
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 )
 
 // title returns the title of the task as its prompts have it.
-func (r *request) title() string { return plan.TitleInPrompts(r.by, r.task, plan.WrittenTitle(r.task)) }
+func (r *request) title() string {
+	return cmp.Or(r.heading, plan.TitleInPrompts(r.by, r.task, plan.WrittenTitle(r.task)))
+}
 
 // build writes the prompt of a brief, whose contract and task are the model call's.
 func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 	b.Contract, b.Task, b.MaxBytes, b.MaxContext = x.contract, x.task, x.limits.MaxPromptBytes, x.limits.MaxContext
-	if x.task.Instance != nil {
+	if title := x.title(); title != x.task.Title {
 		b.Task = new(*x.task)
-		b.Task.Title = x.title()
+		b.Task.Title = title
 	}
 	if x.schema != nil && !x.task.IsComputed() {
 		b.Schema = x.schema.String()

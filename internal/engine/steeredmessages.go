@@ -150,6 +150,9 @@ func (m *runMessages) nextDirected(i int) []mailbox.Message {
 // process had is offered what it had then.
 func (t *turn) offerMessages() {
 	a := t.of
+	if a.isChild() {
+		return // it reads its goal alone
+	}
 	r := a.run
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -32,6 +32,7 @@ type toolAnswer struct {
 	id       string // of the call, in the conversation
 	envelope *envelope.Envelope
 	failed   bool
+	title    string           // beside the result, in the words of the runtime; empty if there is none
 	limit    int              // bytes that the agent gets; zero means the default
 	made     *ToolCallMetrics // nil if no tool was called in this process
 	reply    *mailbox.Message // that the call waited for, in place of the envelope; nil for any other call
@@ -62,6 +63,9 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 	group.SetLimit(maxParallelCalls)
 	interruptible, end := a.run.steering.call(ctx, a)
 	defer func() { end() }()
+	children := childGroup{of: a, x: x, said: said}
+	defer children.settle()
+	wait := func() error { return cmp.Or(group.Wait(), children.wait(ctx), ctx.Err()) }
 	for i := range calls {
 		refusal := refuseLowered(a, calls[i].Name, said)
 		perform := func() (err error) {
@@ -72,11 +76,19 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 			answers[i], err = a.callTool(ctx, interruptible, x, said, calls[i])
 			return err
 		}
+		if t := a.runtimeTool(calls[i].Name); hasGoal(t) && refusal == "" {
+			refused, err := children.start(interruptible, i, t)
+			if err != nil {
+				return nil, cmp.Or(wait(), err)
+			}
+			answers[i] = orZero(refused)
+			continue
+		}
 		if f := a.tool(calls[i].Name); f != nil && f.Effect == tool.None && f.Approve == "" && len(calls) > 1 {
 			group.Go(perform)
 			continue
 		}
-		if err := cmp.Or(group.Wait(), ctx.Err()); err != nil { // no effect after a failure
+		if err := wait(); err != nil { // no effect after a failure
 			return nil, err
 		}
 		if err := perform(); err != nil {
@@ -87,10 +99,10 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 			ctx, interruptible, end = runtimeCaller{a}.afterWait()
 		}
 	}
-	if err := group.Wait(); err != nil {
+	if err := cmp.Or(group.Wait(), children.wait(ctx)); err != nil {
 		return nil, err
 	}
-	return answers, nil
+	return answers, children.answers(answers)
 }
 
 // maxParallelCalls bounds the calls of one turn that run at the same time.
@@ -330,7 +342,7 @@ func checkEffects(o purpose) error {
 		return nil
 	}
 	for id, s := range p.toolCalls {
-		if s.Task == a.task.ID && s.Effect == string(tool.External) && !s.Repeatable && (a.conversation == nil || !a.made[id]) {
+		if s.Task == a.task.ID && isWithin(id, a) && s.Effect == string(tool.External) && !s.Repeatable && (a.conversation == nil || !a.made[id]) {
 			return fmt.Errorf("%w: %s was called before the run was interrupted, and the conversation is another one now", ErrEffectsUncertain, s.Agent)
 		}
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,8 @@ func (l turnLoop) untilExpiry(ctx context.Context) (context.Context, context.Can
 // answer; it is nil if that calls tools.
 func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
 	current, last, corrected := &l.modelCall, &turn{prompt: first}, false
-	for n := 2; rejected != nil || n <= plan.MaxTurns && len(current.reply.ToolCalls) > 0; n++ {
+	most := cmp.Or(l.maxTurns, plan.MaxTurns)
+	for n := 2; rejected != nil || n <= most && len(current.reply.ToolCalls) > 0; n++ {
 		t, err := l.takeTurn(ctx, n, current, last.prompt, rejected)
 		if err != nil {
 			return nil, err
@@ -52,7 +54,7 @@ func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt, rejected *
 		last, current, rejected = t, &t.modelCall, again
 	}
 	if len(current.reply.ToolCalls) > 0 {
-		return nil, fmt.Errorf("%w: a conversation has at most %d turns; split the task", codes.Condition(codes.MaxTurns), plan.MaxTurns)
+		return nil, fmt.Errorf("%w: a conversation has at most %d turns; split the task", codes.Condition(codes.MaxTurns), most)
 	}
 	return last, nil
 }

@@ -267,7 +267,7 @@ func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
 			terms = gate.CorrectionTerms(gate.Runtime, t.caps.Agent)
 		}
 		o := gate.Offer{Source: gate.Source{Kind: handoff.ToolResult, Name: r.id}, Envelope: r.envelope, As: formOf(r.envelope), Optional: true}
-		if r.failed {
+		if o.Title = r.title; o.Title == "" && r.failed {
 			o.Title = "error"
 		}
 		limit := r.limit

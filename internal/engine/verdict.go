@@ -71,8 +71,11 @@ func (c computation) count() (agent.Reply, error) {
 
 // withTask returns a key of the prompt of a judge or a person that no other task has. Each judge makes
 // its own call, and each question to a person its own answer, even if another task had the same
-// prompt, in this round or for an equal item.
+// prompt, in this round or for an equal item. So does each child of an attempt.
 func withTask(key record.Key, r *request) record.Key {
+	if child := record.ChildOf(r.part); child != "" {
+		key = sha256.Sum256(append(key[:], child...))
+	}
 	judges := r.task.Instance != nil && r.task.Instance.Judges
 	if !judges && !r.isPerson() {
 		return key

@@ -105,6 +105,7 @@ func (s *scheduler) freeSlot(a *attempt) {
 	s.run.mu.Lock()
 	a.slotless = true
 	s.running--
+	s.grantSlots()
 	s.run.mu.Unlock()
 	s.wakeUp()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/workspace"
@@ -17,6 +18,20 @@ import (
 // before, so that the workspace, which is as the last of its calls left it, does not fit.
 var errOtherTurn = errors.New("the conversation is not the one that the workspace belongs to, so it starts over")
 
+// A worker is an attempt at a task, or a child of it. Each has a workspace of its own.
+type worker struct {
+	task  task.ID
+	child string // empty for the attempt itself
+}
+
+// workerOf returns the worker to whom a session of a task belongs.
+func workerOf(id task.ID, session string) worker { return worker{id, record.ChildOf(session)} }
+
+// isWithin reports whether a call of a tool belongs to an attempt or to a child of it.
+func isWithin(session string, a *attempt) bool {
+	return strings.HasPrefix(record.ChildOf(session)+"/", a.part+"/")
+}
+
 // priorFiles is what an earlier process recorded about the workspace of a conversation.
 type priorFiles struct {
 	measured measuredFiles   // after the last call that may have changed it
@@ -27,7 +42,7 @@ type priorFiles struct {
 
 // beginFiles begins a conversation of a task. What calls of the one before returned does not
 // count any more if they may have changed its workspace.
-func (p *priorRun) beginFiles(id task.ID) {
+func (p *priorRun) beginFiles(id worker) {
 	if f := p.folders[id]; f != nil {
 		for _, call := range f.measures {
 			delete(p.results, call)
@@ -38,7 +53,7 @@ func (p *priorRun) beginFiles(id task.ID) {
 
 // takeFiles takes in what the start or the end of a call says about the workspace.
 func (p *priorRun) takeFiles(e *record.Entry) {
-	of := func(id task.ID) *priorFiles {
+	of := func(id worker) *priorFiles {
 		if p.folders[id] == nil {
 			p.folders[id] = &priorFiles{open: map[string]bool{}}
 		}
@@ -46,13 +61,14 @@ func (p *priorRun) takeFiles(e *record.Entry) {
 	}
 	switch call, end := e.ToolCall, e.ToolResult; {
 	case call != nil && call.Effect == string(tool.Workspace):
-		of(call.Task).open[call.Session] = true
+		of(workerOf(call.Task, call.Session)).open[call.Session] = true
 	case end != nil:
-		if f := of(end.Task); end.Files != (record.Key{}) {
+		f := of(workerOf(end.Task, end.Session))
+		if end.Files != (record.Key{}) {
 			f.measured, f.last = measuredFiles{end.Folder, end.Files}, end.Session
 			f.measures = append(f.measures, end.Session)
 		}
-		delete(p.folders[end.Task].open, end.Session)
+		delete(f.open, end.Session)
 	}
 }
 
@@ -61,7 +77,7 @@ func (p *priorRun) takeFiles(e *record.Entry) {
 // gone, is as the last call left it.
 func resumeFiles(ctx context.Context, a *attempt) bool {
 	p := a.run.priorRun
-	before := p.folders[a.task.ID]
+	before := p.folders[worker{a.task.ID, a.part}]
 	if before == nil || before.last == "" {
 		return true // it had none, or no call that may have changed it has ended: it begins with a clean one
 	}

@@ -105,7 +105,7 @@ type Member struct {
 
 	Tools          []*tool.Tool // that it may call
 	AllowUntrusted []string     // names of those with an external effect that it may call from untrusted context
-	LoopDetection  *LoopDetection
+	Conversation
 
 	Receives
 
@@ -139,6 +139,12 @@ type Receives struct {
 // narrows reports whether the gate has to know of an intake.
 func (in *Intake) narrows() bool {
 	return in.AllowedContextFields != nil || len(in.BlockedContextFields) > 0 || in.Translate != nil
+}
+
+// A Conversation says how an agent that calls tools may work; team.Member documents its fields.
+type Conversation struct {
+	LoopDetection *LoopDetection
+	Spawn         *Spawning // nil if it may spawn no children
 }
 
 // Written says where a file has a member; package spec sets it.

@@ -15,6 +15,8 @@ type Neighbor struct {
 	Member int                  // an index into the roster
 	Edge   int                  // an index into the edges
 	Max    label.Classification // the highest label of what is sent
+
+	Delegate bool // goals may be delegated along the edge
 }
 
 // A Network says which agents may send to which.
@@ -92,8 +94,12 @@ func (t networkCheck) add(about subject, way [2]int, edge int) {
 		about.report(fmt.Sprintf("%q is a person, who sends no handoffs", from.Name), "remove the edge; what a person writes is the result of a task", task.ErrInvalid)
 	case from.Process() != nil:
 		about.report(fmt.Sprintf("%q is a command, which sends no handoffs", from.Name), "remove the edge; what a command prints is the result of its task", task.ErrInvalid)
+	case t.Config.Edges[edge].Delegate && to.IsPerson():
+		about.at("delegate").report(fmt.Sprintf("%q is a person, to whom no agent delegates", to.Name), "remove delegate, or give the person a task", task.ErrInvalid)
+	case t.Config.Edges[edge].Delegate && to.Process() != nil:
+		about.at("delegate").report(fmt.Sprintf("%q is a command, to which no agent delegates", to.Name), "remove delegate, or give the command a task", task.ErrInvalid)
 	default:
-		t.neighbors[way[0]] = append(t.neighbors[way[0]], Neighbor{Member: way[1], Edge: edge, Max: t.Config.Edges[edge].Max()})
+		t.neighbors[way[0]] = append(t.neighbors[way[0]], Neighbor{Member: way[1], Edge: edge, Max: t.Config.Edges[edge].Max(), Delegate: t.Config.Edges[edge].Delegate})
 	}
 }
 

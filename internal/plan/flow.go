@@ -88,6 +88,7 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	c.propagate(visit)
 	p.memory, p.arrivals = c.memory, c.arrivals
 	c.checkEdges()
+	c.checkDelegates()
 }
 
 // propagate computes the labels once, from the labels of the shared memory so far.

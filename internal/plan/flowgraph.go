@@ -79,7 +79,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.addDescriptions()
 	b.addBranches(b.addAnswer())
 	keyFlow{b}.addItemKeys()
-	toolFlow{b}.addTools()
+	toolFlow{flowBuilder: b}.addTools()
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
 		b.addSight(ReadBy(b.plan, i), b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
 	}

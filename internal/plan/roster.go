@@ -66,16 +66,16 @@ func New(cfg Config) (*Roster, error) {
 	t.Config.checkPeople(&found)
 	t.Config.checkApprovers(&found)
 	t.Network = newNetwork(t, &found)
-	for i := range t.Capabilities {
-		if len(t.Network.Neighbors(i)) > 0 {
-			t.Capabilities[i].Tools = append(slices.Clip(t.Capabilities[i].Tools), SendHandoff)
-		}
-	}
 	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found
 	}
 	equip(t)
+	for i := range t.Capabilities {
+		for _, f := range t.Network.toolsOf(i) {
+			t.Capabilities[i].Tools = append(slices.Clip(t.Capabilities[i].Tools), f.Name)
+		}
+	}
 	return t, nil
 }
 
@@ -162,6 +162,7 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 	about.checkLimits(m.Limits)
 	about.at("maxContextTokens").checkSign("the limit of its context", int64(m.MaxContextTokens))
 	about.checkLoops(m.LoopDetection)
+	about.checkSpawning(m)
 	for j, tag := range m.OutputTags {
 		if err := naming.CheckName(tag); err != nil {
 			about.at("outputTags", j).report(err.Error(), "", err)

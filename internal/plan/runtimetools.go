@@ -25,7 +25,9 @@ type RuntimeTool struct {
 const SendHandoff = "send_handoff"
 
 // isRuntimeTool reports whether a name belongs to a tool of the runtime.
-func isRuntimeTool(name string) bool { return name == SendHandoff }
+func isRuntimeTool(name string) bool {
+	return name == SendHandoff || name == SpawnAgent || name == DelegateToAgent
+}
 
 // RuntimeTools returns the tools of the runtime that task i may call: those of its agent, unless the
 // task names its tools.
@@ -51,6 +53,12 @@ func equip(t *Roster) {
 	for i := range tools {
 		if neighbors := t.Network.Neighbors(i); len(neighbors) > 0 {
 			tools[i] = append(tools[i], sendHandoff(t, neighbors, t.Network.repliers(i)))
+		}
+		if t.Config.Agents[i].Spawn != nil {
+			tools[i] = append(tools[i], spawnAgent(&t.Config.Agents[i]))
+		}
+		if to := t.Network.delegates(i); len(to) > 0 {
+			tools[i] = append(tools[i], delegateToAgent(t, to))
 		}
 	}
 	t.Network.tools = tools

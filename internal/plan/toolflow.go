@@ -14,12 +14,17 @@ import (
 )
 
 // A toolFlow adds the tools to a graph.
-type toolFlow struct{ *flowBuilder }
+type toolFlow struct {
+	*flowBuilder
+	readers map[string]int   // of each tool, by name
+	shared  map[string]int   // the source of each tool that keeps state, by name
+	states  map[string][]int // the sources that share a state
+}
 
 // addTools adds the tools, as readers of arguments and as sources of results. An agent can
 // pass on to a tool whatever its task reads or writes, so the tool counts as reading all of
 // that. Each task has a tool of its own, unless the tool keeps state: then what one task passes
-// to it can be returned to every other.
+// to it can be returned to every other. The children of a task are added with it, and share its tools.
 func (b toolFlow) addTools() {
 	g := &b.graph
 	inputs := make([][]flow.Edge, b.plan.Graph.Len()) // of each task
@@ -28,27 +33,15 @@ func (b toolFlow) addTools() {
 			inputs[e.Task] = append(inputs[e.Task], e)
 		}
 	}
-	readers, shared, states := b.toolReaders(), map[string]int{}, map[string][]int{}
+	b.readers, b.shared, b.states = b.toolReaders(), map[string]int{}, map[string][]int{}
 	for i := range inputs {
 		tools := reachableIn(b.plan, i)
 		sources := make([]int, len(tools))
 		for k, f := range tools {
-			source, known := shared[f.Name]
-			if !known {
-				source = b.addTool(f, readers[f.Name])
-				if f.Stateful {
-					shared[f.Name] = source
-					state := cmp.Or(f.State, f.Name)
-					for _, other := range states[state] { // what one is given, the other can return
-						b.wholeEdge(other, g.Sources[source].Task, gate.RuleTools)
-						b.wholeEdge(source, g.Sources[other].Task, gate.RuleTools)
-					}
-					states[state] = append(states[state], source)
-				}
-			}
-			sources[k] = source
-			b.addToolResult(gate.ToolReader(f.Name), source, i)
+			sources[k] = b.toolSource(f)
+			b.addToolResult(gate.ToolReader(f.Name), sources[k], i)
 		}
+		children := childFlow{b.flowBuilder}.addChildren(i, inputs[i])
 		for k, f := range tools {
 			pass := func(to int) {
 				b.wholeEdge(b.results+i, to, gate.RuleTools) // an argument can be what the agent is about to answer
@@ -59,11 +52,63 @@ func (b toolFlow) addTools() {
 				for _, from := range sources {
 					b.wholeEdge(from, to, gate.RuleTools)
 				}
+				for _, n := range children {
+					b.wholeEdge(n.source, to, gate.RuleTools)
+				}
 			}
 			for _, to := range b.addArguments(f, argumentsReader{gate.ToolReader(f.Name), f.Accepts}, i, g.Sources[sources[k]].Task) {
 				pass(to)
 			}
 			b.addApproval(f, i, pass)
+		}
+		for _, n := range children {
+			b.addChildTools(n, i, tools, sources)
+		}
+	}
+}
+
+// toolSource returns the source of the results of a tool, which it adds if it is the first.
+func (b toolFlow) toolSource(f *tool.Tool) int {
+	g := &b.graph
+	source, known := b.shared[f.Name]
+	if known {
+		return source
+	}
+	source = b.addTool(f, b.readers[f.Name])
+	if f.Stateful {
+		b.shared[f.Name] = source
+		state := cmp.Or(f.State, f.Name)
+		for _, other := range b.states[state] { // what one is given, the other can return
+			b.wholeEdge(other, g.Sources[source].Task, gate.RuleTools)
+			b.wholeEdge(source, g.Sources[other].Task, gate.RuleTools)
+		}
+		b.states[state] = append(b.states[state], source)
+	}
+	return source
+}
+
+// addChildTools adds the tools of the children of task i. A copy of the agent has some of the tools of the
+// task, whose sources are given; another agent has its own.
+func (b toolFlow) addChildTools(n childNode, i int, tools []*tool.Tool, sources []int) {
+	if m := &b.team.Config.Agents[n.member]; n.member != int(b.plan.Members[i]) {
+		tools, sources = m.reachable(ForChildren(m.Tools)), nil
+		for _, f := range tools {
+			sources = append(sources, b.toolSource(f))
+		}
+	}
+	for k, f := range tools {
+		if f.Approve != "" {
+			continue
+		}
+		b.wholeEdge(sources[k], n.task, gate.RuleTools)
+		to := b.graph.Sources[sources[k]].Task
+		b.wholeEdge(n.source, to, gate.RuleTools)
+		for _, e := range n.reads {
+			e.Task, e.Rule = to, gate.RuleTools
+			b.graph.Edges = append(b.graph.Edges, e)
+		}
+		for _, from := range sources {
+			b.wholeEdge(from, to, gate.RuleTools)
 		}
 	}
 }

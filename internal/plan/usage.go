@@ -53,6 +53,7 @@ func mostUsage(p *Plan) PlannedUsage {
 	for i := range p.Graph.Len() {
 		if t := p.Graph.Task(i); !Joins(t) && !t.IsComputed() && int(p.Members[i]) < len(by) {
 			by[p.Members[i]].add(p, i)
+			addChildren(by, p, i)
 		}
 	}
 	var all PlannedUsage

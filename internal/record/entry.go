@@ -4,6 +4,7 @@ package record
 
 import (
 	"crypto/sha256"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -167,6 +168,29 @@ type Mount struct {
 
 // TurnPrefix begins the Part of a turn of a conversation with tools; its number follows.
 const TurnPrefix = "/turn/"
+
+// ChildPrefix begins the Part of a child of an attempt; the ID of the call that spawned it follows. The
+// turns of the child, and its own children, have Parts that begin with that of the child.
+const ChildPrefix = "/child/"
+
+// ChildOf returns the part of a session, or of a Part, that names the child that it belongs to; empty
+// for what belongs to the attempt at a task itself.
+func ChildOf(session string) string {
+	start := strings.Index(session, ChildPrefix)
+	if start < 0 {
+		return ""
+	}
+	end := start
+	for strings.HasPrefix(session[end:], ChildPrefix) {
+		end += len(ChildPrefix)
+		if next := strings.IndexByte(session[end:], '/'); next >= 0 {
+			end += next
+		} else {
+			end = len(session)
+		}
+	}
+	return session[start:end]
+}
 
 // A CallID identifies a call within a run.
 type CallID struct {

@@ -92,6 +92,7 @@ func (r agentReader) agent(f *fields) Agent {
 		return Agent{Member: m, Process: p, Person: isPerson}
 	}
 	m.LoopDetection = r.loopDetection(f.get("loopDetection"))
+	m.Spawn = r.spawning(f.get("spawn"))
 	a := Agent{Member: m, Connection: r.connection(f)}
 	a.Member.Model, a.Member.EndpointNames = a.ModelAsWritten(), a.endpointNames()
 	return a
@@ -116,4 +117,14 @@ func (r agentReader) loopDetection(n *node) *plan.LoopDetection {
 	f, l := r.fields(n, "loopDetection", nil), &plan.LoopDetection{}
 	members{{"maxRepetitions", &l.MaxRepetitions}, {"loopDetectionWindow", &l.Window}, {"onLoopDetected", &l.OnLoop}}.read(f.own)
 	return l
+}
+
+// spawning reads how an agent spawns children; nil means that it does not.
+func (r agentReader) spawning(n *node) *plan.Spawning {
+	if n == nil || n.is != isObject {
+		return nil
+	}
+	f, s := r.fields(n, "spawn", nil), &plan.Spawning{}
+	members{{"max", &s.Max}, {"depth", &s.Depth}, {"timeoutMs", &s.Timeout}, {"maxTurns", &s.MaxTurns}}.read(f.own)
+	return s
 }

@@ -114,7 +114,7 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 			require.True(t, w.Status == specfile.Idle || fits < len(values), "anything fits")
 		})
 	}
-	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "workspace", "endpoint", "fallback", "message", "edge", "goal", "coordinator", "chat", "provenance", "requires", "loopDetection", "condition", "repeat", "forEach", "verify", "judge",
+	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "workspace", "endpoint", "fallback", "message", "edge", "goal", "coordinator", "chat", "provenance", "requires", "loopDetection", "spawn", "condition", "repeat", "forEach", "verify", "judge",
 		"policy", "rule", "translate", "summarize", "redact", "pattern", "declassify", "endorse", "renew", "tool", "mcp"} {
 		require.False(t, requireSame(t, s, specWith(place, "bogus", "1")), "%s takes unknown keys", place)
 	}
@@ -133,6 +133,7 @@ var inside = map[string]struct {
 	"spec.policy": {"policy", ""}, "policy.rules": {"rule", "list"}, "policy.redact": {"redact", ""}, "policy.declassify": {"declassify", "list"},
 	"policy.endorse": {"endorse", "list"}, "policy.renew": {"renew", "list"}, "rule.redact": {"redact", ""}, "rule.translate": {"translate", ""},
 	"translate.summarize": {"summarize", ""}, "redact.patterns": {"pattern", "list"},
+	"agent.spawn": {"spawn", ""}, "agentDefaults.spawn": {"spawn", ""},
 	"agent.loopDetection": {"loopDetection", ""}, "agentDefaults.loopDetection": {"loopDetection", ""},
 	"task.repeat": {"repeat", ""}, "repeat.tasks": {"task", "list"}, "task.forEach": {"forEach", ""}, "task.verify": {"verify", ""}, "verify.judges": {"judge", "list"}, "judge.uses": {"use", "list"}, "judge.dependsOn": {"dependency", "list"}, "task.when": {"condition", ""}, "condition.not": {"condition", ""}, "condition.any": {"condition", "list"},
 	"task.requires": {"requires", ""}, "taskDefaults.requires": {"requires", ""},

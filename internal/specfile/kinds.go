@@ -164,6 +164,7 @@ var kinds = map[string]kind{
 		as(object{{"type", "object"}, {"propertyNames", object{{"pattern", connection.ExtraName}, {"not", oneOf(connection.Reserved())}}}}).checked(checkExtraBody),
 	"provenance":    mapping.hinted("write {from: coordinator}, or remove it if the task is your own").as(ref("provenance")),
 	"requires":      mapping.hinted("write {requiredCapabilities: [a, b]}").ofOne("write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn").as(ref("requires")),
+	"spawn":         mapping.hinted("write {max: 8}, or {} for the defaults").as(ref("spawn")),
 	"loopDetection": mapping.hinted("write {maxRepetitions: 3}, or {} for the defaults").as(ref("loopDetection")),
 	"summarize":     mapping.hinted("write {maxTokens: 200}").as(ref("summarize")),
 	"inputs":        mapping.as(mapOf(anyOf(ref("input"), typed("null")))),

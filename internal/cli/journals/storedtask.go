@@ -80,11 +80,14 @@ func (t *StoredTask) LastPrompt() *record.AgentCall {
 
 // Attempts counts the attempts that ended or were interrupted.
 func (t *StoredTask) Attempts() int {
-	n := 0
+	n, open := 0, map[int]bool{} // an attempt can have several children that were interrupted
 	for _, call := range t.Interrupted {
 		ofEnded := func(x *record.AgentCall) bool { return x.Part == "" && strings.HasPrefix(call.Session, x.Session+"/") }
+		if record.ChildOf(call.Session) != "" && open[call.Attempt] {
+			continue
+		}
 		if !slices.ContainsFunc(t.Calls, ofEnded) {
-			n++
+			n, open[call.Attempt] = n+1, true
 		}
 	}
 	for _, x := range t.Calls {

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// goalHeading stands above the goal in the prompt of a child.
+const goalHeading = "Goal"
+
+// goalFor makes the envelope of the goal of a child. It is as sensitive as what its parent had read.
+func (g *childGroup) goalFor(c *childCall, of *descendant) (*envelope.Envelope, error) {
+	a, x := g.of, g.x
+	hops := 0
+	for _, earlier := range a.earlier {
+		hops = max(hops, gate.HopsOf(earlier.sealed))
+	}
+	h, err := (&gate.Compartment{Contract: x.contract}).GateMessage(x.sealed, hops, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if e := of.edge; e != nil && h.Classification > e.Max {
+		return nil, &gate.Refusal{Rule: gate.RuleClearance, Reason: fmt.Sprintf("your context is %v, and at most %v may be delegated to %s", h.Classification, e.Max, c.To)}
+	}
+	h.ID, h.Producer, h.Task, h.CreatedAt = envelope.ID(x.identity()+"/"+c.call.ID+"/goal"), a.caps.Agent, a.task.ID, time.Now()
+	return envelope.New(h, envelope.Text(c.Goal))
+}
+
+// newChild makes the attempt of a child. The description of its task is its goal, and it is offered
+// nothing else.
+func (g *childGroup) newChild(goal *envelope.Envelope, c *childCall, of *descendant) *attempt {
+	a, r := g.of, g.of.run
+	m := &r.team.Config.Agents[of.member]
+	limit := of.limits.Timeout
+	if asked := time.Duration(c.TimeoutMs) * time.Millisecond; asked > 0 {
+		limit = min(limit, asked)
+	}
+	if m.MaxSession > 0 {
+		limit = min(limit, m.MaxSession)
+	}
+	child := &attempt{graph: a.graph, planned: true, index: a.index, member: of.member}
+	child.run, child.scheduler = r, a.scheduler
+	child.lineage = lineage{root: cmp.Or(a.root, a), depth: a.depth + 1, maxTurns: of.limits.MaxTurns}
+	child.request = request{
+		task:   &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: m.Name, Timeout: limit, Classification: label.Public, Workspace: a.task.Workspace}},
+		number: a.number, does: m.Agent, by: a.by, caps: &r.team.Capabilities[of.member], bound: a.bound, limits: r.team.MemberLimits(of.member),
+		tools: of.tools, part: c.part(a), heading: goalHeading, declassified: of.edge == nil || a.declassified, start: c.began, began: c.began,
+	}
+	child.least = plan.LevelOf(of.tools)
+	child.runtimeTools = of.runtime
+	source := gate.Source{Kind: handoff.Plan, Name: string(a.task.ID) + child.part}
+	grant := gate.WholeOf(source, "goal")
+	grant.Terms, grant.MaxBytes = a.by.Terms(goal.Producer(), m.Name), child.limits.On(source, 0)
+	child.offers, child.grants = []gate.Offer{{Source: source, Title: goalHeading, Envelope: goal}}, []gate.Grant{grant}
+	return child
+}
+
+// answers fills in what the parent gets of its children. A result that several of them gave is written
+// once, and each of them is named as a source of it.
+func (g *childGroup) answers(answers []toolAnswer) error {
+	all := g.status()
+	first := map[string]*childCall{} // by the result
+	same := map[*childCall][]string{}
+	for _, c := range g.list {
+		if c.outcome.code == "" {
+			text := gate.RecordOf(c.outcome.envelope).Text
+			if first[text] == nil {
+				first[text] = c
+			}
+			same[first[text]] = append(same[first[text]], c.call.ID)
+		}
+	}
+	for _, c := range g.list {
+		e, status := c.outcome.envelope, c.outcome.status()
+		made := &ToolCallMetrics{Tool: c.tool.Name, Duration: time.Since(c.began), Failed: c.outcome.code != ""}
+		if c.child == nil {
+			made = nil
+		}
+		switch from := same[c]; {
+		case status == childComplete && from == nil:
+			notice, err := g.notice(c, fmt.Sprintf("Complete, with the same result as %s.", first[gate.RecordOf(e).Text].call.ID))
+			if err != nil {
+				return err
+			}
+			e = notice
+		case len(from) > 1:
+			status += ", the result of " + strings.Join(from, ", ")
+		}
+		title := "status " + status
+		if len(g.list) > 1 {
+			title += "; all: " + all
+		}
+		answers[c.at] = toolAnswer{id: c.call.ID, envelope: e, failed: c.outcome.code != "", title: title, made: made}
+	}
+	return nil
+}
+
+// status returns the status of all children of a turn: complete, timeout if none completed and one
+// ran out of time, or partial.
+func (g *childGroup) status() string {
+	done := func(status string) bool {
+		return slices.ContainsFunc(g.list, func(c *childCall) bool { return c.outcome.status() == status })
+	}
+	switch {
+	case !done(childTimeout) && !done(childFailed):
+		return childComplete
+	case done(childComplete) || !done(childTimeout):
+		return "partial"
+	}
+	return childTimeout
+}

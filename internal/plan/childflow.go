@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/tokencount"
+)
+
+// A childFlow adds the children of tasks to a graph. A goal can be made of whatever the task reads or
+// writes, so its children count as reading all of that. Their answers return to the task.
+type childFlow struct{ *flowBuilder }
+
+// A childNode stands for the children that one member has in a task.
+type childNode struct {
+	member       int
+	task, source int // in the graph: what they read, and what they answer
+	reads        []flow.Edge
+}
+
+// addChildren adds the children of a task, which reads what inputs say. It returns them, so that their
+// tools can be added.
+func (b childFlow) addChildren(i int, inputs []flow.Edge) (nodes []childNode) {
+	p, title := b.plan, b.plan.Graph.Task(i).Title
+	if SpawningOf(p, i) != nil {
+		nodes = append(nodes, b.addNode("children of "+title, i, int(p.Members[i])))
+	}
+	for _, to := range Delegates(p, i) {
+		if delegates(p, i, to) {
+			nodes = append(nodes, b.addNode(fmt.Sprintf("%s for %s", b.team.Config.Agents[to.Member].Name, title), i, to.Member))
+		}
+	}
+	for k, n := range nodes {
+		start := len(b.graph.Edges)
+		b.wholeEdge(b.results+i, n.task, gate.RulePlan)
+		for _, e := range inputs {
+			e.Task, e.Rule, e.Line, e.Note, e.Lowers = n.task, gate.RulePlan, "", "", nil
+			b.graph.Edges = append(b.graph.Edges, e)
+		}
+		for _, other := range nodes { // the task can make a goal of what another one answered
+			b.wholeEdge(other.source, n.task, gate.RulePlan)
+		}
+		nodes[k].reads = slices.Clone(b.graph.Edges[start:])
+		b.wholeEdge(n.source, i, gate.RuleTools)
+	}
+	return nodes
+}
+
+// delegates reports whether task i can ever delegate to a neighbor: its context is low enough.
+func delegates(p *Plan, i int, to Neighbor) bool {
+	least := p.least[i].Join(p.ToolLabel(i))
+	return least <= min(to.Max, p.Roster().Capabilities[to.Member].Clearance())
+}
+
+// addNode adds the children that a member has in task i.
+func (b childFlow) addNode(title string, i, member int) childNode {
+	g, caps := &b.graph, &b.team.Capabilities[member]
+	n := childNode{member: member, task: len(g.Tasks), source: len(g.Sources)}
+	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: member, Endpoints: b.endpointReaders(caps)})
+	g.Sources = append(g.Sources, flow.Source{Kind: handoff.ToolResult, Name: title, From: caps.Agent, Task: n.task, Label: b.plan.Labels[i]})
+	b.addSight(ReadBy(b.plan, i), n.source, caps.Agent, b.plan.least[i], b.plan.Labels[i]) // in the records of the run
+	return n
+}
+
+// checkDelegates reports edges along which a task can never delegate.
+func (c *labelCheck) checkDelegates() {
+	p := c.plan
+	for i := range p.Graph.Len() {
+		for _, to := range Delegates(p, i) {
+			if delegates(p, i, to) {
+				continue
+			}
+			most := min(to.Max, c.team.Capabilities[to.Member].Clearance())
+			detail := fmt.Sprintf("its context is at least %v, and at most %v can be delegated to %q", p.least[i].Join(p.ToolLabel(i)), most, c.team.Config.Agents[to.Member].Name)
+			c.advise(c.about(fmt.Sprintf("edge %d", to.Edge+1), "edges", to.Edge), fmt.Sprintf("task %q cannot delegate along it: %s", p.Graph.Task(i).Title, detail), "")
+		}
+	}
+}
+
+// addChildren adds what the calls of the children of task i can take.
+func addChildren(by []agentUsage, p *Plan, i int) {
+	attempts := min(p.Graph.Task(i).MaxRetries, mostInt-1) + 1
+	if s := SpawningOf(p, i); s != nil {
+		by[p.Members[i]].addGoals(p.Roster(), int(p.Members[i]), times(attempts, s.Max), s.MaxTurns)
+	}
+	for _, to := range Delegates(p, i) {
+		by[to.Member].addGoals(p.Roster(), to.Member, times(attempts, MaxDelegations), Spawning{}.WithDefaults().MaxTurns)
+	}
+}
+
+// addGoals adds what a member can take for goals, with at most so many turns for each.
+func (u *agentUsage) addGoals(t *Roster, member, goals, turns int) {
+	m := &t.Config.Agents[member]
+	limited, known := m.Agent.(interface {
+		CallLimits() (calls, answerTokens int)
+	})
+	if !known {
+		u.unknown = true
+		return
+	}
+	calls, answer := limited.CallLimits()
+	if calls > 0 {
+		turns = min(turns, calls)
+	}
+	around := len(m.SystemPrompt) + brief.Limit(t.MemberLimits(member).MaxPromptBytes)
+	for _, f := range m.Tools {
+		around += len(f.Name) + len(f.Description) + len(f.Parameters) + Frame
+	}
+	for _, f := range t.Network.toolsOf(member) {
+		around += len(f.Name) + len(f.Description) + len(f.Parameters) + Frame
+	}
+	u.calls = min(u.calls+times(goals, turns), mostInt)
+	u.prompts = min(u.prompts+times(times(goals, turns), tokencount.OfBytes(around)), mostInt)
+	if answer > 0 {
+		u.answers = min(u.answers+times(times(goals, turns), answer), mostInt)
+	} else {
+		u.unbounded = true
+	}
+}

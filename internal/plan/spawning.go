@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
+)
+
+// Names of the tools with which an agent has work done that is part of its own attempt.
+const (
+	SpawnAgent      = "spawn_agent"       // by a child, an agent like itself with an empty history
+	DelegateToAgent = "delegate_to_agent" // by another agent of the team, along an edge
+)
+
+// Defaults of a Spawning.
+const (
+	defaultChildren     = 8
+	defaultChildTimeout = 5 * time.Minute
+	defaultChildTurns   = 20
+)
+
+// MaxChildren is the most children that an attempt at a task may have.
+const MaxChildren = 10_000
+
+// MaxDelegations is how many goals an attempt at a task may delegate.
+const MaxDelegations = 32
+
+// A Spawning lets an agent spawn children; see team.Spawning.
+type Spawning struct {
+	Max      int
+	Depth    int
+	Timeout  time.Duration
+	MaxTurns int
+}
+
+// WithDefaults returns the settings with every default filled in.
+func (s Spawning) WithDefaults() Spawning {
+	s.Max, s.Depth = cmp.Or(s.Max, defaultChildren), cmp.Or(s.Depth, 1)
+	s.Timeout, s.MaxTurns = cmp.Or(s.Timeout, defaultChildTimeout), cmp.Or(s.MaxTurns, defaultChildTurns)
+	return s
+}
+
+// checkSpawning reports settings of children that cannot be used.
+func (s subject) checkSpawning(m *Member) {
+	w := m.Spawn
+	if w == nil {
+		return
+	}
+	of := s.at("spawn")
+	switch {
+	case m.IsPerson():
+		of.report("a person spawns no children", "remove spawn", task.ErrInvalid)
+		return
+	case m.Process() != nil:
+		of.report("a command spawns no children", "remove spawn, or use a model", task.ErrInvalid)
+		return
+	}
+	of.at("timeoutMs").checkSign("the time limit of children", int64(w.Timeout))
+	for _, n := range []struct {
+		key        string
+		value, max int
+	}{{"max", w.Max, MaxChildren}, {"depth", w.Depth, envelope.MaxHops}, {"maxTurns", w.MaxTurns, MaxTurns}} {
+		if n.value < 0 || n.value > n.max {
+			of.at(n.key).report(fmt.Sprintf("%d is out of range", n.value), fmt.Sprintf("use 1 to %d, or leave it out for the default", n.max), task.ErrInvalid)
+		}
+	}
+}
+
+// ForChildren returns those of the tools that a child may have: a person approves no calls of children.
+func ForChildren(tools []*tool.Tool) []*tool.Tool {
+	return slices.DeleteFunc(slices.Clone(tools), func(t *tool.Tool) bool { return t.Approve != "" })
+}
+
+// Delegates returns the members to which task i may delegate.
+func Delegates(p *Plan, i int) (list []Neighbor) {
+	if !slices.ContainsFunc(RuntimeTools(p, i), func(t RuntimeTool) bool { return t.Name == DelegateToAgent }) {
+		return nil
+	}
+	return p.Roster().Network.delegates(int(p.Members[i]))
+}
+
+// delegates returns the neighbors to which a member may delegate.
+func (n *Network) delegates(member int) (list []Neighbor) {
+	for _, to := range n.Neighbors(member) {
+		if to.Delegate {
+			list = append(list, to)
+		}
+	}
+	return list
+}
+
+// SpawningOf returns how task i may spawn children; nil if it may not.
+func SpawningOf(p *Plan, i int) *Spawning {
+	if !slices.ContainsFunc(RuntimeTools(p, i), func(t RuntimeTool) bool { return t.Name == SpawnAgent }) {
+		return nil
+	}
+	return new(p.Roster().Config.Agents[p.Members[i]].Spawn.WithDefaults())
+}
+
+// delegatedLabel returns the most sensitive level of what the tools of the delegates of task i return.
+func delegatedLabel(p *Plan, i int) label.Classification {
+	level := label.Public
+	for _, to := range Delegates(p, i) {
+		level = level.Join(LevelOf(ForChildren(p.Roster().Config.Agents[to.Member].Tools)))
+	}
+	return level
+}
+
+// LevelOf returns the most sensitive level of what tools return.
+func LevelOf(tools []*tool.Tool) label.Classification {
+	level := label.Public
+	for _, t := range tools {
+		level = level.Join(t.Level())
+	}
+	return level
+}
+
+// MaxGoal is the largest size of the goal of a child, in bytes.
+const MaxGoal = 64 << 10
+
+// spawnAgent returns the tool with which a member spawns children.
+func spawnAgent(m *Member) RuntimeTool {
+	limit := m.Spawn.WithDefaults()
+	properties := goalProperties(limit.Timeout)
+	if tools := ForChildren(m.Tools); len(tools) > 0 {
+		properties["tools"] = map[string]any{"type": "array", "maxItems": len(tools), "uniqueItems": true, "items": map[string]any{"enum": childToolNames(tools)}, "description": "the tools of yours that it may call; none unless given"}
+	}
+	return goalTool(SpawnAgent, "Has a copy of you with an empty history pursue a goal, and returns its answer. It knows the goal and nothing else. Calls in one turn run at the same time.", properties, "goal")
+}
+
+// delegateToAgent returns the tool with which a member delegates to its neighbors.
+func delegateToAgent(t *Roster, to []Neighbor) RuntimeTool {
+	var names []string
+	var list strings.Builder
+	for _, n := range to {
+		m := &t.Config.Agents[n.Member]
+		name := t.Rules.ShownName(m.Name)
+		names = append(names, name)
+		list.WriteString("\n- " + name)
+		if m.Description != "" {
+			list.WriteString(": " + t.Rules.WithoutNames(m.Description))
+		}
+	}
+	properties := goalProperties(defaultChildTimeout)
+	properties["to"] = map[string]any{"enum": names, "description": "the agent"}
+	return goalTool(DelegateToAgent, "Has another agent pursue a goal, and returns its answer. It knows the goal and nothing else. Calls in one turn run at the same time. Agents:"+list.String(), properties, "to", "goal")
+}
+
+// goalProperties returns the arguments that both tools have.
+func goalProperties(most time.Duration) map[string]any {
+	return map[string]any{
+		"goal":      map[string]any{"type": "string", "minLength": 1, "maxLength": MaxGoal, "description": "what to do, with all that has to be known for it"},
+		"timeoutMs": map[string]any{"type": "integer", "minimum": 1, "maximum": max(most.Milliseconds(), 1), "description": "time for its work; the maximum unless given"},
+	}
+}
+
+// goalTool returns a tool of the runtime with these arguments.
+func goalTool(name, description string, properties map[string]any, required ...string) RuntimeTool {
+	parameters := mustJSON(map[string]any{"type": "object", "additionalProperties": false, "required": required, "properties": properties})
+	arguments, err := schema.Parse(string(parameters))
+	if err != nil {
+		panic("runteam: " + err.Error()) // the schema is written here
+	}
+	return RuntimeTool{Tool: &tool.Tool{Name: name, Description: description, Parameters: parameters, Options: tool.Options{Effect: tool.None}}, Arguments: arguments}
+}
+
+// childToolNames returns the names of tools.
+func childToolNames(tools []*tool.Tool) []string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	return names
+}
