@@ -30,14 +30,12 @@ type RunDocument struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	replayOrigin
 
-	Inputs   []record.Input   `json:"inputs"`
-	Tasks    []TaskDocument   `json:"tasks"`
-	Outcomes record.Outcomes  `json:"outcomes"`
-	Steps    []TaskDocument   `json:"coordinator,omitempty"`
-	Output   string           `json:"output,omitempty"` // the answer: of the coordinator, or the results that form it
-	Usage    llm.Usage        `json:"totalTokenUsage"`
-	Rounded  bool             `json:"rounded,omitempty"`     // whether the tokens of any task are
-	Saved    int              `json:"tokensSaved,omitempty"` // by the gate, in all prompts
+	Inputs   []record.Input  `json:"inputs"`
+	Tasks    []TaskDocument  `json:"tasks"`
+	Outcomes record.Outcomes `json:"outcomes"`
+	Steps    []TaskDocument  `json:"coordinator,omitempty"`
+	Output   string          `json:"output,omitempty"` // the answer: of the coordinator, or the results that form it
+	runTokens
 	Errors   []record.Failure `json:"errors"`
 	Warnings []string         `json:"warnings,omitempty"`
 
@@ -45,6 +43,13 @@ type RunDocument struct {
 	Handoffs *sent.Counts      `json:"handoffs,omitempty"` // that agents sent to each other
 
 	runView
+}
+
+// runTokens says how many tokens a run took, and how many it did not.
+type runTokens struct {
+	Usage   llm.Usage `json:"totalTokenUsage"`
+	Rounded bool      `json:"rounded,omitempty"`     // whether the tokens of any task are
+	Saved   int       `json:"tokensSaved,omitempty"` // by the gate, in all prompts
 }
 
 // runProcesses says when processes worked on a run, and which.
