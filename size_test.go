@@ -21,6 +21,8 @@ const (
 var exempt = map[string]string{
 	"task.Spec":                  "what a user writes about a task",
 	"team.RunOptions":            "what a program sets for a run",
+	"team.Member":                "what a program sets for an agent",
+	"internal/event.Event":       "an event in JSON",
 	"internal/engine.TaskResult": "a task in the JSON output of a run",
 	"internal/plan.Options":      "the same, as the command sets it",
 	"internal/specfile.Options":  "what flags say about a spec",

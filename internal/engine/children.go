@@ -260,7 +260,7 @@ func (g *childGroup) perform(ctx context.Context, c *childCall, slot chan struct
 	child := c.child
 	defer func() { c.err = g.end(ctx, c) }()
 	defer returnSlot(child)
-	if err := child.scheduler.awaitSlot(ctx, child, slot); err != nil {
+	if err := awaitSlot(ctx, child.scheduler, child, slot); err != nil {
 		child.setError(ctx, withCause(ctx, err))
 		return
 	}
@@ -346,7 +346,7 @@ func (g *childGroup) wait(ctx context.Context) error {
 	g.of.scheduler.freeSlot(g.of)
 	g.work.Wait()
 	g.idle = true
-	if err := g.of.scheduler.awaitSlot(ctx, g.of, requestSlot(g.of)); err != nil {
+	if err := awaitSlot(ctx, g.of.scheduler, g.of, requestSlot(g.of)); err != nil {
 		return withCause(ctx, err)
 	}
 	for _, c := range g.list {

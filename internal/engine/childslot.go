@@ -22,12 +22,12 @@ func requestSlot(a *attempt) (granted chan struct{}) {
 		s.slotless = append(s.slotless, granted)
 	}
 	a.slotless = true
-	s.grantSlots()
+	grantSlots(s)
 	return granted
 }
 
 // awaitSlot waits for a slot that was requested.
-func (s *scheduler) awaitSlot(ctx context.Context, a *attempt, granted chan struct{}) error {
+func awaitSlot(ctx context.Context, s *scheduler, a *attempt, granted chan struct{}) error {
 	var ended error
 	select {
 	case <-granted:
@@ -50,14 +50,14 @@ func returnSlot(child *attempt) {
 	s.run.mu.Lock()
 	if !child.slotless {
 		s.running--
-		s.grantSlots()
+		grantSlots(s)
 	}
 	s.run.mu.Unlock()
 	s.wakeUp()
 }
 
 // grantSlots gives the free slots to those that wait. The lock of the run is held.
-func (s *scheduler) grantSlots() {
+func grantSlots(s *scheduler) {
 	for len(s.slotless) > 0 && s.running < s.run.options.MaxConcurrency {
 		s.running++
 		close(s.slotless[0])

@@ -162,7 +162,7 @@ func (s *scheduler) finish() {
 // fill gives the free slots to the best of the ready tasks.
 func (s *scheduler) fill(ctx context.Context) {
 	r := s.run
-	s.grantSlots()
+	grantSlots(s)
 	for s.running < s.limit && ctx.Err() == nil {
 		i, ok := s.next()
 		if !ok {

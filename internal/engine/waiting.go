@@ -105,7 +105,7 @@ func (s *scheduler) freeSlot(a *attempt) {
 	s.run.mu.Lock()
 	a.slotless = true
 	s.running--
-	s.grantSlots()
+	grantSlots(s)
 	s.run.mu.Unlock()
 	s.wakeUp()
 }
