@@ -171,8 +171,11 @@ func TestChildrenKnowTheirGoalAlone(t *testing.T) {
 		require.Len(t, ended, 1)
 		require.NotEmpty(t, began[0].Child)
 		require.Equal(t, began[0].Child, ended[0].Child)
-		require.Equal(t, []string{"note", "note", "note", "spawn_agent", "note"}[0], res.Tasks[0].Metrics.ToolCalls[0].Tool)
-		require.Len(t, res.Tasks[0].Metrics.ToolCalls, 5)
+		var called []string
+		for _, c := range res.Tasks[0].Metrics.ToolCalls {
+			called = append(called, c.Tool)
+		}
+		require.ElementsMatch(t, []string{"note", "note", "note", "note", "spawn_agent"}, called)
 	})
 }
 

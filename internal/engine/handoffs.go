@@ -251,8 +251,7 @@ func handoffID(place string) string { return uuid.NewSHA1(handoffNamespace, []by
 // handoffNamespace is the namespace of the ids of handoffs.
 var handoffNamespace = uuid.MustParse("2f7c1e54-0b6d-5a0f-9d3b-416a77e290c8")
 
-// takeUnread returns the messages that wait for the agent of an attempt and that it may read, and
-// gives them to the task: later attempts get them too.
+// takeUnread takes the messages that wait for the agent of an attempt and that it may read out of its inbox.
 func (m *runMessages) takeUnread(a *attempt) []mailbox.Message {
 	r, now := m.run, time.Now()
 	list, err := m.bus.Take(a.task.Assignee, func(msg mailbox.Message) bool {

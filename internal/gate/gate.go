@@ -14,13 +14,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
-	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -430,24 +428,6 @@ func (d *Decision) withholdAbsent(s task.Status) {
 		return
 	}
 	d.withhold(RuleStatus, why, "it has no result, its status is "+string(s))
-}
-
-// topLevel lists what of a withheld payload could have been delivered: one path for each
-// member of an object, the keys unnamed because no schema vouches for them.
-func topLevel(p envelope.Payload) []task.Path {
-	canonical, ok := p.JSON()
-	if !ok {
-		return []task.Path{task.Whole}
-	}
-	v, err := jsonvalue.Parse(canonical)
-	if err != nil {
-		return []task.Path{task.Whole}
-	}
-	members, ok := v.Value().(map[string]any)
-	if !ok || len(members) == 0 {
-		return []task.Path{task.Whole}
-	}
-	return slices.Repeat([]task.Path{"/*"}, len(members))
 }
 
 // ErrUnsealed reports a [Sealed] that no gate made, or that was made for another reader.

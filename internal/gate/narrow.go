@@ -170,3 +170,21 @@ func joined(a, b task.Path) task.Path {
 	}
 	return task.Path(strings.Join(as, "/"))
 }
+
+// topLevel lists what of a withheld payload could have been delivered: one path for each
+// member of an object, the keys unnamed because no schema vouches for them.
+func topLevel(p envelope.Payload) []task.Path {
+	canonical, ok := p.JSON()
+	if !ok {
+		return []task.Path{task.Whole}
+	}
+	v, err := jsonvalue.Parse(canonical)
+	if err != nil {
+		return []task.Path{task.Whole}
+	}
+	members, ok := v.Value().(map[string]any)
+	if !ok || len(members) == 0 {
+		return []task.Path{task.Whole}
+	}
+	return slices.Repeat([]task.Path{"/*"}, len(members))
+}
