@@ -322,10 +322,6 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	}
 	for _, a := range agents {
 		a.Member.Origin = provenance.Position{}
-		if t := a.Member.Translate; t != nil {
-			fmt.Fprintf(&b, "%+v\n", *t)
-			a.Member.Translate = nil
-		}
 		if p := a.Process; p != nil {
 			fmt.Fprintln(&b, p.Command, p.Args, p.Env, p.Secrets, p.Dir, p.Input, p.Timeout, *cmp.Or(p.Confine, new(false)), p.Repeatable)
 		}
@@ -333,17 +329,8 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 			fmt.Fprintf(&b, "%s %q %v %v %v %v %v %v\n", c, c.APIKey.Reveal(), c.Headers, c.MaxTurns, c.MaxTokens, deref(c.Temperature), deref(c.TopP), []any{c.Timeout, c.CallTimeout,
 				c.MaxTokensKey, c.SystemRole, deref(c.FrequencyPenalty), deref(c.PresencePenalty), c.Seed != nil, c.Stop, c.ReasoningEffort, string(c.ExtraBody), c.StructuredOutput})
 		}
-		produces := "-"
-		if a.Member.Produces != nil {
-			produces = a.Member.Produces.String()
-		}
-		fmt.Fprintln(&b, withoutTools(&a.Member))
-		loops := "-"
-		if l := a.Member.LoopDetection; l != nil {
-			loops = fmt.Sprintf("%+v", *l)
-		}
-		a.Member.Produces, a.Member.LoopDetection = nil, nil
-		fmt.Fprintf(&b, "%+v %s %s\n", a.Member, produces, loops)
+		fmt.Fprintln(&b, withoutPointers(&a.Member))
+		fmt.Fprintf(&b, "%+v\n", a.Member)
 	}
 	fmt.Fprintln(&b, policyOf(t, f))
 	for _, s := range f.Tasks {
@@ -383,12 +370,24 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	return b.String()
 }
 
-// withoutTools takes the tools from a member and describes them.
-func withoutTools(m *engine.Member) (all []string) {
+// withoutPointers takes what a member refers to out of it, and returns it as text: addresses differ.
+func withoutPointers(m *engine.Member) (all []string) {
 	for _, one := range m.Tools {
 		all = append(all, fmt.Sprintln(one.Name, one.Accepts, one.Level(), one.Effect, one.Repeatable, one.Approve, one.Stateful, one.Timeout, one.MaxOutput, one.Description))
 	}
-	m.Tools = nil
+	if m.Produces != nil {
+		all = append(all, fmt.Sprintln("produces", *m.Produces))
+	}
+	if m.LoopDetection != nil {
+		all = append(all, fmt.Sprintf("%+v\n", *m.LoopDetection))
+	}
+	if m.Translate != nil {
+		all = append(all, fmt.Sprintf("%+v\n", *m.Translate))
+	}
+	if m.Spawn != nil {
+		all = append(all, fmt.Sprintf("%+v\n", *m.Spawn))
+	}
+	m.Tools, m.Produces, m.LoopDetection, m.Translate, m.Spawn = nil, nil, nil, nil, nil
 	return all
 }
 

@@ -106,19 +106,7 @@ func settled(t require.TestingT, f *specfile.File) string {
 	}
 	for _, a := range agents {
 		a.Member.Origin = provenance.Position{}
-		if a.Member.Produces != nil {
-			fmt.Fprintln(&b, a.Member.Produces)
-			a.Member.Produces = nil
-		}
-		if a.Member.LoopDetection != nil {
-			fmt.Fprintln(&b, *a.Member.LoopDetection)
-			a.Member.LoopDetection = nil
-		}
-		if t := a.Member.Translate; t != nil {
-			fmt.Fprintf(&b, "%+v\n", *t)
-			a.Member.Translate = nil
-		}
-		fmt.Fprintln(&b, withoutTools(&a.Member), specfile.Servers(f))
+		fmt.Fprintln(&b, withoutPointers(&a.Member), specfile.Servers(f))
 		fmt.Fprintf(&b, "%+v\n%s %q %v\n", a.Member, a.Connection, a.APIKey.Reveal(), a.Headers)
 		for _, c := range a.Fallback {
 			fmt.Fprintf(&b, "fallback %s %q %v %v\n", c, c.APIKey.Reveal(), c.Headers, deref(c.Temperature))
