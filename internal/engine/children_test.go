@@ -111,6 +111,8 @@ func (f *family) last(goal string) string {
 
 // TestChildrenKnowTheirGoalAlone checks that a child has the goal and its tools, and neither history nor files
 // of its parent, and that its parent has its result alone.
+//
+// Requirement: G36.
 func TestChildrenKnowTheirGoalAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -188,7 +190,9 @@ func several(words ...string) (calls []llm.ToolCall) {
 }
 
 // TestChildrenOfOneTurn checks that several children work at the same time, that their parent waits for all, and
-// that equal results are written once, with all their sources (G39).
+// that equal results are written once, with all their sources.
+//
+// Requirement: G39.
 func TestChildrenOfOneTurn(t *testing.T) {
 	t.Parallel()
 	answers := func(goal string, _ int) step {

@@ -253,9 +253,9 @@ var handoffNamespace = uuid.MustParse("2f7c1e54-0b6d-5a0f-9d3b-416a77e290c8")
 
 // takeUnread takes the messages that wait for the agent of an attempt and that it may read out of its inbox.
 func (m *runMessages) takeUnread(a *attempt) []mailbox.Message {
-	r, now := m.run, time.Now()
+	now := time.Now()
 	list, err := m.bus.Take(a.task.Assignee, func(msg mailbox.Message) bool {
-		x := r.team.MessageCrossing(msg.Envelope.Producer(), msg.Envelope.Classification(), a.caps)
+		x := a.by.MessageCrossing(msg.Envelope.Producer(), msg.Envelope.Classification(), a.caps)
 		return !x.Withheld() && x.After <= a.bound && !errors.Is(msg.Envelope.Fresh(now), envelope.ErrExpired)
 	})
 	must(err) // the bus is one of this roster

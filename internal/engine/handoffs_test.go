@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -105,6 +106,10 @@ func edged(t testing.TB, edges []handoff.Edge, members ...engine.Member) *engine
 	return tm
 }
 
+// TestHandoffsReachTheNextTurn checks that agents read handoffs while they work, each once, also if the process
+// ends after any commit.
+//
+// Requirement: G38.
 func TestHandoffsReachTheNextTurn(t *testing.T) {
 	t.Parallel()
 	scripts := func(t *testing.T, n *newsroom) *engine.Team {
@@ -300,8 +305,10 @@ func TestHandoffsAreGated(t *testing.T) {
 	}
 }
 
-// TestRetriesSendAHandoffOnce checks (G38) that an attempt that repeats the call of a failed one sends nothing, and
+// TestRetriesSendAHandoffOnce checks that an attempt that repeats the call of a failed one sends nothing, and
 // that a new attempt of the reader gets what the first one got.
+//
+// Requirement: G38.
 func TestRetriesSendAHandoffOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -354,4 +361,79 @@ func TestHandoffsHideIdentity(t *testing.T) {
 			require.NotContains(t, n.last(who), "beta")
 		}
 	})
+}
+
+// TestAnAgentKnowsItsNeighborsOnly checks that nothing which an agent is shown names an agent to which it cannot send.
+//
+// Requirement: G41.
+func TestAnAgentKnowsItsNeighborsOnly(t *testing.T) {
+	t.Parallel()
+	var shown []string
+	watched := func(name string) engine.Member {
+		return member(name, func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			text := p.System() + p.Text()
+			for _, f := range p.Tools() {
+				text += f.Name + f.Description + f.Parameters
+			}
+			if name == "alpha" {
+				shown = append(shown, text)
+				if len(shown) == 1 {
+					return agent.Reply{ToolCalls: []llm.ToolCall{sendsTo("gamma", "x"), sendsTo("nobody", "x")}}, nil
+				}
+			}
+			return agent.Reply{Text: "done"}, nil
+		})
+	}
+	tm := newTeamWith(t, edges("alpha>beta", "gamma>beta"), watched("alpha"), watched("beta"), watched("gamma"))
+	res := run(t, tm, nil, by("alpha", spec("one")), by("beta", spec("two")), by("gamma", spec("three")))
+	require.NoError(t, res.Err())
+	require.Len(t, shown, 2)
+	require.Contains(t, shown[0], "send_handoff")
+	require.Contains(t, shown[0], "beta")
+	require.NotContains(t, shown[0], "gamma")
+	for _, name := range []string{"gamma", "nobody"} { // to the agent, neither exists
+		require.Contains(t, shown[1], fmt.Sprintf(`Invalid arguments: /to: found %q; expected enum ["beta"].`, name))
+		require.Equal(t, 2, strings.Count(shown[1], name), "only in what it said, and where the answer quotes that")
+	}
+}
+
+// TestSendersLearnNothingOfReaders checks that a sender without a way back gets equal bytes, whatever its reader does
+// and whether or not its inbox has room.
+//
+// Requirement: G60.
+func TestSendersLearnNothingOfReaders(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for name, tt := range map[string]struct {
+		reader []step
+		after  []string
+		full   bool
+	}{
+		"reads":   {[]step{waits, waits, waits, waits, {text: "done"}}, nil, false},
+		"ends":    {[]step{{text: "done"}}, nil, false},
+		"waits":   {[]step{{text: "done"}}, []string{"a"}, false},
+		"is full": {[]step{{text: "done"}}, []string{"a"}, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &newsroom{}
+			tm := edged(t, edges("a>b"), n.member(t, "a", step{calls: []llm.ToolCall{sendsTo("b", "one")}}, step{calls: []llm.ToolCall{sendsTo("b", "two")}}, step{text: "done"}), n.member(t, "b", tt.reader...))
+			o := &engine.RunOptions{}
+			if tt.full {
+				o.Bus = tm.NewBus()
+				for range mailbox.DefaultMaxUnread {
+					_, err := o.Bus.Send(mailbox.Draft{From: handoff.User, To: "b", Content: "x", Classification: label.Secret})
+					require.NoError(t, err)
+				}
+			}
+			res := run(t, tm, o, spec("a"), spec("b", tt.after...))
+			require.NoError(t, res.Err())
+			if tt.full {
+				require.Contains(t, strings.Join(res.Warnings, "\n"), `a handoff from "a" to "b" was lost`)
+			}
+			if want == nil {
+				want = n.asked["a"]
+			}
+			require.Equal(t, want, n.asked["a"], name)
+		})
+	}
 }

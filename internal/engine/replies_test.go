@@ -285,6 +285,10 @@ func TestAnInterruptEndsAWait(t *testing.T) {
 	})
 }
 
+// TestRepliesThatAreRefused checks replies to handoffs that the agent was not given, that were answered, or whose
+// sender does not wait any more.
+//
+// Requirement: G40.
 func TestRepliesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const guessed = "01234567-89ab-5def-8123-456789abcdef"

@@ -11,8 +11,10 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// TestEdges checks (G37) that every way to store a message checks the edge: sending as the program and as
+// TestEdges checks that every way to store a message checks the edge: sending as the program and as
 // the run, broadcasting, restoring after a crash, and reading a snapshot.
+//
+// Requirement: G37.
 func TestEdges(t *testing.T) {
 	t.Parallel()
 	edges := []handoff.Edge{{From: "analyst", To: "writer", MaxClassification: new(label.Internal)}, {From: "scorer", To: "writer", Bidirectional: true}}
