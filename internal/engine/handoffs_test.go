@@ -371,12 +371,13 @@ func TestAnAgentKnowsItsNeighborsOnly(t *testing.T) {
 	var shown []string
 	watched := func(name string) engine.Member {
 		return member(name, func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
-			text := p.System() + p.Text()
+			var text strings.Builder
+			text.WriteString(p.System() + p.Text())
 			for _, f := range p.Tools() {
-				text += f.Name + f.Description + f.Parameters
+				text.WriteString(f.Name + f.Description + f.Parameters)
 			}
 			if name == "alpha" {
-				shown = append(shown, text)
+				shown = append(shown, text.String())
 				if len(shown) == 1 {
 					return agent.Reply{ToolCalls: []llm.ToolCall{sendsTo("gamma", "x"), sendsTo("nobody", "x")}}, nil
 				}
