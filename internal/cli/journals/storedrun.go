@@ -153,10 +153,10 @@ func (k *StoredRun) collect() {
 	slices.SortStableFunc(k.Tasks, func(a, b *StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
 }
 
-// FirstCall returns the model call that answered the prompt of x. In a conversation it is that of
-// the first turn, since x has the call that answered last.
+// FirstCall returns the model call that answered the prompt of x. In the conversation of an attempt or
+// of a child, it is that of the first turn, since x has the call that answered last.
 func (k *StoredRun) FirstCall(x *record.AgentCall) llm.CallInfo {
-	if first := k.firstTurns[x.Session]; first != nil && x.Part == "" {
+	if first := k.firstTurns[x.Session]; first != nil && x.Part == record.ChildOf(x.Part) {
 		return first.Call
 	}
 	return x.Call

@@ -151,7 +151,7 @@ func (r *replayFlags) loadSpec(ctx context.Context, con *console.Console, k *jou
 
 // finalCalls returns the calls that the result of a run consists of: the last attempt of each
 // task, with its parts. It leaves out what follows calls of tools, which a replay does not make
-// again, and counts it.
+// again, and counts it: later turns and children.
 func finalCalls(k *journals.StoredRun) (out []*record.AgentCall, later int) {
 	type attempt struct {
 		task   task.ID
@@ -174,7 +174,7 @@ func finalCalls(k *journals.StoredRun) (out []*record.AgentCall, later int) {
 			case x == last:
 				out = append(out, x)
 			case x.Part == "" || x.Attempt != last.Attempt:
-			case callsTools[attempt{x.Task, x.Attempt}] && strings.Contains(x.Part, record.TurnPrefix):
+			case record.ChildOf(x.Part) != "", callsTools[attempt{x.Task, x.Attempt}] && strings.Contains(x.Part, record.TurnPrefix):
 				later++
 			default:
 				out = append(out, x)

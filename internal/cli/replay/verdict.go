@@ -2,6 +2,8 @@ package replay
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/journals"
@@ -31,32 +33,53 @@ func (v *Verdict) equal() bool { return v.Prompts == v.Replayed && len(v.Differe
 
 // verdict returns what a replay has shown, in the words of a trace that the viewer may see.
 func (r *repetition) verdict(differing []difference, t *trace.Trace) *Verdict {
-	v := &Verdict{Differences: make([]Difference, len(differing))}
-	v.Prompts, v.Replayed, v.Later = r.counts()
+	c := r.counts()
+	v := &Verdict{Prompts: c.want, Replayed: c.want - len(c.missing), Later: c.later, Differences: make([]Difference, len(differing))}
 	for i, o := range differing {
 		if o.prompt != nil && i == 0 {
 			o.why = firstDifference(t, o.prompt)
 		}
 		v.Differences[i] = Difference{o.title, o.why}
 	}
+	if len(differing) == 0 {
+		for _, x := range c.missing {
+			v.Differences = append(v.Differences, Difference{x.Title, notBuilt(x)})
+		}
+	}
 	return v
 }
 
-// counts returns how many prompts the result of the run consists of, and how many of them the
-// replay built again. later prompts follow calls of tools.
-func (r *repetition) counts() (want, got, later int) {
+// notBuilt says which prompt of a task the replay did not build.
+func notBuilt(x *record.AgentCall) string {
+	if x.Part == "" {
+		return fmt.Sprintf("its prompt of attempt %d was not built again", x.Attempt)
+	}
+	return fmt.Sprintf("its prompt of attempt %d%s was not built again", x.Attempt, strings.ReplaceAll(x.Part, "/", " "))
+}
+
+// A promptCount counts the prompts that the result of a run consists of.
+type promptCount struct {
+	want    int
+	missing []*record.AgentCall // whose prompts the replay did not build again
+	later   int                 // prompts after calls of tools, which are not in want
+}
+
+// counts returns how many prompts the result of the run consists of, and which of them the replay did not
+// build again.
+func (r *repetition) counts() (c promptCount) {
 	known := map[record.Key]bool{}
 	final, later := finalCalls(r.run)
+	c.later = later
 	for _, x := range final {
 		if known[x.Key] {
 			continue
 		}
 		known[x.Key] = true
-		if want++; r.seen[x.Key] {
-			got++
+		if c.want++; !r.seen[x.Key] {
+			c.missing = append(c.missing, x)
 		}
 	}
-	return want, got, later
+	return c
 }
 
 // Repeat repeats a stored run without calling a model, and compares it with the run as far as a viewer
