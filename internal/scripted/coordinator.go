@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -105,11 +106,11 @@ func (r *received) part() int {
 	return int(n)
 }
 
-// goal returns the goal, including its own headings.
+// goal returns the goal of the coordinator, including its own headings, or that of a child.
 func (r *received) goal() string {
 	at, plan := r.goalAt()
 	if at < 0 {
-		return missing
+		return cmp.Or(r.child, missing)
 	}
 	ends := endsGoal
 	if plan {

@@ -128,10 +128,15 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // not the empty reply that a return would send
 	}
 	if a.Status != 0 || a.Body != "" {
-		a.fail(w)
-		return
+		if err = a.checkMessages(got); err == nil {
+			a.fail(w)
+			return
+		}
 	}
-	res, err := a.answer(got, req.Tools)
+	var res llm.Response
+	if err == nil {
+		res, err = a.answer(got, req.Tools)
+	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, "script_error", "the script cannot answer: "+a.named()+err.Error())
 		return
@@ -141,6 +146,9 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 
 // answer returns the text and the tool calls of a reply for a prompt.
 func (a *answer) answer(got *received, offered []llm.Tool) (res llm.Response, err error) {
+	if err := a.checkMessages(got); err != nil {
+		return res, err
+	}
 	if res.Text, err = got.render(a.text); err == nil {
 		res.ToolCalls, err = got.toolCalls(a.calls, offered)
 	}
@@ -169,8 +177,13 @@ func (h *Handler) choose(req Request, got *received) (*answer, int) {
 func (a *answer) matches(got *received, step Step, part int) bool {
 	return (a.Task == "" || strings.EqualFold(strings.TrimSpace(a.Task), got.Task)) &&
 		(a.Coordinator == "" || a.Coordinator == step) && (a.Part == 0 || a.Part == part) &&
-		(a.Turn == 0 || a.Turn == got.Turn) &&
-		strings.Contains(strings.ToLower(got.System), strings.ToLower(a.System))
+		(a.Turn == 0 || a.Turn == got.Turn) && (a.Goal == "" || containsFold(got.child, strings.TrimSpace(a.Goal))) &&
+		containsFold(got.System, a.System)
+}
+
+// containsFold reports whether a text has a piece, ignoring case.
+func containsFold(text, piece string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(piece))
 }
 
 // named names the reply in an error of its template.
@@ -181,6 +194,8 @@ func (a *answer) named() string {
 	switch {
 	case a.Task != "":
 		return fmt.Sprintf("the reply for task %q: ", a.Task)
+	case a.Goal != "":
+		return fmt.Sprintf("the reply for the goal %q: ", a.Goal)
 	case a.Coordinator != "":
 		return fmt.Sprintf("the reply for the coordinator's %s: ", a.Coordinator)
 	}

@@ -13,10 +13,9 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// answered returns the reply that repeats the response of a model to a request with these
-// tools.
-func answered(res llm.Response, offered []llm.Tool) Reply {
-	calls, ok := toolCallsOf(res.ToolCalls, offered)
+// answered returns the reply that repeats the response of a model to a prompt with these tools.
+func answered(res llm.Response, offered []llm.Tool, got *received) Reply {
+	calls, ok := toolCallsOf(res.ToolCalls, offered, got)
 	finish := callinfo.FinishOf(&res)
 	if !ok || finish != callinfo.Stopped && (finish != callinfo.ToolUse || len(calls) == 0) {
 		return Reply{Body: unfinished(res)}

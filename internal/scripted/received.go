@@ -17,14 +17,15 @@ type received struct {
 	Last   string // the text of the last user message
 	Turn   int    // 1, and 1 for each message of the assistant
 
-	messages []llm.Message
-	titled   bool // the first line names a task, perhaps with an empty title
+	conversation []llm.Message
+	titled       bool   // the first line names a task, perhaps with an empty title
+	child        string // the goal of a child; empty in any other prompt
 	document
 }
 
 // receive reads the structure of a prompt.
 func receive(system string, messages []llm.Message) *received {
-	r := &received{System: system, Turn: 1, messages: messages}
+	r := &received{System: system, Turn: 1, conversation: messages}
 	var users []string
 	for _, m := range messages {
 		switch m.Role {
@@ -44,6 +45,7 @@ func receive(system string, messages []llm.Message) *received {
 		r.Task, r.titled = strings.TrimSpace(title), true
 	}
 	r.scan()
+	r.child = r.childGoal(users[0])
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,8 +22,11 @@ import (
 // A recording is as sensitive as its run, since it contains everything that they wrote,
 // including secrets. Store it in a file of mode 0600.
 //
-// Times and waits for rate limits are not recorded.
+// Times and waits for rate limits are not recorded, except for a run whose agents sent each other messages:
+// delays keep the order of its calls, see [paced].
 type Recorder struct {
+	Now func() time.Time // the clock; nil means time.Now
+
 	mu    sync.Mutex // guards what follows, and the replies in it
 	calls []*recorded
 }
@@ -31,19 +35,22 @@ type Recorder struct {
 type recorded struct {
 	asked  subject
 	system string
+	began  time.Time
+	ended  time.Time
 	reply  *Reply // nil until it is answered
 }
 
 // A subject is what a script can match of a call besides its system prompt.
 type subject struct {
-	task string // folded
+	task string // folded; empty for a child
+	goal string // of a child, in lower case
 	step Step
 	part int
 	turn int // of the conversation
 }
 
-// none reports whether a call belongs neither to a task nor to the coordinator.
-func (s subject) none() bool { return s.task == "" && s.step == "" }
+// none reports whether a call belongs neither to a task, nor to a child, nor to the coordinator.
+func (s subject) none() bool { return s.task == "" && s.goal == "" && s.step == "" }
 
 // first returns the subject of the first turn.
 func (s subject) first() subject {
@@ -72,17 +79,19 @@ func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Del
 	if ctx == nil {
 		return llm.Response{}, errors.New("scripted: the context is nil; use context.Background")
 	}
-	c, title := m.into.begin(req)
+	c, got := m.into.begin(req)
 	res, err := m.model.Call(ctx, req, emit)
 	if err != nil && isCanceled(ctx) {
 		return res, err // a call without an answer is left out, like one that has not ended
 	}
-	reply := answered(res, req.Tools)
+	var reply Reply
 	if err != nil {
 		reply = failed(err)
+	} else {
+		reply = answered(res, req.Tools, got)
+		reply.Messages = got.messages().agents()
 	}
-	reply.Task, reply.Coordinator, reply.Part, reply.Turn = title, c.asked.step, c.asked.part, c.asked.turn
-	m.into.end(c, reply)
+	m.into.end(c, got, reply)
 	return res, err
 }
 
@@ -95,9 +104,9 @@ func (m *recording) Endpoints() []string { return endpoint.All(m.model) }
 // Question records that a person is asked, with the text of a prompt. Call answered with the answer;
 // a question without one is left out.
 func (r *Recorder) Question(system, text string) (answered func(answer string)) {
-	c, title := r.begin(llm.Request{System: system, Messages: []llm.Message{{Role: llm.User, Text: text}}})
+	c, got := r.begin(llm.Request{System: system, Messages: []llm.Message{{Role: llm.User, Text: text}}})
 	return func(answer string) {
-		r.end(c, Reply{Task: title, Turn: c.asked.turn, Text: literal(sent(answer))})
+		r.end(c, got, Reply{Text: literal(sent(answer)), Messages: got.messages().agents()})
 	}
 }
 
@@ -109,20 +118,42 @@ func isCanceled(ctx context.Context) bool {
 }
 
 // begin records that a call began. A replay gets the calls in this order.
-func (r *Recorder) begin(req llm.Request) (c *recorded, title string) {
-	got := receive(sent(req.System), req.Messages)
-	title = strings.Clone(sent(got.Task)) // without a reference to the prompt
-	c = &recorded{asked: subject{task: folded(title), step: got.step(), part: got.part(), turn: got.Turn}, system: got.System}
+func (r *Recorder) begin(req llm.Request) (c *recorded, got *received) {
+	got = receive(sent(req.System), req.Messages)
+	c = &recorded{asked: subject{step: got.step(), part: got.part(), turn: got.Turn}, system: got.System, began: r.now()}
+	if got.child != "" {
+		c.asked.goal = strings.ToLower(sent(got.child))
+	} else {
+		c.asked.task = folded(sent(got.Task))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls = append(r.calls, c)
-	return c, title
+	return c, got
 }
 
-func (r *Recorder) end(c *recorded, reply Reply) {
+// end records the reply to a prompt. What it keeps of the prompt is a copy, which does not hold the rest of it.
+func (r *Recorder) end(c *recorded, got *received, reply Reply) {
+	if got.child != "" {
+		reply.Goal = strings.Clone(sent(got.child))
+	} else {
+		reply.Task = strings.Clone(sent(got.Task))
+	}
+	reply.Coordinator, reply.Part, reply.Turn = c.asked.step, c.asked.part, c.asked.turn
+	for i, name := range reply.Messages {
+		reply.Messages[i] = strings.Clone(sent(name))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c.reply = &reply
+	c.reply, c.ended = &reply, r.now()
+}
+
+// now returns the time.
+func (r *Recorder) now() time.Time {
+	if r.Now == nil {
+		return time.Now()
+	}
+	return r.Now()
 }
 
 // Script returns the recording so far as a script, without calls that have not ended. The
@@ -136,7 +167,7 @@ func (r *Recorder) Script() *Script {
 		}
 	}
 	r.mu.Unlock()
-	return &Script{Replies: transcript(ended)} // ended calls do not change
+	return &Script{Replies: transcript(paced(ended))} // ended calls do not change
 }
 
 // recordedHead opens the file of a recording.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -42,7 +43,7 @@ func (a asked) model() llm.Model {
 
 // record makes calls one after the other and returns the file of the recording.
 func record(t require.TestingT, calls []asked) string {
-	var r scripted.Recorder
+	r := scripted.Recorder{Now: func() time.Time { return time.Unix(0, 0) }}
 	for _, c := range calls {
 		res, err := r.Model(c.model()).Call(context.Background(), c.request(), nil)
 		require.Equal(t, c.err, err)

@@ -25,6 +25,7 @@ type Script struct {
 type Reply struct {
 	Task        string // the title in the prompt's first line, "# Task: <title>"; whitespace around it and case do not count; empty matches any
 	Coordinator Step   // the step of a coordinator; empty matches any call
+	Goal        string `json:",omitzero"` // a piece of the goal of a child, ignoring case; empty matches any call
 	Part        int    // with Digest: the part of the results, counted from 1; zero matches any
 	Turn        int    `json:",omitzero"` // the turn of the conversation, counted from 1; zero matches any. With ToolCalls, zero means the turn after that of the previous reply that calls tools under the same conditions
 	System      string // a piece of the system prompt, ignoring case; empty matches any
@@ -39,10 +40,14 @@ type Reply struct {
 	Cut        bool          // close the connection halfway through the answer
 	Usage      *Usage        // nil means a fourth of the bytes, rounded up
 
+	// Messages are members of the team of which the prompt must have a message, or a reply that a call
+	// returned. Otherwise the call fails.
+	Messages []string `json:",omitempty"`
+
 	At Place // where it is written; zero for a reply that was made in Go
 }
 
-// A Place is a place in a script file. That of a reply is its task or coordinator, or else its
+// A Place is a place in a script file. That of a reply is its task, goal or coordinator, or else its
 // beginning. Line and Column count from 1.
 type Place struct {
 	File         string
@@ -72,6 +77,10 @@ func (r Reply) check() (key, message string) {
 		return "coordinator", fmt.Sprintf("coordinator: want one of %s, not %q", listed(steps), r.Coordinator)
 	case r.Coordinator != "" && r.Task != "":
 		return "coordinator", "coordinator: a reply for the coordinator has no task; remove one of the two"
+	case r.Goal != "" && (r.Task != "" || r.Coordinator != ""):
+		return "goal", "goal: a reply for a child has neither task nor coordinator; remove one of them"
+	case r.Goal != "" && strings.TrimSpace(r.Goal) == "":
+		return "goal", "goal: it has no text; write task: " + ChildTitle + " for every child"
 	case r.Part != 0 && r.Coordinator != Digest:
 		return "part", "part: goes with coordinator: digest"
 	case r.Status != 0 && (r.Status < 200 || r.Status > 599):
@@ -92,6 +101,9 @@ func (r Reply) check() (key, message string) {
 		return "times", fmt.Sprintf("times, part and turn are at most %d", maxWhole)
 	case r.Usage != nil && (min(r.Usage.Input, r.Usage.Output) < 0 || max(r.Usage.Input, r.Usage.Output) > maxWhole):
 		return "usage", fmt.Sprintf("usage: want numbers from 0 to %d", maxWhole)
+	}
+	if slices.Contains(r.Messages, "") {
+		return "messages", "messages: a name is empty; write the names of agents"
 	}
 	for i := range r.ToolCalls {
 		if message := r.ToolCalls[i].check(); message != "" {

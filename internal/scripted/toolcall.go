@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -132,9 +133,21 @@ func (r *received) toolResult(name string, n ...int) (string, error) {
 	if len(n) > 1 || len(n) == 1 && n[0] < 1 {
 		return "", errors.New("toolResult takes a tool and at most one number from 1")
 	}
+	texts := r.resultsOf(name)
+	at := len(texts)
+	if len(n) == 1 {
+		at = n[0]
+	}
+	if at < 1 || at > len(texts) {
+		return missing, nil
+	}
+	return payloadOf(texts[at-1]), nil
+}
+
+// resultsOf returns the results of all calls of a tool, as messages with their fences.
+func (r *received) resultsOf(name string) (texts []string) {
 	var of []string // the IDs of the calls of the tool in one turn
-	var payloads []string
-	for _, m := range r.messages {
+	for _, m := range r.conversation {
 		if m.Role == llm.Assistant {
 			of = nil
 		}
@@ -144,17 +157,10 @@ func (r *received) toolResult(name string, n ...int) (string, error) {
 			}
 		}
 		if m.Role == llm.ToolResult && slices.Contains(of, m.ToolCallID) {
-			payloads = append(payloads, payloadOf(m.Text))
+			texts = append(texts, m.Text)
 		}
 	}
-	at := len(payloads)
-	if len(n) == 1 {
-		at = n[0]
-	}
-	if at < 1 || at > len(payloads) {
-		return missing, nil
-	}
-	return payloads[at-1], nil
+	return texts
 }
 
 // payloadOf returns the payload of a message of a tool, without its fence.
@@ -165,8 +171,9 @@ func payloadOf(text string) string {
 }
 
 // argumentsOf returns the arguments of a call as a script has them, with texts that print
-// what the model wrote. ok is false if a script cannot have them.
-func argumentsOf(text string) (arguments map[string]any, ok bool) {
+// what the model wrote. A text that is the ID of a handoff in the prompt prints that of the prompt
+// in the next run, which may be another. ok is false if a script cannot have them.
+func argumentsOf(text string, got *received) (arguments map[string]any, ok bool) {
 	if text == "" {
 		return nil, true
 	}
@@ -174,7 +181,10 @@ func argumentsOf(text string) (arguments map[string]any, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	value, _ = mapTexts(value, func(text any) (any, error) { return literal(text.(string)), nil })
+	references := got.messages().references()
+	value, _ = mapTexts(value, func(text any) (any, error) {
+		return cmp.Or(references[text.(string)], literal(text.(string))), nil
+	})
 	arguments, ok = value.(map[string]any)
 	if len(arguments) == 0 {
 		arguments = nil
@@ -184,10 +194,10 @@ func argumentsOf(text string) (arguments map[string]any, ok bool) {
 
 // toolCallsOf returns the calls of a response as a script has them. ok is false if a script
 // cannot have them: the request does not offer the tool, or the arguments are not an object.
-func toolCallsOf(calls []llm.ToolCall, offered []llm.Tool) (list []ToolCall, ok bool) {
+func toolCallsOf(calls []llm.ToolCall, offered []llm.Tool, got *received) (list []ToolCall, ok bool) {
 	for _, c := range calls {
 		one := ToolCall{Name: c.Name}
-		if one.Arguments, ok = argumentsOf(c.Arguments); !ok || one.check() != "" || one.checkOffered(offered) != nil {
+		if one.Arguments, ok = argumentsOf(c.Arguments, got); !ok || one.check() != "" || one.checkOffered(offered) != nil {
 			return nil, false
 		}
 		list = append(list, one)
@@ -199,9 +209,9 @@ func toolCallsOf(calls []llm.ToolCall, offered []llm.Tool) (list []ToolCall, ok 
 // of the last reply before it that calls tools under the same conditions.
 func numberTurns(replies []Reply) {
 	type conditions struct {
-		task, system string
-		step         Step
-		part         int
+		task, goal, system string
+		step               Step
+		part               int
 	}
 	last := make(map[conditions]int)
 	for i := range replies {
@@ -209,7 +219,7 @@ func numberTurns(replies []Reply) {
 		if len(r.ToolCalls) == 0 {
 			continue
 		}
-		of := conditions{folded(strings.TrimSpace(r.Task)), strings.ToLower(r.System), r.Coordinator, r.Part}
+		of := conditions{folded(strings.TrimSpace(r.Task)), strings.ToLower(strings.TrimSpace(r.Goal)), strings.ToLower(r.System), r.Coordinator, r.Part}
 		if r.Turn == 0 {
 			r.Turn = last[of] + 1
 		}

@@ -85,10 +85,12 @@ func (f *file) writeTo(w io.Writer) (int64, error) {
 func (f *file) reply(r Reply) {
 	f.dash = true
 	f.text("task", r.Task)
+	f.text("goal", r.Goal)
 	f.plain("coordinator", string(r.Coordinator), r.Coordinator != "")
 	f.plain("part", strconv.Itoa(r.Part), r.Part != 0)
 	f.plain("turn", strconv.Itoa(r.Turn), r.Turn != 0)
 	f.text("system", r.System)
+	f.messages(r.Messages)
 	f.plain("times", strconv.Itoa(r.Times), r.Times != 0)
 	f.plain("delay", r.Delay.String(), r.Delay != 0)
 	f.plain("status", strconv.Itoa(r.Status), r.Status != 0)
@@ -104,6 +106,15 @@ func (f *file) reply(r Reply) {
 	} else if r.Text == "" && r.Body == "" && r.Status == 0 {
 		f.plain("text", `""`, true)
 	}
+}
+
+// messages writes the members whose messages a prompt must have, if there are any.
+func (f *file) messages(names []string) {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = f.quoted(name)
+	}
+	f.plain("messages", "["+strings.Join(quoted, ", ")+"]", len(names) > 0)
 }
 
 // toolCalls writes calls of tools, each with its arguments on one line.

@@ -145,9 +145,7 @@ func NewConnector(ctx context.Context, con *console.Console, s *AnswerFlags, fil
 		if script, s.Digest, err = ReadScript(ctx, name, path); err != nil {
 			return nil, err
 		}
-		if file.Goal == nil && file.Answerer == "" { // else the tasks are not planned yet, or have no titles
-			c.UnusedReplies = unusedReplies(script, file.Tasks, file.Approved())
-		}
+		c.UnusedReplies = unusedReplies(script, file)
 	}
 	s.sign(file)
 	var err error

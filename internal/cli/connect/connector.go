@@ -17,15 +17,12 @@ import (
 	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/llm/openai"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/task"
 )
 
 // A Connector connects each agent of a spec to its models.
@@ -33,7 +30,7 @@ type Connector struct {
 	Lookup        func(string) (string, bool)
 	log           *slog.Logger
 	Server        *scripted.Server   // replaces every endpoint; nil means the real ones
-	UnusedReplies []specfile.Problem // warnings about replies of the script for unknown tasks
+	UnusedReplies []specfile.Problem // warnings about replies of the script for unknown tasks or goals
 	recording     *Recording         // of the answers of all models; nil without --record
 	limits        *limit.Group       // of the endpoints
 	AllowNoKey    bool               // a missing key is an error only when a model is called
@@ -62,36 +59,6 @@ func (c *Connector) newModel(cfg openai.Config) (*openai.Model, error) {
 		c.open = append(c.open, openModel{cfg, m})
 	}
 	return m, err
-}
-
-// unusedReplies warns of the replies of a script for unknown tasks. Without the warning a misspelled
-// title would silently select another reply.
-func unusedReplies(script *scripted.Script, tasks []task.Spec, approved []string) (found []specfile.Problem) {
-	known := map[string]bool{}
-	titles, _ := specfile.JudgesOf(tasks) // another step reports the error
-	for t := range specfile.AllTasks(tasks) {
-		titles = append(titles, strings.TrimSpace(t.Title))
-	}
-	for _, title := range titles {
-		known[naming.Normalize(title)] = true
-	}
-	for _, name := range approved {
-		known[naming.Normalize(plan.ApprovalTitle(name))] = true
-	}
-	for _, r := range script.Replies {
-		if r.Task == "" || known[naming.Normalize(r.Task)] {
-			continue
-		}
-		hint := "write the title of a task of the spec"
-		if near, ok := naming.Nearest(strings.TrimSpace(r.Task), titles); ok {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		found = append(found, specfile.Problem{
-			File: r.At.File, Line: r.At.Line, Column: r.At.Column, Hint: hint,
-			Message: fmt.Sprintf("there is no task %q, so this reply is never used", r.Task),
-		})
-	}
-	return found
 }
 
 // Connect returns the agent with these settings; [specfile.File.Build] calls it. For the gate, the
