@@ -49,6 +49,7 @@ type childGroup struct {
 	said *envelope.Envelope // what the agent said in it
 	list []*childCall
 	work sync.WaitGroup
+	loan slotLoan
 	idle bool // all children whose calls were made have ended
 }
 
@@ -139,7 +140,7 @@ func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (re
 	g.list = append(g.list, c)
 	g.idle = false
 	c.begin(a)
-	slot := requestSlot(c.child) // in the order of the calls
+	slot := g.loan.request(c.child) // in the order of the calls
 	g.work.Go(func() { g.perform(ctx, c, slot) })
 	return nil, nil
 }
@@ -256,11 +257,11 @@ func (c *childCall) begin(a *attempt) {
 }
 
 // perform has the child work, and takes what comes of it. It does so also if an agent ends its goroutine.
-func (g *childGroup) perform(ctx context.Context, c *childCall, slot chan struct{}) {
+func (g *childGroup) perform(ctx context.Context, c *childCall, slot slotRequest) {
 	child := c.child
 	defer func() { c.err = g.end(ctx, c) }()
-	defer returnSlot(child)
-	if err := awaitSlot(ctx, child.scheduler, child, slot); err != nil {
+	defer g.loan.end(g.of, child)
+	if err := awaitSlot(ctx, child, slot); err != nil {
 		child.setError(ctx, withCause(ctx, err))
 		return
 	}
@@ -343,10 +344,10 @@ func (g *childGroup) wait(ctx context.Context) error {
 	if g.idle || len(g.list) == 0 {
 		return nil
 	}
-	g.of.scheduler.freeSlot(g.of)
+	g.loan.lend(g.of)
 	g.work.Wait()
 	g.idle = true
-	if err := awaitSlot(ctx, g.of.scheduler, g.of, requestSlot(g.of)); err != nil {
+	if err := g.loan.awaitBack(ctx, g.of); err != nil {
 		return withCause(ctx, err)
 	}
 	for _, c := range g.list {

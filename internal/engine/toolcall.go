@@ -36,6 +36,7 @@ type toolAnswer struct {
 	limit    int              // bytes that the agent gets; zero means the default
 	made     *ToolCallMetrics // nil if no tool was called in this process
 	reply    *mailbox.Message // that the call waited for, in place of the envelope; nil for any other call
+	awaits   *replyCall       // the call waits for a reply and has no answer yet; nil for any other call
 }
 
 // A toolCall is one call of a tool. The gate decides on its arguments as on context for an
@@ -66,6 +67,14 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 	children := childGroup{of: a, x: x, said: said}
 	defer children.settle()
 	wait := func() error { return cmp.Or(group.Wait(), children.wait(ctx), ctx.Err()) }
+	settle := func() error { // what comes after the handoffs waits for their replies
+		waited, err := runtimeCaller{a}.awaitReplies(x, said, answers)
+		if waited && err == nil { // a pause of the run meanwhile has moved the end of the time limit
+			end()
+			ctx, interruptible, end = runtimeCaller{a}.afterWait()
+		}
+		return err
+	}
 	for i := range calls {
 		refusal := refuseLowered(a, calls[i].Name, said)
 		perform := func() (err error) {
@@ -88,18 +97,21 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 			group.Go(perform)
 			continue
 		}
-		if err := wait(); err != nil { // no effect after a failure
-			return nil, err
+		err := wait() // no effect after a failure
+		if err == nil && !a.sendsHandoff(calls[i].Name) {
+			err = settle()
 		}
-		if err := perform(); err != nil {
-			return nil, err
+		if err == nil {
+			err = perform()
 		}
-		if a.waited { // a pause of the run meanwhile has moved the end of the time limit
-			end()
-			ctx, interruptible, end = runtimeCaller{a}.afterWait()
+		if err != nil {
+			return nil, err
 		}
 	}
 	if err := cmp.Or(group.Wait(), children.wait(ctx)); err != nil {
+		return nil, err
+	}
+	if err := settle(); err != nil {
 		return nil, err
 	}
 	return answers, children.answers(answers)
