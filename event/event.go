@@ -57,6 +57,8 @@ type Event struct {
 	Agent   string
 	Attempt int // from 1; zero if the event is not about one attempt
 
+	Child string // of the work of a child, the ID in its AgentSpawn; empty for any other work
+
 	Data any // what happened: a value of one of the types below, such as TaskStart
 
 	line *event.Event

@@ -10,7 +10,7 @@ import (
 func New(e event.Event) Event {
 	return Event{
 		Seq: e.Seq, Type: string(e.Type), Time: e.Time, Run: e.Run,
-		Task: e.Task, Title: e.Title, Name: e.Name, Agent: e.Agent, Attempt: e.Attempt,
+		Task: e.Task, Title: e.Title, Name: e.Name, Agent: e.Agent, Attempt: e.Attempt, Child: e.Child,
 		Data: dataOf(&e), line: &e,
 	}
 }

@@ -74,7 +74,7 @@ type Event struct {
 	To   string `json:"to,omitempty"`   // MessageSent: the reader; AgentSpawn: the agent that works on the goal
 	ID   string `json:"id,omitempty"`   // MessageSent, Message, ReplyWait, ReplyEnd: of the message
 
-	Child string `json:"child,omitempty"` // AgentSpawn, AgentResult: the ID that both have
+	Child string `json:"child,omitempty"` // of the work of a child: the ID that its AgentSpawn and its AgentResult have
 	Work
 	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
 	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start

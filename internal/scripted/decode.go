@@ -66,7 +66,7 @@ func (d *decoder) script(n ast.Node) *Script {
 func (d *decoder) reply(n ast.Node, r *Reply) {
 	before := len(d.faults)
 	seen := d.mapping(n, "reply", fields{
-		"task": &r.Task, "coordinator": (*string)(&r.Coordinator), "part": (*count)(&r.Part), "turn": (*count)(&r.Turn), "system": &r.System,
+		"task": &r.Task, "goal": &r.Goal, "coordinator": (*string)(&r.Coordinator), "part": (*count)(&r.Part), "turn": (*count)(&r.Turn), "system": &r.System,
 		"text": &r.Text, "toolCalls": &r.ToolCalls, "delay": &r.Delay, "status": &r.Status, "retryAfter": &r.RetryAfter, "body": &r.Body,
 		"times": (*count)(&r.Times), "cut": &r.Cut, "usage": &r.Usage,
 	})
@@ -74,7 +74,7 @@ func (d *decoder) reply(n ast.Node, r *Reply) {
 		return
 	}
 	at := n
-	for _, key := range [...]string{"task", "coordinator"} {
+	for _, key := range [...]string{"task", "goal", "coordinator"} {
 		if member := seen[key]; member != nil {
 			at = member.Value
 		}

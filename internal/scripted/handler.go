@@ -169,8 +169,13 @@ func (h *Handler) choose(req Request, got *received) (*answer, int) {
 func (a *answer) matches(got *received, step Step, part int) bool {
 	return (a.Task == "" || strings.EqualFold(strings.TrimSpace(a.Task), got.Task)) &&
 		(a.Coordinator == "" || a.Coordinator == step) && (a.Part == 0 || a.Part == part) &&
-		(a.Turn == 0 || a.Turn == got.Turn) &&
-		strings.Contains(strings.ToLower(got.System), strings.ToLower(a.System))
+		(a.Turn == 0 || a.Turn == got.Turn) && (a.Goal == "" || containsFold(got.childGoal(), a.Goal)) &&
+		containsFold(got.System, a.System)
+}
+
+// containsFold reports whether a text has a piece, ignoring case.
+func containsFold(text, piece string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(piece))
 }
 
 // named names the reply in an error of its template.
@@ -181,6 +186,8 @@ func (a *answer) named() string {
 	switch {
 	case a.Task != "":
 		return fmt.Sprintf("the reply for task %q: ", a.Task)
+	case a.Goal != "":
+		return fmt.Sprintf("the reply for the goal %q: ", a.Goal)
 	case a.Coordinator != "":
 		return fmt.Sprintf("the reply for the coordinator's %s: ", a.Coordinator)
 	}

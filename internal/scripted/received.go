@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/llm"
@@ -45,6 +46,19 @@ func receive(system string, messages []llm.Message) *received {
 	}
 	r.scan()
 	return r
+}
+
+// goalTitle is the title in the prompt of a child.
+const goalTitle = "Goal"
+
+// childGoal returns the goal of a child; empty if the prompt is not one of a child.
+func (r *received) childGoal() string {
+	if r.Task != goalTitle {
+		return ""
+	}
+	i := slices.IndexFunc(r.messages, func(m llm.Message) bool { return m.Role == llm.User })
+	_, goal, _ := strings.Cut(r.messages[i].Text, "\n")
+	return strings.TrimSpace(goal)
 }
 
 // called returns a test for one title, whatever its case.

@@ -37,6 +37,7 @@ type recorded struct {
 // A subject is what a script can match of a call besides its system prompt.
 type subject struct {
 	task string // folded
+	goal string // of a child
 	step Step
 	part int
 	turn int // of the conversation
@@ -112,7 +113,7 @@ func isCanceled(ctx context.Context) bool {
 func (r *Recorder) begin(req llm.Request) (c *recorded, title string) {
 	got := receive(sent(req.System), req.Messages)
 	title = strings.Clone(sent(got.Task)) // without a reference to the prompt
-	c = &recorded{asked: subject{task: folded(title), step: got.step(), part: got.part(), turn: got.Turn}, system: got.System}
+	c = &recorded{asked: subject{task: folded(title), goal: strings.Clone(sent(got.childGoal())), step: got.step(), part: got.part(), turn: got.Turn}, system: got.System}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls = append(r.calls, c)

@@ -25,6 +25,7 @@ type Script struct {
 type Reply struct {
 	Task        string // the title in the prompt's first line, "# Task: <title>"; whitespace around it and case do not count; empty matches any
 	Coordinator Step   // the step of a coordinator; empty matches any call
+	Goal        string `json:",omitzero"` // a piece of the goal of a child, ignoring case; empty matches any call
 	Part        int    // with Digest: the part of the results, counted from 1; zero matches any
 	Turn        int    `json:",omitzero"` // the turn of the conversation, counted from 1; zero matches any. With ToolCalls, zero means the turn after that of the previous reply that calls tools under the same conditions
 	System      string // a piece of the system prompt, ignoring case; empty matches any
@@ -72,6 +73,8 @@ func (r Reply) check() (key, message string) {
 		return "coordinator", fmt.Sprintf("coordinator: want one of %s, not %q", listed(steps), r.Coordinator)
 	case r.Coordinator != "" && r.Task != "":
 		return "coordinator", "coordinator: a reply for the coordinator has no task; remove one of the two"
+	case r.Goal != "" && (r.Task != "" || r.Coordinator != ""):
+		return "goal", "goal: a reply for a child has neither task nor coordinator; remove one of them"
 	case r.Part != 0 && r.Coordinator != Digest:
 		return "part", "part: goes with coordinator: digest"
 	case r.Status != 0 && (r.Status < 200 || r.Status > 599):

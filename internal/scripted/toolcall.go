@@ -199,9 +199,9 @@ func toolCallsOf(calls []llm.ToolCall, offered []llm.Tool) (list []ToolCall, ok 
 // of the last reply before it that calls tools under the same conditions.
 func numberTurns(replies []Reply) {
 	type conditions struct {
-		task, system string
-		step         Step
-		part         int
+		task, goal, system string
+		step               Step
+		part               int
 	}
 	last := make(map[conditions]int)
 	for i := range replies {
@@ -209,7 +209,7 @@ func numberTurns(replies []Reply) {
 		if len(r.ToolCalls) == 0 {
 			continue
 		}
-		of := conditions{folded(strings.TrimSpace(r.Task)), strings.ToLower(r.System), r.Coordinator, r.Part}
+		of := conditions{folded(strings.TrimSpace(r.Task)), strings.ToLower(r.Goal), strings.ToLower(r.System), r.Coordinator, r.Part}
 		if r.Turn == 0 {
 			r.Turn = last[of] + 1
 		}

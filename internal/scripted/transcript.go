@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -21,7 +22,7 @@ func transcript(calls []*recorded) []Reply {
 		}
 		bySubject[c.asked] = append(bySubject[c.asked], c)
 	}
-	slices.SortStableFunc(order, func(a, b subject) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(order, func(a, b subject) int { return cmp.Or(rank(a)-rank(b), len(b.goal)-len(a.goal)) })
 	var all []Reply
 	for _, first := range order {
 		for _, s := range turns[first] {
@@ -33,7 +34,7 @@ func transcript(calls []*recorded) []Reply {
 	return all
 }
 
-// rank sorts replies that would also answer other calls to the end.
+// rank sorts replies that would also answer other calls to the end. Of goals, one may be a piece of another.
 func rank(s subject) int {
 	if s.none() {
 		return 1
@@ -112,7 +113,9 @@ func (v *group) replies(hasTurns bool) []Reply {
 	all := make([]Reply, len(v.calls))
 	for i, c := range v.calls {
 		all[i] = *c.reply
-		all[i].System = v.piece
+		if all[i].System = v.piece; c.asked.goal != "" {
+			all[i].Task, all[i].Goal = "", c.asked.goal
+		}
 		if !hasTurns && len(c.reply.ToolCalls) == 0 {
 			all[i].Turn = 0
 		}

@@ -85,6 +85,7 @@ func (f *file) writeTo(w io.Writer) (int64, error) {
 func (f *file) reply(r Reply) {
 	f.dash = true
 	f.text("task", r.Task)
+	f.text("goal", r.Goal)
 	f.plain("coordinator", string(r.Coordinator), r.Coordinator != "")
 	f.plain("part", strconv.Itoa(r.Part), r.Part != 0)
 	f.plain("turn", strconv.Itoa(r.Turn), r.Turn != 0)
