@@ -50,6 +50,7 @@ type childGroup struct {
 	list []*childCall
 	work sync.WaitGroup
 	loan slotLoan
+	life childLife
 	idle bool // all children whose calls were made have ended
 }
 
@@ -106,7 +107,7 @@ func hasGoal(t *plan.RuntimeTool) bool {
 }
 
 // start makes the call at a place of the turn: it begins the work of a child, or returns the answer
-// of a call that is refused. ctx ends the work.
+// of a call that is refused. An interrupt of ctx ends the work.
 func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (refused *toolAnswer, err error) {
 	a, call := g.of, g.x.reply.ToolCalls[at]
 	c := &childCall{call: call, at: at, tool: t, began: time.Now()}
@@ -141,7 +142,8 @@ func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (re
 	g.idle = false
 	c.begin(a)
 	slot := g.loan.request(c.child) // in the order of the calls
-	g.work.Go(func() { g.perform(ctx, c, slot) })
+	c.child.ctx = g.life.follow(a, ctx)
+	g.work.Go(func() { g.perform(c.child.ctx, c, slot) })
 	return nil, nil
 }
 
@@ -339,27 +341,33 @@ func (c *childCall) recordEnd(a *attempt) {
 	}})
 }
 
-// wait waits for the children, which work in the slot of their parent meanwhile.
-func (g *childGroup) wait(ctx context.Context) error {
-	if g.idle || len(g.list) == 0 {
-		return nil
+// wait waits for the children, which work in the slot of their parent meanwhile. It reports whether there
+// were any.
+func (g *childGroup) wait() (waited bool, err error) {
+	if g.idle || len(g.list) == 0 || g.life.ctx == nil {
+		return false, nil
 	}
-	g.loan.lend(g.of)
+	a, stop := g.of, g.life.watch(g.of, g.x)
+	g.loan.lend(a)
 	g.work.Wait()
 	g.idle = true
-	if err := g.loan.awaitBack(ctx, g.of); err != nil {
-		return withCause(ctx, err)
+	err = g.loan.awaitBack(g.life.parent, a)
+	stop()
+	a.stopped = a.stopped || errors.Is(context.Cause(g.life.ctx), ErrInterrupted)
+	if err != nil {
+		return true, withCause(g.life.parent, err)
 	}
 	for _, c := range g.list {
 		if c.err != nil {
-			return c.err
+			return true, c.err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // settle adds what the children took to their parent, in the order of the calls.
 func (g *childGroup) settle() {
+	g.life.end()
 	a := g.of
 	for _, c := range g.list {
 		if child := c.child; child != nil {

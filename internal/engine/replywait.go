@@ -116,7 +116,7 @@ func (a runtimeCaller) awaitReplies(x *modelCall, said *envelope.Envelope, answe
 		ctx, end := a.run.steering.call(a.ctx, a.attempt)
 		t.await(ctx)
 		end()
-		a.stopped = isInterrupted(a.ctx, context.Cause(ctx))
+		a.stopped = a.stopped || isInterrupted(a.ctx, context.Cause(ctx))
 		err = t.end(ctx, x)
 	}
 	for i := range answers {

@@ -66,13 +66,22 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 	defer func() { end() }()
 	children := childGroup{of: a, x: x, said: said}
 	defer children.settle()
-	wait := func() error { return cmp.Or(group.Wait(), children.wait(ctx), ctx.Err()) }
-	settle := func() error { // what comes after the handoffs waits for their replies
-		waited, err := runtimeCaller{a}.awaitReplies(x, said, answers)
-		if waited && err == nil { // a pause of the run meanwhile has moved the end of the time limit
+	a.stopped = false
+	renew := func(waited bool) { // a pause of the run meanwhile has moved the end of the time limit
+		if waited {
 			end()
 			ctx, interruptible, end = runtimeCaller{a}.afterWait()
 		}
+	}
+	wait := func() error {
+		err := group.Wait()
+		waited, failed := children.wait()
+		renew(waited)
+		return cmp.Or(err, failed)
+	}
+	settle := func() error { // what comes after the handoffs waits for their replies
+		waited, err := runtimeCaller{a}.awaitReplies(x, said, answers)
+		renew(waited && err == nil)
 		return err
 	}
 	for i := range calls {
@@ -97,7 +106,10 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 			group.Go(perform)
 			continue
 		}
-		err := wait() // no effect after a failure
+		err := wait()
+		if err == nil { // no effect after a failure
+			err = ctx.Err()
+		}
 		if err == nil && !a.sendsHandoff(calls[i].Name) {
 			err = settle()
 		}
@@ -108,10 +120,11 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 			return nil, err
 		}
 	}
-	if err := cmp.Or(group.Wait(), children.wait(ctx)); err != nil {
-		return nil, err
+	err := wait()
+	if err == nil {
+		err = settle()
 	}
-	if err := settle(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return answers, children.answers(answers)
