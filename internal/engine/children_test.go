@@ -608,3 +608,43 @@ func TestBudgetsOfChildren(t *testing.T) {
 		require.NotContains(t, f.last(""), "150")
 	})
 }
+
+// TestWorkspacesOfChildrenAreRemoved checks that the workspace of a task is kept, and those of its children are not, in
+// a run that keeps workspaces.
+func TestWorkspacesOfChildrenAreRemoved(t *testing.T) { // not parallel: it sets the folder for temporary files
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	note := workspaceTool(t, "note", tool.Options{Effect: tool.Workspace}, func(c tool.Call, root *os.Root) (string, error) {
+		name := "parent.txt"
+		if strings.Contains(c.ID, "/child/") {
+			name = "child.txt"
+		}
+		return "noted", root.WriteFile(name, []byte("x"), 0o600)
+	})
+	f := &family{tools: []*tool.Tool{note}, takes: map[string]time.Duration{"": 0, "look into a": 0}, parent: []step{
+		{calls: []llm.ToolCall{call("note", `{}`)}},
+		{calls: []llm.ToolCall{spawns("look into a", `,"tools":["note"]`)}},
+		{text: "done"},
+	}, child: func(_ string, turn int) step {
+		if turn == 0 {
+			return step{calls: []llm.ToolCall{call("note", `{}`)}}
+		}
+		return step{text: "found"}
+	}}
+	var l audience
+	o := l.options()
+	o.KeepWorkspaces = true
+	res := run(t, newTeam(t, f.member()), o, errand())
+	require.NoError(t, res.Err())
+	kept := res.Tasks[0].Workspace
+	require.FileExists(t, kept+"/parent.txt")
+	require.NoFileExists(t, kept+"/child.txt")
+	left, err := os.ReadDir(temporary)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+
+	calls := l.only("tool_start")
+	require.Len(t, calls, 2)
+	require.Empty(t, calls[0].Child)
+	require.Equal(t, l.only("agent_spawn")[0].Child, calls[1].Child, "the call of a child is known as one")
+}
