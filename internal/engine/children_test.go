@@ -648,3 +648,40 @@ func TestWorkspacesOfChildrenAreRemoved(t *testing.T) { // not parallel: it sets
 	require.Empty(t, calls[0].Child)
 	require.Equal(t, l.only("agent_spawn")[0].Child, calls[1].Child, "the call of a child is known as one")
 }
+
+// TestChildrenWithoutTools checks that the check and the agent say so if children can have none of the tools.
+func TestChildrenWithoutTools(t *testing.T) {
+	t.Parallel()
+	pay := newTool(t, "pay", tool.Options{Approve: "ann"}, func(context.Context, map[string]any) (string, error) { return "paid", nil })
+	look := newTool(t, "look", noEffect, func(context.Context, map[string]any) (string, error) { return "looked", nil })
+	ann := engine.Member{Name: "ann", Agent: person.New(never(t)), Accepts: label.Confidential}
+	for name, tt := range map[string]struct {
+		tools []*tool.Tool
+		warns bool
+	}{"all": {[]*tool.Tool{pay}, true}, "some": {[]*tool.Tool{pay, look}, false}, "none": {nil, false}} {
+		f := &family{tools: tt.tools, parent: []step{{text: "done"}}}
+		clerk, expert := f.member(), f.member()
+		expert.Name, expert.Spawn = "expert", nil
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{clerk, expert, ann}, Edges: []handoff.Edge{{From: "clerk", To: "expert", Delegate: true}}})
+		require.NoError(t, err)
+		p, err := tm.Plan([]task.Spec{errand(), by("clerk", spec("second"))}, nil)
+		require.NoError(t, err)
+		var warnings []string
+		for _, w := range p.Warnings {
+			warnings = append(warnings, w.Error())
+		}
+		text := strings.Join(warnings, "\n")
+		require.Equal(t, tt.warns, strings.Contains(text, `edge 1: "expert" works on delegated goals without any tool`), "%s: %s", name, text)
+		require.Equal(t, tt.warns, strings.Contains(text, `agent "clerk"`) && strings.Contains(text, "its children have no tool"), "%s: %s", name, text)
+		if tt.warns {
+			require.Equal(t, 1, strings.Count(text, "its children have no tool"), "once for all tasks")
+		}
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, run(t, tm, nil, errand()).Err()) })
+		var told strings.Builder
+		for _, d := range f.asked[""][0].Tools() {
+			told.WriteString(d.Description)
+		}
+		require.Equal(t, tt.warns, strings.Contains(told.String(), "(without its tools, whose calls a person approves)"), name)
+		require.Equal(t, len(tt.tools) > 0, strings.Contains(told.String(), "It cannot have tools whose calls a person approves."), name)
+	}
+}
