@@ -210,11 +210,12 @@ func TestNamesOfDelegatesAreHidden(t *testing.T) {
 			require.Contains(t, f.last(""), `from "agent 2"`)
 			for goal, prompts := range f.asked {
 				for _, p := range prompts {
-					text := p.System() + strings.ReplaceAll(p.Text(), `"to":"beta"`, "") // what the agent itself wrote
+					var text strings.Builder
+					text.WriteString(p.System() + strings.ReplaceAll(p.Text(), `"to":"beta"`, "")) // what the agent itself wrote
 					for _, tl := range p.Tools() {
-						text += tl.Description + string(tl.Parameters)
+						text.WriteString(tl.Description + string(tl.Parameters))
 					}
-					require.NotRegexp(t, "alpha|beta", text, goal)
+					require.NotRegexp(t, "alpha|beta", text.String(), goal)
 				}
 			}
 		})
