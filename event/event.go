@@ -57,6 +57,8 @@ type Event struct {
 	Agent   string
 	Attempt int // from 1; zero if the event is not about one attempt
 
+	Child string // of the work of a child, the ID in its AgentSpawn; empty for any other work
+
 	Data any // what happened: a value of one of the types below, such as TaskStart
 
 	line *event.Event
@@ -172,6 +174,21 @@ type MessageSent struct {
 	ID    string // of the handoff; unique in its run
 	To    string
 	Bytes int
+}
+
+// ReplyWait (reply_wait) says that the attempt waits for a reply to a handoff.
+type ReplyWait struct {
+	ID      string        // of the handoff, as in MessageSent
+	Agent   string        // that is to reply
+	Timeout time.Duration // after which the attempt continues without a reply
+}
+
+// ReplyEnd (reply_end) says that the attempt does not wait for that reply any more.
+type ReplyEnd struct {
+	ID       string
+	Agent    string
+	Code     string        // why there is no reply, such as TIMEOUT or NO_REPLY; empty if there is one
+	Duration time.Duration // of the wait since the handoff was sent, without pauses of the run
 }
 
 // AgentSpawn (agent_spawn) says that an agent begins to work on a goal as a part of the attempt: a copy

@@ -10,7 +10,7 @@ import (
 func New(e event.Event) Event {
 	return Event{
 		Seq: e.Seq, Type: string(e.Type), Time: e.Time, Run: e.Run,
-		Task: e.Task, Title: e.Title, Name: e.Name, Agent: e.Agent, Attempt: e.Attempt,
+		Task: e.Task, Title: e.Title, Name: e.Name, Agent: e.Agent, Attempt: e.Attempt, Child: e.Child,
 		Data: dataOf(&e), line: &e,
 	}
 }
@@ -54,6 +54,10 @@ func dataOf(e *event.Event) any {
 		return ToolComplete{Tool: e.From, Failed: e.Status == task.Failed, Duration: e.Duration}
 	case event.MessageSent:
 		return MessageSent{ID: e.ID, To: e.To, Bytes: e.Bytes}
+	case event.ReplyWait:
+		return ReplyWait{ID: e.ID, Agent: e.From, Timeout: e.Wait}
+	case event.ReplyEnd:
+		return ReplyEnd{ID: e.ID, Agent: e.From, Code: e.Code, Duration: e.Duration}
 	case event.AgentSpawn, event.AgentResult:
 		return childOf(e)
 	case event.Message:

@@ -138,6 +138,8 @@ func TestExamples(t *testing.T) {
 		{"research", func(t *testing.T) (string, string, int) { return offline(t, "research") }, 0},
 		{"incident-postmortem", func(t *testing.T) (string, string, int) { return offline(t, "incident-postmortem") }, 0},
 		{"newsroom", func(t *testing.T) (string, string, int) { return offline(t, "newsroom") }, 0},
+		{"research-fanout", func(t *testing.T) (string, string, int) { return offline(t, "research-fanout") }, 0},
+		{"dev-team", func(t *testing.T) (string, string, int) { return offline(t, "dev-team") }, 0},
 		{"web-research", func(t *testing.T) (string, string, int) { return offline(t, "web-research") }, 0},
 		{"meeting-summary", func(t *testing.T) (string, string, int) { return offline(t, "meeting-summary") }, 0},
 		{"patterns/route", func(t *testing.T) (string, string, int) { return offline(t, "patterns/route") }, 0},

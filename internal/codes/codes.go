@@ -35,6 +35,7 @@ const (
 	ToolCall       = "TOOL_NOT_GRANTED"      // the model called a tool that it does not have
 	Tool           = "TOOL_ERROR"            // a call of a tool failed; the agent got the error as its result
 	ToolRefused    = "TOOL_REFUSED"          // the program refused a call of a tool; the agent got its reason as the result
+	NoReply        = "NO_REPLY"              // nothing was left that could reply to a handoff
 	ReplyPending   = "REPLY_PENDING"         // a call of send_handoff waited for a reply when the run was suspended
 	Effects        = "EFFECTS_UNCERTAIN"     // a call with an external effect was interrupted, so the task does not start over
 	OutputFiles    = "OUTPUT_FILES_INVALID"  // an output file is not a text, or they are too large

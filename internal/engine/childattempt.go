@@ -54,7 +54,7 @@ func (g *childGroup) newChild(goal *envelope.Envelope, c *childCall, of *descend
 	child.request = request{
 		task:   &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: m.Name, Timeout: limit, Classification: label.Public, Workspace: a.task.Workspace}},
 		number: a.number, does: m.Agent, by: a.by, caps: &r.team.Capabilities[of.member], bound: a.bound, limits: r.team.MemberLimits(of.member),
-		tools: of.tools, part: c.part(a), heading: goalHeading, declassified: of.edge == nil || a.declassified, start: c.began, began: c.began,
+		tools: of.tools, part: c.part(a), heading: goalHeading, child: c.link, declassified: of.edge == nil || a.declassified, start: c.began, began: c.began,
 	}
 	child.least = plan.LevelOf(of.tools)
 	child.runtimeTools = of.runtime

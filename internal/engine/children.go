@@ -49,6 +49,8 @@ type childGroup struct {
 	said *envelope.Envelope // what the agent said in it
 	list []*childCall
 	work sync.WaitGroup
+	loan slotLoan
+	life childLife
 	idle bool // all children whose calls were made have ended
 }
 
@@ -105,7 +107,7 @@ func hasGoal(t *plan.RuntimeTool) bool {
 }
 
 // start makes the call at a place of the turn: it begins the work of a child, or returns the answer
-// of a call that is refused. ctx ends the work.
+// of a call that is refused. An interrupt of ctx ends the work.
 func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (refused *toolAnswer, err error) {
 	a, call := g.of, g.x.reply.ToolCalls[at]
 	c := &childCall{call: call, at: at, tool: t, began: time.Now()}
@@ -139,8 +141,9 @@ func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (re
 	g.list = append(g.list, c)
 	g.idle = false
 	c.begin(a)
-	slot := requestSlot(c.child) // in the order of the calls
-	g.work.Go(func() { g.perform(ctx, c, slot) })
+	slot := g.loan.request(c.child) // in the order of the calls
+	c.child.ctx = g.life.follow(a, ctx)
+	g.work.Go(func() { g.perform(c.child.ctx, c, slot) })
 	return nil, nil
 }
 
@@ -256,11 +259,11 @@ func (c *childCall) begin(a *attempt) {
 }
 
 // perform has the child work, and takes what comes of it. It does so also if an agent ends its goroutine.
-func (g *childGroup) perform(ctx context.Context, c *childCall, slot chan struct{}) {
+func (g *childGroup) perform(ctx context.Context, c *childCall, slot slotRequest) {
 	child := c.child
 	defer func() { c.err = g.end(ctx, c) }()
-	defer returnSlot(child)
-	if err := awaitSlot(ctx, child.scheduler, child, slot); err != nil {
+	defer g.loan.end(g.of, child)
+	if err := awaitSlot(ctx, child, slot); err != nil {
 		child.setError(ctx, withCause(ctx, err))
 		return
 	}
@@ -338,27 +341,33 @@ func (c *childCall) recordEnd(a *attempt) {
 	}})
 }
 
-// wait waits for the children, which work in the slot of their parent meanwhile.
-func (g *childGroup) wait(ctx context.Context) error {
-	if g.idle || len(g.list) == 0 {
-		return nil
+// wait waits for the children, which work in the slot of their parent meanwhile. It reports whether there
+// were any.
+func (g *childGroup) wait() (waited bool, err error) {
+	if g.idle || len(g.list) == 0 || g.life.ctx == nil {
+		return false, nil
 	}
-	g.of.scheduler.freeSlot(g.of)
+	a, stop := g.of, g.life.watch(g.of, g.x)
+	g.loan.lend(a)
 	g.work.Wait()
 	g.idle = true
-	if err := awaitSlot(ctx, g.of.scheduler, g.of, requestSlot(g.of)); err != nil {
-		return withCause(ctx, err)
+	err = g.loan.awaitBack(g.life.parent, a)
+	stop()
+	a.stopped = a.stopped || errors.Is(context.Cause(g.life.ctx), ErrInterrupted)
+	if err != nil {
+		return true, withCause(g.life.parent, err)
 	}
 	for _, c := range g.list {
 		if c.err != nil {
-			return c.err
+			return true, c.err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // settle adds what the children took to their parent, in the order of the calls.
 func (g *childGroup) settle() {
+	g.life.end()
 	a := g.of
 	for _, c := range g.list {
 		if child := c.child; child != nil {

@@ -608,3 +608,80 @@ func TestBudgetsOfChildren(t *testing.T) {
 		require.NotContains(t, f.last(""), "150")
 	})
 }
+
+// TestWorkspacesOfChildrenAreRemoved checks that the workspace of a task is kept, and those of its children are not, in
+// a run that keeps workspaces.
+func TestWorkspacesOfChildrenAreRemoved(t *testing.T) { // not parallel: it sets the folder for temporary files
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	note := workspaceTool(t, "note", tool.Options{Effect: tool.Workspace}, func(c tool.Call, root *os.Root) (string, error) {
+		name := "parent.txt"
+		if strings.Contains(c.ID, "/child/") {
+			name = "child.txt"
+		}
+		return "noted", root.WriteFile(name, []byte("x"), 0o600)
+	})
+	f := &family{tools: []*tool.Tool{note}, takes: map[string]time.Duration{"": 0, "look into a": 0}, parent: []step{
+		{calls: []llm.ToolCall{call("note", `{}`)}},
+		{calls: []llm.ToolCall{spawns("look into a", `,"tools":["note"]`)}},
+		{text: "done"},
+	}, child: func(_ string, turn int) step {
+		if turn == 0 {
+			return step{calls: []llm.ToolCall{call("note", `{}`)}}
+		}
+		return step{text: "found"}
+	}}
+	var l audience
+	o := l.options()
+	o.KeepWorkspaces = true
+	res := run(t, newTeam(t, f.member()), o, errand())
+	require.NoError(t, res.Err())
+	kept := res.Tasks[0].Workspace
+	require.FileExists(t, kept+"/parent.txt")
+	require.NoFileExists(t, kept+"/child.txt")
+	left, err := os.ReadDir(temporary)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+
+	calls := l.only("tool_start")
+	require.Len(t, calls, 2)
+	require.Empty(t, calls[0].Child)
+	require.Equal(t, l.only("agent_spawn")[0].Child, calls[1].Child, "the call of a child is known as one")
+}
+
+// TestChildrenWithoutTools checks that the check and the agent say so if children can have none of the tools.
+func TestChildrenWithoutTools(t *testing.T) {
+	t.Parallel()
+	pay := newTool(t, "pay", tool.Options{Approve: "ann"}, func(context.Context, map[string]any) (string, error) { return "paid", nil })
+	look := newTool(t, "look", noEffect, func(context.Context, map[string]any) (string, error) { return "looked", nil })
+	ann := engine.Member{Name: "ann", Agent: person.New(never(t)), Accepts: label.Confidential}
+	for name, tt := range map[string]struct {
+		tools []*tool.Tool
+		warns bool
+	}{"all": {[]*tool.Tool{pay}, true}, "some": {[]*tool.Tool{pay, look}, false}, "none": {nil, false}} {
+		f := &family{tools: tt.tools, parent: []step{{text: "done"}}}
+		clerk, expert := f.member(), f.member()
+		expert.Name, expert.Spawn = "expert", nil
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{clerk, expert, ann}, Edges: []handoff.Edge{{From: "clerk", To: "expert", Delegate: true}}})
+		require.NoError(t, err)
+		p, err := tm.Plan([]task.Spec{errand(), by("clerk", spec("second"))}, nil)
+		require.NoError(t, err)
+		var warnings []string
+		for _, w := range p.Warnings {
+			warnings = append(warnings, w.Error())
+		}
+		text := strings.Join(warnings, "\n")
+		require.Equal(t, tt.warns, strings.Contains(text, `edge 1: "expert" works on delegated goals without any tool`), "%s: %s", name, text)
+		require.Equal(t, tt.warns, strings.Contains(text, `agent "clerk"`) && strings.Contains(text, "its children have no tool"), "%s: %s", name, text)
+		if tt.warns {
+			require.Equal(t, 1, strings.Count(text, "its children have no tool"), "once for all tasks")
+		}
+		synctest.Test(t, func(t *testing.T) { require.NoError(t, run(t, tm, nil, errand()).Err()) })
+		var told strings.Builder
+		for _, d := range f.asked[""][0].Tools() {
+			told.WriteString(d.Description)
+		}
+		require.Equal(t, tt.warns, strings.Contains(told.String(), "(without its tools, whose calls a person approves)"), name)
+		require.Equal(t, len(tt.tools) > 0, strings.Contains(told.String(), "It cannot have tools whose calls a person approves."), name)
+	}
+}

@@ -32,8 +32,12 @@ import (
 type runtimeCalls struct {
 	runtimeTools []plan.RuntimeTool // among its tools
 	handoffs     int                // that it sent; guarded by the lock of the run
-	waited       bool               // the last call waited for a reply
-	stopped      bool               // the user interrupted that wait
+	stopped      bool               // the user interrupted the last wait for replies
+}
+
+// sendsHandoff reports whether a call of a tool with this name sends a handoff.
+func (a *runtimeCalls) sendsHandoff(name string) bool {
+	return name == plan.SendHandoff && a.runtimeTool(name) != nil
 }
 
 // runtimeTool returns the tool of the runtime with this name that the agent may call, or nil.
@@ -73,25 +77,23 @@ func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.En
 		return answer, err
 	}
 	h, err := a.sendHandoff(x, place, v)
-	text, took := "", time.Since(began)
+	var text string
 	switch {
 	case err != nil:
 		text, answer.failed = "Not sent: "+refusalOf(err)+".", true
 	case h.awaited():
-		if err = a.awaitReply(x, h, place); err != nil {
-			return answer, err
-		}
-		text, answer.reply, answer.failed, took = h.end, h.reply, h.reply == nil, h.waited
+		answer.awaits = &replyCall{call: call, place: place, handoff: h}
+		return answer, nil
+	case h.lost && a.hears(h.to):
+		text, answer.failed = fmt.Sprintf("Not sent: the inbox of %s is full.", h.to), true
 	default:
 		text = h.sentText()
 	}
-	if answer.reply == nil {
-		if answer.envelope, err = a.runtimeAnswer(x, said, call, text); err != nil {
-			return answer, err
-		}
+	if answer.envelope, err = a.runtimeAnswer(x, said, call, text); err != nil {
+		return answer, err
 	}
 	if earlier == nil {
-		answer.made = &ToolCallMetrics{Tool: t.Name, Duration: took, Failed: answer.failed}
+		answer.made = &ToolCallMetrics{Tool: t.Name, Duration: time.Since(began), Failed: answer.failed}
 		a.recordCall(place, &answer)
 	}
 	return answer, nil
@@ -193,27 +195,41 @@ func (a runtimeCaller) sendHandoff(x *modelCall, place string, v jsonvalue.Value
 	}
 	h := newSentHandoff(id, a.caps.Agent, a.task.ID, &d)
 	draft := mailbox.Draft{From: a.caps.Agent, To: d.To, Content: d.Message, Structured: structured, Classification: header.Classification}
+	if err := a.post(x, h, of, draft, header, place); err != nil {
+		return nil, err
+	}
+	h.clock.start(r.steering)
+	a.handoffs++
+	m.handoffs[id] = h
+	return h, nil
+}
+
+// post puts a handoff, which may be the reply to another one, into the inbox of its reader. A full inbox
+// loses it. The lock of the run is held.
+func (a runtimeCaller) post(x *modelCall, h, of *sentHandoff, draft mailbox.Draft, header envelope.Header, place string) error {
+	m := a.run.messages
 	msg, notify, err := m.post.Send(draft, header)
 	if errors.Is(err, mailbox.ErrFull) && of.awaited() { // it does not wait in the inbox
 		msg, err = m.post.Restore(draft, header)
 		notify = func() {}
 	}
-	switch {
-	case errors.Is(err, mailbox.ErrFull): // what the reader has not read is nothing that the sender may know
-		r.warn(fmt.Sprintf("a handoff from %q to %q was lost: %v", a.caps.Agent, d.To, err))
+	if errors.Is(err, mailbox.ErrFull) {
+		a.run.warn(fmt.Sprintf("a handoff from %q to %q was lost: %v", h.from, h.to, err))
 		h.lost = true
-	case err != nil:
-		return nil, err
-	default:
-		m.record(msg, record.SentMessage{ID: id, Session: x.contract.Session, Call: place})
-		m.notifyOnceDurable(notify)
-		emitSent(x, msg)
-		h.msg = msg
-		m.answer(of, h)
+		return nil
 	}
-	a.handoffs++
-	m.handoffs[id] = h
-	return h, nil
+	if err != nil {
+		return err
+	}
+	m.record(msg, record.SentMessage{ID: h.id, Session: x.contract.Session, Call: place})
+	m.notifyOnceDurable(notify)
+	emitSent(x, msg)
+	h.msg = msg
+	if !of.awaited() && a.hears(h.to) && len(readersOf(a.scheduler, h)) == 0 {
+		h.unread = fmt.Sprintf(" No task of %s is left that could read it.", h.to)
+	}
+	m.answer(of, h)
+	return nil
 }
 
 // emitSent emits an event for a handoff that was sent.

@@ -71,6 +71,7 @@ type request struct {
 	least        label.Classification // its label, at least: that of the turns before, and what its tools may return
 	turn         int                  // which model call of the attempt it is; zero means the first
 	heading      string               // of its prompt, in place of the title of the task; only of a child
+	child        string               // the ID that the events of a child have; empty for any other attempt
 	part         string               // end of its session if it serves an attempt, such as /turn/2; empty for the attempt's own
 	declassified bool                 // the policy lowers everything that leaves the task
 	began        time.Time            // when it was dispatched
@@ -80,7 +81,7 @@ type request struct {
 
 // eventOf returns an event about the attempt that the request belongs to.
 func (r *request) eventOf(kind event.Type) event.Event {
-	return event.Event{Type: kind, Task: r.task.ID, Title: r.task.Title, Agent: r.caps.Agent, Attempt: r.number}
+	return event.Event{Type: kind, Task: r.task.ID, Title: r.task.Title, Agent: r.caps.Agent, Attempt: r.number, Child: r.child}
 }
 
 // A gatedContext is the context that is offered to an agent, and what the gate made of it.

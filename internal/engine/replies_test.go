@@ -280,7 +280,7 @@ func TestAnInterruptEndsAWait(t *testing.T) {
 		s.at(2.5, steer.Command{Kind: steer.Interrupt, Task: "a"})
 		res := run(t, tm, s.options(), spec("a"), spec("b"))
 		require.NoError(t, res.Err())
-		require.Regexp(t, `(?s)Sent to b as handoff [0-9a-f-]{36}\. The user interrupted the call\..*Call not made: the user interrupted`, n.last("a"))
+		require.Regexp(t, `(?s)Sent to b as handoff [0-9a-f-]{36}\. The user interrupted the call\..*Sent to b as handoff [0-9a-f-]{36}\. The user interrupted the call\.`, n.last("a"))
 		require.Contains(t, n.last("b"), "does not wait for a reply to handoff")
 	})
 }

@@ -20,7 +20,7 @@ import (
 func (s *scheduler) endHopeless(ctx context.Context) {
 	for len(s.replies.list) > 0 {
 		g := newWaitGraph(ctx, s)
-		i := slices.IndexFunc(s.replies.list, func(w *replyWait) bool { return !g.moves[w.index] })
+		i := slices.IndexFunc(s.replies.list, func(w *replyWait) bool { return !g.canEnd(w) })
 		if i < 0 {
 			return
 		}
@@ -34,17 +34,17 @@ func (s *scheduler) endHopeless(ctx context.Context) {
 // begin, and those that wait for one that can.
 type waitGraph struct {
 	*scheduler
-	starts   bool // tasks can still begin
-	waits    map[int]*replyWait
+	starts   bool                 // tasks can still begin
+	waits    map[int][]*replyWait // of each task that waits, in the order of the calls
 	repliers map[*replyWait][]int // tasks that could reply
 	moves    map[int]bool
 }
 
 // newWaitGraph returns the graph of what the waits lead to.
 func newWaitGraph(ctx context.Context, s *scheduler) *waitGraph {
-	g := &waitGraph{scheduler: s, starts: ctx.Err() == nil && !s.run.stopped(), waits: map[int]*replyWait{}, repliers: map[*replyWait][]int{}, moves: map[int]bool{}}
+	g := &waitGraph{scheduler: s, starts: ctx.Err() == nil && !s.run.stopped(), waits: map[int][]*replyWait{}, repliers: map[*replyWait][]int{}, moves: map[int]bool{}}
 	for _, w := range s.replies.list {
-		g.waits[w.index] = w
+		g.waits[w.index] = append(g.waits[w.index], w)
 	}
 	var order []int // what is waited for comes first, except in a cycle
 	seen := map[int]bool{}
@@ -88,15 +88,18 @@ func (g *waitGraph) reach(from int, seen map[int]bool, order []int) []int {
 	return order
 }
 
-// waitsFor returns the tasks that a task waits for: all of them if it has not begun, any of them if it
-// waits for a reply.
+// waitsFor returns the tasks that a task waits for: all of them if it has not begun, any of those that
+// could send each reply if it waits for replies.
 func (g *waitGraph) waitsFor(i int) (list []int) {
 	r := g.run
-	if w := g.waits[i]; w != nil {
-		if _, known := g.repliers[w]; !known {
-			g.repliers[w] = g.repliersOf(w)
+	if waits := g.waits[i]; waits != nil {
+		for _, w := range waits {
+			if _, known := g.repliers[w]; !known {
+				g.repliers[w] = g.repliersOf(w)
+			}
+			list = append(list, g.repliers[w]...)
 		}
-		return g.repliers[w]
+		return list
 	}
 	if r.queue.Status(i) == task.InProgress {
 		return nil
@@ -113,24 +116,35 @@ func (g *waitGraph) waitsFor(i int) (list []int) {
 func (g *waitGraph) canMove(i int) bool {
 	list := g.waitsFor(i)
 	switch {
-	case g.waits[i] != nil:
-		return slices.ContainsFunc(list, func(k int) bool { return g.moves[k] })
+	case g.waits[i] != nil: // it waits for all replies
+		return !slices.ContainsFunc(g.waits[i], func(w *replyWait) bool { return !g.canEnd(w) })
 	case g.run.queue.Status(i) == task.InProgress:
 		return true
 	}
 	return g.starts && !slices.ContainsFunc(list, func(k int) bool { return !g.moves[k] })
 }
 
+// canEnd reports whether a task that could reply can move on.
+func (g *waitGraph) canEnd(w *replyWait) bool {
+	return slices.ContainsFunc(g.repliers[w], func(i int) bool { return g.moves[i] })
+}
+
 // repliersOf returns the tasks that could reply: the one that was given the handoff or, as long as it is
 // unread, each that may read it.
 func (g *waitGraph) repliersOf(w *replyWait) (list []int) {
-	r, h := g.run, w.handoff
+	return slices.DeleteFunc(readersOf(g.scheduler, w.handoff), func(i int) bool { return !g.canReply(i) })
+}
+
+// readersOf returns the tasks that have not ended and that have read a handoff or, as long as it is unread,
+// that may read it. The lock of the run is held.
+func readersOf(s *scheduler, h *sentHandoff) (list []int) {
+	r := s.run
 	if h.lost {
 		return nil
 	}
 	reader, unread := r.messages.readerOf(h.msg)
 	for i := range r.tasks {
-		if r.tasks[i].Assignee != h.to || r.queue.Status(i).Terminal() || !unread && i != reader || !g.canReply(i) {
+		if r.tasks[i].Assignee != h.to || r.queue.Status(i).Terminal() || !unread && i != reader {
 			continue
 		}
 		if unread {
@@ -166,12 +180,16 @@ func (m *runMessages) readerOf(msg mailbox.Message) (task int, unread bool) {
 // or the last that nothing is left for. It returns the tasks on the way there, from that wait on.
 func (g *waitGraph) blockedBy(w *replyWait) (last *replyWait, members []int) {
 	var path []int
+	on := map[int]*replyWait{} // the wait of each task on the path that nothing can end
 	for at := w.index; ; {
 		path = append(path, at)
-		if wait := g.waits[at]; wait != nil {
-			last = wait
-		}
 		next := g.waitsFor(at)
+		if waits := g.waits[at]; waits != nil {
+			if last = w; at != w.index {
+				last = waits[slices.IndexFunc(waits, func(w *replyWait) bool { return !g.canEnd(w) })]
+			}
+			on[at], next = last, g.repliers[last]
+		}
 		k := slices.IndexFunc(next, func(i int) bool { return !g.moves[i] })
 		if k < 0 {
 			return last, path[slices.Index(path, last.index):]
@@ -184,9 +202,7 @@ func (g *waitGraph) blockedBy(w *replyWait) (last *replyWait, members []int) {
 	}
 	newest := -1
 	for _, i := range path {
-		if k := slices.IndexFunc(g.replies.list, func(w *replyWait) bool { return w.index == i }); k > newest {
-			newest = k
-		}
+		newest = max(newest, slices.Index(g.replies.list, on[i]))
 	}
 	last = g.replies.list[newest]
 	at := slices.Index(path, last.index)

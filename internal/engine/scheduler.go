@@ -23,15 +23,15 @@ type scheduler struct {
 	prefetched map[int]*attempt // by task: attempts whose prompt is prepared before a slot is free
 	order      *replayOrder     // nil if the order of a replay does not matter
 
-	running  int             // attempts that hold a slot
-	busy     int             // attempts that have not ended, including prefetched ones
-	begun    []*attempt      // attempts that no worker has yet
-	held     []int           // tasks that [scheduler.nextReady] holds back
-	slotless []chan struct{} // children that wait for a slot, and parents of others
-	replies  replyWaits      // those that wait for replies
-	parked   parked          // attempts among the busy ones that wait for people
-	spare    []*attempt      // attempts that have ended, whose memory later ones use: nothing refers to them any more
-	write    *resultWrite    // of the attempt that has just ended; nil if there is none
+	running  int           // attempts that hold a slot
+	busy     int           // attempts that have not ended, including prefetched ones
+	begun    []*attempt    // attempts that no worker has yet
+	held     []int         // tasks that [scheduler.nextReady] holds back
+	slotless []slotRequest // of children, and of parents of others
+	replies  replyWaits    // those that wait for replies
+	parked   parked        // attempts among the busy ones that wait for people
+	spare    []*attempt    // attempts that have ended, whose memory later ones use: nothing refers to them any more
+	write    *resultWrite  // of the attempt that has just ended; nil if there is none
 
 	workers sync.WaitGroup
 	idle    int           // workers that wait for an attempt
@@ -118,6 +118,7 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 			must(r.queue.Requeue(i, time.Now()))
 		}
 	}
+	grantSlots(s)                         // also after a budget is exhausted: what waits for a slot has begun, and ends by itself
 	if ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
 		r.branches.decide(ctx)
 		if !r.steering.isPaused() {
@@ -162,7 +163,6 @@ func (s *scheduler) finish() {
 // fill gives the free slots to the best of the ready tasks.
 func (s *scheduler) fill(ctx context.Context) {
 	r := s.run
-	grantSlots(s)
 	for s.running < s.limit && ctx.Err() == nil {
 		i, ok := s.next()
 		if !ok {

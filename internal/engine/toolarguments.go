@@ -79,9 +79,10 @@ func (c *toolCall) offerArguments(ctx context.Context, a *attempt, x *modelCall,
 	reader := gate.ToolReader(c.tool.Name)
 	g.Terms = a.by.Terms(h.Producer, reader)
 	c.modelCall = modelCall{run: a.run, request: request{
-		by:   a.by,
-		task: &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: a.task.Assignee, Classification: label.Public}},
-		caps: &gate.Capabilities{Agent: reader, Accepts: c.tool.Accepts, Produces: c.tool.Level()}, bound: label.Secret, number: a.number, part: x.part + "/" + c.call.ID,
+		child: a.child,
+		by:    a.by,
+		task:  &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: a.task.Assignee, Classification: label.Public}},
+		caps:  &gate.Capabilities{Agent: reader, Accepts: c.tool.Accepts, Produces: c.tool.Level()}, bound: label.Secret, number: a.number, part: x.part + "/" + c.call.ID,
 		start: now, began: now, declassified: true, least: label.Public,
 	}}
 	c.offers, c.grants = []gate.Offer{{Source: source, Title: c.tool.Name, Envelope: e, Optional: true}}, []gate.Grant{g}

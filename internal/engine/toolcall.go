@@ -36,6 +36,7 @@ type toolAnswer struct {
 	limit    int              // bytes that the agent gets; zero means the default
 	made     *ToolCallMetrics // nil if no tool was called in this process
 	reply    *mailbox.Message // that the call waited for, in place of the envelope; nil for any other call
+	awaits   *replyCall       // the call waits for a reply and has no answer yet; nil for any other call
 }
 
 // A toolCall is one call of a tool. The gate decides on its arguments as on context for an
@@ -65,7 +66,24 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 	defer func() { end() }()
 	children := childGroup{of: a, x: x, said: said}
 	defer children.settle()
-	wait := func() error { return cmp.Or(group.Wait(), children.wait(ctx), ctx.Err()) }
+	a.stopped = false
+	renew := func(waited bool) { // a pause of the run meanwhile has moved the end of the time limit
+		if waited {
+			end()
+			ctx, interruptible, end = runtimeCaller{a}.afterWait()
+		}
+	}
+	wait := func() error {
+		err := group.Wait()
+		waited, failed := children.wait()
+		renew(waited)
+		return cmp.Or(err, failed)
+	}
+	settle := func() error { // what comes after the handoffs waits for their replies
+		waited, err := runtimeCaller{a}.awaitReplies(x, said, answers)
+		renew(waited && err == nil)
+		return err
+	}
 	for i := range calls {
 		refusal := refuseLowered(a, calls[i].Name, said)
 		perform := func() (err error) {
@@ -88,18 +106,25 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 			group.Go(perform)
 			continue
 		}
-		if err := wait(); err != nil { // no effect after a failure
-			return nil, err
+		err := wait()
+		if err == nil { // no effect after a failure
+			err = ctx.Err()
 		}
-		if err := perform(); err != nil {
-			return nil, err
+		if err == nil && !a.sendsHandoff(calls[i].Name) {
+			err = settle()
 		}
-		if a.waited { // a pause of the run meanwhile has moved the end of the time limit
-			end()
-			ctx, interruptible, end = runtimeCaller{a}.afterWait()
+		if err == nil {
+			err = perform()
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	if err := cmp.Or(group.Wait(), children.wait(ctx)); err != nil {
+	err := wait()
+	if err == nil {
+		err = settle()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return answers, children.answers(answers)

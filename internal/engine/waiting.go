@@ -30,7 +30,7 @@ type steeredTask struct {
 }
 
 // waiting returns how many attempts do nothing but wait for people or for replies.
-func (s *scheduler) waiting() int { return s.parked.len() + len(s.replies.list) }
+func (s *scheduler) waiting() int { return s.parked.len() + s.replies.attempts() }
 
 // parked are the attempts whose persons do not answer now. They wait until another process
 // answers, or until nothing else is left to do.

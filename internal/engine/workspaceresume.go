@@ -188,7 +188,7 @@ func fateOfFiles(ctx context.Context, a *attempt, err error) fate {
 		return removed
 	case a.place.lasts && (ctx.Err() != nil || errors.Is(err, ErrJournal) || errors.Is(err, errLater)):
 		return leftForResume
-	case a.run.options.KeepWorkspaces && mayKeepFiles(a):
+	case a.run.options.KeepWorkspaces && !a.isChild() && mayKeepFiles(a):
 		return keptForUser
 	}
 	return removed

@@ -37,6 +37,8 @@ const (
 	ToolComplete  Type = "tool_complete"   // it returned: about a task, From, Status, Work.Duration
 	AllComplete   Type = "all_complete"    // every task has ended; the synthesis, if any, follows
 	MessageSent   Type = "message_sent"    // a handoff to the agent To waits in its inbox: about a task, ID, Bytes
+	ReplyWait     Type = "reply_wait"      // an attempt waits for a reply of the agent From to its handoff: about a task, ID, Wait
+	ReplyEnd      Type = "reply_end"       // it does not wait any more: about a task, From, ID, Work.Duration, Code unless there is a reply
 	AgentSpawn    Type = "agent_spawn"     // the agent To begins to work on a goal as Child of the attempt: about a task, Bytes
 	AgentResult   Type = "agent_result"    // the agent From has ended that work: about a task, Child, Status, Bytes, Work.Duration, Code of the error
 	Message       Type = "message"         // a message of From is delivered with this attempt: about a task, ID, Bytes
@@ -68,11 +70,11 @@ type Event struct {
 
 	Status task.Status `json:"status,omitempty"` // TaskComplete, TaskSkipped, Error, AgentComplete
 	Problem
-	From string `json:"from,omitempty"` // Message: who sent it; ToolStart, ToolComplete: the tool; TaskWaiting: the tool whose call needs an approval; Lowered, Endorsed, Renewed: whose context it is; Steered: who steers
+	From string `json:"from,omitempty"` // Message: who sent it; ReplyWait, ReplyEnd: who is to reply; ToolStart, ToolComplete: the tool; TaskWaiting: the tool whose call needs an approval; Lowered, Endorsed, Renewed: whose context it is; Steered: who steers
 	To   string `json:"to,omitempty"`   // MessageSent: the reader; AgentSpawn: the agent that works on the goal
-	ID   string `json:"id,omitempty"`   // MessageSent, Message: of the message
+	ID   string `json:"id,omitempty"`   // MessageSent, Message, ReplyWait, ReplyEnd: of the message
 
-	Child string `json:"child,omitempty"` // AgentSpawn, AgentResult: the ID that both have
+	Child string `json:"child,omitempty"` // of the work of a child: the ID that its AgentSpawn and its AgentResult have
 	Work
 	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
 	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start
@@ -87,7 +89,7 @@ type Problem struct {
 	Because   string        `json:"because,omitempty"`   // the name or the title of Root
 	Code      string        `json:"code,omitempty"`      // of the error; RunComplete: the status of the run; Lowered, Endorsed, Renewed: the name of the entry; Steered: the kind of the command
 	Message   string        `json:"message,omitempty"`   // the error or warning, gated for the user; Steered: why
-	Wait      time.Duration `json:"-"`                   // TaskRetry, Warning, Limited: until the next attempt or call; waitMs in JSON
+	Wait      time.Duration `json:"-"`                   // TaskRetry, Warning, Limited: until the next attempt or call; ReplyWait: at most; waitMs in JSON
 	OwnBudget bool          `json:"ownBudget,omitempty"` // Budget: it is the agent's own budget, and the run continues
 }
 

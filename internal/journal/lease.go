@@ -63,6 +63,8 @@ type lease struct {
 	Beat    int64     // increases with each renewal and each change of the holder
 	Taken   time.Time // by the holder's clock
 	Renewed time.Time // the same
+
+	before time.Time // when the lease that it replaced was renewed; zero if there was none. It is not stored
 }
 
 // next returns the lease that h writes to take or renew l. A nil lease means that there is

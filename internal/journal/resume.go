@@ -66,6 +66,7 @@ func (j *Journal) reopenRow(ctx context.Context, row runRow, l lease) (*Run, *St
 		return nil, nil, fmt.Errorf("resume run %s: %w", row.id, err)
 	}
 	r := j.run(s.Info, row)
+	s.History.Alive = l.before
 	r.lease, r.tenure, r.history = l, l.tenure(), &s.History
 	for i := range s.History.Log {
 		r.encoder.above.learn(&s.History.Log[i])
@@ -142,6 +143,9 @@ func (j *Journal) takeLease(ctx context.Context, row runRow) (lease, error) {
 		switch verdict {
 		case free:
 			next := l.next(j.me, j.o.Now())
+			if l != nil {
+				next.before = l.Renewed
+			}
 			if ok, err := j.store.swapLease(ctx, row.n, l, &next); err != nil || ok {
 				return next, j.fail("write", err)
 			}

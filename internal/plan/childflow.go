@@ -79,7 +79,34 @@ func (c *labelCheck) checkDelegates() {
 			c.advise(c.about(fmt.Sprintf("edge %d", to.Edge+1), "edges", to.Edge), fmt.Sprintf("task %q cannot delegate along it: %s", p.Graph.Task(i).Title, detail), "")
 		}
 	}
+	c.checkToolless()
 }
+
+// checkToolless reports agents that have no tool left when they work on goals.
+func (c *labelCheck) checkToolless() {
+	p, agents := c.plan, c.team.Config.Agents
+	const hint = "remove approve from tools that they need, or give the work to a task"
+	found := map[Neighbor]bool{}
+	spawns := map[int]bool{}
+	for i := range p.Graph.Len() {
+		for _, to := range Delegates(p, i) {
+			m := &agents[to.Member]
+			if !losesTools(m) || found[to] {
+				continue
+			}
+			found[to] = true
+			c.advise(c.about(fmt.Sprintf("edge %d", to.Edge+1), "edges", to.Edge), fmt.Sprintf("%q works on delegated goals without any tool: a person approves the calls of each, and a child asks no person", m.Name), hint)
+		}
+		k := int(p.Members[i])
+		if SpawningOf(p, i) != nil && losesTools(&agents[k]) && !spawns[k] {
+			spawns[k] = true
+			c.advise(c.about(fmt.Sprintf("agent %q", agents[k].Name), "agents", k).at("spawn"), "its children have no tool: a person approves the calls of each, and a child asks no person", hint)
+		}
+	}
+}
+
+// losesTools reports whether a member has tools, and its children none.
+func losesTools(m *Member) bool { return len(m.Tools) > 0 && len(ForChildren(m.Tools)) == 0 }
 
 // addChildren adds what the calls of the children of task i can take.
 func addChildren(by []agentUsage, p *Plan, i int) {

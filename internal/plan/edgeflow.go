@@ -161,6 +161,21 @@ func (c *labelCheck) arriving(list []delivery, i int) []delivery {
 	return list
 }
 
+// Hears reports whether anything that a member sends during the run can be delivered to task i. If so, an
+// edge leads back from whoever reads the handoffs of the task, and its agent may know what becomes of them.
+func Hears(p *Plan, i, member int) bool {
+	if i >= len(p.arrivals) {
+		return false
+	}
+	return slices.ContainsFunc(p.arrivals[i], func(a arrival) bool {
+		if a.from != member {
+			return false
+		}
+		d := arrivalDelivery(p, i, a)
+		return d.plain || !d.Withheld || d.crossing.Lowers != nil
+	})
+}
+
 // arrivalDelivery returns a handoff as the check before a run counts it.
 func arrivalDelivery(p *Plan, i int, a arrival) delivery {
 	team := p.Roster()

@@ -129,11 +129,15 @@ const MaxGoal = 64 << 10
 // spawnAgent returns the tool with which a member spawns children.
 func spawnAgent(m *Member) RuntimeTool {
 	limit := m.Spawn.WithDefaults()
+	description := "Has a copy of you with an empty history pursue a goal, and returns its answer. It knows the goal and nothing else. Calls in one turn run at the same time."
+	if len(ForChildren(m.Tools)) < len(m.Tools) {
+		description += " It cannot have tools whose calls a person approves."
+	}
 	properties := goalProperties(limit.Timeout)
 	if tools := ForChildren(m.Tools); len(tools) > 0 {
 		properties["tools"] = map[string]any{"type": "array", "maxItems": len(tools), "uniqueItems": true, "items": map[string]any{"enum": childToolNames(tools)}, "description": "the tools of yours that it may call; none unless given"}
 	}
-	return goalTool(SpawnAgent, "Has a copy of you with an empty history pursue a goal, and returns its answer. It knows the goal and nothing else. Calls in one turn run at the same time.", properties, "goal")
+	return goalTool(SpawnAgent, description, properties, "goal")
 }
 
 // delegateToAgent returns the tool with which a member delegates to its neighbors.
@@ -147,6 +151,9 @@ func delegateToAgent(t *Roster, to []Neighbor) RuntimeTool {
 		list.WriteString("\n- " + name)
 		if m.Description != "" {
 			list.WriteString(": " + t.Rules.WithoutNames(m.Description))
+		}
+		if losesTools(m) {
+			list.WriteString(" (without its tools, whose calls a person approves)")
 		}
 	}
 	properties := goalProperties(defaultChildTimeout)

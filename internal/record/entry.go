@@ -315,6 +315,7 @@ type History struct {
 	Begins []RunStart // one for each process that began or resumed the run, in order
 	Log    []Entry    // each Asked, Begun, Exchange, Rejected, Sent, Question and Answer, in the order in which they became durable
 	End    *RunEnd    // of the last process; nil if it was interrupted
+	Alive  time.Time  // when the last process was seen to work on the run; zero if that is not known
 
 	// Versions are what the answers of each agent depended on besides its prompts, by its name. An
 	// agent without an entry had the version that it has now.

@@ -146,6 +146,24 @@ func whatWaits(e event.Event) string {
 	return "no answer yet"
 }
 
+// replyEnd says how the wait for a reply ended.
+func replyEnd(e event.Event) string {
+	from, took := terminal.CleanLine(e.From), format.Elapsed(e.Duration)
+	if e.Code == "" {
+		return fmt.Sprintf("%s replied after %s", from, took)
+	}
+	return fmt.Sprintf("no reply of %s after %s: %s", from, took, e.Code)
+}
+
+// childEnd says how a child ended.
+func childEnd(e event.Event) string {
+	agent, took := terminal.CleanLine(e.From), format.Elapsed(e.Duration)
+	if e.Code == "" {
+		return fmt.Sprintf("%s completed a goal in %s", agent, took)
+	}
+	return fmt.Sprintf("%s did not complete a goal in %s: %s", agent, took, e.Code)
+}
+
 // sentence describes an event in one line; it is empty for events without news. The end is that
 // of the task or step that the event ends.
 func sentence(e event.Event, end state) string {
@@ -161,6 +179,12 @@ func sentence(e event.Event, end state) string {
 		return fmt.Sprintf("message   %s: from %s", who, terminal.CleanLine(e.From))
 	case event.MessageSent:
 		return fmt.Sprintf("sent      %s: to %s", who, terminal.CleanLine(e.To))
+	case event.ReplyWait:
+		return fmt.Sprintf("waits     %s: for a reply of %s, at most %s", who, terminal.CleanLine(e.From), format.Elapsed(e.Wait))
+	case event.ReplyEnd:
+		return fmt.Sprintf("waited    %s: %s", who, replyEnd(e))
+	case event.AgentResult:
+		return fmt.Sprintf("child     %s: %s", who, childEnd(e))
 	case event.Steered:
 		return "steered   " + steered(e)
 	case event.Budget:

@@ -45,9 +45,11 @@ type messageCounts struct{ read, sent int }
 
 // A conversation is how far an attempt with tools is.
 type conversation struct {
-	turn   int      // from 1; 0 for an attempt that has not called a tool
-	called bool     // a tool was called in this turn
-	tools  []string // that are being called
+	turn     int      // from 1; 0 for an attempt that has not called a tool
+	called   bool     // a tool was called in this turn
+	tools    []string // that are being called
+	repliers []string // the agents whose replies it waits for
+	children int      // that work
 }
 
 // update updates a conversation for an event.
@@ -57,28 +59,51 @@ func (c *conversation) update(e event.Event) {
 	case event.TaskStart, event.TaskRetry:
 		*c = conversation{}
 	case event.AgentStart:
-		if c.called { // with the results
+		if c.called && e.Child == "" { // with the results
 			c.turn, c.called = c.turn+1, false
 		}
 	case event.ToolStart:
+		if e.Child != "" {
+			return // of a child, which counts as one
+		}
 		c.turn, c.called, c.tools = max(c.turn, 1), true, append(c.tools, name)
 	case event.ToolComplete:
 		if i := slices.Index(c.tools, name); i >= 0 {
 			c.tools = slices.Delete(c.tools, i, i+1)
 		}
+	case event.ReplyWait:
+		c.turn, c.called, c.repliers = max(c.turn, 1), true, append(c.repliers, name)
+	case event.ReplyEnd:
+		if i := slices.Index(c.repliers, name); i >= 0 {
+			c.repliers = slices.Delete(c.repliers, i, i+1)
+		}
+	case event.AgentSpawn:
+		c.turn, c.called, c.children = max(c.turn, 1), true, c.children+1
+	case event.AgentResult:
+		c.children = max(c.children-1, 0)
 	}
 }
 
-// text returns the turn and the tool that is being called; empty if none is.
-func (c *conversation) text() string {
-	if len(c.tools) == 0 {
-		return ""
+// text says what the attempt waits for: replies, children, or the tool that is being called in a turn.
+// It is empty if it waits for its model.
+func (c *conversation) text() (text string) {
+	switch {
+	case len(c.repliers) > 0:
+		return "waits for a reply of " + format.List(c.repliers, 3)
+	case len(c.tools) > 0:
+		text = fmt.Sprintf("turn %d, tool %s", c.turn, c.tools[0])
+		if more := len(c.tools) - 1; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
 	}
-	text := fmt.Sprintf("turn %d, tool %s", c.turn, c.tools[0])
-	if more := len(c.tools) - 1; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+	if c.children == 0 {
+		return text
 	}
-	return text
+	work := format.Plural(c.children, "child")
+	if c.children > 1 {
+		work = fmt.Sprintf("%d children", c.children)
+	}
+	return strings.TrimPrefix(text+", "+work, ", ")
 }
 
 // state is the state of a row.

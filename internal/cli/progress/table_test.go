@@ -158,6 +158,50 @@ func TestTableShowsCallsOfTools(t *testing.T) {
 	require.Equal(t, "   0.0s  start     Task 0 (agent 0)\n", out.String())
 }
 
+// TestTableShowsWhatATaskWaitsFor checks replies and children: whoever looks at a run that does not move sees why.
+func TestTableShowsWhatATaskWaitsFor(t *testing.T) {
+	t.Parallel()
+	tb := newTracker(planOf(1), clitest.Noon, interrupted)
+	var out strings.Builder
+	log := newTestLog(planOf(1), &out, clitest.Noon)
+	at := func(kind event.Type, of event.Event) event.Event {
+		of.Type, of.Task, of.Title, of.Agent, of.Time, of.Attempt = kind, "0", "Task 0", "agent 0", clitest.Noon, 1
+		return of
+	}
+	child, code := event.Event{From: "helper", To: "helper", Child: "c"}, event.Event{From: "helper", Child: "c", Problem: event.Problem{Code: "TIMEOUT"}}
+	for _, step := range []struct {
+		event event.Event
+		want  string
+	}{
+		{at(event.TaskStart, event.Event{}), ""},
+		{at(event.AgentStart, event.Event{}), ""},
+		{at(event.ReplyWait, event.Event{From: "editor", Problem: event.Problem{Wait: time.Minute}}), "  waits for a reply of editor"},
+		{at(event.ReplyWait, event.Event{From: "lawyer"}), "  waits for a reply of editor, lawyer"},
+		{at(event.ReplyEnd, event.Event{From: "editor", Work: event.Work{Duration: time.Second}}), "  waits for a reply of lawyer"},
+		{at(event.ReplyEnd, event.Event{From: "lawyer", Problem: event.Problem{Code: "NO_REPLY"}}), ""},
+		{at(event.AgentSpawn, child), "  1 child"},
+		{at(event.AgentSpawn, child), "  2 children"},
+		{at(event.AgentStart, event.Event{Child: "c"}), "  2 children"},
+		{at(event.ToolStart, event.Event{Child: "c", From: "tool:bash"}), "  2 children"},
+		{at(event.ToolComplete, event.Event{Child: "c", From: "tool:bash"}), "  2 children"},
+		{at(event.AgentResult, child), "  1 child"},
+		{at(event.AgentResult, code), ""},
+		{at(event.AgentStart, event.Event{}), ""},
+		{at(event.ToolStart, event.Event{From: "tool:bash"}), "  turn 2, tool bash"},
+	} {
+		tb.take(step.event)
+		log.take(step.event)
+		require.Equal(t, "running   Task 0  agent 0  0s"+step.want, texts(tb.lines(100, 0, clitest.Noon, false))[0])
+	}
+	for _, line := range []string{
+		"waits     Task 0 (agent 0): for a reply of editor, at most 1m00s", "waited    Task 0 (agent 0): editor replied after 1.0s",
+		"waited    Task 0 (agent 0): no reply of lawyer after 0.0s: NO_REPLY", "child     Task 0 (agent 0): helper completed a goal in 0.0s",
+		"child     Task 0 (agent 0): helper did not complete a goal in 0.0s: TIMEOUT",
+	} {
+		require.Contains(t, out.String(), line)
+	}
+}
+
 // All attempts at a task get the same messages, which count once.
 func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
 	t.Parallel()

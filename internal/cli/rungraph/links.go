@@ -118,9 +118,11 @@ func (g *graph) linkRecorded() {
 			g.addInput(h.Source.Name, h.Label)
 			g.connect(inputID(h.Source.Name), to, edgeInput)
 		case handoff.Plan:
-			if step {
+			switch {
+			case record.ChildOf(h.Source.Name) != "": // the goal of a child, which its parent wrote
+			case step:
 				g.connect(last[h.Task], to, edgeResult)
-			} else {
+			default:
 				g.connect(planned, to, edgeResult)
 			}
 		}

@@ -204,24 +204,36 @@ export class RunState {
       case "task_start": t.status = "in_progress"; t.startedAt = e.time; break;
       case "agent_start":
         t.status = "in_progress";
-        t.waitingFor = "";
+        if (!t.replies?.size) t.waitingFor = "";
         t.attempts = Math.max(t.attempts ?? 0, e.attempt ?? 1);
         t.open = true;
         t.note = "";
         break;
-      case "agent_complete": t.open = false; break;
+      case "agent_spawn": t.children = (t.children ?? 0) + 1; break;
+      case "agent_result": t.children--; break;
+      case "agent_complete": t.open = Boolean(e.child); break;
       case "task_complete": this.completed(t, e); break;
       case "task_skipped": case "task_not_needed": case "error": this.ended(t, e); break;
       case "task_waiting": t.status = "waiting"; t.waitingFor = e.agent; t.open = false; break;
       case "task_retry": t.note = "retries" + (e.waitMs ? " in " + Math.round(e.waitMs / 100) / 10 + " s" : ""); t.open = false; break;
       case "rate_limited": t.note = "waits for the endpoint"; break;
-      case "tool_start": t.tool = e.from; break;
-      case "tool_complete": t.tool = ""; break;
+      case "reply_wait": case "reply_end": this.awaited(t, e); break;
+      case "tool_start": if (!e.child) t.tool = e.from; break;
+      case "tool_complete": if (!e.child) t.tool = ""; break;
     }
     if (was !== t.status && !t.step) {
       this.counts[was]--;
       this.counts[t.status] = (this.counts[t.status] ?? 0) + 1;
     }
+  }
+
+  // awaited takes in that a task waits for a reply, or does not any more.
+  awaited(t, e) {
+    t.replies ??= new Map();
+    if (e.type === "reply_wait") t.replies.set(e.id, e.from);
+    else if (e.code !== "REPLY_PENDING") t.replies.delete(e.id);
+    t.waitingFor = t.replies.size ? "a reply of " + [...new Set(t.replies.values())].join(", ") : "";
+    t.status = t.waitingFor ? "waiting" : "in_progress";
   }
 
   completed(t, e) {
@@ -265,7 +277,7 @@ export class RunState {
     const who = new Map(list.map((q) => [q.task, q.agent])), changed = new Set();
     for (const t of this.tasks.values()) {
       const waits = who.get(t.id) ?? "";
-      if (waits === (t.waitingFor || "") || t.status !== "in_progress" && t.status !== "waiting") continue;
+      if (t.replies?.size || waits === (t.waitingFor || "") || t.status !== "in_progress" && t.status !== "waiting") continue;
       t.waitingFor = waits;
       t.status = waits ? "waiting" : "in_progress";
       changed.add(t.id);
@@ -296,7 +308,7 @@ export class RunState {
     const text = this.texts.get(t.id);
     const streaming = this.live && text && !text.done && Date.now() - text.time < 3000;
     if (streaming) return ["connected", "streaming"];
-    if (t.status === "in_progress" && t.open) return ["connected", t.tool ? "calls " + t.tool.replace("tool:", "") : t.note || "waits for the model"];
+    if (t.status === "in_progress" && t.open) return ["connected", t.children > 0 ? "waits for " + t.children + (t.children > 1 ? " children" : " child") : t.tool ? "calls " + t.tool.replace("tool:", "") : t.note || "waits for the model"];
     if (t.status === "in_progress" || t.status === "waiting" || t.status === "ready") return ["idle", t.status === "waiting" ? "waits for " + (t.waitingFor || t.assignee) : t.note || ""];
     return ["disconnected", ""];
   }

@@ -1,0 +1,241 @@
+package engine_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
+)
+
+// requiresAll is a step in which an agent waits for several replies: each call is "reader" or "reader minutes".
+func requiresAll(calls ...string) step {
+	var s step
+	for i, c := range calls {
+		var minutes int
+		to, after, limited := strings.Cut(c, " ")
+		if limited {
+			_, _ = fmt.Sscan(after, &minutes)
+			s.calls = append(s.calls, requires(to, fmt.Sprintf("question %d", i+1), minutes).calls...)
+			continue
+		}
+		s.calls = append(s.calls, requires(to, fmt.Sprintf("question %d", i+1)).calls...)
+	}
+	return s
+}
+
+// TestCallsOfOneTurnWaitTogether checks that all handoffs of a turn are sent before it waits, that each wait has its
+// own limit, and that the results are in the order of the calls.
+func TestCallsOfOneTurnWaitTogether(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		a, b, c []step
+		want    string // of the end of the conversation of a
+		minutes float64
+	}{
+		"both reply": {[]step{requiresAll("b 4", "c 4"), done}, []step{waits, waits, waits, replies("a", "of b"), waits, done}, []step{waits, waits, replies("a", "of c"), waits, waits, waits, done},
+			`## tool call_1_1\nReply from b .*\nof b\n.*## tool call_1_2\nReply from c .*\nof c\n`, 5},
+		"one is late": {[]step{requiresAll("b 3", "c 6"), done}, []step{waits, waits, waits, waits, waits, waits, waits, done}, []step{waits, waits, waits, waits, replies("a", "of c"), waits, waits, done},
+			`## tool call_1_1\n.*No reply within 3m0s\..*## tool call_1_2\nReply from c .*\nof c\n`, 6},
+		"one ends": {[]step{requiresAll("b", "c"), done}, []step{waits, waits, done}, []step{waits, waits, waits, replies("a", "of c"), waits, done},
+			`## tool call_1_1\n.*No reply: no task of b is left that could reply\..*## tool call_1_2\nReply from c .*\nof c\n`, 5},
+		"a cycle through one": {[]step{requiresAll("b", "c"), done}, []step{waits, requires("a", "y"), replies("a", "of b"), done}, []step{waits, waits, waits, waits, replies("a", "of c"), waits, done},
+			`## tool call_1_1\nReply from b .*\nof b\n.*## tool call_1_2\nReply from c .*\nof c\n`, 6},
+		"handoffs and a tool": {[]step{{calls: slices.Concat(requiresAll("b").calls, []llm.ToolCall{sendsTo("c", "plain"), call("work", `{}`)}, requiresAll("c").calls)}, done}, []step{waits, waits, replies("a", "of b"), waits, waits, done}, []step{waits, waits, replies("a", "of c"), waits, done},
+			`## tool call_1_1\nReply from b .*\nof b\n.*## tool call_1_2\n.*Sent to c.*## tool call_1_3\n.*worked.*## tool call_1_4\nReply from c .*\nof c\n`, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				scripts := func(n *newsroom) *engine.Team {
+					return edged(t, both("a<>b", "a<>c"), n.member(t, "a", tt.a...), n.member(t, "b", tt.b...), n.member(t, "c", tt.c...))
+				}
+				n, journal, specs := &newsroom{}, &memory{}, []task.Spec{spec("a"), spec("b"), spec("c")}
+				res := run(t, scripts(n), &engine.RunOptions{RunID: "r", Journal: journal}, specs...)
+				require.NoError(t, res.Err())
+				require.Regexp(t, `(?s)`+tt.want, n.last("a"))
+				require.InDelta(t, tt.minutes, minutesOf(t, res, "a"), 0.01)
+				if name == "a cycle through one" {
+					require.Contains(t, n.last("b"), "No reply: it would wait for itself: b waits for a, a waits for b.")
+				}
+				replayed := run(t, scripts(&newsroom{}), &engine.RunOptions{RunID: "r", Replay: &engine.Replay{}, Journal: after(journal.history(journal.len()))}, specs...)
+				same(t, document(t, res), document(t, replayed))
+				for commits := range journal.len() + 1 {
+					again := &newsroom{}
+					res := resumed(t, scripts(again), journal.history(commits), specs...)
+					require.NoError(t, res.Err(), "after %d commits", commits)
+					require.LessOrEqual(t, strings.Count(again.last("b"), "question 1"), 1, "after %d commits", commits)
+				}
+			})
+		})
+	}
+}
+
+// TestWaitsGoOnAfterACrash checks that a wait has what is left of its limit in a process that continues a run, as far
+// as the journal says how long the process before it worked.
+func TestWaitsGoOnAfterACrash(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		idle := slices.Repeat([]step{waits}, 30)
+		team := func(n *newsroom) *engine.Team {
+			return edged(t, both("a<>b"), n.member(t, "a", requires("b", "x", 10), done), n.member(t, "b", append(slices.Clone(idle), done)...))
+		}
+		n, journal, specs := &newsroom{}, &memory{}, []task.Spec{spec("a"), spec("b")}
+		run(t, team(n), &engine.RunOptions{RunID: "r", Journal: journal}, specs...)
+		past := func(minutes float64) *record.History { // of a process that died then
+			for commits := range journal.len() {
+				h := journal.history(commits)
+				for i := range h.Log {
+					if x := h.Log[i].Exchange; x != nil && x.Agent == "b" && x.End.Sub(h.Begins[0].Time).Minutes() >= minutes-0.01 {
+						return h
+					}
+				}
+			}
+			t.Fatal("no such entry")
+			return nil
+		}
+		for died, want := range map[float64]float64{3: 8, 7: 4} { // it waits from minute 1 on
+			time.Sleep(time.Hour)
+			again, began := &newsroom{}, time.Now()
+			o := &engine.RunOptions{RunID: "r", Journal: after(past(died))}
+			res := run(t, team(again), o, specs...)
+			require.NoError(t, res.Err())
+			require.Contains(t, again.last("a"), "No reply within 10m0s.")
+			require.InDelta(t, want+1, of(t, res, "a").Metrics.End.Sub(began).Minutes(), 0.01, "died after %v minutes", died)
+		}
+		alive := past(3)
+		alive.Alive = alive.Begins[0].Time.Add(9 * time.Minute)
+		again, began := &newsroom{}, time.Now()
+		res := run(t, team(again), &engine.RunOptions{RunID: "r", Journal: after(alive)}, specs...)
+		require.NoError(t, res.Err())
+		require.InDelta(t, 3, of(t, res, "a").Metrics.End.Sub(began).Minutes(), 0.01, "the lease says that it worked on")
+	})
+}
+
+// TestSendersLearnWhereTheyMay checks what the sender of a plain handoff is told of its reader: what the flow table
+// lets its reader send back, and otherwise the user alone.
+//
+// Requirement: G60.
+func TestSendersLearnWhereTheyMay(t *testing.T) {
+	t.Parallel()
+	send := step{calls: []llm.ToolCall{sendsTo("b", "x")}}
+	beside, behind := []task.Spec{spec("a"), spec("b")}, []task.Spec{spec("a"), spec("b", "a"), by("a", spec("again", "b"))}
+	for name, tt := range map[string]struct {
+		edges []handoff.Edge
+		specs []task.Spec
+		full  bool
+		want  string
+	}{
+		"full, with a way back":  {both("a<>b"), beside, true, "Not sent: the inbox of b is full."},
+		"full, one way":          {edges("a>b"), beside, true, "Sent to b as handoff"},
+		"full, b begins after a": {both("a<>b"), behind, true, "Sent to b as handoff"},
+		"ended, with a way back": {both("a<>b"), beside, false, "No task of b is left that could read it."},
+		"ended, one way":         {edges("a>b"), beside, false, "Sent to b as handoff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				n := &newsroom{}
+				tm := edged(t, tt.edges, n.member(t, "a", waits, waits, send, done), n.member(t, "b", done))
+				bus, err := mailbox.New([]string{"a", "b"}, mailbox.Options{Edges: tt.edges, MaxUnread: 1})
+				require.NoError(t, err)
+				if tt.full {
+					_, err = bus.Send(mailbox.Draft{From: handoff.User, To: "b", Content: "secret", Classification: label.Secret})
+					require.NoError(t, err)
+				}
+				res := run(t, tm, &engine.RunOptions{Bus: bus}, tt.specs...)
+				require.NoError(t, res.Err())
+				told := n.asked["a"][3]
+				require.Contains(t, told, tt.want)
+				if strings.HasPrefix(tt.want, "Sent") {
+					require.NotRegexp(t, `full|left`, told)
+				}
+				require.NotEmpty(t, res.Warnings, "the user learns it")
+			})
+		})
+	}
+}
+
+// TestUnreadQuestions checks that a sender that gets no reply learns that its question is unread, if it may.
+func TestUnreadQuestions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := &newsroom{}
+		late := spec("b", "c")
+		tm := edged(t, both("a<>b"), n.member(t, "a", requires("b", "x", 2), done), n.member(t, "b", done), n.member(t, "c", waits, waits, waits, waits, done))
+		res := run(t, tm, nil, spec("a"), late, spec("c"))
+		require.NoError(t, res.Err())
+		require.Contains(t, n.last("a"), "No reply within 2m0s: b has not read it.")
+	})
+}
+
+// TestNothingCanReachTheSender checks that a wait ends at once, with words that depend on the spec alone, if nothing
+// that the reader sends can be delivered to the task.
+func TestNothingCanReachTheSender(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := &newsroom{}
+		tm := edged(t, both("a<>b"), n.member(t, "a", requires("b", "x"), done), n.member(t, "b", done))
+		res := run(t, tm, nil, spec("a"), spec("b", "a"), by("a", spec("again", "b")))
+		require.NoError(t, res.Err())
+		require.Contains(t, n.asked["a"][1], "No reply: nothing that b sends can reach you in this task.")
+		require.Contains(t, n.last("b"), "\nx\n", "the handoff itself is delivered")
+		require.InDelta(t, 2, minutesOf(t, res, "a"), 0.01)
+	})
+}
+
+// TestWaitsAreEvents checks that a run says of each wait for a reply that it begins and how it ends.
+func TestWaitsAreEvents(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		a, b    []step
+		code    string
+		minutes float64
+	}{
+		"reply":       {[]step{requires("b", "x", 9), done}, []step{waits, waits, replies("a", "y"), done}, "", 2},
+		"timeout":     {[]step{requires("b", "x", 2), done}, []step{waits, waits, waits, waits, done}, "TIMEOUT", 2},
+		"nobody left": {[]step{requires("b", "x", 9), done}, []step{waits, waits, done}, "NO_REPLY", 2},
+		"interrupt":   {[]step{requires("b", "x", 9), done}, []step{waits, waits, waits, waits, done}, "INTERRUPTED", 1.5},
+		"cancel":      {[]step{requires("b", "x", 9), done}, []step{waits, waits, waits, waits, done}, "CANCELED", 1.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, n := newSteered(t), &newsroom{}
+				switch name {
+				case "interrupt":
+					s.at(2.5, steer.Command{Kind: steer.Interrupt, Task: "a"})
+				case "cancel":
+					s.at(2.5, steer.Command{Kind: steer.Cancel, Task: "a"})
+				}
+				var l audience
+				o := s.options()
+				o.Subscribers = append(o.Subscribers, l.options().Subscribers...)
+				run(t, edged(t, both("a<>b"), n.member(t, "a", tt.a...), n.member(t, "b", tt.b...)), o, spec("a"), spec("b"))
+				began, ended := l.only("reply_wait"), l.only("reply_end")
+				require.Len(t, began, 1)
+				require.Len(t, ended, 1)
+				require.Equal(t, "b", began[0].From)
+				require.Equal(t, "a", began[0].Title)
+				require.Equal(t, began[0].ID, ended[0].ID)
+				require.Regexp(t, regexp.MustCompile(`^[0-9a-f-]{36}$`), began[0].ID)
+				require.Positive(t, began[0].Wait)
+				require.Equal(t, tt.code, ended[0].Code)
+				require.InDelta(t, tt.minutes, ended[0].Duration.Minutes(), 0.01)
+			})
+		})
+	}
+}
