@@ -161,6 +161,8 @@ func sentence(e event.Event, end state) string {
 		return fmt.Sprintf("message   %s: from %s", who, terminal.CleanLine(e.From))
 	case event.MessageSent:
 		return fmt.Sprintf("sent      %s: to %s", who, terminal.CleanLine(e.To))
+	case event.AgentTransfer:
+		return fmt.Sprintf("transfer  %s: to %s", who, terminal.CleanLine(e.To))
 	case event.Steered:
 		return "steered   " + steered(e)
 	case event.Budget:

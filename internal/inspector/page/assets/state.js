@@ -207,7 +207,7 @@ export class RunState {
         t.waitingFor = "";
         t.attempts = Math.max(t.attempts ?? 0, e.attempt ?? 1);
         t.open = true;
-        t.note = "";
+        t.note = e.agent === t.holder ? "transferred to " + e.agent : "";
         break;
       case "agent_complete": t.open = false; break;
       case "task_complete": this.completed(t, e); break;
@@ -215,6 +215,7 @@ export class RunState {
       case "task_waiting": t.status = "waiting"; t.waitingFor = e.agent; t.open = false; break;
       case "task_retry": t.note = "retries" + (e.waitMs ? " in " + Math.round(e.waitMs / 100) / 10 + " s" : ""); t.open = false; break;
       case "rate_limited": t.note = "waits for the endpoint"; break;
+      case "agent_transfer": t.holder = e.to; break;
       case "tool_start": t.tool = e.from; break;
       case "tool_complete": t.tool = ""; break;
     }
