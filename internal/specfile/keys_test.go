@@ -314,7 +314,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	}
 	for i := range f.Config.Edges {
 		e := &f.Config.Edges[i]
-		fmt.Fprintln(&b, e.From, e.To, e.Bidirectional, e.Delegate, e.Max())
+		fmt.Fprintln(&b, e.From, e.To, e.Bidirectional, e.Delegate, e.Transfer, e.Max())
 	}
 	for i := range f.Run.Messages {
 		m := &f.Run.Messages[i]
