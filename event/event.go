@@ -209,6 +209,14 @@ type AgentResult struct {
 	Duration time.Duration
 }
 
+// AgentTransfer (agent_transfer) says that the agent that held the conversation of the attempt transferred
+// it to another one, which finishes the task.
+type AgentTransfer struct {
+	From string
+	To   string
+	Turn int // of From, from 1
+}
+
 // Message (message) says that a message is delivered with this attempt.
 type Message struct {
 	ID    string // unique in its run; the ID of MessageSent if an agent sent it

@@ -60,6 +60,8 @@ func dataOf(e *event.Event) any {
 		return ReplyEnd{ID: e.ID, Agent: e.From, Code: e.Code, Duration: e.Duration}
 	case event.AgentSpawn, event.AgentResult:
 		return childOf(e)
+	case event.AgentTransfer:
+		return AgentTransfer{From: e.From, To: e.To, Turn: e.Turn}
 	case event.Message:
 		return Message{ID: e.ID, From: e.From, Bytes: e.Bytes}
 	case event.Budget:

@@ -137,6 +137,7 @@ func TestExamples(t *testing.T) {
 		{"contract-review", func(t *testing.T) (string, string, int) { return offline(t, "contract-review") }, 0},
 		{"research", func(t *testing.T) (string, string, int) { return offline(t, "research") }, 0},
 		{"incident-postmortem", func(t *testing.T) (string, string, int) { return offline(t, "incident-postmortem") }, 0},
+		{"customer-service", func(t *testing.T) (string, string, int) { return offline(t, "customer-service") }, 0},
 		{"newsroom", func(t *testing.T) (string, string, int) { return offline(t, "newsroom") }, 0},
 		{"research-fanout", func(t *testing.T) (string, string, int) { return offline(t, "research-fanout") }, 0},
 		{"dev-team", func(t *testing.T) (string, string, int) { return offline(t, "dev-team") }, 0},

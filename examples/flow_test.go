@@ -66,6 +66,12 @@ func TestExamplesKeepToTheirReaders(t *testing.T) {
 			f.Never(claim, "harbor-reporter")
 			f.Reaches(f.PlantHandoff("Check the claims"), "coast-reporter", "editor")
 		}},
+		{"customer-service", func(f *flowtest.Flow) {
+			margin := f.PlantInput("orders", "/item")
+			f.Reaches(margin, "triage", "billing", "supervisor")
+			said := f.PlantResult("Help the customer", "")
+			f.Reaches(said, "billing", "archive")
+		}},
 		{"support-ticket", func(f *flowtest.Flow) {
 			name := f.PlantInput("ticket", "/customer/name")
 			f.Never(name, "triage", "reply")

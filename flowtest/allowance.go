@@ -29,10 +29,10 @@ type allowance struct {
 func (p *planFlow) allow(x *canary) *allowance {
 	g := &allowance{canary: x, source: p.source(x)}
 	in := &p.instances
-	sources := in.sources(x, func(t int) bool { return p.row(in.graph.Task(t).ID) == x.row })
+	sources := append(in.sources(x, func(t int) bool { return p.row(in.Tasks[t].ID) == x.row }), p.said(x, in.Graph)...)
 	g.follow(&in.edgeLists, sources, func(e *flow.Edge) bool { return in.grantsItem(g, e) }, in.isLoop)
 	g.instances = g.tasks
-	reached := g.follow(&p.edges, []int{g.source}, func(*flow.Edge) bool { return true }, func(t int) bool { return t < len(p.plan.Tasks) && p.plan.Tasks[t].Loop })
+	reached := g.follow(&p.edges, append([]int{g.source}, p.said(x, p.g)...), func(*flow.Edge) bool { return true }, func(t int) bool { return t < len(p.plan.Tasks) && p.plan.Tasks[t].Loop })
 	g.least = p.g.Sources[g.source].Label
 	for source := range reached {
 		g.least = min(g.least, p.g.Sources[source].Label)
@@ -55,7 +55,7 @@ func (p *planFlow) isKey(g *allowance, reached map[int]bool) bool {
 	for i := range p.plan.Graph.Len() {
 		for _, l := range plan.ListsOf(p.plan, i) {
 			of := slices.IndexFunc(p.g.Sources, func(s flow.Source) bool {
-				return l.Input != "" && s.Kind == handoff.Input && s.Name == l.Input || l.Task != "" && s.Kind == handoff.Dependency && s.Task == p.row(task.ID(l.Task))
+				return l.Input != "" && s.Kind == handoff.Input && s.Name == l.Input || l.Task != "" && s.Kind == handoff.Dependency && p.row(p.g.Tasks[s.Task].ID) == p.row(task.ID(l.Task))
 			})
 			if l.Key == "" || !reached[of] {
 				continue

@@ -82,10 +82,10 @@ func (r *run) violation(s *sighting) string {
 			return "the flow table says that it never reaches " + p.reader
 		}
 	case aPrompt:
-		if p.task < 0 || !g.tasks[p.task] {
+		if p.task < 0 || !slices.ContainsFunc(r.flow.worksOn(p.task, r.flow.g.Tasks[p.task].Agent), func(t int) bool { return g.tasks[t] }) {
 			return "no edge of the spec delivers it there" + r.flowNote(s.canary, p.task)
 		}
-		if i, ok := r.flow.plan.Graph.Index(p.id); ok && !g.instances[i] {
+		if i, ok := r.flow.plan.Graph.Index(p.id); ok && p.task < len(r.flow.specs) && !g.instances[i] {
 			return "it may reach this task, but not this round or this item of a list"
 		}
 	case aCall, aResult:
@@ -119,7 +119,8 @@ func (r *run) violation(s *sighting) string {
 
 // writes reports whether a task may have a canary in its result.
 func (r *run) writes(x *canary, t int) bool {
-	return t >= 0 && (r.allowances[x].tasks[t] || r.flow.g.Sources[r.allowances[x].source].Task == t)
+	g := r.allowances[x]
+	return t >= 0 && slices.ContainsFunc(r.flow.worksOn(t, -1), func(t int) bool { return g.tasks[t] || r.flow.g.Sources[g.source].Task == t })
 }
 
 // unused says why a canary proves nothing. It is empty if a reader saw the canary, or if

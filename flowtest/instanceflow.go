@@ -19,7 +19,7 @@ type instanceFlow struct {
 
 // sources returns the sources that a canary is planted in, one for each instance of its task.
 func (f *instanceFlow) sources(x *canary, writes func(t int) bool) (sources []int) {
-	is := isSource(x, func(t int) bool { return t < f.graph.Len() && writes(t) })
+	is := isSource(x, writes)
 	for i, s := range f.Sources {
 		if is(s) {
 			sources = append(sources, i)

@@ -78,7 +78,29 @@ func (p *planFlow) row(id task.ID) int {
 
 // source returns the source that a canary is planted in, or -1.
 func (p *planFlow) source(x *canary) int {
-	return slices.IndexFunc(p.g.Sources, isSource(x, func(t int) bool { return t == x.row }))
+	return slices.IndexFunc(p.g.Sources, isSource(x, func(t int) bool { return p.row(p.g.Tasks[t].ID) == x.row }))
+}
+
+// said returns the sources that are what agents say in the task in whose result a canary is planted: stand-ins
+// say it before they transfer their conversation.
+func (p *planFlow) said(x *canary, g *flow.Graph) (sources []int) {
+	for i, s := range g.Sources {
+		if s.Kind == handoff.Transferred && x.isOfTask() && !x.handoff && p.row(g.Tasks[s.Task].ID) == x.row {
+			sources = append(sources, i)
+		}
+	}
+	return sources
+}
+
+// worksOn returns the tasks of the graph in which a reader works on what a task of the graph is about: several
+// if the reader gets a conversation back. A negative reader is any.
+func (p *planFlow) worksOn(t, reader int) (all []int) {
+	for i := range p.g.Tasks {
+		if n := &p.g.Tasks[i]; i == t || n.ID != "" && n.ID == p.g.Tasks[t].ID && (reader < 0 || n.Agent == reader) {
+			all = append(all, i)
+		}
+	}
+	return all
 }
 
 // isSource returns what reports of each source of a graph, in order, whether a canary is planted in
@@ -119,6 +141,13 @@ func (p *planFlow) taskOf(s sentPrompt) int {
 			title := s.approves(of)
 			if i := slices.IndexFunc(p.g.Tasks, func(t flow.Task) bool { return t.Title == title }); i >= 0 {
 				return i
+			}
+		}
+		if at := p.reader(s.agent); row >= 0 && p.g.Tasks[row].Agent != at {
+			for _, i := range p.worksOn(row, at) {
+				if p.g.Tasks[i].Agent == at {
+					return i
+				}
 			}
 		}
 		return row

@@ -79,7 +79,7 @@ func (t *testTeam) otherCalls(p prompt.Prompt, words []string) (calls []llm.Tool
 		made := slices.ContainsFunc(p.Messages(), func(m prompt.Message) bool {
 			return slices.ContainsFunc(m.Calls, func(c prompt.Call) bool { return c.Name == f.Name })
 		})
-		if made || !t.replaces(f.Name) {
+		if made || !t.replaces(f.Name) || strings.HasPrefix(f.Name, plan.TransferPrefix) {
 			continue
 		}
 		if f.Name == plan.SendHandoff {
@@ -94,6 +94,25 @@ func (t *testTeam) otherCalls(p prompt.Prompt, words []string) (calls []llm.Tool
 		calls = append(calls, llm.ToolCall{Name: f.Name, Arguments: arguments})
 	}
 	return calls
+}
+
+// transferCall returns the call with which a stand-in transfers its conversation, along its first edge, once it
+// has called its other tools; nil if it has none, or was refused. The reason has all that it knows.
+func transferCall(p prompt.Prompt, words []string) []llm.ToolCall {
+	for _, f := range p.Tools() {
+		if !strings.HasPrefix(f.Name, plan.TransferPrefix) {
+			continue
+		}
+		made := slices.ContainsFunc(p.Messages(), func(m prompt.Message) bool {
+			return slices.ContainsFunc(m.Calls, func(c prompt.Call) bool { return c.Name == f.Name })
+		})
+		arguments, err := json.Marshal(map[string]string{"reason": strings.Join(append([]string{"transfer"}, words...), " ")})
+		if made || err != nil {
+			continue
+		}
+		return []llm.ToolCall{{Name: f.Name, Arguments: string(arguments)}}
+	}
+	return nil
 }
 
 // handoffCalls returns a call of send_handoff for each agent to which an edge leads. A handoff is no result of its

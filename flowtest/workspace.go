@@ -42,7 +42,10 @@ func (t *testTeam) toolCalls(p prompt.Prompt, words []string) []llm.ToolCall {
 			return calls
 		}
 	}
-	return append(t.writingCall(p, words), t.otherCalls(p, words)...)
+	if calls := append(t.writingCall(p, words), t.otherCalls(p, words)...); len(calls) > 0 {
+		return calls
+	}
+	return transferCall(p, words)
 }
 
 // readingCalls returns the calls that read the workspace of a task.

@@ -18,6 +18,11 @@ type Edge struct {
 	// its answer returns to the sender.
 	Delegate bool
 
+	// Transfer says that From may transfer its conversation to To with the tool transfer_to_NAME, and To
+	// to From if the edge is bidirectional. The reader finishes the task in place of From, with what the
+	// gate delivers to it of the conversation.
+	Transfer bool
+
 	// MaxClassification is the most sensitive level of what may be sent along the edge; nil means that
 	// only the clearance of the reader bounds it.
 	MaxClassification *label.Classification

@@ -21,4 +21,5 @@ const (
 	Condition  SourceKind = "condition"  // what the condition of a task compares
 
 	Conversation SourceKind = "conversation" // a text of the person or an answer, of an earlier turn of a session
+	Transferred  SourceKind = "transferred"  // a piece of the conversation before it was transferred: what an agent said, or what a tool returned to it
 )

@@ -17,11 +17,12 @@ const (
 	listMemory
 	listMessages
 	listDrafts
+	listTransferred
 	lists
 )
 
 func listsOf(b *brief.Brief) [lists]*[]gate.Sealed {
-	return [lists]*[]gate.Sealed{&b.Inputs, &b.Dependencies, &b.Files, &b.Failed, &b.Skipped, &b.Memory, &b.Messages, &b.Drafts}
+	return [lists]*[]gate.Sealed{&b.Inputs, &b.Dependencies, &b.Files, &b.Failed, &b.Skipped, &b.Memory, &b.Messages, &b.Drafts, &b.Transferred}
 }
 
 // What a brief has one of, in the order of the texts.
@@ -48,14 +49,15 @@ type place struct {
 type kinds [brief.Layouts][]handoff.SourceKind
 
 var ofList = [lists]place{
-	listInputs:   {name: "Inputs", kinds: kinds{brief.Work: {handoff.Input, handoff.Arguments, handoff.Plan, handoff.Fault}}},
-	listDrafts:   {name: "Drafts", kinds: kinds{brief.Planning: {handoff.Plan, handoff.Fault}}},
-	listResults:  {name: "Dependencies", kinds: kinds{brief.Work: {handoff.Dependency}, brief.Synthesis: {handoff.Dependency, handoff.Digest}}},
-	listFiles:    {name: "Files", kinds: kinds{brief.Work: {handoff.Files}}},
-	listFailed:   {name: "Failed", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Failed},
-	listSkipped:  {name: "Skipped", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Skipped},
-	listMemory:   {name: "Memory", kinds: kinds{brief.Work: {handoff.Memory}, brief.Synthesis: {handoff.Memory}}},
-	listMessages: {name: "Messages", kinds: kinds{brief.Work: {handoff.Message}}},
+	listInputs:      {name: "Inputs", kinds: kinds{brief.Work: {handoff.Input, handoff.Arguments, handoff.Plan, handoff.Fault}}},
+	listDrafts:      {name: "Drafts", kinds: kinds{brief.Planning: {handoff.Plan, handoff.Fault}}},
+	listResults:     {name: "Dependencies", kinds: kinds{brief.Work: {handoff.Dependency}, brief.Synthesis: {handoff.Dependency, handoff.Digest}}},
+	listFiles:       {name: "Files", kinds: kinds{brief.Work: {handoff.Files}}},
+	listFailed:      {name: "Failed", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Failed},
+	listSkipped:     {name: "Skipped", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Skipped},
+	listMemory:      {name: "Memory", kinds: kinds{brief.Work: {handoff.Memory}, brief.Synthesis: {handoff.Memory}}},
+	listTransferred: {name: "Transferred", kinds: kinds{brief.Work: {handoff.Transferred}}},
+	listMessages:    {name: "Messages", kinds: kinds{brief.Work: {handoff.Message}}},
 }
 
 var ofConversation = place{name: "Conversation", kinds: kinds{brief.Work: {handoff.Conversation}, brief.Planning: {handoff.Conversation}, brief.Synthesis: {handoff.Conversation}}}

@@ -123,6 +123,7 @@ func (p Prompt) Structured(title string) (canonical string, ok bool) {
 // Under a policy that hides identities it names producers as the prompt does, and no rules.
 func (p Prompt) Receipt() *Receipt {
 	r := p.get().receipt.clone()
+	r.Contract.HeldBefore = nil // the conversation says what of it the agent may know
 	kept, at := r.Sources[:0], make([]int32, len(r.Sources))
 	for i, s := range r.Sources {
 		at[i] = int32(len(kept))

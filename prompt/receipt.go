@@ -50,6 +50,10 @@ type Source struct {
 type Agreement struct {
 	Summary string   `json:"taskSummary,omitempty"`    // what the task is about: its title
 	Tools   []string `json:"toolsDisclosed,omitempty"` // that the agent may call, and no other
+
+	// HeldBefore are the agents that held the conversation before it was transferred to this one, in their
+	// order. The receipt in the form for the agent has none.
+	HeldBefore []string `json:"heldBefore,omitempty"`
 }
 
 // sourceOf returns the source of a piece of context.
@@ -79,14 +83,14 @@ func (s *Source) forReader() {
 
 // agreementOf returns what a contract says of the task and of tools.
 func agreementOf(k *gate.Contract) Agreement {
-	return Agreement{Summary: k.Summary, Tools: slices.Clone(k.Tools)}
+	return Agreement{Summary: k.Summary, Tools: slices.Clone(k.Tools), HeldBefore: slices.Clone(k.Holders)}
 }
 
 // clone returns a receipt that shares nothing with r that could be changed.
 func (r *Receipt) clone() *Receipt {
 	c := *r
 	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
-	c.Contract.Tools = slices.Clone(r.Contract.Tools)
+	c.Contract.Tools, c.Contract.HeldBefore = slices.Clone(r.Contract.Tools), slices.Clone(r.Contract.HeldBefore)
 	for i := range c.Sources {
 		if d := c.Sources[i].Decision; d != nil {
 			c.Sources[i].Decision = d.Clone()

@@ -141,6 +141,9 @@ func (r *renderer) fence() {
 	for j := range r.list[listDrafts] {
 		r.whole(&r.list[listDrafts][j])
 	}
+	for j := range r.list[listTransferred] {
+		r.whole(&r.list[listTransferred][j])
+	}
 }
 
 // recastOf says in which of the two texts a piece is written. Only work has context

@@ -21,6 +21,25 @@ func (r *renderer) work() {
 	r.granted(brief.HeadFiles, r.list[listFiles], "")
 	r.memory(r.list[listMemory])
 	r.messages(r.list[listMessages])
+	writeTransferred(r, r.list[listTransferred])
+}
+
+// writeTransferred writes the conversation before it was transferred to the reader.
+func writeTransferred(r *renderer, pieces []piece) {
+	opened := false
+	for i := range pieces {
+		p := &pieces[i]
+		if p.silent() {
+			continue
+		}
+		if !opened {
+			r.open(&opened, brief.HeadTransferred)
+			r.frame("\n")
+		}
+		r.frame("\n### ")
+		r.put(brief.PartHeading, p.source, p.Title())
+		r.body(p)
+	}
 }
 
 // description writes what is to be done: as the spec has it, or as the

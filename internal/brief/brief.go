@@ -70,6 +70,7 @@ type Context struct {
 	Files        []gate.Sealed // output files of its dependencies
 	Memory       []gate.Sealed // entries of shared memory; those of one agent are adjacent
 	Messages     []gate.Sealed // in the order of arrival
+	Transferred  []gate.Sealed // the conversation before it was transferred to the reader: what was said, and what tools returned
 	Drafts       []gate.Sealed // Planning, to correct a plan: first that, then what is wrong with it
 	Failed       []gate.Sealed // Synthesis: for each failed task its title, and its error as a text
 	Skipped      []gate.Sealed // Synthesis: for each skipped task its title, and the reason as a text

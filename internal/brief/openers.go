@@ -17,6 +17,7 @@ const (
 	HeadFiles        = "## Files from prerequisite tasks"
 	HeadMemory       = "## Shared Team Memory"
 	HeadMessages     = "## Messages from team members"
+	HeadTransferred  = "## Conversation before it was transferred to you"
 	HeadRaw          = "#### Raw output"
 	HeadStructured   = "#### Validated structured result"
 	HeadSchema       = "## Output schema"
@@ -39,7 +40,7 @@ const (
 // openers are what no line of a description may begin with, in lower case.
 // A space in an opener matches any amount of whitespace. Whitespace after a bracket
 // or a slash and before a colon is ignored.
-var openers = lowered("# Task:", HeadInputs, HeadDependencies, HeadFiles, HeadMemory, HeadMessages, HeadRaw, HeadStructured, HeadSchema, HeadWrong,
+var openers = lowered("# Task:", HeadInputs, HeadDependencies, HeadFiles, HeadMemory, HeadMessages, HeadTransferred, HeadRaw, HeadStructured, HeadSchema, HeadWrong,
 	FenceOpen, "[envelope:", FenceClose, "[/envelope:", WithheldOpen)
 
 // goalOpeners are what no line of a goal may begin with.

@@ -176,6 +176,7 @@ func (p *approval) ask(ctx context.Context, text prompt.Prompt, wait await) (*re
 // decideFor asks the person of an approval that an attempt waits for. While the person is asked, the
 // attempt holds no slot.
 func (p *approval) decideFor(ctx context.Context, a *attempt, text prompt.Prompt) (*decision, error) {
+	a = ofTask(a)
 	a.approver, a.approves = p.caps.Agent, p.about.tool
 	v, err := p.decide(ctx, text, func(ctx context.Context, key record.Key, ask func(context.Context) error) (*record.Answer, error) {
 		a.scheduler.freeSlot(a)

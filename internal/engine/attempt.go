@@ -36,6 +36,7 @@ type attempt struct {
 	*conversation                // of an attempt that calls tools; nil of any other
 	runtimeCalls
 	lineage
+	custody
 	personTask
 	steeredTask
 }
@@ -147,10 +148,15 @@ func (r *results) instructionGrant(i int) gate.Grant {
 
 // open takes the context through the gate and builds the prompt.
 func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
-	if a.unreadable != nil {
+	switch {
+	case a.unreadable != nil:
 		return prompt.Prompt{}, a.unreadable
+	case a.opened:
+		return a.first, nil
 	}
-	a.granted = len(a.offers) // without the memory, which only now is looked up
+	if a.after == nil {
+		a.granted = len(a.offers) // without the memory, which only now is looked up
+	}
 	if a.known != nil {
 		memory, err := a.readMemory(ctx)
 		if err != nil {
@@ -192,7 +198,8 @@ func (a *attempt) brief(sealed []gate.Sealed) brief.Brief {
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
 	b.Dependencies, rest = rest[:a.dependencies], rest[a.dependencies:]
 	b.Files = rest[:a.filesOffered]
-	b.Messages, b.Memory = a.messagesIn(sealed), digest(sealed[a.granted:])
+	memory := len(sealed) - len(a.inherited)
+	b.Messages, b.Memory, b.Transferred = a.messagesIn(sealed), digest(sealed[a.granted:memory]), sealed[memory:]
 	return b
 }
 

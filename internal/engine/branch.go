@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/condition"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -273,6 +274,9 @@ func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Tim
 // arrives, at most at a level. There is no payload if it would have to be translated first.
 func (r *brancher) deliver(ctx context.Context, i int, level label.Classification, grant gate.Grant, offer *gate.Offer, now time.Time) (gate.Ruling, envelope.Payload, error) {
 	p, t := r.plan, r.plan.Graph.Task(i)
+	if e := offer.Envelope; e != nil && naming.IsChain(e.Producer()) { // the grant is of the assignee alone
+		grant.Terms = plan.ReadBy(p, i).Terms(e.Producer(), t.Assignee)
+	}
 	contract, err := gate.Negotiate(gate.Request{
 		Session: fmt.Sprintf("%s/%s/when", r.session, t.ID), Caller: handoff.User, Run: r.id, Task: t.ID,
 		Classification: level, Grants: []gate.Grant{grant}, Declassified: p.Declassified(i),

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
@@ -125,6 +126,11 @@ func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool)
 	if err != nil {
 		return false, nil // the gate does not take it any more
 	}
+	if naming.IsChain(old.Producer()) { // it transferred the conversation
+		if made, err = gate.AsBefore(made, old); err != nil {
+			return false, err
+		}
+	}
 	if own && !x.run.repeats() && sameBut(made.Header(), old.Header()) {
 		made = old // it is this run's own, and is what it was
 	}
@@ -147,7 +153,7 @@ func (x answerCache) stored(e *record.AgentCall, now time.Time) (reply gate.Repl
 		now = time.Time{}
 	}
 	reply, old, err := gate.Reissue(e.Result, now)
-	return reply, old, err == nil && old.Producer() == x.caps.Agent
+	return reply, old, err == nil && naming.First(old.Producer()) == x.caps.Agent
 }
 
 // sameBut reports whether a result that was issued again differs from the first in its
@@ -244,7 +250,7 @@ func (v callView) isPartWithheld() bool {
 	if level <= r.accepts || r.governed().Rules == nil {
 		return false
 	}
-	return !plan.PassesWhole(r.governed().Terms(v.caps.Agent, handoff.User), v.caps.Agent, gate.Source{Kind: handoff.Dependency}, level, label.Secret)
+	return !plan.PassesWhole(r.governed().Terms(v.envelope.Producer(), handoff.User), v.envelope.Producer(), gate.Source{Kind: handoff.Dependency}, level, label.Secret)
 }
 
 // call returns what a journal stores of a model call in addition to its result.

@@ -31,6 +31,7 @@ import (
 // A lineage is the place of an attempt among parents and children.
 type lineage struct {
 	root     *attempt // whose task it is; nil for the attempt at the task itself
+	after    *attempt // of a later holder, the one that transferred the conversation to it; nil for any other
 	depth    int      // zero for the attempt at the task itself
 	maxTurns int      // of a child; zero for any other attempt
 
@@ -39,8 +40,8 @@ type lineage struct {
 	spawned, delegated int
 }
 
-// isChild reports whether the attempt is a child.
-func (l *lineage) isChild() bool { return l.root != nil }
+// isChild reports whether the attempt is a child. A later holder is none.
+func (l *lineage) isChild() bool { return l.root != nil && l.after == nil }
 
 // A childGroup are the children that an attempt has in one turn.
 type childGroup struct {

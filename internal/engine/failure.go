@@ -149,6 +149,7 @@ type failure struct {
 	aborted      bool        // the run's context ended it
 	reached      reach       // what it says about the endpoint
 	untranslated *translator // the translation that the model call fails with; nil if it does not
+	failedHolder *modelCall  // of the agent that it transferred the conversation to, which failed; nil if none did
 }
 
 // setError sets how the model call ended and what readers learn of it. The methods of an
@@ -164,7 +165,9 @@ func (x *modelCall) setError(ctx context.Context, err error) {
 	if isWithheld { // the caller unwraps it
 		held.Decision = *x.run.decided(&held.Decision)
 	}
-	switch s := x.untranslated; {
+	switch s, h := x.untranslated, x.failedHolder; {
+	case h != nil && h.err != nil && errors.Is(err, h.err): // with the label that it has for the holder
+		x.message, x.fault = h.message, asOfBoth(x, h.fault)
 	case s != nil && s.fault != nil && errors.Is(err, s.err): // it fails because of the translation
 		x.message, x.fault = s.message, s.fault
 	case errors.Is(err, ErrRecord), errors.Is(err, ErrJournal): // the caller's own code says why, to the caller alone

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 )
 
@@ -34,7 +35,7 @@ func (x *modelCall) seal(ctx context.Context) error {
 		Session: x.session(),
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
 		Classification: gate.Label(t.Classification.Join(x.least), parts),
-		Summary:        summaryOf(x), RequiredTags: t.RequiredTags, Tools: plan.ToolNames(x.tools), Grants: x.grants, Owned: true, Duration: t.Timeout, Declassified: x.declassified,
+		Summary:        summaryOf(x), RequiredTags: t.RequiredTags, Holders: x.heldBefore(), Tools: plan.ToolNames(x.tools), Grants: x.grants, Owned: true, Duration: t.Timeout, Declassified: x.declassified,
 	}, x.caps)
 	if err != nil && declined != "" {
 		return fmt.Errorf("%s: %w", declined, err)
@@ -160,6 +161,9 @@ func (x *modelCall) addGrant(i int) (part gate.Part, counts bool) {
 	}
 	if o.Envelope == nil {
 		return part, false
+	}
+	if from := o.Envelope.Producer(); naming.IsChain(from) && gate.ProducerOf(x.grants[i].Terms) != from { // the grant is of the assignee alone
+		x.grants[i].Terms = x.by.Terms(from, x.caps.Agent)
 	}
 	terms := x.grants[i].Terms
 	c := x.grants[i].Admit(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)

@@ -69,6 +69,9 @@ func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.En
 		return refuseCall(a.attempt, x, said, call, notMade)
 	}
 	place, _ := a.run.calls.of(x, &call)
+	if t.To != nil {
+		return a.transfer(ctx, x, said, call, t, place)
+	}
 	answer.id = call.ID
 	earlier := a.callBefore(place)
 	if earlier != nil && earlier.Result != nil && earlier.Result.Producer == gate.Runtime {

@@ -19,8 +19,8 @@ func refuseLowered(a *attempt, name string, said *envelope.Envelope) string {
 	}
 	reader := gate.ToolReader(f.Name)
 	x := a.by.Terms(a.caps.Agent, reader).Admit(said.Classification(), f.Accepts, reader)
-	if x.Lowers != nil && a.isChild() { // such calls are counted for a task
-		return fmt.Sprintf("Call refused: %s accepts at most %v, and the arguments of a child are not lowered.", f.Name, f.Accepts)
+	if x.Lowers != nil && a.root != nil { // such calls are counted for a task and its assignee
+		return fmt.Sprintf("Call refused: %s accepts at most %v, and only the arguments of the task's own agent are lowered.", f.Name, f.Accepts)
 	}
 	if x.Lowers == nil || x.Lowers.UnsafeText {
 		return ""

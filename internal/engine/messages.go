@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/internal/event"
@@ -35,7 +37,7 @@ func (a *attempt) deliver() {
 		a.start = time.Now() // not before the last of them was sent
 	}
 	if !converses {
-		r.messages.nextDirected(a.index)
+		r.messages.directedTo(a)
 	}
 	for _, m := range r.messages.given[a.index] {
 		a.offers = append(a.offers, r.messages.offerOf(m, a.member))
@@ -46,8 +48,8 @@ func (a *attempt) deliver() {
 // started emits an event for each message in the prompt.
 func (a *attempt) started() *Outbox {
 	emitMessages(&a.modelCall, a.messagesIn(a.sealed))
-	if a.isChild() {
-		return nil // it sends nothing
+	if a.root != nil {
+		return nil // a child or a later holder sends nothing
 	}
 	return a.newOutbox()
 }
@@ -70,7 +72,20 @@ func (m *runMessages) putBackUnread(i int, agent string) {
 	if m == nil {
 		return
 	}
-	back := m.directed[i]
+	var back []mailbox.Message
+	for _, msg := range m.directed[i] {
+		if msg.To == agent {
+			back = append(back, msg)
+		} else {
+			m.markUnread(msg.To, []mailbox.Message{msg})
+		}
+	}
+	if in := m.holders[i]; in != nil {
+		for _, name := range slices.Sorted(maps.Keys(in.reserved)) {
+			m.markUnread(name, in.reserved[name])
+		}
+		in.reserved = map[string][]mailbox.Message{}
+	}
 	for _, msg := range m.turns[i] {
 		if !m.offered[msg.ID] && !m.run.priorRun.isStrict() { // a replay does not perform later turns again
 			back = append(back, msg)
@@ -82,14 +97,7 @@ func (m *runMessages) putBackUnread(i int, agent string) {
 		back = append(back, m.given[i]...)
 		delete(m.given, i)
 	}
-	if len(back) == 0 {
-		return
-	}
-	ids := make([]mailbox.ID, len(back))
-	for k, msg := range back {
-		ids[k] = msg.ID
-	}
-	must(m.bus.MarkUnread(agent, ids...))
+	m.markUnread(agent, back)
 }
 
 // warnUndelivered warns of the messages that no task of the plan got.

@@ -74,6 +74,7 @@ type request struct {
 	child        string               // the ID that the events of a child have; empty for any other attempt
 	part         string               // end of its session if it serves an attempt, such as /turn/2; empty for the attempt's own
 	declassified bool                 // the policy lowers everything that leaves the task
+	holders      string               // who held the conversation before its agent, as a chain; empty if nobody did
 	began        time.Time            // when it was dispatched
 	start        time.Time            // context that was sent or stored by then is offered
 	existed      int                  // bytes of all inputs and results when it was dispatched, as the caller may see them

@@ -20,7 +20,7 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 	if r.messages != nil && (a.called || a.recalled != nil || a.answered || a.conversation != nil && a.cachedTurn) {
 		r.messages.read[a.index] = true
 	}
-	keepFiles(r.runScope, t, a)
+	keepFiles(r.runScope, t, lastHolder(a))
 	if errors.Is(a.err, errLater) {
 		awaitPerson(r, a)
 		return time.Time{}
@@ -71,7 +71,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	t.Rejected = append(t.Rejected, a.view().rejectedAnswers()...)
 	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
 	if a.err == nil && a.outputs != nil {
-		r.mounts[t.ID] = mountsOf(r, a.sealed)
+		r.mounts[t.ID] = mountsOf(r, lastHolder(a).sealed)
 	}
 	if a.conversation != nil {
 		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)

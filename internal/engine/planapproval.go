@@ -129,6 +129,11 @@ func (c *coordinator) planKey(draft string, round, edit int) record.Key {
 		may := permittedTo(&c.team.Config.Agents[i], &c.team.Capabilities[i])
 		parts = append(parts, string(may[:]))
 	}
+	for _, e := range c.team.Config.Edges {
+		if e.Transfer {
+			parts = append(parts, "transfer", e.From, e.To, strconv.FormatBool(e.Bidirectional), e.Max().String())
+		}
+	}
 	return digestOf(parts...)
 }
 

@@ -93,6 +93,7 @@ func (p *priorReader) takeEntry(i int, e *record.Entry) {
 		p.turns[p.keyOf(e.Turn)] = e.Turn
 		p.beginFiles(workerOf(e.Turn.Task, e.Turn.Session))
 		p.of(e.Turn.Task).converses = true
+		p.of(e.Turn.Task).answerHolder(e.Turn)
 		delete(p.asked, e.Turn.Session)
 		p.answered[e.Turn.Session] = e.Turn
 	case e.ToolCall != nil, e.ToolResult != nil, e.Files != nil:
@@ -153,6 +154,7 @@ func (p *priorRun) take(x *record.AgentCall) {
 	p.context, b.saved = p.context.Add(x.Context), b.saved+x.Context.TokensSaved
 	b.number = max(b.number, x.Attempt)
 	if x.Part != "" {
+		b.answerHolder(x)
 		if n, isTurn := turnOf(x.Session); isTurn && x.Completed() {
 			b.turns[n] = priorTurn{x.Messages, true}
 		}

@@ -50,8 +50,9 @@ type priorQuestions struct {
 
 // A priorConversation is what the last attempt at a task had when the run was interrupted.
 type priorConversation struct {
-	turns     map[int]priorTurn // later turns of its last attempt
-	converses bool              // that attempt has called tools, and not ended
+	turns     map[int]priorTurn      // later turns of its last attempt
+	holders   map[string]priorHolder // prompts of agents that its conversation was transferred to, by the end of their sessions
+	converses bool                   // that attempt has called tools, and not ended
 }
 
 // begin takes in the start of an attempt.
@@ -64,6 +65,7 @@ func (b *priorTask) begin(session string, number int, at time.Time) {
 // ask takes in the start of a call of the agent.
 func (b *priorTask) ask(c *record.CallStart) {
 	if record.ChildOf(c.Session) != "" {
+		b.askHolder(c)
 		return
 	}
 	n, isTurn := turnOf(c.Session)

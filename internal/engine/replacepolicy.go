@@ -213,22 +213,27 @@ func pairsOf(r *results, i int, by *plan.Roster) (pairs [][2]string) {
 	for _, up := range r.plan.Graph.Upstream(i) {
 		producers = append(producers, r.plan.Graph.Task(int(up)).Assignee)
 	}
-	if len(tools) > 0 || r.messages != nil || t.MemoryScope == task.ScopeAll {
+	if len(tools) > 0 || len(plan.Holders(r.plan, i)) > 0 || r.messages != nil || t.MemoryScope == task.ScopeAll {
 		producers = []string{handoff.User, handoff.Coordinator, handoff.Computed, handoff.Anyone}
 		for _, p := range plan.Parties(by) {
 			producers = append(producers, p.Name)
 		}
 	}
-	readers := []string{t.Assignee}
-	for _, f := range tools {
-		pairs = append(pairs, [2]string{t.Assignee, gate.ToolReader(f.Name)})
-		if f.Approve != "" {
-			pairs = append(pairs, [2]string{t.Assignee, f.Approve})
+	readers := makersOf(r, i)
+	for _, name := range readers {
+		if m, known := by.Index(name); known && name != t.Assignee {
+			tools = append(slices.Clip(tools), by.Config.Agents[m].Tools...)
+		}
+		for _, f := range tools {
+			pairs = append(pairs, [2]string{name, gate.ToolReader(f.Name)})
+			if f.Approve != "" {
+				pairs = append(pairs, [2]string{name, f.Approve})
+			}
 		}
 	}
 	if policy := by.Config.Policy; policy != nil {
 		for k := range policy.Declassify {
-			if d := &policy.Declassify[k]; d.To == t.Assignee && d.Approve != "" {
+			if d := &policy.Declassify[k]; slices.Contains(readers, d.To) && d.Approve != "" {
 				readers = append(readers, d.Approve)
 			}
 		}
@@ -239,6 +244,18 @@ func pairsOf(r *results, i int, by *plan.Roster) (pairs [][2]string) {
 		}
 	}
 	return pairs
+}
+
+// makersOf returns the agents that may make the result of a task: its assignee, and those that its
+// conversation can be transferred to.
+func makersOf(r *results, i int) []string {
+	names := []string{r.plan.Graph.Task(i).Assignee}
+	for _, h := range plan.Holders(r.plan, i) {
+		if name := r.team.Config.Agents[h.Member].Name; name != names[0] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // replace makes a policy the current one. Attempts and steps of the coordinator that may have read what it
@@ -256,7 +273,7 @@ func (s replacing) replace(next *plan.Roster, p *plan.Plan, revoked []*attempt) 
 		a.cancel(ErrPolicyReplaced)
 	}
 	for a, h := range s.held {
-		if !s.revoked[a] && plan.DeliversMore(before, next, h.agent, handoff.User) {
+		if !s.revoked[a] && slices.ContainsFunc(makersOf(r.results, h.index), func(name string) bool { return plan.DeliversMore(before, next, name, handoff.User) }) {
 			a.stream.stop()
 		}
 	}

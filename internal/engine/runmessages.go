@@ -37,6 +37,8 @@ type runMessages struct {
 	turns    map[int][]mailbox.Message // that later turns had in an earlier process
 	offered  map[mailbox.ID]bool       // of these, those that a turn has again
 
+	holders map[int]*holderInbox // of the agents to which conversations were transferred, by task
+
 	mu    sync.Mutex // guards the rest; taken before the lock of the ledger
 	open  bool       // what the program sends is recorded from now on
 	count int        // the highest number in an id
@@ -84,6 +86,7 @@ func (r *runScope) newRunMessages(b *mailbox.Bus) *runMessages {
 	return &runMessages{
 		run: r, bus: b, handoffs: map[string]*sentHandoff{}, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
 		held: map[string][]*record.SentMessage{}, names: map[mailbox.ID]string{}, directed: map[int][]mailbox.Message{}, turns: map[int][]mailbox.Message{},
+		holders: map[int]*holderInbox{},
 	}
 }
 
@@ -296,6 +299,7 @@ func (m *runMessages) redeliver(p *plan.Plan) {
 		t := p.Graph.Task(i)
 		m.directed[i] = append(m.directed[i], m.takeNamed(t.Assignee, undelivered(m.run.priorRun, t.ID))...)
 		b := m.run.priorRun.task(t.ID)
+		holderMail{m}.reserve(p, i, b)
 		if b == nil {
 			continue
 		}

@@ -28,10 +28,10 @@ func (s *steering) prepareInterrupt(c *record.LeftCommand, i int) (do func() err
 	case r.team.Find(a.caps.Agent).IsUnconfined() && !r.team.Find(a.caps.Agent).Process().Repeatable:
 		return nil, refused("the command of %q may have effects, and could not be run again; cancel the task instead", t.Title)
 	case c.Text != "":
-		err = s.checkMessage(c, a.caps, i)
+		err = s.checkMessage(c, holderOf(a).caps, i)
 	}
 	if err == nil && c.Text != "" {
-		err = s.send(c, t.Assignee, i)
+		err = s.send(c, holderOf(a).caps.Agent, i)
 	}
 	return func() error {
 		if a := s.working[i]; a != nil && a.interrupt != nil {
@@ -65,7 +65,8 @@ func (s *steering) reader(c *record.LeftCommand, caps *gate.Capabilities) (to in
 		err = s.checkMessage(c, caps, -1)
 	}
 	for i := range r.tasks {
-		if r.tasks[i].Assignee != caps.Agent || r.queue.Status(i).Terminal() {
+		a := s.working[i]
+		if isHeld := a != nil && holderOf(a).caps.Agent == caps.Agent; !isHeld && !mayHold(s.run, i, caps.Agent) || r.queue.Status(i).Terminal() {
 			continue
 		}
 		open = true
@@ -74,7 +75,7 @@ func (s *steering) reader(c *record.LeftCommand, caps *gate.Capabilities) (to in
 			continue
 		}
 		readable = true
-		if a := s.working[i]; a != nil && r.tasks[i].Status == task.InProgress && len(a.tools) > 0 {
+		if a != nil && r.tasks[i].Status == task.InProgress && holderOf(a).caps.Agent == caps.Agent && len(holderOf(a).tools) > 0 {
 			return i, nil
 		}
 	}
@@ -85,6 +86,14 @@ func (s *steering) reader(c *record.LeftCommand, caps *gate.Capabilities) (to in
 		return -1, nil
 	}
 	return -1, err
+}
+
+// mayHold reports whether an agent performs a task, or may get its conversation.
+func mayHold(r *run, i int, agent string) bool {
+	if r.tasks[i].Assignee == agent {
+		return true
+	}
+	return r.plan != nil && slices.ContainsFunc(plan.Holders(r.plan, i), func(h plan.Holder) bool { return r.team.Config.Agents[h.Member].Name == agent })
 }
 
 // delivers reports whether a text passes under these terms.
@@ -135,13 +144,23 @@ func (m *runMessages) direct(i int, agent string, msg mailbox.Message) {
 	m.directed[i] = append(m.directed[i], list...)
 }
 
-// nextDirected returns the messages that the next prompt of a task has first. A later attempt at the
-// task has them too.
-func (m *runMessages) nextDirected(i int) []mailbox.Message {
-	list := m.directed[i]
+// directedTo returns the messages that the next prompt of an attempt at a task has first. A later attempt
+// at the task has them too.
+func (m *runMessages) directedTo(a *attempt) []mailbox.Message {
+	list := m.nextDirected(a.index, a.task.Assignee)
+	m.given[a.index] = append(slices.Clip(list), m.given[a.index]...)
+	return list
+}
+
+// nextDirected returns the messages of the user to one task that an agent of it gets with its next prompt.
+func (m *runMessages) nextDirected(i int, agent string) (list []mailbox.Message) {
+	for _, msg := range m.directed[i] {
+		if msg.To == agent {
+			list = append(list, msg)
+		}
+	}
 	if len(list) > 0 {
-		delete(m.directed, i)
-		m.given[i] = append(list, m.given[i]...)
+		m.directed[i] = slices.DeleteFunc(m.directed[i], func(msg mailbox.Message) bool { return msg.To == agent })
 	}
 	return list
 }
@@ -160,9 +179,14 @@ func (t *turn) offerMessages() {
 	if m == nil {
 		return
 	}
-	list, had := m.inTurn(a, t.turn)
+	list, had := []mailbox.Message(nil), true
+	if a.after != nil {
+		list = holderMail{m}.take(a, t.part, false)
+	} else {
+		list, had = m.inTurn(a, t.turn)
+	}
 	if !had {
-		list = append(list, m.nextDirected(a.index)...)
+		list = append(list, m.directedTo(a)...)
 		unread := m.takeUnread(a)
 		m.given[a.index] = append(m.given[a.index], unread...)
 		list = append(list, unread...)

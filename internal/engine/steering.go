@@ -414,6 +414,7 @@ func (s *steering) call(ctx context.Context, a *attempt) (called context.Context
 	if s == nil || a == nil {
 		return ctx, func() {}
 	}
+	a = ofTask(a)
 	called, interrupt := context.WithCancelCause(ctx)
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()

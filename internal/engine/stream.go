@@ -66,7 +66,7 @@ func (s *stream) open(ctx context.Context, x *modelCall) bool {
 	s.mu.Lock()
 	opened, stops := s.opened, s.stops
 	s.mu.Unlock()
-	if does, ok := x.does.(interface{ Streams() bool }); !ok || !does.Streams() || !x.run.seesResult(x.caps.Agent, x.contract.MaxInput) {
+	if does, ok := x.does.(interface{ Streams() bool }); !ok || !does.Streams() || !x.run.seesResult(x.makers(), x.contract.MaxInput) {
 		return false
 	}
 	if opened {
@@ -74,6 +74,9 @@ func (s *stream) open(ctx context.Context, x *modelCall) bool {
 	}
 	now := time.Now()
 	e, err := (&gate.Compartment{Contract: x.contract}).GateFault(envelope.ID(x.identity()+"/stream"), "…", x.sealed, now)
+	if err == nil && x.holders != "" {
+		e, err = gate.Transferred(e, x.holders, x.contract.MaxInput, e.ID())
+	}
 	if err != nil {
 		return false
 	}
@@ -133,7 +136,7 @@ func (s *stream) finish(x *modelCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.text = nil
-	if x.err != nil || x.envelope == nil || !x.run.seesResult(x.caps.Agent, x.envelope.Classification()) {
+	if x.err != nil || x.envelope == nil || !x.run.seesResult(x.envelope.Producer(), x.envelope.Classification()) {
 		s.reset()
 		return
 	}
@@ -156,6 +159,17 @@ func (s *stream) stop() {
 	defer s.mu.Unlock()
 	s.text, s.opened = nil, false
 	s.stops++
+	s.reset()
+}
+
+// reopen has the gate decide anew: another agent writes what follows.
+func (s *stream) reopen() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = false
 	s.reset()
 }
 

@@ -29,14 +29,14 @@ func (l turnLoop) untilExpiry(ctx context.Context) (context.Context, context.Can
 }
 
 // takeTurns performs turns until the agent answers, and returns the last one. An answer that
-// does not match its schema is corrected once. rejected says what is wrong with the first
+// does not match its schema is corrected once. It returns nil if the agent transferred the conversation. rejected says what is wrong with the first
 // answer; it is nil if that calls tools.
 func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
 	current, last, corrected := &l.modelCall, &turn{prompt: first}, false
 	most := cmp.Or(l.maxTurns, plan.MaxTurns)
 	for n := 2; rejected != nil || n <= most && len(current.reply.ToolCalls) > 0; n++ {
 		t, err := l.takeTurn(ctx, n, current, last.prompt, rejected)
-		if err != nil {
+		if err != nil || t == nil {
 			return nil, err
 		}
 		if corrected = corrected || rejected != nil; corrected {
@@ -65,7 +65,7 @@ func (l turnLoop) takeTurn(ctx context.Context, n int, current *modelCall, befor
 	limited, cancel := l.untilExpiry(ctx)
 	defer func() { cancel() }()
 	t, err := l.nextTurn(limited, n, current, before, rejected)
-	for err == nil {
+	for err == nil && l.next == nil {
 		cancel()
 		if waited := l.run.steering.await(ctx); waited > 0 && l.contract.Duration > 0 {
 			l.contract.ExpiresAt = l.contract.ExpiresAt.Add(waited)

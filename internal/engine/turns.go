@@ -92,7 +92,10 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt, rejected *s
 	}
 	loop := turnLoop{a}
 	last, err := loop.takeTurns(ctx, first, rejected)
-	if err == nil {
+	switch {
+	case err == nil && last == nil:
+		err = loop.follow(ctx)
+	case err == nil:
 		limited, cancel := loop.untilExpiry(ctx)
 		err = loop.acceptTurn(limited, last)
 		cancel()
@@ -133,9 +136,10 @@ func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
 	a.recordTurn(current, said)
 	a.showCost()
 	answers, err := a.callTools(ctx, current, said)
-	if err != nil {
+	if err != nil || a.next != nil {
 		return err
 	}
+	speaker{a}.hear(current, said, answers)
 	t.offer(said, answers)
 	if warning != "" {
 		return t.offerFault(said, warning)
@@ -149,6 +153,7 @@ func (t *turn) offerProblem(current *modelCall, rejected *schema.RejectedError) 
 	if err != nil {
 		return err
 	}
+	speaker{t.of}.hear(current, said, nil)
 	t.offerSaid(said, t.limits.On(gate.Source{Kind: handoff.Draft}, 0)) // cut like other context
 	return t.offerFault(said, rejected.Problem)
 }
@@ -354,7 +359,7 @@ func (t *turn) started() *Outbox {
 		}
 	}
 	emitMessages(&t.modelCall, t.messages())
-	if t.of.outbox == nil {
+	if t.of.outbox == nil && t.of.root == nil {
 		t.of.outbox = t.of.started()
 	}
 	return t.of.outbox

@@ -136,9 +136,9 @@ func (v callView) rounds() bool {
 
 // hidesReply reports whether the caller may not see all that the agent replied.
 func (v callView) hidesReply() bool {
-	level := v.contract.MaxInput
+	by, level := v.makers(), v.contract.MaxInput
 	if v.envelope != nil {
-		level = v.envelope.Classification()
+		by, level = v.envelope.Producer(), v.envelope.Classification()
 	}
-	return v.partly || !v.run.seesResult(v.caps.Agent, level)
+	return v.partly || !v.run.seesResult(by, level)
 }

@@ -188,6 +188,8 @@ func fateOfFiles(ctx context.Context, a *attempt, err error) fate {
 		return removed
 	case a.place.lasts && (ctx.Err() != nil || errors.Is(err, ErrJournal) || errors.Is(err, errLater)):
 		return leftForResume
+	case a.next != nil: // its last holder has the files of the task
+		return removed
 	case a.run.options.KeepWorkspaces && !a.isChild() && mayKeepFiles(a):
 		return keptForUser
 	}

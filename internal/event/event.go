@@ -41,6 +41,7 @@ const (
 	ReplyEnd      Type = "reply_end"       // it does not wait any more: about a task, From, ID, Work.Duration, Code unless there is a reply
 	AgentSpawn    Type = "agent_spawn"     // the agent To begins to work on a goal as Child of the attempt: about a task, Bytes
 	AgentResult   Type = "agent_result"    // the agent From has ended that work: about a task, Child, Status, Bytes, Work.Duration, Code of the error
+	AgentTransfer Type = "agent_transfer"  // the agent From transferred its conversation to To in Turn of it: about a task
 	Message       Type = "message"         // a message of From is delivered with this attempt: about a task, ID, Bytes
 	Budget        Type = "budget_exceeded" // a model call was not made, since a budget has too little left: about a task, Problem
 	Handed        Type = "context_handoff" // the gate decided about a piece of context: Task, Agent, Handoff
@@ -71,10 +72,11 @@ type Event struct {
 	Status task.Status `json:"status,omitempty"` // TaskComplete, TaskSkipped, Error, AgentComplete
 	Problem
 	From string `json:"from,omitempty"` // Message: who sent it; ReplyWait, ReplyEnd: who is to reply; ToolStart, ToolComplete: the tool; TaskWaiting: the tool whose call needs an approval; Lowered, Endorsed, Renewed: whose context it is; Steered: who steers
-	To   string `json:"to,omitempty"`   // MessageSent: the reader; AgentSpawn: the agent that works on the goal
+	To   string `json:"to,omitempty"`   // MessageSent: the reader; AgentSpawn: the agent that works on the goal; AgentTransfer: the new holder
 	ID   string `json:"id,omitempty"`   // MessageSent, Message, ReplyWait, ReplyEnd: of the message
 
 	Child string `json:"child,omitempty"` // of the work of a child: the ID that its AgentSpawn and its AgentResult have
+	Turn  int    `json:"turn,omitempty"`  // AgentTransfer: of From, from 1
 	Work
 	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
 	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start

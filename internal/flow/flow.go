@@ -83,7 +83,8 @@ func (s *Source) names(name string) Answer {
 	return s.Names(name)
 }
 
-// A Task is one prompt. Each reader of the prompt reads all that is delivered to
+// A Task is one prompt, or a step of one. Those of agents to which the conversation of a task is transferred
+// have its ID too, and come after all tasks of the plan. Each reader of the prompt reads all that is delivered to
 // the task, and what the task writes derives from all of it.
 type Task struct {
 	ID        task.ID `json:"id,omitempty"`

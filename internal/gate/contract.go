@@ -61,6 +61,7 @@ type Request struct {
 	Classification label.Classification // the request label: see [Label]
 	Summary        Summary              // of the task
 	RequiredTags   []string
+	Holders        []string      // the agents that held the conversation before; nil if it was not transferred
 	Tools          []string      // that the task lets the agent call; more than the agent declares are refused
 	Grants         []Grant       // what may be delivered; empty means nothing
 	Owned          bool          // the contract takes over Grants and what they refer to, instead of copying it; it must not change any more
@@ -91,6 +92,7 @@ type Contract struct {
 	MaxInput     label.Classification // nothing above it goes in
 	MaxOutput    label.Classification // nothing above it is claimed coming out
 	Grants       []Grant
+	Holders      []string // see Request
 	RequiredTags []string
 	DeclaredTags []string
 	Tools        []string      // the tools that the agent may call, and no other
@@ -150,6 +152,7 @@ func Negotiate(r Request, c *Capabilities) (Contract, error) {
 		Grants:       grants,
 		replied:      new(atomic.Bool),
 		RequiredTags: slices.Clone(r.RequiredTags),
+		Holders:      slices.Clone(r.Holders),
 		DeclaredTags: slices.Clone(c.OutputTags),
 		Tools:        slices.Clone(r.Tools),
 	}

@@ -43,6 +43,9 @@ func (i *identity) shown(name string) string {
 	if i == nil || name == "" {
 		return name
 	}
+	if naming.IsChain(name) {
+		return naming.MapChain(name, i.shown)
+	}
 	if alias, ok := i.aliases[name]; ok {
 		return alias
 	}
@@ -55,6 +58,9 @@ func (i *identity) shown(name string) string {
 	}
 	return former
 }
+
+// Numbered returns the name that hidden identities have for agent i of a roster.
+func Numbered(i int) string { return numbered + strconv.Itoa(i+1) }
 
 // words returns a text of the runtime with all names replaced that are whole words.
 func (i *identity) words(text string) string {

@@ -9,7 +9,7 @@ import (
 // reservedRules are the names that decisions bear where no rule of a policy decided.
 var reservedRules = []handoff.Rule{
 	RuleClearance, RuleProduces, RuleTags, RuleSession, RuleGrant,
-	RuleDependsOn, RuleUses, RuleForEach, RuleWhen, RuleResult, RuleMemory, RuleMessage, RuleGoal, RuleRoster, RulePlan, RuleFault, RuleDraft, RuleTurns, RuleTools, RuleFiles, RuleDigested,
+	RuleDependsOn, RuleUses, RuleForEach, RuleWhen, RuleResult, RuleMemory, RuleMessage, RuleGoal, RuleRoster, RulePlan, RuleFault, RuleDraft, RuleTurns, RuleTools, RuleTransfer, RuleEdge, RuleFiles, RuleDigested,
 	RuleContract, RuleExpiry, RuleDigest, RuleSecret, RuleSize, RuleStructuredSize, RulePromptSize, RulePayload, RuleStatus, RuleClaim, RuleSchema, RuleReplySize, RuleHops,
 	RuleRedact, RuleTokens, RuleDefault, RuleAgentDefault,
 }

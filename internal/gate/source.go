@@ -66,6 +66,8 @@ const (
 	RuleDraft     handoff.Rule = "draft"       // the reader corrects its own answer
 	RuleTurns     handoff.Rule = "turns"       // the reader answers a later turn of the session
 	RuleTools     handoff.Rule = "tools"       // the agent may call the tool
+	RuleTransfer  handoff.Rule = "transfer"    // the conversation was transferred to the reader
+	RuleEdge      handoff.Rule = "edge"        // it is above the maxClassification of the edge
 	RuleDigested  handoff.Rule = "digested"    // the reader joins digests; [RuleDigest] is the one that withholds what was altered
 )
 
@@ -73,7 +75,7 @@ const (
 // that is [RuleGrant].
 var granted = map[handoff.SourceKind]handoff.Rule{
 	handoff.Dependency: RuleDependsOn, handoff.Condition: RuleWhen, handoff.Input: RuleUses, handoff.Memory: RuleMemory, handoff.Message: RuleMessage,
-	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Arguments: RuleTools, handoff.ToolResult: RuleTools, handoff.Files: RuleFiles, handoff.Conversation: RuleTurns, Reasoning: RuleResult, Stream: RuleResult,
+	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Arguments: RuleTools, handoff.ToolResult: RuleTools, handoff.Files: RuleFiles, handoff.Conversation: RuleTurns, handoff.Transferred: RuleTransfer, Reasoning: RuleResult, Stream: RuleResult,
 }
 
 // rule returns what lets the granted context through if no rule of the policy does.

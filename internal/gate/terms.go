@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
@@ -71,11 +72,15 @@ func narrower(a, b handoff.Mode) handoff.Mode {
 	return modes[min(slices.Index(modes, a), slices.Index(modes, b))]
 }
 
-// Between returns the terms of what from makes for to. The first time it takes
-// time in the number of rules that match the pair, and then no longer.
+// Between returns the terms of what from makes for to: of a chain of agents, what those of each let
+// through. The first time it takes time in the number of rules that match the pair, and then no longer;
+// for a chain it does each time.
 func (b *Rulebook) Between(from, to string) *Terms {
 	if b == nil {
 		return &Terms{from: from, to: to, mode: handoff.Full, selection: pick.Everything(), ceiling: label.Secret, redactor: standardRedactor(to)}
+	}
+	if naming.IsChain(from) {
+		return b.ofChain(from, to)
 	}
 	pair := [2]string{from, to}
 	b.mu.RLock()

@@ -32,9 +32,9 @@ func (c *loweringCheck) checkApproverLabels(i int, level label.Classification) {
 	}
 }
 
-// addApproval adds the person who has to approve calls of a tool as a reader of what task i passes
-// to the tool, and the task as a reader of what that person says.
-func (b toolFlow) addApproval(f *tool.Tool, i int, pass func(to int)) {
+// addApproval adds the person who has to approve calls of a tool as a reader of what an agent passes to the
+// tool in task i, and the task that it works in as a reader of what that person says.
+func (b toolFlow) addApproval(f *tool.Tool, i int, agent string, in int, pass func(to int)) {
 	if f.Approve == "" {
 		return
 	}
@@ -43,11 +43,11 @@ func (b toolFlow) addApproval(f *tool.Tool, i int, pass func(to int)) {
 	at := len(g.Tasks)
 	title := flow.ApprovalTitle(f.Name, WrittenTitle(t))
 	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: m, Endpoints: b.endpointReaders(caps)})
-	for _, to := range b.addArguments(f, argumentsReader{caps.Agent, caps.Clearance()}, i, at) {
+	for _, to := range b.addArguments(f, argumentsReader{caps.Agent, caps.Clearance()}, i, agent, at) {
 		pass(to)
 	}
 	source := len(g.Sources)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.ToolResult, Name: title, From: f.Approve, Task: at, Label: b.plan.Labels[i]})
 	b.addSight(ReadBy(b.plan, i), source, f.Approve, label.Public, b.plan.Labels[i])
-	b.addToolResult(f.Approve, source, i)
+	b.toolResult(source, in, ReadBy(b.plan, i).Terms(f.Approve, agent))
 }

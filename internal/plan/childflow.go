@@ -24,7 +24,8 @@ type childNode struct {
 
 // addChildren adds the children of a task, which reads what inputs say. It returns them, so that their
 // tools can be added.
-func (b childFlow) addChildren(i int, inputs []flow.Edge) (nodes []childNode) {
+// written is the source of what the agent of the task writes.
+func (b childFlow) addChildren(i, written int, inputs []flow.Edge) (nodes []childNode) {
 	p, title := b.plan, b.plan.Graph.Task(i).Title
 	if SpawningOf(p, i) != nil {
 		nodes = append(nodes, b.addNode("children of "+title, i, int(p.Members[i])))
@@ -36,7 +37,7 @@ func (b childFlow) addChildren(i int, inputs []flow.Edge) (nodes []childNode) {
 	}
 	for k, n := range nodes {
 		start := len(b.graph.Edges)
-		b.wholeEdge(b.results+i, n.task, gate.RulePlan)
+		b.wholeEdge(written, n.task, gate.RulePlan)
 		for _, e := range inputs {
 			e.Task, e.Rule, e.Line, e.Note, e.Lowers = n.task, gate.RulePlan, "", "", nil
 			b.graph.Edges = append(b.graph.Edges, e)

@@ -221,7 +221,7 @@ func (c *labelCheck) checkEdges() {
 	}
 	for from := range h.tasks {
 		for _, n := range c.team.Network.Neighbors(from) {
-			if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 {
+			if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 && !n.Transfer { // else it reads them when it gets the conversation
 				to := c.team.Config.Agents[n.Member].Name
 				c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, so nobody reads what %q sends to it", to, c.team.Config.Agents[from].Name), "")
 			}
@@ -291,23 +291,12 @@ func (b handoffFlow) addHandoffs() {
 		return
 	}
 	h := newHandoffPlan(b.plan)
-	sources := map[int]int{} // by the task that sends
+	b.handoffs = &h
 	hubs := map[[2]int]int{} // by sender and reader, where tasks are not distinguished
-	source := func(s int) int {
-		at, known := sources[s]
-		if !known {
-			t := b.plan.Graph.Task(s)
-			at = len(b.graph.Sources)
-			b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Message, Name: "handoffs of " + t.Title, From: t.Assignee, Task: s, Label: b.plan.Labels[s]})
-			b.maybe(at)
-			sources[s] = at
-		}
-		return at
-	}
 	h.each(func(to, from int, n Neighbor, senders []int) {
 		if h.precise {
 			for _, s := range senders {
-				b.handoffEdge(h, source(s), to, from, n, s)
+				b.handoffEdge(h, b.source(s), to, from, n, s)
 			}
 			return
 		}
@@ -318,7 +307,7 @@ func (b handoffFlow) addHandoffs() {
 			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: fmt.Sprintf("handoffs from %s to %s", b.team.Config.Agents[from].Name, b.team.Config.Agents[n.Member].Name), Agent: n.Member, Endpoints: b.endpointReaders(&b.team.Capabilities[n.Member])})
 			most := label.Public
 			for _, s := range senders {
-				b.handoffEdge(h, source(s), hub, from, n, s)
+				b.handoffEdge(h, b.source(s), hub, from, n, s)
 				most = most.Join(min(b.plan.Labels[s], n.Max))
 			}
 			at = len(b.graph.Sources)
@@ -328,6 +317,22 @@ func (b handoffFlow) addHandoffs() {
 		}
 		b.wholeEdge(at, to, gate.RuleMessage)
 	})
+}
+
+// source returns the handoffs that task s sends.
+func (b handoffFlow) source(s int) int {
+	at, known := b.sent[s]
+	if !known {
+		t := b.plan.Graph.Task(s)
+		at = len(b.graph.Sources)
+		b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Message, Name: "handoffs of " + t.Title, From: t.Assignee, Task: s, Label: b.plan.Labels[s]})
+		b.maybe(at)
+		if b.sent == nil {
+			b.sent = map[int]int{}
+		}
+		b.sent[s] = at
+	}
+	return at
 }
 
 // maybe says of a source that any path and any member may be in it.

@@ -17,6 +17,7 @@ type Neighbor struct {
 	Max    label.Classification // the highest label of what is sent
 
 	Delegate bool // goals may be delegated along the edge
+	Transfer bool // conversations may be transferred along the edge
 }
 
 // A Network says which agents may send to which.
@@ -83,7 +84,7 @@ func (t networkCheck) end(at subject, name string) (i int, ok bool) {
 
 // add adds one way of an edge.
 func (t networkCheck) add(about subject, way [2]int, edge int) {
-	from, to := &t.Config.Agents[way[0]], &t.Config.Agents[way[1]]
+	from, to, e := &t.Config.Agents[way[0]], &t.Config.Agents[way[1]], &t.Config.Edges[edge]
 	if first, twice := t.known[way]; twice {
 		about.report(fmt.Sprintf("edge %d already leads from %q to %q", first+1, from.Name, to.Name), "keep one of them; bidirectional: true leads both ways", task.ErrDuplicate)
 		return
@@ -94,12 +95,16 @@ func (t networkCheck) add(about subject, way [2]int, edge int) {
 		about.report(fmt.Sprintf("%q is a person, who sends no handoffs", from.Name), "remove the edge; what a person writes is the result of a task", task.ErrInvalid)
 	case from.Process() != nil:
 		about.report(fmt.Sprintf("%q is a command, which sends no handoffs", from.Name), "remove the edge; what a command prints is the result of its task", task.ErrInvalid)
-	case t.Config.Edges[edge].Delegate && to.IsPerson():
+	case e.Delegate && to.IsPerson():
 		about.at("delegate").report(fmt.Sprintf("%q is a person, to whom no agent delegates", to.Name), "remove delegate, or give the person a task", task.ErrInvalid)
-	case t.Config.Edges[edge].Delegate && to.Process() != nil:
+	case e.Delegate && to.Process() != nil:
 		about.at("delegate").report(fmt.Sprintf("%q is a command, to which no agent delegates", to.Name), "remove delegate, or give the command a task", task.ErrInvalid)
+	case e.Transfer && to.IsPerson():
+		about.at("transfer").report(fmt.Sprintf("%q is a person, to whom no agent transfers its conversation", to.Name), "remove transfer; a person approves calls of tools, or has a task", task.ErrInvalid)
+	case e.Transfer && to.Process() != nil:
+		about.at("transfer").report(fmt.Sprintf("%q is a command, to which no agent transfers its conversation", to.Name), "remove transfer, or give the command a task", task.ErrInvalid)
 	default:
-		t.neighbors[way[0]] = append(t.neighbors[way[0]], Neighbor{Member: way[1], Edge: edge, Max: t.Config.Edges[edge].Max(), Delegate: t.Config.Edges[edge].Delegate})
+		t.neighbors[way[0]] = append(t.neighbors[way[0]], Neighbor{Member: way[1], Edge: edge, Max: e.Max(), Delegate: e.Delegate, Transfer: e.Transfer})
 	}
 }
 

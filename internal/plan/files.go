@@ -104,7 +104,7 @@ func (c *pathCheck) checkFilesGrants(i int) {
 		c.advise(c.task(i), "the task has no tools, so of the files it gets only the list", "give it tools that read the workspace")
 	}
 	changes := func(tl *tool.Tool) bool { return tl.Effect != tool.None }
-	if m := c.team.Config.Agents[c.plan.Members[i]]; len(t.OutputFiles) > 0 && m.Agent != nil && !m.UsesWorkspace() && !slices.ContainsFunc(m.Tools, changes) {
+	if m := c.team.Config.Agents[c.plan.Members[i]]; len(t.OutputFiles) > 0 && m.Agent != nil && !m.UsesWorkspace() && !slices.ContainsFunc(m.Tools, changes) && !slices.ContainsFunc(holderTools(c.plan, i), changes) {
 		c.advise(c.task(i).at("outputFiles"), fmt.Sprintf("agent %q has no tool that writes files, so there are no output files", t.Assignee), "give it such tools, for instance file_write, or leave OutputFiles out")
 	}
 }
@@ -129,10 +129,13 @@ func (p *Plan) isFiles(i int, a *delivery) bool {
 }
 
 // filesEdge adds the output files of a dependency that a task gets. They are part of what the
-// other task makes, and no path of its result says which part.
-func (b *flowBuilder) filesEdge(i, n int, a *delivery) {
+// other task makes, and no path of its result says which part. See addGranted for by.
+func (b *flowBuilder) filesEdge(i, n, to int, a *delivery, by *gate.Terms) {
 	grant := b.plan.FilesGrant(i, n)
+	if to != i {
+		grant.Terms = by
+	}
 	e := b.passage(b.results+int(b.plan.Graph.Upstream(i)[n]), grant.Terms, nil, a)
-	e.Task, e.Line, e.Rule, e.Delivers, e.Note = i, cmp.Or(e.Line, grant.Line), cmp.Or(e.Rule, gate.RuleFiles), pick.Everything(), "output files"
+	e.Task, e.Line, e.Rule, e.Delivers, e.Note = to, cmp.Or(e.Line, grant.Line), cmp.Or(e.Rule, gate.RuleFiles), pick.Everything(), "output files"
 	b.graph.Edges = append(b.graph.Edges, e)
 }

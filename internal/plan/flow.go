@@ -89,6 +89,7 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	p.memory, p.arrivals = c.memory, c.arrivals
 	c.checkEdges()
 	c.checkDelegates()
+	c.checkTransfers()
 }
 
 // propagate computes the labels once, from the labels of the shared memory so far.
@@ -190,12 +191,17 @@ func deliveryOf(terms *gate.Terms, least, most label.Classification, optional bo
 // deliveries appends to list what may reach task i besides the shared memory: inputs, then
 // the results that it depends on, whose labels must be known, then messages.
 func (p *Plan) deliveries(list []delivery, i int) []delivery {
-	t, team, o := p.Graph.Task(i), p.Roster(), p.Options()
-	if Joins(t) {
+	if Joins(p.Graph.Task(i)) {
 		return joined(list, p, i)
 	}
+	return deliveriesTo(list, p, i, &p.Roster().Capabilities[p.Members[i]])
+}
+
+// deliveriesTo is deliveries for an agent that performs task i, or to which its conversation is transferred.
+func deliveriesTo(list []delivery, p *Plan, i int, reader *gate.Capabilities) []delivery {
+	t, o := p.Graph.Task(i), p.Options()
 	add := func(kind handoff.SourceKind, n int, from string, least, most label.Classification, optional bool) {
-		a := deliveryOf(termsTo(p, i, from), least, most, optional, &team.Capabilities[p.Members[i]])
+		a := deliveryOf(ReadBy(p, i).Terms(from, reader.Agent), least, most, optional, reader)
 		a.part, a.from, a.most = partOf{kind, int32(n)}, from, most
 		list = append(list, a)
 	}
@@ -218,7 +224,7 @@ func (p *Plan) deliveries(list []delivery, i int) []delivery {
 		}
 	}
 	for k := range o.Messages {
-		if m := &o.Messages[k]; reads(p.Roster(), m, t.Assignee) {
+		if m := &o.Messages[k]; reads(p.Roster(), m, reader.Agent) {
 			add(handoff.Message, k, m.From, m.Classification, m.Classification, true)
 		}
 	}

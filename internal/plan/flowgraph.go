@@ -27,9 +27,10 @@ func (p *Plan) Flow() *flow.Table {
 
 // flowOf returns the table of [Plan.Flow]. If opaque, it counts inputs and messages as texts.
 func flowOf(p *Plan, opaque bool) *flow.Table {
-	g := newFlowBuilder(p, opaque).build()
+	b := newFlowBuilder(p, opaque)
+	g := b.build()
 	if slices.ContainsFunc(p.Graph.Tasks(), func(t task.Task) bool { return t.Instance != nil }) {
-		foldLoops(g, p)
+		foldLoops(g, p, b.answers)
 	}
 	return g.Table()
 }
@@ -56,8 +57,9 @@ type flowBuilder struct {
 	said        []int          // of each text of earlier turns, its source
 	results     int            // the result of the first task among the sources
 
-	approvals  []loweredEdge      // of declassifiers
-	arguments  map[int]arguments  // of tools, by their source
+	approvals []loweredEdge     // of declassifiers
+	arguments map[int]arguments // of tools, by their source
+	transferFlows
 	capacities map[schemaPath]int // in bytes
 	names      map[*schema.Schema][]string
 }
@@ -208,31 +210,40 @@ func (b *flowBuilder) tasks() {
 		parts = p.deliveries(parts[:0], i)
 		for k := range parts {
 			a := &parts[k]
-			n := int(a.part.n)
 			if Joins(t) && a.part.kind == handoff.Dependency {
-				b.wholeEdge(b.results+int(p.Graph.Upstream(i)[n]), i, gate.RuleDependsOn)
+				b.wholeEdge(b.results+int(p.Graph.Upstream(i)[a.part.n]), i, gate.RuleDependsOn)
 				continue
 			}
-			source, structured := b.messages+n, false
-			switch a.part.kind {
-			case handoff.Input:
-				source = p.InputIndex[strings.ToLower(t.Uses[n].Name)]
-			case handoff.Conversation:
-				if source = b.said[n]; slices.ContainsFunc(g.Edges, func(e flow.Edge) bool { return e.Task == i && e.Source == source }) {
-					continue // a text with the same producer and label has the edge
-				}
-			case handoff.Dependency:
-				source, structured = b.results+int(p.Graph.Upstream(i)[n]), t.DependsOn[n].As == task.Structured
-			case handoff.Files:
-				b.filesEdge(i, n, a)
-				continue
-			case handoff.Condition:
-				source, structured = b.results+int(p.Graph.Upstream(i)[n]), true
-			}
-			grant, need := p.grantOf(i, a)
-			b.edge(source, i, &grant, need, *a, structured)
+			addGranted(b, i, i, a, nil)
 		}
 	}
+}
+
+// addGranted adds what task i is granted as one delivery, to a task of the graph. by replaces what the policy
+// says of the pair, if the reader is not the agent of task i; nil if it is.
+func addGranted(b *flowBuilder, i, to int, a *delivery, by *gate.Terms) {
+	g, p, t, n := &b.graph, b.plan, b.plan.Graph.Task(i), int(a.part.n)
+	source, structured := b.messages+n, false
+	switch a.part.kind {
+	case handoff.Input:
+		source = p.InputIndex[strings.ToLower(t.Uses[n].Name)]
+	case handoff.Conversation:
+		if source = b.said[n]; slices.ContainsFunc(g.Edges, func(e flow.Edge) bool { return e.Task == to && e.Source == source }) {
+			return // a text with the same producer and label has the edge
+		}
+	case handoff.Dependency:
+		source, structured = b.results+int(p.Graph.Upstream(i)[n]), t.DependsOn[n].As == task.Structured
+	case handoff.Files:
+		b.filesEdge(i, n, to, a, by)
+		return
+	case handoff.Condition:
+		source, structured = b.results+int(p.Graph.Upstream(i)[n]), true
+	}
+	grant, need := p.grantOf(i, a)
+	if to != i {
+		grant.Terms = by
+	}
+	b.edge(source, to, &grant, need, *a, structured)
 }
 
 // edge adds what a grant delivers of a source to a task.
@@ -394,6 +405,7 @@ func (b *flowBuilder) addUnknown() {
 		for m := range agentsOf(b.team) {
 			source := len(g.Sources)
 			g.Sources = append(g.Sources, flow.Source{Kind: handoff.Message, Name: "messages to " + b.team.Capabilities[m].Agent, From: handoff.User, Task: -1, Label: label.Confidential})
+			b.bus = append(b.bus, source)
 			for to := range n {
 				if int(p.Members[to]) == m {
 					b.wholeEdge(source, to, gate.RuleMessage)
@@ -403,6 +415,7 @@ func (b *flowBuilder) addUnknown() {
 	}
 	if o.Memory != nil {
 		source := len(g.Sources)
+		b.remembered = &source
 		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Memory, Name: "memory of the caller", From: handoff.Anyone, Task: -1, Label: label.Confidential})
 		for i := range n {
 			if p.Graph.Task(i).MemoryScope == task.ScopeAll {

@@ -82,7 +82,7 @@ func (c *idleCheck) highest(from, to string) label.Classification {
 		level = c.options.Answer.Classification
 	}
 	for i := range c.plan.Graph.Len() {
-		if t := c.plan.Graph.Task(i); t.Assignee == from {
+		if t := c.plan.Graph.Task(i); t.Assignee == from || holds(c.plan, i, from) {
 			level = level.Join(c.plan.Labels[i])
 		} else if from == handoff.User {
 			for _, u := range t.Uses {
@@ -132,6 +132,7 @@ func (c *idleCheck) pairs() map[[2]string]bool {
 				used[[2]string{c.options.Conversation[k].From, t.Assignee}] = true
 			}
 		}
+		transferPairs(c.plan, i, used)
 		readsMemory[t.Assignee] = readsMemory[t.Assignee] || t.MemoryScope == task.ScopeAll
 	}
 	if c.options.Answer != nil {

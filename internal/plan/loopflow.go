@@ -13,8 +13,9 @@ import (
 
 // foldLoops makes one row of all rounds of a task: what it says is true of each of them. What a
 // round reads of the one before becomes a way in a circle.
-func foldLoops(g *flow.Graph, p *Plan) {
-	f := folder{plan: p, tasks: make([]int, len(g.Tasks)), sources: make([]int, len(g.Sources)), first: map[string]int{}}
+// answers has the tasks of the plan whose results other tasks of the graph write, by these.
+func foldLoops(g *flow.Graph, p *Plan, answers map[int]int) {
+	f := folder{plan: p, answers: answers, tasks: make([]int, len(g.Tasks)), sources: make([]int, len(g.Sources)), first: map[string]int{}}
 	f.foldTasks(g)
 	f.foldSources(g)
 	for i := range g.Edges {
@@ -78,6 +79,7 @@ func groupBySource[T any](all []T, source func(*T) int) map[int][]T {
 // A folder numbers tasks and sources anew.
 type folder struct {
 	plan    *Plan
+	answers map[int]int
 	tasks   []int
 	sources []int
 	first   map[string]int // by what they have in common, the new number
@@ -110,8 +112,12 @@ func (f *folder) foldSources(g *flow.Graph) {
 	kept, rounds := g.Sources[:0], roundsOf(f.plan)
 	for i, s := range g.Sources {
 		key := ""
-		if s.Task >= 0 && s.Task < f.plan.Graph.Len() {
-			if t := f.plan.Graph.Task(s.Task); t.Instance != nil {
+		of, transferred := f.answers[s.Task]
+		if !transferred {
+			of = s.Task
+		}
+		if of >= 0 && of < f.plan.Graph.Len() {
+			if t := f.plan.Graph.Task(of); t.Instance != nil {
 				s.Name = strings.ReplaceAll(s.Name, t.Title, t.Instance.Title)
 				key = "source " + string(s.Kind) + " " + s.From + " " + t.Instance.Pointer + " " + s.Name
 				if s.Kind == handoff.Dependency && !t.Instance.Joins {

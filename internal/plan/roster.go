@@ -67,6 +67,7 @@ func New(cfg Config) (*Roster, error) {
 	t.Config.checkApprovers(&found)
 	t.Network = newNetwork(t, &found)
 	found = append(found, t.govern()...)
+	checkTransferNames(t, &found)
 	if len(found) > 0 {
 		return nil, found
 	}
@@ -75,6 +76,7 @@ func New(cfg Config) (*Roster, error) {
 		for _, f := range t.Network.toolsOf(i) {
 			t.Capabilities[i].Tools = append(slices.Clip(t.Capabilities[i].Tools), f.Name)
 		}
+		t.Capabilities[i].Tools = append(t.Capabilities[i].Tools, otherTransferNames(t, i)...)
 	}
 	return t, nil
 }

@@ -17,6 +17,9 @@ type RuntimeTool struct {
 	*tool.Tool                // without a function
 	Arguments  *schema.Schema // of this agent
 
+	// To is the agent to which a call transfers the conversation; nil for any other tool.
+	To *Neighbor
+
 	// Required says that a call may wait for a reply, whose label is then part of that of its task.
 	Required bool
 }
@@ -59,6 +62,9 @@ func equip(t *Roster) {
 		}
 		if to := t.Network.delegates(i); len(to) > 0 {
 			tools[i] = append(tools[i], delegateToAgent(t, to))
+		}
+		for _, to := range t.Network.transfers(i) {
+			tools[i] = append(tools[i], transferTo(t, to))
 		}
 	}
 	t.Network.tools = tools

@@ -35,16 +35,17 @@ func (b toolFlow) addTools() {
 	}
 	b.readers, b.shared, b.states = b.toolReaders(), map[string]int{}, map[string][]int{}
 	for i := range inputs {
+		written := transferFlow{b}.written(i)
 		tools := reachableIn(b.plan, i)
 		sources := make([]int, len(tools))
 		for k, f := range tools {
 			sources[k] = b.toolSource(f)
 			b.addToolResult(gate.ToolReader(f.Name), sources[k], i)
 		}
-		children := childFlow{b.flowBuilder}.addChildren(i, inputs[i])
+		children := childFlow{b.flowBuilder}.addChildren(i, written, inputs[i])
 		for k, f := range tools {
 			pass := func(to int) {
-				b.wholeEdge(b.results+i, to, gate.RuleTools) // an argument can be what the agent is about to answer
+				b.wholeEdge(written, to, gate.RuleTools) // an argument can be what the agent is about to answer
 				for _, e := range inputs[i] {
 					e.Task, e.Rule, e.Line, e.Note, e.Lowers = to, gate.RuleTools, "", "", nil
 					g.Edges = append(g.Edges, e)
@@ -56,11 +57,12 @@ func (b toolFlow) addTools() {
 					b.wholeEdge(n.source, to, gate.RuleTools)
 				}
 			}
-			for _, to := range b.addArguments(f, argumentsReader{gate.ToolReader(f.Name), f.Accepts}, i, g.Sources[sources[k]].Task) {
+			for _, to := range b.addArguments(f, argumentsReader{gate.ToolReader(f.Name), f.Accepts}, i, b.plan.Graph.Task(i).Assignee, g.Sources[sources[k]].Task) {
 				pass(to)
 			}
-			b.addApproval(f, i, pass)
+			b.addApproval(f, i, b.plan.Graph.Task(i).Assignee, i, pass)
 		}
+		transferFlow{b}.addHolders(i, written, inputs[i], sources, children)
 		for _, n := range children {
 			b.addChildTools(n, i, tools, sources)
 		}
@@ -145,13 +147,13 @@ type argumentsReader struct {
 	clearance label.Classification
 }
 
-// addArguments returns the tasks that read what the arguments of task i for a tool are made of:
+// addArguments returns the tasks that read what the arguments of an agent in task i for a tool are made of:
 // the reader itself or, if a declassifier lowers the arguments, a step that writes them. Of what
 // that step reads, only the paths of the declassifier reach the tool.
-func (b toolFlow) addArguments(f *tool.Tool, by argumentsReader, i, to int) []int {
+func (b toolFlow) addArguments(f *tool.Tool, by argumentsReader, i int, agent string, to int) []int {
 	g, p, t := &b.graph, b.plan, b.plan.Graph.Task(i)
 	reader := by.name
-	terms := ReadBy(p, i).Terms(t.Assignee, reader)
+	terms := ReadBy(p, i).Terms(agent, reader)
 	a := deliveryOf(terms, min(p.least[i].Join(p.ToolLabel(i)), p.Labels[i]), p.Labels[i], true, &gate.Capabilities{Agent: reader, Accepts: by.clearance})
 	if a.crossing.Lowers == nil {
 		return []int{to}
@@ -186,9 +188,13 @@ func (b toolFlow) addTool(f *tool.Tool, reader int) int {
 	return source
 }
 
-// addToolResult adds what a task gets of what a tool returns, or the person who approves its calls.
+// addToolResult adds what a task gets of what a tool returns.
 func (b toolFlow) addToolResult(from string, source, to int) {
-	terms := termsTo(b.plan, to, from)
+	b.toolResult(source, to, termsTo(b.plan, to, from))
+}
+
+// toolResult adds what terms deliver of what a tool returns, or the person who approves its calls.
+func (b toolFlow) toolResult(source, to int, terms *gate.Terms) {
 	e := flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: gate.RuleTools, Minimal: terms.Mode() == handoff.Minimal}
 	if rule, line := terms.Stated(); rule != "" {
 		e.Rule, e.Line = rule, line

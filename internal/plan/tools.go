@@ -26,8 +26,8 @@ func (p *Plan) Tools(i int) []*tool.Tool {
 }
 
 // ToolLabel returns the most sensitive level of what the tools of a task return, the replies that its
-// agent may wait for and the tools of agents to which it may delegate among them. A task with tools has
-// at least this label from its first prompt on, so that no result raises it.
+// agent may wait for and the tools of agents to which it may delegate or transfer among them. A task with
+// tools has at least this label from its first prompt on, so that no result raises it.
 func (p *Plan) ToolLabel(i int) label.Classification {
 	level := toolLevel(p, i)
 	if i < len(p.replies) {
@@ -38,7 +38,7 @@ func (p *Plan) ToolLabel(i int) label.Classification {
 
 // toolLevel is ToolLabel without the replies.
 func toolLevel(p *Plan, i int) label.Classification {
-	return LevelOf(reachableIn(p, i)).Join(delegatedLabel(p, i))
+	return LevelOf(reachableIn(p, i)).Join(delegatedLabel(p, i)).Join(transferredLabel(p, i))
 }
 
 // toolNames returns the names of the tools of the member.

@@ -54,6 +54,7 @@ func mostUsage(p *Plan) PlannedUsage {
 		if t := p.Graph.Task(i); !Joins(t) && !t.IsComputed() && int(p.Members[i]) < len(by) {
 			by[p.Members[i]].add(p, i)
 			addChildren(by, p, i)
+			addHolders(by, p, i)
 		}
 	}
 	var all PlannedUsage

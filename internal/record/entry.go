@@ -150,6 +150,8 @@ type AgentCall struct {
 	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if the caller may see all of it
 	Code   string           `json:"code,omitempty"`  // of the error, if it failed
 
+	TransferredTo string `json:"transferredTo,omitempty"` // the agent to which the call transferred the conversation; empty for any other
+
 	Refused   *LabeledText `json:"refused,omitempty"`   // an answer that was not accepted, even if it was corrected later; nil if there is none
 	Reasoning *LabeledText `json:"reasoning,omitempty"` // what the model wrote before its answer; nil if nothing
 

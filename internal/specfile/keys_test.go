@@ -56,7 +56,7 @@ var samples = map[string]string{
 	"mcp.type": "stdio", "mcp.command": "other", "mcp.args": "[x]", "mcp.env": "{A: b}", "mcp.cwd": "sub", "mcp.url": "http://localhost:1/mcp", "mcp.headers": "{X-A: b}",
 	"agent.tools": "[glob]", "agent.toolPreset": "readonly", "agent.allowUntrusted": "[bash]", "orchestrator.defaultToolPreset": "full",
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
-	"spec.edges": "[{from: b, to: a}]", "edge.from": "b", "edge.to": "c", "edge.bidirectional": "true", "edge.delegate": "true", "edge.maxClassification": "public",
+	"spec.edges": "[{from: b, to: a}]", "edge.from": "b", "edge.to": "c", "edge.bidirectional": "true", "edge.delegate": "true", "edge.transfer": "true", "edge.maxClassification": "public",
 	"message.from": "user", "message.to": "b", "message.text": "other", "message.classification": "public", "message.ttlMs": "1000",
 	"requires.requiredTools": "[bash]", "requires.requiredCapabilities": "[other]", "requires.requiredBackend": "process", "requires.requiredProvider": "openai",
 	"spec.reuse": "true", "spec.prices": "{m: {input: 1, output: 2}}", "price.input": "0.15", "price.output": "0.6", "price.cachedInput": "0.1", "price.reasoning": "3",
@@ -314,7 +314,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	}
 	for i := range f.Config.Edges {
 		e := &f.Config.Edges[i]
-		fmt.Fprintln(&b, e.From, e.To, e.Bidirectional, e.Delegate, e.Max())
+		fmt.Fprintln(&b, e.From, e.To, e.Bidirectional, e.Delegate, e.Transfer, e.Max())
 	}
 	for i := range f.Run.Messages {
 		m := &f.Run.Messages[i]

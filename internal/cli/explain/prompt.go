@@ -168,6 +168,8 @@ func (x *Document) named(s gate.Source, by string) string {
 		return "its previous answer"
 	case handoff.Conversation:
 		return s.Name + " from " + by
+	case handoff.Transferred:
+		return "conversation before the transfer, from " + by
 	case handoff.Plan:
 		if by == handoff.User {
 			return "what user asks, " + title

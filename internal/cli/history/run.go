@@ -119,6 +119,7 @@ type TaskDocument struct {
 	Rounded bool      `json:"rounded,omitempty"`     // the tokens are estimates or classes
 	Saved   int       `json:"tokensSaved,omitempty"` // by the gate, in its prompts
 	spanDocument
+	Transfers  []string         `json:"transferredTo,omitempty"` // the agents that its conversation was transferred to, in their order
 	Reused     *reuseDocument   `json:"reused,omitempty"`
 	Result     string           `json:"result,omitempty"`
 	Structured json.RawMessage  `json:"structured,omitempty"`
@@ -252,6 +253,7 @@ func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 		Usage:         s.Usage(), taskView: taskView{isStep: s.Step},
 	}
 	t.Started, t.Ended = s.Span()
+	t.Transfers = s.TransferredTo()
 	t.questionDocument = newQuestionDocument(s.Question)
 	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Calls, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
 	for _, x := range s.Calls {

@@ -150,6 +150,9 @@ func (t *TaskDocument) row(table format.Table) {
 // remarks lists what else is unusual about a task.
 func (t *TaskDocument) remarks() string {
 	var all []string
+	if len(t.Transfers) > 0 {
+		all = append(all, "transferred to "+terminal.CleanLine(strings.Join(t.Transfers, ", ")))
+	}
 	if t.Attempts > 1 {
 		all = append(all, format.Plural(t.Attempts, "attempt"))
 	}

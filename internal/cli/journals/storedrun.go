@@ -123,6 +123,10 @@ func (k *StoredRun) collect() {
 		case e.Rejected != nil:
 			k.firstTurns[e.Rejected.Session], unended[e.Rejected.Session] = e.Rejected, e.Rejected
 			delete(calls, e.Rejected.Session)
+		case e.ToolResult != nil && e.ToolResult.TransferredTo != "":
+			if t := k.ByID[e.ToolResult.Task]; t != nil {
+				t.transfers = append(t.transfers, e.ToolResult)
+			}
 		case e.Files != nil:
 			t := k.TaskOf(e.Files.Task, e.Files.Title, e.Files.Agent)
 			t.files = append(t.files, e.Files)
@@ -130,7 +134,11 @@ func (k *StoredRun) collect() {
 			x := e.Exchange
 			delete(calls, x.Session)
 			delete(unended, x.Session)
-			t := k.TaskOf(x.Task, x.Title, x.Agent)
+			agent := x.Agent
+			if record.ChildOf(x.Session) != "" { // of the agent that works in the attempt of another one
+				agent = ""
+			}
+			t := k.TaskOf(x.Task, x.Title, agent)
 			t.Calls = append(t.Calls, x)
 		}
 	}

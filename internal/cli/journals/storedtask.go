@@ -28,6 +28,17 @@ type StoredTask struct {
 	Running     int                 // calls in progress
 	Question    *journal.Question   // to a person; nil if there is none
 	files       []*record.AgentCall // the output files of its attempts
+	transfers   []*record.AgentCall // calls that transferred its conversation
+}
+
+// TransferredTo returns the agents to which the conversation of the last attempt was transferred, in their order.
+func (t *StoredTask) TransferredTo() (names []string) {
+	for _, x := range t.transfers {
+		if x.Attempt == t.transfers[len(t.transfers)-1].Attempt {
+			names = append(names, x.TransferredTo)
+		}
+	}
+	return names
 }
 
 // Files returns the output files that belong to the result; nil if there are none.

@@ -209,6 +209,8 @@ func describeSource(s *flow.Source) (kind, name string) {
 		return "results of", terminal.CleanLine(format.Readers(s.Name))
 	case handoff.Conversation:
 		return "earlier turns", terminal.CleanLine(strings.TrimPrefix(s.Name, "earlier turns "))
+	case handoff.Transferred:
+		return "conversation", terminal.CleanLine(strings.TrimPrefix(s.Name, "what "))
 	case handoff.Message:
 		return "message", terminal.CleanLine(strings.TrimPrefix(s.Name, "message "))
 	}

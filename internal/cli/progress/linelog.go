@@ -185,6 +185,8 @@ func sentence(e event.Event, end state) string {
 		return fmt.Sprintf("waited    %s: %s", who, replyEnd(e))
 	case event.AgentResult:
 		return fmt.Sprintf("child     %s: %s", who, childEnd(e))
+	case event.AgentTransfer:
+		return fmt.Sprintf("transfer  %s: to %s", who, terminal.CleanLine(e.To))
 	case event.Steered:
 		return "steered   " + steered(e)
 	case event.Budget:

@@ -45,6 +45,7 @@ type messageCounts struct{ read, sent int }
 
 // A conversation is how far an attempt with tools is.
 type conversation struct {
+	holder   string   // the agent that it was transferred to; empty for none
 	turn     int      // from 1; 0 for an attempt that has not called a tool
 	called   bool     // a tool was called in this turn
 	tools    []string // that are being called

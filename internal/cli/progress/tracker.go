@@ -223,10 +223,14 @@ func (t *tracker) update(r *row, e event.Event) {
 		if r.state != running {
 			r.state, r.since = running, e.Time
 		}
-		r.note, r.writes = "", ""
+		if r.note, r.writes = "", ""; r.holder != "" && e.Agent == r.holder {
+			r.note = "transferred to " + terminal.CleanLine(e.Agent)
+		}
 		if !ofCoordinator(e) { // the number of its events distinguishes steps
 			r.attempt = e.Attempt
 		}
+	case event.AgentTransfer:
+		r.holder = e.To
 	case event.Message:
 		r.messages.read++
 	case event.MessageSent:
@@ -236,6 +240,7 @@ func (t *tracker) update(r *row, e event.Event) {
 	case event.TaskWaiting:
 		r.state, r.reason = asked, whatWaits(e)
 	case event.TaskRetry:
+		r.holder = "" // the next attempt begins with the assignee
 		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), terminal.CleanLine(e.Message)
 		r.messages = messageCounts{} // the next attempt gets them again, and sends anew
 	}

@@ -96,7 +96,7 @@ export class EventsView {
 export function whatHappened(e) {
   const d = e.handoff;
   if (d) return `${d.fromAgentId} → ${d.toAgentId}: ${d.verdict}${d.reason ? ", " + d.reason : ""}, ${d.governanceRuleId}${d.line ? " (" + d.line + ")" : ""}`;
-  const parts = [e.agent, e.status && statusWord(e.status), e.code, e.from && "from " + e.from, e.input_tokens && count(e.input_tokens) + " in, " + count(e.output_tokens) + " out", e.attempt > 1 && "attempt " + e.attempt, e.message];
+  const parts = [e.agent, e.status && statusWord(e.status), e.code, e.from && "from " + e.from, e.type === "agent_transfer" && "to " + e.to, e.input_tokens && count(e.input_tokens) + " in, " + count(e.output_tokens) + " out", e.attempt > 1 && "attempt " + e.attempt, e.message];
   return parts.filter(Boolean).join(", ");
 }
 

@@ -207,7 +207,7 @@ export class RunState {
         if (!t.replies?.size) t.waitingFor = "";
         t.attempts = Math.max(t.attempts ?? 0, e.attempt ?? 1);
         t.open = true;
-        t.note = "";
+        t.note = e.agent === t.holder ? "transferred to " + e.agent : "";
         break;
       case "agent_spawn": t.children = (t.children ?? 0) + 1; break;
       case "agent_result": t.children--; break;
@@ -220,6 +220,7 @@ export class RunState {
       case "reply_wait": case "reply_end": this.awaited(t, e); break;
       case "tool_start": if (!e.child) t.tool = e.from; break;
       case "tool_complete": if (!e.child) t.tool = ""; break;
+      case "agent_transfer": t.holder = e.to; break;
     }
     if (was !== t.status && !t.step) {
       this.counts[was]--;

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
+)
+
+// A holder to which a conversation was transferred reads what was sent to its agent: with its first prompt
+// all that was given to the agent for this task before, and what waits in the inbox; with each later turn
+// what came since.
+
+// holderMail gives holders their messages.
+type holderMail struct{ *runMessages }
+
+// A holderInbox are the messages that the holders of a task have had, by the agent.
+type holderInbox struct {
+	given    map[string][]mailbox.Message
+	reserved map[string][]mailbox.Message // that prompts of an earlier process had, and none of this one yet
+}
+
+// of returns the messages of the holders of a task.
+func (m holderMail) of(i int) *holderInbox {
+	in := m.holders[i]
+	if in == nil {
+		in = &holderInbox{map[string][]mailbox.Message{}, map[string][]mailbox.Message{}}
+		m.holders[i] = in
+	}
+	return in
+}
+
+// A priorHolder is a prompt that an earlier process made for a holder.
+type priorHolder struct {
+	priorTurn
+	agent string
+}
+
+// holderPart returns the end of a session that is within an attempt: of a holder or a child.
+func holderPart(session string) string {
+	if at := strings.Index(session, record.ChildPrefix); at >= 0 {
+		return session[at:]
+	}
+	return ""
+}
+
+// askHolder takes in the start of a call of a holder.
+func (b *priorTask) askHolder(c *record.CallStart) {
+	if b.holders == nil {
+		b.holders = map[string]priorHolder{}
+	}
+	b.holders[holderPart(c.Session)] = priorHolder{priorTurn{messages: c.Messages}, c.Agent}
+}
+
+// answerHolder takes in what a holder said.
+func (b *priorTask) answerHolder(x *record.AgentCall) {
+	part := holderPart(x.Session)
+	if h, known := b.holders[part]; known && x.Completed() {
+		h.answered = true
+		b.holders[part] = h
+	}
+}
+
+// reserve takes the messages that holders of task i had in an earlier process out of the inboxes, and those
+// of the user for them that no prompt has.
+func (m holderMail) reserve(p *plan.Plan, i int, b *priorTask) {
+	for _, h := range plan.Holders(p, i) {
+		name := m.run.team.Config.Agents[h.Member].Name
+		m.directed[i] = append(m.directed[i], m.takeNamed(name, undelivered(m.run.priorRun, p.Graph.Task(i).ID))...)
+	}
+	if b == nil {
+		return
+	}
+	in := m.of(i)
+	for _, part := range slices.Sorted(maps.Keys(b.holders)) {
+		h := b.holders[part]
+		in.reserved[h.agent] = append(in.reserved[h.agent], m.takeNamed(h.agent, h.messages)...)
+	}
+}
+
+// take returns the messages for a prompt of a holder: its first one, or that of a later turn. The lock
+// of the run is held.
+func (m holderMail) take(h *attempt, part string, first bool) (list []mailbox.Message) {
+	agent, in := h.caps.Agent, m.of(h.index)
+	continues := h.cached()
+	if first {
+		list, continues = slices.Clone(in.given[agent]), h.after.cached()
+	}
+	add := func(more []mailbox.Message) {
+		list, in.given[agent] = append(list, more...), append(in.given[agent], more...)
+	}
+	var was priorHolder
+	if b := h.run.priorRun.task(h.task.ID); b != nil && (continues || h.run.priorRun.isStrict()) {
+		was = b.holders[part]
+	}
+	if was.agent == "" {
+		add(in.reserved[agent])
+		delete(in.reserved, agent)
+	} else {
+		had := func(msg mailbox.Message) bool { return slices.Contains(was.messages, m.name(msg)) }
+		var again []mailbox.Message
+		for _, msg := range in.reserved[agent] {
+			if had(msg) {
+				again = append(again, msg)
+			}
+		}
+		in.reserved[agent] = slices.DeleteFunc(in.reserved[agent], had)
+		list = slices.DeleteFunc(list, func(msg mailbox.Message) bool { return !had(msg) })
+		add(again)
+	}
+	if !was.answered {
+		add(m.nextDirected(h.index, agent))
+		add(m.takeUnread(h))
+	}
+	return list
+}
+
+// cached reports whether a conversation is one of an earlier process.
+func (c *conversation) cached() bool { return c != nil && c.cachedTurn }
+
+// deliver offers a holder the messages of its first prompt.
+func (m holderMail) deliver(h *attempt) {
+	if m.runMessages == nil {
+		return
+	}
+	h.run.mu.Lock()
+	defer h.run.mu.Unlock()
+	for _, msg := range m.take(h, h.part, true) {
+		h.offers = append(h.offers, m.offerOf(msg, h.member))
+		g := gate.WholeOf(gate.Source{Kind: handoff.Message, Name: m.name(msg)}, "")
+		g.Terms, g.MaxBytes = h.by.Terms(msg.Envelope.Producer(), h.caps.Agent), h.limits.On(g.Source, 0)
+		h.grants = append(h.grants, g)
+		h.messageCount++
+	}
+}
+
+// putBack puts back what a holder would have read whose conversation was not transferred to it.
+func (m holderMail) putBack(h *attempt) {
+	if m.runMessages == nil {
+		return
+	}
+	h.run.mu.Lock()
+	defer h.run.mu.Unlock()
+	in, agent := m.of(h.index), h.caps.Agent
+	m.markUnread(agent, in.given[agent])
+	delete(in.given, agent)
+}
+
+// markUnread puts messages back into the inbox of an agent.
+func (m *runMessages) markUnread(agent string, list []mailbox.Message) {
+	if len(list) == 0 {
+		return
+	}
+	ids := make([]mailbox.ID, len(list))
+	for k, msg := range list {
+		ids[k] = msg.ID
+	}
+	must(m.bus.MarkUnread(agent, ids...))
+}

@@ -1,0 +1,419 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// An agent transfers its conversation with a tool transfer_to_NAME: another agent finishes the task. That
+// agent, the new holder, works in an attempt of its own inside the attempt at the task, with a new prompt,
+// contract and workspace. It uses the slot and the time limit of the attempt at the task, and waits,
+// approvals and commands of that attempt are those of whoever holds the conversation.
+
+// A custody is the part that an attempt has in a conversation that is transferred.
+type custody struct {
+	next      *attempt // the holder that it transferred to; nil if it did not
+	inherited []piece  // what it is offered of the conversation before it
+	heard     []piece  // what it said, and what its tools returned
+	opened    bool     // its prompt is built
+	first     prompt.Prompt
+
+	// Of the attempt at the task itself, guarded by the lock of the run.
+	transfers int
+	holder    *attempt // who holds the conversation now; nil if that is itself
+}
+
+// A piece is a piece of a conversation, as later holders are offered it.
+type piece struct {
+	source   gate.Source
+	by       string // the agent that said it, or called the tool
+	title    string // with %s for the name of that agent
+	envelope *envelope.Envelope
+	as       task.Payload
+	limit    int                  // bytes; zero means the default
+	most     label.Classification // that the edges carry on which it was transferred
+}
+
+// ofTask returns the attempt at the task itself, if a is that or a later holder of its conversation, and a child
+// as it is.
+func ofTask(a *attempt) *attempt {
+	if a.after != nil {
+		return a.root
+	}
+	return a
+}
+
+// holderOf returns the attempt of whoever holds the conversation of an attempt at a task now. The lock of
+// the run is held.
+func holderOf(a *attempt) *attempt { return cmp.Or(a.holder, a) }
+
+// lastHolder returns the attempt of the last holder.
+func lastHolder(a *attempt) *attempt {
+	for a.next != nil {
+		a = a.next
+	}
+	return a
+}
+
+// makers returns who makes what the agent of a model call makes: the holders of its conversation.
+func (r *request) makers() string {
+	if r.holders == "" {
+		return r.caps.Agent
+	}
+	return naming.Chain(r.holders, r.caps.Agent)
+}
+
+// heldBefore returns who held the conversation before the agent of a model call; nil if it was not transferred.
+func (r *request) heldBefore() []string {
+	if r.holders == "" {
+		return nil
+	}
+	return naming.Links(r.holders)
+}
+
+// A speaker is an attempt whose words later holders may be offered.
+type speaker struct{ *attempt }
+
+// mayTransfer reports whether the agent has a tool that transfers its conversation.
+func (a speaker) mayTransfer() bool {
+	for i := range a.runtimeTools {
+		if a.runtimeTools[i].To != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// hear keeps what the agent said in a turn and what its calls returned, for later holders. What the
+// runtime answered, and replies to handoffs, are for the agent alone.
+func (a speaker) hear(x *modelCall, said *envelope.Envelope, answers []toolAnswer) {
+	if !a.mayTransfer() {
+		return
+	}
+	a.heard = append(a.heard, a.spoken(x, said, formOf(said)))
+	for i := range answers {
+		e := answers[i].envelope
+		if e == nil || e.Producer() == gate.Runtime {
+			continue
+		}
+		a.heard = append(a.heard, piece{
+			source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + x.part + "/" + answers[i].id}, by: a.caps.Agent,
+			title: fmt.Sprintf("%s, called by %%s in turn %d", x.reply.ToolCalls[i].Name, max(x.turn, 1)), envelope: e, as: formOf(e), limit: answers[i].limit, most: label.Secret,
+		})
+	}
+}
+
+// spoken returns what the agent said in a turn.
+func (a speaker) spoken(x *modelCall, said *envelope.Envelope, as task.Payload) piece {
+	return piece{
+		source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + x.part + "/said"}, by: a.caps.Agent,
+		title: fmt.Sprintf("%%s, turn %d", max(x.turn, 1)), envelope: said, as: as, most: label.Secret,
+	}
+}
+
+// transfer has a neighbor finish the task. The turn is the last one of the agent. A refusal says what the
+// spec determines, and nothing of the values.
+func (a runtimeCaller) transfer(ctx context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall, t *plan.RuntimeTool, place string) (answer toolAnswer, err error) {
+	refuse := func(reason string) (toolAnswer, error) {
+		return refuseCall(a.attempt, x, said, call, "Call refused: "+reason+".")
+	}
+	if len(x.reply.ToolCalls) > 1 {
+		return refuse("call " + t.Name + " alone, in a turn without other calls")
+	}
+	root := ofTask(a.attempt)
+	if a.transfersSoFar() >= plan.MaxTransfers {
+		return refuse(fmt.Sprintf("an attempt at a task transfers its conversation at most %d times; finish the task yourself", plan.MaxTransfers))
+	}
+	began := time.Now()
+	h, err := a.newHolder(x, said, &call, t.To)
+	if err == nil {
+		err = nextHolder{h}.prepare(ctx)
+	}
+	switch {
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrInterrupted):
+		return answer, withCause(ctx, ctx.Err())
+	case err != nil && isInterrupted(a.ctx, context.Cause(ctx)):
+		return refuseCall(a.attempt, x, said, call, notMade)
+	case errors.Is(err, errLater), errors.Is(err, ErrJournal), errors.Is(err, ErrRecord):
+		return answer, err
+	case err != nil:
+		holderMail{a.run.messages}.putBack(h)
+		a.run.team.Log.Info("a conversation was not transferred", "task", a.task.Title, "from", a.caps.Agent, "to", h.caps.Agent, "code", code(err))
+		return refuse(a.refusal(x, h))
+	}
+	name := a.by.Rules.ShownName(h.caps.Agent)
+	answer.id = call.ID
+	if answer.envelope, err = a.runtimeAnswer(x, said, call, "Transferred to "+name+"."); err != nil {
+		return answer, err
+	}
+	a.run.mu.Lock()
+	root.transfers++
+	root.holder = h
+	a.run.mu.Unlock()
+	a.next = h
+	if a.callBefore(place) == nil {
+		answer.made = &ToolCallMetrics{Tool: t.Name, Duration: time.Since(began)}
+		a.recordTransfer(x, h, place, t, &answer)
+	}
+	return answer, nil
+}
+
+// transfersSoFar returns how often the conversation was transferred.
+func (a runtimeCaller) transfersSoFar() int {
+	a.run.mu.Lock()
+	defer a.run.mu.Unlock()
+	return ofTask(a.attempt).transfers
+}
+
+// refusal says why a neighbor cannot take the conversation over.
+func (a runtimeCaller) refusal(x *modelCall, h *attempt) string {
+	name, level := a.by.Rules.ShownName(h.caps.Agent), x.contract.MaxInput.Join(h.least)
+	switch {
+	case h.caps.Clearance() < level:
+		return fmt.Sprintf("your context is %v, and %s may see %v", level, name, h.caps.Clearance())
+	case h.caps.Produces < level:
+		return fmt.Sprintf("the result will be %v, and %s produces at most %v", level, name, h.caps.Produces)
+	}
+	return fmt.Sprintf("%s cannot take this task over under the rules of the team", name)
+}
+
+// recordTransfer stores that the conversation was transferred, and emits an event.
+func (a runtimeCaller) recordTransfer(x *modelCall, h *attempt, place string, t *plan.RuntimeTool, answer *toolAnswer) {
+	if a.run.bus.live() {
+		ev := a.eventOf(event.AgentTransfer)
+		ev.From, ev.To, ev.Turn = a.caps.Agent, h.caps.Agent, max(x.turn, 1)
+		a.run.bus.emit(ev)
+	}
+	if a.run.ledger == nil {
+		return
+	}
+	now := time.Now()
+	a.run.ledger.note(record.Entry{ToolResult: &record.AgentCall{
+		CallID: record.CallID{Session: place, Task: a.task.ID, Title: a.task.Title, Agent: gate.ToolReader(t.Name), Attempt: a.number, Part: "/tool"},
+		Start:  now.Add(-answer.made.Duration), End: now, Result: gate.RecordOf(answer.envelope), TransferredTo: h.caps.Agent,
+	}})
+}
+
+// reasonOf makes the envelope of the reason of a transfer; nil if none is given. It is as sensitive as the
+// turn that made it.
+func reasonOf(x *modelCall, said *envelope.Envelope, call *llm.ToolCall) (*envelope.Envelope, error) {
+	var given struct {
+		Reason string `json:"reason"`
+	}
+	if err := json.Unmarshal([]byte(call.Arguments), &given); err != nil || strings.TrimSpace(given.Reason) == "" {
+		return nil, err
+	}
+	h := said.Header()
+	h.ID, h.DerivedFrom = envelope.ID(x.identity()+"/"+call.ID+"/reason"), []envelope.ID{h.ID}
+	return envelope.New(h, envelope.Text(given.Reason))
+}
+
+// newHolder makes the attempt of a new holder, with what it is offered.
+func (a runtimeCaller) newHolder(x *modelCall, said *envelope.Envelope, call *llm.ToolCall, to *plan.Neighbor) (*attempt, error) {
+	r := a.run
+	m := &r.team.Config.Agents[to.Member]
+	h := &attempt{graph: a.graph, planned: a.planned, index: a.index, member: to.Member}
+	h.run, h.scheduler, h.stream, h.ctx = r, a.scheduler, a.stream, a.ctx
+	h.lineage = lineage{root: cmp.Or(a.root, a.attempt), after: a.attempt}
+	own := *a.task
+	own.Assignee = m.Name
+	h.request = request{
+		task: &own, number: a.number, does: m.Agent, by: a.by, caps: &r.team.Capabilities[to.Member], schema: a.schema, bound: a.bound, limits: r.team.MemberLimits(to.Member),
+		tools: m.Tools, part: a.part + record.ChildPrefix + call.ID, start: time.Now(), began: time.Now(), existed: a.existed, holders: a.makers(),
+	}
+	if h.runtimeTools = plan.TransferTools(a.by, to.Member); len(h.runtimeTools) > 0 {
+		h.tools = slices.Clone(h.tools)
+		for _, t := range h.runtimeTools {
+			h.tools = append(h.tools, t.Tool)
+		}
+	}
+	h.least = x.contract.MaxInput.Join(plan.LevelOf(m.Tools))
+	if h.by.Config.ApprovesLoweringFor(m.Name) {
+		h.waits = h
+	}
+	pieces := append(slices.Clone(a.inherited), a.heard...)
+	if x.reply.Text != "" { // the call that transfers says no more than the transfer itself
+		pieces = append(pieces, speaker{a.attempt}.spoken(x, said, task.Output))
+	}
+	reason, err := reasonOf(x, said, call)
+	if err != nil {
+		return h, err
+	}
+	if reason != nil {
+		pieces = append(pieces, piece{source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + x.part + "/" + call.ID + "/reason"}, by: a.caps.Agent, title: "%s, reason of the transfer", envelope: reason, as: task.Output, most: label.Secret})
+	}
+	for i := range pieces {
+		pieces[i].most = min(pieces[i].most, to.Max)
+	}
+	h.inherited = pieces
+	nextHolder{h}.offerAll()
+	return h, nil
+}
+
+// A nextHolder is the attempt of an agent to which a conversation is transferred.
+type nextHolder struct{ *attempt }
+
+// offerAll offers a holder what its task is granted, its messages, and the conversation before it.
+func (h nextHolder) offerAll() {
+	root, r := h.root, h.run
+	h.offers, h.grants = nil, nil
+	h.said, h.dependencies, h.filesOffered = root.said, root.dependencies, root.filesOffered
+	n := root.said + len(root.task.Uses) + root.dependencies + root.filesOffered
+	if root.planned {
+		n++
+	}
+	for i := range n {
+		h.offerAgain(i)
+	}
+	holderMail{r.messages}.deliver(h.attempt)
+	h.granted = len(h.offers)
+	for i := root.granted; i < len(root.offers); i++ {
+		h.offerAgain(i)
+	}
+	for i := range h.inherited {
+		p := &h.inherited[i]
+		from := p.envelope.Producer()
+		g := gate.WholeOf(p.source, "transfer")
+		g.Terms = gate.Limited(h.by.Terms(from, h.caps.Agent), p.most, gate.Citation{Rule: gate.RuleEdge}, from, h.caps.Agent)
+		g.MaxBytes = cmp.Or(p.limit, h.limits.On(p.source, 0))
+		o := gate.Offer{Source: p.source, Title: fmt.Sprintf(p.title, h.by.Rules.ShownName(p.by)), Envelope: p.envelope, As: p.as, Optional: true}
+		h.offers, h.grants = append(h.offers, o), append(h.grants, g)
+	}
+}
+
+// offerAgain offers a holder what the attempt at the task was offered, under the rules for the holder.
+// What the task reveals, and what a person approved, is for its assignee.
+func (h nextHolder) offerAgain(i int) {
+	o, was := h.root.offers[i], &h.root.grants[i]
+	o.Translated = nil
+	g := gate.Grant{Source: was.Source, Paths: was.Paths, Line: was.Line, Item: was.Item, List: was.List, Names: was.Names, MaxBytes: was.MaxBytes}
+	if most := h.limits.On(o.Source, 0); most > 0 && (g.MaxBytes == 0 || most < g.MaxBytes) {
+		g.MaxBytes = most
+	}
+	switch {
+	case o.Envelope != nil:
+		g.Terms = h.by.Terms(o.Envelope.Producer(), h.caps.Agent)
+	case was.Terms != nil:
+		g.Terms = h.by.Terms(gate.ProducerOf(was.Terms), h.caps.Agent)
+	}
+	h.offers, h.grants = append(h.offers, o), append(h.grants, g)
+}
+
+// prepare takes what a holder is offered through the gate and builds its prompt, before the transfer counts.
+// If that fails, the decisions are recorded all the same.
+func (h nextHolder) prepare(ctx context.Context) error {
+	first, err := h.open(ctx)
+	if errors.Is(err, errLater) {
+		return err
+	}
+	if err != nil {
+		return h.run.recordPrompt(ctx, &h.modelCall, prompt.Prompt{}, err)
+	}
+	h.opened, h.first = true, first
+	return nil
+}
+
+// follow has the next holder finish the task. Its answer is that of the attempt.
+func (l turnLoop) follow(ctx context.Context) error {
+	a, root := l.attempt, ofTask(l.attempt)
+	for {
+		h := a.next
+		if waited := a.run.steering.await(ctx); waited > 0 && a.contract.Duration > 0 && !a.contract.ExpiresAt.IsZero() {
+			a.contract.ExpiresAt = a.contract.ExpiresAt.Add(waited)
+		}
+		if a.contract.Duration > 0 && !a.contract.ExpiresAt.IsZero() {
+			h.worked = a.contract.Duration - time.Until(a.contract.ExpiresAt)
+		}
+		a.stream.reopen()
+		perform(ctx, &h.modelCall, h)
+		if v := h.view(); v.needsEntry() && !errors.Is(h.err, errLater) {
+			a.run.ledger.note(v.entry())
+		}
+		h.showCost()
+		takeUsage(a, h)
+		if !isInterrupted(ctx, h.err) || h.terminal {
+			break
+		}
+		again := nextHolder{h}.afresh()
+		if err := (nextHolder{again}).prepare(ctx); err != nil {
+			return err
+		}
+		a.next = again
+		a.run.mu.Lock()
+		root.holder = again
+		a.run.mu.Unlock()
+	}
+	h := a.next
+	if h.err != nil {
+		a.failedHolder = &h.modelCall
+		return h.err
+	}
+	return l.acceptHolder(ctx, h)
+}
+
+// afresh returns a holder whose first call was interrupted as it was before the call, with the messages
+// that came meanwhile.
+func (h nextHolder) afresh() *attempt {
+	again := &attempt{graph: h.graph, planned: h.planned, index: h.index, member: h.member}
+	again.run, again.scheduler, again.stream, again.ctx = h.run, h.scheduler, h.stream, h.ctx
+	again.lineage, again.request, again.runtimeTools = h.lineage, h.request, h.runtimeTools
+	again.inherited = h.inherited
+	if h.waits != nil {
+		again.waits = again
+	}
+	again.start = time.Now()
+	nextHolder{again}.offerAll()
+	return again
+}
+
+// acceptHolder makes the answer of the next holder that of the attempt, as the work of both.
+func (l turnLoop) acceptHolder(ctx context.Context, h *attempt) error {
+	own := l.reply
+	l.reply = h.reply
+	l.reply.Usage, l.reply.Turns, l.reply.Warnings, l.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // the holder accounts for its own
+	level := l.contract.MaxInput
+	for _, x := range l.earlier {
+		level = level.Join(x.contract.MaxInput)
+	}
+	e, err := gate.Transferred(h.envelope, l.caps.Agent, level, envelope.ID(l.identity()))
+	if err != nil {
+		return err
+	}
+	if h.outputs != nil {
+		if l.outputs, err = gate.Transferred(h.outputs, l.caps.Agent, level, envelope.ID(l.identity()+"/files")); err != nil {
+			return err
+		}
+	}
+	return l.accept(ctx, e, time.Now())
+}
+
+// asOfBoth returns an error text of the holder to which a model call transferred its conversation as the
+// work of both; nil if there is none.
+func asOfBoth(x *modelCall, fault *envelope.Envelope) *envelope.Envelope {
+	if fault == nil {
+		return nil
+	}
+	e, err := gate.Transferred(fault, x.caps.Agent, x.contract.MaxInput, fault.ID())
+	if err != nil {
+		return nil
+	}
+	return e
+}
