@@ -26,6 +26,7 @@ type planFlags struct {
 	flags.Limits
 	flowFlags
 	assertFlags
+	chatFlags
 	save files.Output
 }
 
@@ -48,6 +49,7 @@ the spec; the exit status is 1 if it is broken.`,
   runteam plan claims -o mermaid > claims.mmd
   runteam plan claims --from claim             only where the input claim can go
   runteam plan claims --assert "input claim never derives into service-desk"
+  runteam plan --chat                          a turn of runteam chat: who reads the turns before it
   runteam plan --goal "Compare the two offers." --save offers.yaml`,
 		Annotations: map[string]string{console.FormsAnnotation: strings.Join(console.GraphForms, " ")},
 		Args:        j.Argument,
@@ -60,6 +62,7 @@ the spec; the exit status is 1 if it is broken.`,
 	j.Limits.AddTo(cmd, "the planning of a goal")
 	j.flowFlags.flags(cmd)
 	j.assertFlags.flags(cmd)
+	j.chatFlags.addTo(cmd, &j.SpecFlags)
 	f := cmd.Flags()
 	f.StringVar(&j.save.Path, "save", "", "write the planned tasks as a spec to `FILE`")
 	f.BoolVar(&j.save.Force, "force", false, "with --save: replace a file that exists")
@@ -88,8 +91,9 @@ func (j *planFlags) check(cmd *cobra.Command, file *specfile.File) error {
 }
 
 func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
+	checkChat := func(cmd *cobra.Command) error { return j.chatFlags.check(cmd, &j.SpecFlags) }
 	checkFlow := func(cmd *cobra.Command) error { return j.flowFlags.check(cmd, con.Settings.Output) }
-	for _, check := range []func(*cobra.Command) error{j.Limits.Check, j.AnswerFlags.Check, checkFlow} {
+	for _, check := range []func(*cobra.Command) error{j.Limits.Check, j.AnswerFlags.Check, checkFlow, checkChat} {
 		if err := check(cmd); err != nil {
 			return err
 		}
@@ -97,6 +101,9 @@ func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 	j.NoCalls = j.Offline
 	file, err := j.Load(cmd.Context(), con)
 	if err != nil {
+		return err
+	}
+	if err := j.setTurn(file, &j.SpecFlags); err != nil {
 		return err
 	}
 	if err := journals.CheckOutputs(con, &journals.Flags{}, &j.save); err != nil {
@@ -125,6 +132,8 @@ func makePlan(ctx context.Context, con *console.Console, j *planFlags, file *spe
 		return nil, err
 	}
 	switch {
+	case j.Chat:
+		plan, err = planChat(ctx, con, j, file)
 	case file.Goal != nil:
 		plan, err = planGoal(ctx, con, j, file)
 	case len(file.Tasks) == 0:
