@@ -50,6 +50,16 @@ type Source struct {
 type Agreement struct {
 	Summary string   `json:"taskSummary,omitempty"`    // what the task is about: its title
 	Tools   []string `json:"toolsDisclosed,omitempty"` // that the agent may call, and no other
+	Bounds  *Bounds  `json:"bounds,omitempty"`         // nil in a receipt that an earlier version wrote
+}
+
+// Bounds are the labels and the time that a contract allows. The session begins when the agent is
+// called, after the receipt was written.
+type Bounds struct {
+	Clearance label.Classification `json:"clearance"`           // of the agent and its endpoints
+	MaxInput  label.Classification `json:"maxInput"`            // nothing above it goes in
+	MaxOutput label.Classification `json:"maxOutput"`           // nothing above it is claimed coming out
+	SessionMs int64                `json:"sessionMs,omitempty"` // how long the agent may work, in milliseconds; zero means without bound
 }
 
 // sourceOf returns the source of a piece of context.
@@ -77,9 +87,9 @@ func (s *Source) forReader() {
 	}
 }
 
-// agreementOf returns what a contract says of the task and of tools.
+// agreementOf returns what a contract says of the task, of tools, and of its bounds.
 func agreementOf(k *gate.Contract) Agreement {
-	return Agreement{Summary: k.Summary, Tools: slices.Clone(k.Tools)}
+	return Agreement{Summary: k.Summary, Tools: slices.Clone(k.Tools), Bounds: &Bounds{k.Clearance, k.MaxInput, k.MaxOutput, k.Duration.Milliseconds()}}
 }
 
 // clone returns a receipt that shares nothing with r that could be changed.
@@ -87,6 +97,9 @@ func (r *Receipt) clone() *Receipt {
 	c := *r
 	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
 	c.Contract.Tools = slices.Clone(r.Contract.Tools)
+	if r.Contract.Bounds != nil {
+		c.Contract.Bounds = new(*r.Contract.Bounds)
+	}
 	for i := range c.Sources {
 		if d := c.Sources[i].Decision; d != nil {
 			c.Sources[i].Decision = d.Clone()
