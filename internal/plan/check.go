@@ -163,7 +163,9 @@ func (t *Roster) CheckGoalRun(o Options) task.Problems {
 	c.checkMessages()
 	c.checkAnswer()
 	c.checkReaders()
-	(&pathCheck{checker: &c}).checkPolicyPaths()
+	paths := &pathCheck{checker: &c}
+	paths.checkPolicyPaths()
+	paths.checkIntakePaths()
 	return c.found
 }
 
