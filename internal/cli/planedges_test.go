@@ -52,3 +52,26 @@ reader  at most 3           1      5m00s      20
 	require.Equal(t, map[string]any{"max": 3.0, "depth": 1.0, "timeoutMs": 300000.0, "maxTurns": 20.0}, d.Agents[0].Spawn)
 	require.Nil(t, d.Agents[1].Spawn)
 }
+
+// An edge to a person is fine, and one from a person is an error that says what to write instead.
+func TestPeopleSendNoHandoffs(t *testing.T) {
+	t.Parallel()
+	const spec = `
+agents:
+  - {name: writer, model: m}
+  - {name: editor, backend: {kind: person}}
+tasks:
+  - {title: Write, description: Write., assignee: writer}
+  - {title: Decide, description: Decide., assignee: editor}
+edges:
+`
+	for edge, ok := range map[string]bool{"{from: writer, to: editor}": true, "{from: editor, to: writer}": false, "{from: writer, to: editor, bidirectional: true}": false} {
+		dir := clitest.Folder(t, map[string]string{"team.yaml": spec + "  - " + edge + "\n"})
+		got := call{dir: dir, args: []string{"check"}}.run(t)
+		require.Equal(t, ok, got.status == exit.StatusOK, "%s %+v", edge, got)
+		if !ok {
+			require.Contains(t, got.stderr, `team.yaml:9:5: edge 1: "editor" is a person, who sends no handoffs`)
+			require.Contains(t, got.stderr, `have a task of "writer" depend on it`)
+		}
+	}
+}
