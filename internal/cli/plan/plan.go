@@ -27,7 +27,8 @@ type planFlags struct {
 	flowFlags
 	assertFlags
 	chatFlags
-	save files.Output
+	stored storedFlags
+	save   files.Output
 }
 
 // Command returns the command plan.
@@ -43,13 +44,17 @@ makes a plan: one model call, and one more if the first plan cannot be run.
 For every input and every result it shows which agent, endpoint and person could
 see it: whole, in part, only text derived from it, or never; and which variables of
 your environment are sent where. --assert checks an assertion, like assert: in
-the spec; the exit status is 1 if it is broken.`,
+the spec; the exit status is 1 if it is broken.
+
+With --run it shows the flow of a stored run, by the policy that the run has now or,
+with --policy, by an earlier one.`,
 		Example: `  runteam plan                                 the team.yaml of this folder
   runteam plan claims -o dot | dot -Tsvg -o claims.svg
   runteam plan claims -o mermaid > claims.mmd
   runteam plan claims --from claim             only where the input claim can go
   runteam plan claims --assert "input claim never derives into service-desk"
   runteam plan --chat                          a turn of runteam chat: who reads the turns before it
+  runteam plan --run 1f3c                      who can see what in a stored run
   runteam plan --goal "Compare the two offers." --save offers.yaml`,
 		Annotations: map[string]string{console.FormsAnnotation: strings.Join(console.GraphForms, " ")},
 		Args:        j.Argument,
@@ -63,6 +68,7 @@ the spec; the exit status is 1 if it is broken.`,
 	j.flowFlags.flags(cmd)
 	j.assertFlags.flags(cmd)
 	j.chatFlags.addTo(cmd, &j.SpecFlags)
+	j.stored.addTo(cmd, con)
 	f := cmd.Flags()
 	f.StringVar(&j.save.Path, "save", "", "write the planned tasks as a spec to `FILE`")
 	f.BoolVar(&j.save.Force, "force", false, "with --save: replace a file that exists")
@@ -91,6 +97,9 @@ func (j *planFlags) check(cmd *cobra.Command, file *specfile.File) error {
 }
 
 func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
+	if err := j.stored.check(cmd, j.Path); err != nil {
+		return err
+	}
 	checkChat := func(cmd *cobra.Command) error { return j.chatFlags.check(cmd, &j.SpecFlags) }
 	checkFlow := func(cmd *cobra.Command) error { return j.flowFlags.check(cmd, con.Settings.Output) }
 	for _, check := range []func(*cobra.Command) error{j.Limits.Check, j.AnswerFlags.Check, checkFlow, checkChat} {
@@ -98,6 +107,14 @@ func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 			return err
 		}
 	}
+	if j.stored.run != "" {
+		return planStored(cmd.Context(), con, &j.stored, &j.flowFlags)
+	}
+	return planSpec(con, cmd, j)
+}
+
+// planSpec shows the plan of a spec.
+func planSpec(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 	j.NoCalls = j.Offline
 	file, err := j.Load(cmd.Context(), con)
 	if err != nil {
