@@ -141,7 +141,11 @@ func TestRequests(t *testing.T) {
 		},
 		{
 			func(ctx context.Context, c *inspect.Client) (any, error) { return c.Policy(ctx, "") },
-			`{"digest":"d","policy":{}}`, "GET", "/governance/handoff-rules", "", inspect.Policy{Digest: "d", Policy: json.RawMessage(`{}`)},
+			`{"digest":"d","policy":{},"earlier":["c"]}`, "GET", "/governance/handoff-rules", "", inspect.Policy{Digest: "d", Policy: json.RawMessage(`{}`), Earlier: []string{"c"}},
+		},
+		{
+			func(ctx context.Context, c *inspect.Client) (any, error) { return c.EarlierPolicy(ctx, "r1", "a&b") },
+			`{"digest":"a"}`, "GET", "/runs/r1/governance/handoff-rules?policy=a%26b", "", inspect.Policy{Digest: "a"},
 		},
 		{
 			func(ctx context.Context, c *inspect.Client) (any, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -94,6 +95,9 @@ type Policy struct {
 	Digest string          `json:"digest"`
 	Policy json.RawMessage `json:"policy"` // in the format of the policy section of a spec file
 	Rules  json.RawMessage `json:"rules"`  // what applies to each pair of agents
+
+	// Earlier are the digests of the policies that the run had before the newest one, the oldest first.
+	Earlier []string `json:"earlier"`
 }
 
 // policyPath returns the path of the policy of a run, or of the only live run.
@@ -105,15 +109,24 @@ func policyPath(run string) string {
 	return runPath(run) + path
 }
 
-// Policy returns the policy of a run. An empty run means the only one that a process works on; if there are
+// Policy returns the newest policy of a run. An empty run means the only one that a process works on; if there are
 // none or several, the error is an [*Error] with the code conflict.
 func (c *Client) Policy(ctx context.Context, run string) (p Policy, err error) {
 	_, err = c.do(ctx, http.MethodGet, policyPath(run), nil, nil, &p)
 	return p, err
 }
 
+// EarlierPolicy returns the policy of a run with a digest, such as one of [Policy.Earlier]. If the run has had no
+// such policy, the error is an [*Error] with the code not_found. An empty run means what it means for
+// [Client.Policy].
+func (c *Client) EarlierPolicy(ctx context.Context, run, digest string) (p Policy, err error) {
+	_, err = c.do(ctx, http.MethodGet, policyPath(run)+"?policy="+url.QueryEscape(digest), nil, nil, &p)
+	return p, err
+}
+
 // ReplacePolicy replaces the policy of a run if its digest is still the given one, and returns the digest
-// of the new policy, which applies from the next decision on. If the server refuses, nothing changes,
+// of the new policy, which applies from the next decision on. A policy that equals the current one changes
+// nothing, and is no error. An assert in the policy must hold too, and is checked once. If the server refuses, nothing changes,
 // and the error is an [*Error] with the code stale if the policy has changed since you read it, invalid if
 // a remaining task could not run under the new one, or widening if the new one would deliver more and the
 // run was started without --allow-widening.

@@ -54,6 +54,17 @@ type Agreement struct {
 	// HeldBefore are the agents that held the conversation before it was transferred to this one, in their
 	// order. The receipt in the form for the agent has none.
 	HeldBefore []string `json:"heldBefore,omitempty"`
+
+	Bounds *Bounds `json:"bounds,omitempty"` // nil in a receipt that an earlier version wrote
+}
+
+// Bounds are the labels and the time that a contract allows. The session begins when the agent is
+// called, after the receipt was written.
+type Bounds struct {
+	Clearance label.Classification `json:"clearance"`           // of the agent and its endpoints
+	MaxInput  label.Classification `json:"maxInput"`            // nothing above it goes in
+	MaxOutput label.Classification `json:"maxOutput"`           // nothing above it is claimed coming out
+	SessionMs int64                `json:"sessionMs,omitempty"` // how long the agent may work, in milliseconds; zero means without bound
 }
 
 // sourceOf returns the source of a piece of context.
@@ -81,9 +92,12 @@ func (s *Source) forReader() {
 	}
 }
 
-// agreementOf returns what a contract says of the task and of tools.
+// agreementOf returns what a contract says of the task, of tools, and of its bounds.
 func agreementOf(k *gate.Contract) Agreement {
-	return Agreement{Summary: k.Summary, Tools: slices.Clone(k.Tools), HeldBefore: slices.Clone(k.Holders)}
+	return Agreement{
+		Summary: k.Summary, Tools: slices.Clone(k.Tools), HeldBefore: slices.Clone(k.Holders),
+		Bounds: &Bounds{k.Clearance, k.MaxInput, k.MaxOutput, k.Duration.Milliseconds()},
+	}
 }
 
 // clone returns a receipt that shares nothing with r that could be changed.
@@ -91,6 +105,9 @@ func (r *Receipt) clone() *Receipt {
 	c := *r
 	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
 	c.Contract.Tools, c.Contract.HeldBefore = slices.Clone(r.Contract.Tools), slices.Clone(r.Contract.HeldBefore)
+	if r.Contract.Bounds != nil {
+		c.Contract.Bounds = new(*r.Contract.Bounds)
+	}
 	for i := range c.Sources {
 		if d := c.Sources[i].Decision; d != nil {
 			c.Sources[i].Decision = d.Clone()

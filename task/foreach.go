@@ -30,8 +30,9 @@ type ForEach struct {
 	As string // the name and the heading of the item; "item" unless set
 
 	// MaxItems is how many items there may be, from 1 to 10,000. It is required for a list in an input.
-	// For one in a result, zero means maxItems of the list in the OutputSchema of Task. That of its
-	// agent does not count: the items are written out before tasks without an Assignee get one.
+	// For one in a result, zero means maxItems of the list in the OutputSchema of Task, or, of a task that
+	// has none and names its agent, in that of the agent. The agent of a task without an Assignee does
+	// not count: the items are written out before it gets one.
 	MaxItems int
 
 	// OnOverflow says what happens if the list is longer: "fail", the default, fails the instances
@@ -165,7 +166,7 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 	case hasWildcard(f.Key):
 		bad("/key", fmt.Sprintf("%s may be several values", naming.Quote(string(f.Key))), "write the path of one value in an item, such as /email")
 	case f.MaxItems == 0 && f.Input == "":
-		bad("/maxItems", fmt.Sprintf("neither maxItems nor the outputSchema of %s says how many items there may be", naming.Quote(f.Task)), fmt.Sprintf("write maxItems here or for the list in the outputSchema of that task, from 1 to %d; that of its agent does not count", maxItems))
+		bad("/maxItems", fmt.Sprintf("neither maxItems nor the outputSchema of %s says how many items there may be", naming.Quote(f.Task)), fmt.Sprintf("write maxItems here or for the list in the outputSchema of that task, from 1 to %d; that of its agent counts if the task names the agent", maxItems))
 	case f.MaxItems < 1 || f.MaxItems > maxItems:
 		bad("/maxItems", fmt.Sprintf("maxItems is %d", f.MaxItems), fmt.Sprintf("write how many items there may be, from 1 to %d", maxItems))
 	case f.MaxParallel < 0:

@@ -28,6 +28,38 @@ func (in *scope) boundLists() {
 	}
 }
 
+// BoundLists returns specs in which MaxItems of lists in results is set where neither the list nor the OutputSchema of
+// its task sets it: from the schema that the task has otherwise, such as that of its agent. schemaOf returns that
+// schema; nil if it is not known. Specs without such lists are returned as they are.
+func BoundLists(specs []Spec, schemaOf func(*Spec) json.RawMessage) []Spec {
+	return (&scope{specs: specs}).boundBy(schemaOf)
+}
+
+// boundBy is BoundLists for the tasks of a scope.
+func (in *scope) boundBy(schemaOf func(*Spec) json.RawMessage) []Spec {
+	if !slices.ContainsFunc(in.specs, func(s Spec) bool { return s.ForEach != nil || s.Repeat != nil }) {
+		return in.specs
+	}
+	out := slices.Clone(in.specs)
+	for i := range out {
+		s := &out[i]
+		if s.Repeat != nil {
+			s.Repeat = new(*s.Repeat)
+			s.Repeat.Tasks = (&scope{outer: in, specs: s.Repeat.Tasks}).boundBy(schemaOf)
+		}
+		if s.ForEach == nil {
+			continue
+		}
+		f := new(*s.ForEach)
+		s.ForEach = f
+		if from := in.specNamed(f.Task); f.MaxItems == 0 && f.Input == "" && from != nil && from.OutputSchema == nil && from.Value == nil {
+			f.MaxItems = mostItems(schemaOf(from), f.Path)
+		}
+		f.Tasks = (&scope{outer: in, specs: f.Tasks}).boundBy(schemaOf)
+	}
+	return out
+}
+
 // specNamed returns the task that writes the result that a name means, in a scope or around it; nil
 // if there is none.
 func (in *scope) specNamed(name string) *Spec {

@@ -3,10 +3,12 @@ package team_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -25,11 +27,11 @@ func TestReceiptHasTheContract(t *testing.T) {
 	other.Name = "other"
 	model := &chat{replies: []llm.Response{calls("lookup", `{"name":"ann"}`), calls("other", `{"name":"ann"}`), says("23")}}
 	tm, err := team.New(team.Config{Agents: []team.Member{
-		{Name: "clerk", Agent: agent.New(model, agent.Options{}), Tools: []*tool.Tool{find, &other}}, {Name: "writer", Agent: answering("done")},
+		{Name: "clerk", Agent: agent.New(model, agent.Options{}), Tools: []*tool.Tool{find, &other}}, {Name: "writer", Agent: answering("done"), Accepts: label.Confidential},
 	}})
 	require.NoError(t, err)
 	specs := []task.Spec{
-		{Title: "Find the age", Description: "How old is Ann?", Assignee: "clerk", Tools: []string{"lookup"}},
+		{Title: "Find the age", Description: "How old is Ann?", Assignee: "clerk", Tools: []string{"lookup"}, Timeout: time.Minute},
 		{Title: "Write it", Description: "Write.", Assignee: "writer"},
 	}
 	p, err := tm.Plan(specs, nil)
@@ -40,12 +42,13 @@ func TestReceiptHasTheContract(t *testing.T) {
 	res, err := tm.RunTasks(t.Context(), specs, nil)
 	require.NoError(t, err)
 	require.Len(t, res.Tasks[0].Receipts, 3)
+	bounds := &prompt.Bounds{Clearance: label.Internal, MaxInput: label.Internal, MaxOutput: label.Internal, SessionMs: 60_000}
 	for _, r := range res.Tasks[0].Receipts {
-		require.Equal(t, prompt.Agreement{Summary: "Find the age", Tools: []string{"lookup"}}, r.Contract)
+		require.Equal(t, prompt.Agreement{Summary: "Find the age", Tools: []string{"lookup"}, Bounds: bounds}, r.Contract)
 	}
 	require.Contains(t, model.requests[2].Messages[4].Text, "Unknown tool. Available tools: lookup.")
-	require.Equal(t, prompt.Agreement{Summary: "Write it"}, res.Tasks[1].Receipts[0].Contract)
+	require.Equal(t, prompt.Agreement{Summary: "Write it", Bounds: &prompt.Bounds{Clearance: label.Confidential, MaxInput: label.Internal, MaxOutput: label.Internal}}, res.Tasks[1].Receipts[0].Contract)
 	raw, err = json.Marshal(res.Tasks[0].Receipts[0])
 	require.NoError(t, err)
-	require.Contains(t, string(raw), `"contract":{"taskSummary":"Find the age","toolsDisclosed":["lookup"]}`)
+	require.Contains(t, string(raw), `"contract":{"taskSummary":"Find the age","toolsDisclosed":["lookup"],"bounds":{"clearance":"internal","maxInput":"internal","maxOutput":"internal","sessionMs":60000}}`)
 }

@@ -367,6 +367,8 @@ func TestAPlanIsApprovedForWhatItsAgentsMayDo(t *testing.T) {
 	for name, change := range map[string]func(*team.Config){
 		"reads the results of others":   func(c *team.Config) { c.Agents[2].Handoff = handoff.Full },
 		"calls after untrusted context": func(c *team.Config) { c.Agents[0].AllowUntrusted = []string{"mail"} },
+		"sends along an edge":           func(c *team.Config) { c.Edges = []handoff.Edge{{From: "writer", To: "reader"}} },
+		"spawns children":               func(c *team.Config) { c.Agents[0].Spawn = &team.Spawning{} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -380,6 +382,51 @@ func TestAPlanIsApprovedForWhatItsAgentsMayDo(t *testing.T) {
 			res, err := after.team(t, []string{plan}, nil, base, change).Resume(t.Context(), "r1", &team.RunOptions{Answer: &goal, Journal: j})
 			require.NoError(t, err)
 			require.Equal(t, []any{team.StatusSuspended, 1, 0}, []any{res.Status, len(after.asked), len(after.worked)})
+		})
+	}
+}
+
+// An approval is for the edges and the children that the person had agreed to: less is another question too.
+// Requirement: G56.
+func TestAPlanIsApprovedForItsEdges(t *testing.T) {
+	t.Parallel()
+	base := func(c *team.Config) {
+		c.Agents[0].Spawn = &team.Spawning{Max: 2}
+		c.Agents = append(c.Agents, team.Member{Name: "reader", Agent: says1("ok")}, team.Member{Name: "other", Agent: says1("ok")})
+		c.Edges = []handoff.Edge{{From: "writer", To: "reader", MaxClassification: new(label.Internal)}}
+		c.Policy = &handoff.Policy{Default: handoff.Full}
+	}
+	for name, of := range map[string]struct {
+		change func(*team.Config)
+		asked  int
+	}{
+		"the same":          {func(*team.Config) {}, 0},
+		"the default depth": {func(c *team.Config) { c.Agents[0].Spawn.Depth = 1 }, 0},
+		"a higher label":    {func(c *team.Config) { c.Edges[0].MaxClassification = nil }, 1},
+		"both ways":         {func(c *team.Config) { c.Edges[0].Bidirectional = true }, 1},
+		"delegates":         {func(c *team.Config) { c.Edges[0].Delegate = true }, 1},
+		"another reader":    {func(c *team.Config) { c.Edges[0].To = "other" }, 1},
+		"one more edge":     {func(c *team.Config) { c.Edges = append(c.Edges, handoff.Edge{From: "reader", To: "other"}) }, 1},
+		"no edge":           {func(c *team.Config) { c.Edges = nil }, 1},
+		"more children":     {func(c *team.Config) { c.Agents[0].Spawn.Max = 3 }, 1},
+		"deeper children":   {func(c *team.Config) { c.Agents[0].Spawn.Depth = 2 }, 1},
+		"no children":       {func(c *team.Config) { c.Agents[0].Spawn = nil }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := journal.InMemory(journal.Options{})
+			defer j.Close()
+			goal := team.Goal{Text: planGoal}
+			var before, after planned
+			const plan = `[{"title": "Find", "description": "Find the offers.", "assignee": "writer"}]`
+			_, err := before.team(t, []string{plan}, nil, base).RunTeam(t.Context(), goal, &team.RunOptions{RunID: "r1", Journal: j})
+			require.NoError(t, err)
+			require.NoError(t, leave(t.Context(), j, "coordinator/approval", answerAs("ann", yes)))
+			res, err := after.team(t, []string{plan}, nil, base, of.change).Resume(t.Context(), "r1", &team.RunOptions{Answer: &goal, Journal: j})
+			require.NoError(t, err)
+			require.Len(t, after.asked, of.asked)
+			require.Len(t, after.worked, 1-of.asked)
+			require.Equal(t, of.asked == 0, res.Status == team.StatusOK, res.Errors)
 		})
 	}
 }

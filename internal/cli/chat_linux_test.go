@@ -56,8 +56,14 @@ func TestChatAtATerminal(t *testing.T) {
 		prompted, up+"\r", "│ Turn 4: text", "",
 		prompted, "/label confidential\r", "what you write is confidential", "",
 		prompted, "/cost\r", "5 turns", "",
+		prompted, "/runs\r", "turn  run ", "", "\r\n2     ", "", "cancelled", "", "\r\n5     ", "", "ok", "",
 		prompted, "/explain\r", "answer 1 from helper, internal, turns", "",
 		prompted, ctrlD, "Continue with: ", "")
+	require.Equal(t, exit.StatusOK, statusAfter(t, p.cmd.Wait()))
+
+	p = atTerminal(t, 100, 40, call{dir: dir, args: []string{"chat", "--continue"}, env: map[string]string{"TERM": "xterm"}})
+	p.typeKeys(t, prompted, "/runs\r", "\r\n2     ", "", "cancelled", "", "\r\n5     ", "", "ok", "", prompted, "six\r", "│ Turn 5: six", "",
+		prompted, "/runs\r", "\r\n5     ", "", "\r\n6     ", "", "ok", "", prompted, ctrlD, "Continue with: ", "")
 	require.Equal(t, exit.StatusOK, statusAfter(t, p.cmd.Wait()))
 }
 

@@ -114,3 +114,33 @@ func TestChatAgentOfAResumedSession(t *testing.T) {
 	require.NotEqual(t, exit.StatusOK, got.status)
 	require.Contains(t, got.stderr, `the session is with "helper", not with "coordinator"`)
 }
+
+// Every command that reads a spec finds mistakes in its chat.
+func TestChatOfASpecIsChecked(t *testing.T) {
+	t.Parallel()
+	for chat, want := range map[string]string{
+		"{agent: helpr}":                    "chat: agent: unknown agent \"helpr\"\n  hint: did you mean helper?",
+		"{agent: boss}":                     "chat: agent: \"boss\" is a person, and a chat is with a model",
+		"{agent: helper, inputs: [claims]}": "chat: inputs: unknown input \"claims\"\n  hint: did you mean claim?",
+	} {
+		spec := strings.Replace(chatSpec, "{agent: helper}", chat, 1) + "inputs: {claim: {text: x}}\ntasks: [{title: T, assignee: helper, uses: [claim], description: Do it.}]\n"
+		dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "script.yaml": chatScript})
+		for _, command := range []string{"check", "plan", "run", "chat"} {
+			got := call{dir: dir, args: []string{command}}.run(t)
+			require.Equal(t, exit.StatusUsage, got.status, "%s %s: %+v", command, chat, got)
+			message, hint, _ := strings.Cut(want, "\n")
+			require.Contains(t, got.stderr, message, command)
+			require.Contains(t, got.stderr, hint, command)
+			require.Contains(t, got.stderr, "team.yaml:6:", command)
+		}
+	}
+}
+
+// A command answers turns: it gets the conversation as one text.
+func TestChatWithACommand(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: echo, backend: {kind: process, command: cat}}]\nchat: {agent: echo}\n"})
+	got := call{dir: dir, args: []string{"chat", "--no-journal"}, stdin: "One.\nTwo.\n"}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "## user\nOne.\n\n## assistant\nOne.\n\n## user\nTwo.")
+}

@@ -119,3 +119,29 @@ func TestOptionsNameItems(t *testing.T) {
 	require.Contains(t, got.stderr, "completed Mail[ann@x.org]")
 	require.NotContains(t, got.stderr, "completed Mail[bo@x.org]")
 }
+
+// A list has the bound of the outputSchema of the agent that its task names.
+func TestListsAreBoundedByTheAgentsSchema(t *testing.T) {
+	t.Parallel()
+	const spec = `
+schemas: {found: {type: object, properties: {searches: {type: array, maxItems: 2, items: {type: string}}}, required: [searches], additionalProperties: false}}
+agents:
+  - {name: planner, model: m, outputSchema: found}
+  - {name: reader, model: m}
+tasks:
+  - {title: Plan, ASSIGNEE description: Plan.}
+  - {title: Search, assignee: reader, description: Search., forEach: {task: Plan, path: /searches, as: search}}
+  - {title: End, assignee: reader, description: End., dependsOn: [{each: Search}]}
+`
+	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(spec, "ASSIGNEE", "assignee: planner,", 1), "open.yaml": strings.Replace(spec, "ASSIGNEE", "", 1),
+		"script.yaml": `replies: [{task: Plan, text: '{"searches":["a","b"]}'}, {text: done}]`})
+	got := call{dir: dir, args: []string{"plan", "team.yaml"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.Contains(t, got.stdout, "Search ×≤2, for each item of /searches of Plan")
+	got = call{dir: dir, args: []string{"run", "team.yaml", "--offline", "--script", "script.yaml"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	got = call{dir: dir, args: []string{"check", "open.yaml"}}.run(t)
+	require.Equal(t, exit.StatusUsage, got.status, "its agent is not known before items are written out: %+v", got)
+	require.Contains(t, got.stderr, `neither maxItems nor the outputSchema of "Plan" says how many items there may be`)
+	require.Contains(t, got.stderr, "that of its agent counts if the task names the agent")
+}

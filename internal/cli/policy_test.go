@@ -74,6 +74,35 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	got = send("policy", id)
 	require.Regexp(t, `\nreader→writer: minimal  \(nothing narrow.yaml:3\)\n`, got.stdout)
 
+	require.Regexp(t, `\nhistory\n\S+ \S+  `+before[:12]+`  the run began with it\n\S+ \S+  [0-9a-f]{12}  sent by ann: too much\n  reader→writer: minimal \(was full\)\n$`, got.stdout)
+	require.Contains(t, send("policy", id, "-o", "json").stdout, `"by":"ann","reason":"too much","changes":["reader→writer: minimal (was full)"]`)
+
+	got = send("plan", "--run", id)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.Regexp(t, `result +First +internal += · `, got.stdout, "by the new policy, the writer gets nothing")
+	require.NotContains(t, got.stdout, before[:12])
+	got = send("plan", "--run", id, "--policy", before[:7])
+	require.Regexp(t, `result +First +internal +(=|W) W `, got.stdout, "by the old one, it does")
+	require.Contains(t, got.stdout, "by policy "+before[:12])
+	got = send("plan", "--run", id, "--from", "First", "-o", "json")
+	require.Contains(t, got.stdout, `"policyDigest":`)
+	require.Contains(t, got.stdout, `"runId":"`+id)
+	require.Contains(t, send("plan", "--run", id, "-o", "mermaid").stdout, "flowchart")
+	for want, args := range map[string][]string{
+		"leave out team.yaml":               {"plan", "team.yaml", "--run", id},
+		"--chat is for a spec":              {"plan", "--run", id, "--chat"},
+		"--policy is for a stored run":      {"plan", "--policy", "x"},
+		"--journal is for a stored run":     {"plan", "--journal", "x"},
+		"--run is empty":                    {"plan", "--run", ""},
+		"no policy whose digest begins so":  {"plan", "--run", id, "--policy", "zz"},
+		`unknown run "zz"`:                  {"plan", "--run", "zz"},
+		`"nobody": no reader has this name`: {"plan", "--run", id, "--to", "nobody"},
+	} {
+		got := send(args...)
+		require.NotEqual(t, exit.StatusOK, got.status, "%v", args)
+		require.Contains(t, got.stderr, want)
+	}
+
 	require.Equal(t, exit.StatusOK, send("cancel", id, "Second").status)
 	j := stored(t, dir)
 	require.Eventually(t, func() bool {

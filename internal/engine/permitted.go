@@ -34,6 +34,22 @@ func permittedTo(m *plan.Member, caps *gate.Capabilities) record.Key {
 	return digestOf(parts...)
 }
 
+// reachOf says along which edges the members of a roster may send and delegate, and which children they may
+// spawn; empty if none may.
+func reachOf(t *plan.Roster) (parts []string) {
+	for i := range t.Config.Agents {
+		m := &t.Config.Agents[i]
+		for _, n := range t.Network.Neighbors(i) {
+			parts = append(parts, "edge", m.Name, t.Config.Agents[n.Member].Name, n.Max.String(), strconv.FormatBool(n.Delegate), strconv.FormatBool(n.Transfer))
+		}
+		if m.Spawn != nil {
+			s := m.Spawn.WithDefaults()
+			parts = append(parts, "spawn", m.Name, strconv.Itoa(s.Max), strconv.Itoa(s.Depth), s.Timeout.String(), strconv.Itoa(s.MaxTurns))
+		}
+	}
+	return parts
+}
+
 // intakeOf returns what a member says of the context that it receives, as JSON; empty if nothing.
 func intakeOf(m *plan.Member) string {
 	if m.AllowedContextFields == nil && len(m.BlockedContextFields) == 0 && m.Translate == nil {

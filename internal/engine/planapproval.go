@@ -121,19 +121,15 @@ func (q *planApproval) prepare(round, edit int) {
 	}
 }
 
-// planKey returns the key of what would happen: the tasks of this plan, with these agents and their
-// tools, under this policy.
+// planKey returns the key of what would happen: the tasks of this plan, with these agents, their tools,
+// their edges and their children, under this policy.
 func (c *coordinator) planKey(draft string, round, edit int) record.Key {
 	parts := []string{draft, strconv.Itoa(round), strconv.Itoa(edit), c.governed().Rules.Digest()}
 	for i := range c.team.Capabilities {
 		may := permittedTo(&c.team.Config.Agents[i], &c.team.Capabilities[i])
 		parts = append(parts, string(may[:]))
 	}
-	for _, e := range c.team.Config.Edges {
-		if e.Transfer {
-			parts = append(parts, "transfer", e.From, e.To, strconv.FormatBool(e.Bidirectional), e.Max().String())
-		}
-	}
+	parts = append(parts, reachOf(c.team)...)
 	return digestOf(parts...)
 }
 

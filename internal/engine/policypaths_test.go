@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -218,4 +219,66 @@ func TestOnlyNarrowedContextIsMarkedNarrowed(t *testing.T) {
 	require.Contains(t, same, `[envelope `)
 	require.NotContains(t, same, "narrowed")
 	require.Contains(t, same, "from \"a\", internal, in parts: data")
+}
+
+// What an agent says of the context that it receives is compared with the schemas of what it reads.
+func TestPathsOfAnAgentAreCompared(t *testing.T) {
+	t.Parallel()
+	const nothing = `agent "b": no result that it reads matches `
+	blocked := func(paths ...task.Path) plan.Intake { return plan.Intake{BlockedContextFields: paths} }
+	allowed := func(paths ...task.Path) plan.Intake { return plan.Intake{AllowedContextFields: paths} }
+	for name, tt := range map[string]struct {
+		own  plan.Intake
+		edit func(c *engine.Config, made, read *task.Spec, o *engine.RunOptions)
+		want []fault
+	}{
+		"blocked": {own: blocked("/remarks", "remarkz"), want: []fault{{"/agents/1/blockedContextFields/1", nothing + `"remarkz": did you mean "remarks"?`, task.ErrUnknown}}},
+		"allowed": {own: allowed("/facts/**", "/facts/smu"), want: []fault{{"/agents/1/allowedContextFields/1", nothing + `"/facts/smu": did you mean "/facts/sum"?`, task.ErrUnknown}}},
+		"fields":  {own: plan.Intake{Translate: &handoff.Translation{Fields: []task.Path{"/remarks", "/sum"}}}, want: []fault{{"/agents/1/translate/fields/1", nothing + `"/sum": write one of`, task.ErrUnknown}}},
+		"filter":  {own: plan.Intake{Translate: &handoff.Translation{Filter: []task.Path{"remarkz"}}}, want: []fault{{"/agents/1/translate/filter/0", nothing + `"remarkz"`, task.ErrUnknown}}},
+		"right":   {own: blocked("/remarks", "sum")},
+		"an open schema": {own: blocked("remarkz"), edit: func(_ *engine.Config, made, _ *task.Spec, _ *engine.RunOptions) {
+			made.OutputSchema = []byte(openClaim)
+		}},
+		"no schema":           {own: blocked("remarkz"), edit: func(_ *engine.Config, made, _ *task.Spec, _ *engine.RunOptions) { made.OutputSchema = nil }},
+		"it reads nothing":    {own: blocked("remarkz"), edit: func(_ *engine.Config, _, read *task.Spec, _ *engine.RunOptions) { read.DependsOn = nil }},
+		"it reads the memory": {own: blocked("remarkz"), edit: func(_ *engine.Config, _, read *task.Spec, _ *engine.RunOptions) { read.MemoryScope = task.ScopeAll }},
+		"it reads handoffs": {own: blocked("remarkz"), edit: func(c *engine.Config, _, _ *task.Spec, _ *engine.RunOptions) {
+			c.Edges = []handoff.Edge{{From: "c", To: "b"}}
+		}},
+		"it reads a message": {own: blocked("remarkz"), edit: func(_ *engine.Config, _, _ *task.Spec, o *engine.RunOptions) {
+			o.Messages = []engine.Message{{From: "user", To: "b", Text: "x"}}
+		}},
+		"blocks, and an input": {own: blocked("remarkz"), edit: useAnInput},
+		"allows, and an input": {own: allowed("/remarks", "/remarkz"), edit: useAnInput, want: []fault{{"/agents/1/allowedContextFields/1", nothing, task.ErrUnknown}}},
+		"another agent has it, by a default": {own: blocked("/remarkz"), edit: func(c *engine.Config, _, _ *task.Spec, _ *engine.RunOptions) {
+			c.Agents[2].Intake = blocked("/remarkz")
+		}},
+		"a default that nobody can have, once": {own: blocked("/remarkz"), edit: func(c *engine.Config, _, read *task.Spec, _ *engine.RunOptions) {
+			c.Agents[0].Intake = blocked("/remarkz")
+		}, want: []fault{{"/agents/1/blockedContextFields/0", nothing, task.ErrUnknown}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := engine.Config{Agents: []engine.Member{member("a", never(t)), withSchema("b", closedClaim, never(t)), member("c", never(t))}}
+			c.Agents[1].Intake = tt.own
+			made, read, o := by("a", spec("Make")), by("b", spec("Read", "Make")), engine.RunOptions{}
+			made.OutputSchema = []byte(closedClaim)
+			if tt.edit != nil {
+				tt.edit(&c, &made, &read, &o)
+			}
+			tm, err := engine.New(c)
+			require.NoError(t, err)
+			_, err = tm.Plan([]task.Spec{made, read, by("a", spec("Free")), by("c", spec("Last", "Free"))}, &o)
+			if tt.want == nil {
+				require.NoError(t, err)
+				return
+			}
+			requireFaults(t, err, tt.want...)
+		})
+	}
+}
+
+func useAnInput(_ *engine.Config, _, read *task.Spec, o *engine.RunOptions) {
+	o.Inputs, read.Uses = []engine.Input{{Name: "claim", Text: "{}"}}, []task.Use{{Name: "claim"}}
 }

@@ -43,20 +43,23 @@ func (s replacing) check(c *record.LeftCommand) *checkedPolicy {
 	if k.err = s.compile(c, k); k.err != nil {
 		return k
 	}
-	r := s.run
-	for range maxChecks {
-		r.mu.Lock()
-		again := r.plan != nil && !s.isCurrent(k) // without a plan, little is checked
-		if again {
-			k.before, k.states = r.plan, s.states(s.holders(k.next))
-		}
-		r.mu.Unlock()
-		if !again {
-			break
-		}
+	for checks := 0; checks < maxChecks && s.outdated(k); checks++ {
 		s.govern(c, k)
 	}
 	return k
+}
+
+// outdated reports whether a check is for another state of the tasks than the present one, which it then takes. It
+// takes the lock of the run. Without a plan, little is checked.
+func (s replacing) outdated(k *checkedPolicy) bool {
+	r := s.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.plan == nil || s.isCurrent(k) {
+		return false
+	}
+	k.before, k.states = r.plan, s.states(s.holders(k.next))
+	return true
 }
 
 // compile checks what does not depend on the state of the tasks.

@@ -47,6 +47,7 @@ type Session struct {
 	after      string // the run of the last turn that was answered
 	said       []plan.ConversationText
 	calls      []plan.PriorCall   // of all turns
+	runs       []TurnRun          // of all turns
 	unfinished *record.StoredTurn // the last turn, if it did not end; nil if it did
 }
 
@@ -92,7 +93,7 @@ func (t *Team) OpenSession(ctx context.Context, run string, o SessionOptions) (*
 	}
 	s := &Session{team: t, id: last.Session, agent: last.Agent, journal: o.Journal, turn: last.Turn}
 	for i := range turns {
-		s.calls = append(s.calls, paidIn(&turns[i])...)
+		s.calls, s.runs = append(s.calls, paidIn(&turns[i])...), append(s.runs, storedRun(&turns[i]))
 		if isAnswered(&turns[i]) {
 			s.after = turns[i].Run
 		}
@@ -259,6 +260,7 @@ func (s *Session) take(res *Result, t *record.StoredTurn, stored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = t.Turn
+	s.note(t.Turn, res)
 	switch {
 	case res.Status == StatusSuspended && stored:
 		s.unfinished = t

@@ -142,19 +142,11 @@ func (s *steering) take(ctx context.Context, c *record.LeftCommand) error {
 		checked = replacing{s}.check(c)
 	}
 	r.mu.Lock()
-	entry, do, err := s.prepare(c, checked)
+	entry, do, b, err := recordCommand(s, c, checked)
+	r.mu.Unlock()
 	if err != nil {
-		r.mu.Unlock()
 		return err
 	}
-	ev := event.Event{Type: event.Steered, Task: entry.Task, Title: entry.Title, Agent: entry.Agent, From: entry.By, Problem: event.Problem{Code: string(entry.Kind), Message: entry.Reason}}
-	r.bus.emit(ev)
-	b := r.ledger.add(nil, record.Entry{Command: entry})
-	if entry.Policy != nil {
-		err = do()
-		do = func() error { return err }
-	}
-	r.mu.Unlock()
 	if err := r.ledger.wait(context.WithoutCancel(ctx), b); err != nil { // it takes effect once it is durable
 		return fmt.Errorf("%s: %w", c.Kind, errors.Join(ErrJournal, err))
 	}
@@ -167,6 +159,23 @@ func (s *steering) take(ctx context.Context, c *record.LeftCommand) error {
 		return fmt.Errorf("%w: %w", steer.ErrRefused, err)
 	}
 	return nil
+}
+
+// recordCommand adds a command to the ledger, and returns what it does once that is durable. A policy holds at once. The
+// caller holds the lock of the run.
+func recordCommand(s *steering, c *record.LeftCommand, checked *checkedPolicy) (entry *record.Command, do func() error, b *batch, err error) {
+	r := s.run
+	if entry, do, err = s.prepare(c, checked); err != nil {
+		return nil, nil, nil, err
+	}
+	ev := event.Event{Type: event.Steered, Task: entry.Task, Title: entry.Title, Agent: entry.Agent, From: entry.By, Problem: event.Problem{Code: string(entry.Kind), Message: entry.Reason}}
+	r.bus.emit(ev)
+	b = r.ledger.add(nil, record.Entry{Command: entry})
+	if entry.Policy != nil {
+		failed := do()
+		do = func() error { return failed }
+	}
+	return entry, do, b, nil
 }
 
 // prepare checks a command, and returns what the journal has of it and what it does. The effect

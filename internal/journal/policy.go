@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/policytext"
@@ -19,10 +20,27 @@ func PolicyOf(ctx context.Context, j *Journal, run string) (*record.Policy, erro
 	return had[len(had)-1], nil
 }
 
-// PoliciesOf returns each policy that a run has had: those that its processes began with, then those that
+// A HeldPolicy is a policy that a run has had, and how it came to hold.
+type HeldPolicy struct {
+	*record.Policy
+	Time   time.Time // from then on
+	By     string    // who sent it; empty for one that a process of the run began with
+	Reason string
+}
+
+// PoliciesOf returns each policy that a run has had; see [HeldPolicies].
+func PoliciesOf(ctx context.Context, j *Journal, run string) (had []*record.Policy, err error) {
+	held, err := HeldPolicies(ctx, j, run)
+	for i := range held {
+		had = append(had, held[i].Policy)
+	}
+	return had, err
+}
+
+// HeldPolicies returns each policy that a run has had: those that its processes began with, then those that
 // commands put in place, the oldest first. In place of that of a run of an earlier
 // version, it has an empty policy. [record.Policy.Compile] returns the rules for each pair.
-func PoliciesOf(ctx context.Context, j *Journal, run string) (had []*record.Policy, err error) {
+func HeldPolicies(ctx context.Context, j *Journal, run string) (held []HeldPolicy, err error) {
 	h, err := j.LoadRun(ctx, run)
 	if err != nil {
 		return nil, err
@@ -34,18 +52,18 @@ func PoliciesOf(ctx context.Context, j *Journal, run string) (had []*record.Poli
 				return nil, err
 			}
 		}
-		had = append(had, p)
+		held = append(held, HeldPolicy{Policy: p, Time: h.Begins[i].Time})
 	}
 	for i := range h.Log {
 		if c := h.Log[i].Command; c != nil && c.Policy != nil {
-			had = append(had, c.Policy)
+			held = append(held, HeldPolicy{c.Policy, c.Time, c.By, c.Reason})
 		}
 	}
-	if len(had) == 0 {
+	if len(held) == 0 {
 		p, err := emptyPolicy(&record.RunStart{})
-		return []*record.Policy{p}, err
+		return []HeldPolicy{{Policy: p}}, err
 	}
-	return had, nil
+	return held, nil
 }
 
 // emptyPolicy returns a policy without rules for the agents of the tasks of a run.

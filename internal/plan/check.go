@@ -31,6 +31,7 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	if found := checkWritten(specs, "/tasks"); len(found) > 0 {
 		return nil, found
 	}
+	specs = task.BoundLists(specs, func(s *task.Spec) json.RawMessage { return schemaWritten(t, s) })
 	loops := loopCheck{team: t, options: &o, uncompared: map[string]string{}}
 	tasks, places, err := task.Unroll(loops.compareRounds(specs, "/tasks"))
 	if err == nil {
@@ -50,6 +51,14 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	p.uncompared, p.places = loops.uncompared, &w
 	p.Warnings, p.Written = append(w.placeAll(p.Warnings), loops.advice...), w.assigned(p.Written)
 	return p, nil
+}
+
+// schemaWritten returns the outputSchema of the agent that a task names; nil if there is none.
+func schemaWritten(t *Roster, s *task.Spec) json.RawMessage {
+	if i, known := t.Index(s.Assignee); known && i < len(t.Config.Agents) {
+		return t.Config.Agents[i].OutputSchema
+	}
+	return nil
 }
 
 // check checks tasks that have no loops.
@@ -163,7 +172,9 @@ func (t *Roster) CheckGoalRun(o Options) task.Problems {
 	c.checkMessages()
 	c.checkAnswer()
 	c.checkReaders()
-	(&pathCheck{checker: &c}).checkPolicyPaths()
+	paths := &pathCheck{checker: &c}
+	paths.checkPolicyPaths()
+	paths.checkIntakePaths()
 	return c.found
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
@@ -13,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -50,6 +52,21 @@ func TurnTask(t *record.SessionTurn, inputs []Input) task.Spec {
 		Title: fmt.Sprintf("Turn %d", t.Turn), Description: t.Text, Classification: t.Label, Assignee: t.Agent, Uses: uses,
 		Source: provenance.Source{Record: &provenance.Record{From: handoff.User}},
 	}
+}
+
+// EarlierTurn returns the texts of an earlier turn of a session for the plan of a later one: what the
+// person said, and the answer, at their labels.
+func EarlierTurn(agent string, said, answer label.Classification, at time.Time) ([]ConversationText, error) {
+	texts := []ConversationText{{Turn: 1, From: handoff.User}, {Turn: 1, From: agent}}
+	for i, level := range []label.Classification{said, answer} {
+		h := envelope.Header{ID: "message", Producer: texts[i].From, Classification: level, CreatedAt: at}
+		e, err := envelope.New(h, envelope.Text("an earlier turn"))
+		if err != nil {
+			return nil, err
+		}
+		texts[i].Envelope = e
+	}
+	return texts, nil
 }
 
 // CheckTurn reports what is wrong with a turn of a session.

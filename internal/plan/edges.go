@@ -92,7 +92,7 @@ func (t networkCheck) add(about subject, way [2]int, edge int) {
 	t.known[way] = edge
 	switch {
 	case from.IsPerson():
-		about.report(fmt.Sprintf("%q is a person, who sends no handoffs", from.Name), "remove the edge; what a person writes is the result of a task", task.ErrInvalid)
+		about.report(fmt.Sprintf("%q is a person, who sends no handoffs", from.Name), fmt.Sprintf("remove the edge, or this way of it; what a person writes is the result of a task, so have a task of %q depend on it", to.Name), task.ErrInvalid)
 	case from.Process() != nil:
 		about.report(fmt.Sprintf("%q is a command, which sends no handoffs", from.Name), "remove the edge; what a command prints is the result of its task", task.ErrInvalid)
 	case e.Delegate && to.IsPerson():

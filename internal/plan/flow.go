@@ -33,6 +33,7 @@ func (c *checker) checkFlow() *loweringCheck {
 	paths := &pathCheck{checker: c}
 	if !c.options.Planned { // CheckGoalRun has checked them before the coordinator was called
 		paths.checkPolicyPaths()
+		paths.checkIntakePaths()
 	}
 	labels, lowering := &labelCheck{checker: c, raised: make([]partOf, n)}, &loweringCheck{checker: c, impossible: paths.impossible}
 	labels.propagateAll(func(i int, parts []delivery) {

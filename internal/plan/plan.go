@@ -27,6 +27,7 @@ type Description struct {
 	Tasks  []PlannedTask  `json:"tasks"`  // in the order written
 	Output []task.ID      `json:"output"` // whose results make the answer
 	User   PlannedUser    `json:"user"`   // the caller as a reader
+	Edges  []PlannedEdge  `json:"edges,omitempty"`
 
 	// Redacted are the personal kinds, and the names of own patterns, that are redacted on
 	// every edge to an agent unless a reading reveals them. Secrets always are; rules may
@@ -88,6 +89,7 @@ type PlannedAgent struct {
 	Fallback     []string             `json:"fallback,omitempty"` // other endpoints that read its prompts if the first one fails
 	OutputTags   []string             `json:"outputTags,omitempty"`
 	Tools        []PlannedTool        `json:"tools,omitempty"`
+	Spawn        *PlannedSpawning     `json:"spawn,omitempty"`      // nil if it spawns no children
 	Command      string               `json:"command,omitempty"`    // confined or unconfined, for an agent that is a command
 	Unconfined   []string             `json:"unconfined,omitempty"` // tools that run unconfined commands
 	Person       bool                 `json:"person,omitempty"`     // it is a person, who passes nothing on
@@ -209,7 +211,7 @@ func (p *Plan) Describe() {
 		p.Agents[i] = PlannedAgent{
 			Name: m.Name, Model: m.Model, Description: m.Description, Capabilities: m.Capabilities,
 			Accepts: caps.Accepts, Produces: caps.Produces, Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), Fallback: fallback(caps), OutputTags: m.OutputTags,
-			Tools:   m.plannedTools(),
+			Tools: m.plannedTools(), Spawn: m.plannedSpawning(),
 			Command: m.confinement(), Unconfined: m.unconfinedTools(), Person: m.IsPerson(),
 		}
 	}
@@ -236,7 +238,7 @@ func (p *Plan) Describe() {
 		}
 	}
 	p.describeLowered(t)
-	p.AtMost = mostUsage(p)
+	p.AtMost, p.Edges = mostUsage(p), plannedEdges(p)
 	defer describeLoops(p)
 	p.Output = make([]task.ID, len(p.Outputs))
 	for k, i := range p.Outputs {

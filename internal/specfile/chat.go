@@ -12,7 +12,7 @@ import (
 // A chatReader reads who answers the turns of a session.
 type chatReader struct{ *reader }
 
-// read reads the key chat, and finds out who answers if the spec is read for a session.
+// read reads the key chat, checks it, and finds out who answers if the spec is read for a session.
 func (r chatReader) read() {
 	defer func() { r.subject = nil }()
 	n := r.places.main.spec.own("chat")
@@ -24,12 +24,17 @@ func (r chatReader) read() {
 	if r.places.chat != nil {
 		r.file.Chat = &Chat{text(at), textList(r.places.chat.own("inputs"))}
 	}
-	if !r.o.Chat {
-		return
-	}
 	if at != nil {
 		r.checkAgent(at.text, func(hint, why string) { r.bad(at, hint, "agent: %s", why) })
 	}
+	r.checkInputs()
+	if r.subject = nil; r.o.Chat {
+		r.chooseAnswerer(at)
+	}
+}
+
+// checkInputs reports inputs of the chat that the spec does not have.
+func (r chatReader) checkInputs() {
 	for _, item := range r.places.chat.own("inputs").parts() {
 		known := make([]string, len(r.file.Run.Inputs))
 		for i := range known {
@@ -39,7 +44,11 @@ func (r chatReader) read() {
 			r.bad(item, nearHint(item.text, "name an input of the spec", known...), "inputs: unknown input %s", quote(item.text))
 		}
 	}
-	r.subject = nil
+}
+
+// chooseAnswerer sets who answers: the agent of the options, of the key chat.agent at a node, or the
+// coordinator.
+func (r chatReader) chooseAnswerer(at *node) {
 	switch {
 	case r.o.Agent != "":
 		r.file.Answerer = r.o.Agent

@@ -37,7 +37,7 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	`(allow|block|allowedContextFields|blockedContextFields|fields|filter|paths|need|needToKnow|reveal: \w+): ".*": `, `^policy: rule .*: name: (not a name|reserved name)`, `assert: ".*": `, // what a text says
 	`rule in line \d+ has this name too`, `pattern ".*": (duplicate name|another)`,
 	`from: results of earlier runs are `,
-	`outputSchema: no schema `,                    // names
+	`outputSchema: no schema `, `^chat: (agent|inputs): (unknown|".*" is a person)`, // names
 	`needs the shared memory`, `answers the goal`, // what two keys say together
 	`fallback \d: it is the same as`, // what two entries say together
 	`(from|cut|maxContextBytes): dir is set too`, `dir: .*cannot read`, `exclude: the input is not a folder`, `not a valid glob`, `only whole names can be`, `a part of the path is empty`, `the path leaves the workspace`,

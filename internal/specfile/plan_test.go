@@ -119,6 +119,9 @@ func settled(t require.TestingT, f *specfile.File) string {
 	for _, m := range f.Run.Messages {
 		fmt.Fprintln(&b, m.From, m.To, m.Text, m.Classification, m.TTL)
 	}
+	if f.Chat != nil {
+		fmt.Fprintln(&b, *f.Chat)
+	}
 	fmt.Fprintln(&b, policyOf(t, f))
 	prices, err := json.Marshal(f.Config.Prices)
 	require.NoError(t, err)

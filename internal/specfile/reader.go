@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/provenance"
+	"github.com/runteam/runteam/task"
 )
 
 // Load reads the spec that o names and every file that the spec names. The error is an
@@ -184,6 +185,16 @@ type reader struct {
 	results []string // what identifies the results of earlier runs that inputs are
 }
 
+// schemaOfAgent returns the outputSchema of the agent that a task names; nil if there is none.
+func schemaOfAgent(f *File, s *task.Spec) json.RawMessage {
+	for i := range f.Agents {
+		if m := &f.Agents[i].Member; m.Name == s.Assignee {
+			return m.OutputSchema
+		}
+	}
+	return nil
+}
+
 // setting returns the value of a key of a spec from the first layer that has one, or nil.
 func (p *places) setting(spec string) *node {
 	orch := ""
@@ -211,6 +222,7 @@ func (r *reader) read() {
 	toolReader{reader: r}.readTools()
 	inputReader{r}.readInputs()
 	taskReader{r}.readTasks()
+	r.file.Tasks = task.BoundLists(r.file.Tasks, func(s *task.Spec) json.RawMessage { return schemaOfAgent(r.file, s) })
 	chat := chatReader{r}
 	if chat.read(); r.o.Chat {
 		chat.dropTasks()

@@ -97,6 +97,7 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 		n.set("goal", s.goal(goal))
 		n.set("coordinator", s.coordinator())
 	}
+	n.set("chat", s.p.main.spec.own("chat"))
 	n.set("params", s.params(goal, tasks))
 	n.set("inputs", s.inputs())
 	n.set("schemas", s.merged("schemas"))

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,19 +12,21 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 )
 
 const help = `/explain         what the last prompt contained, and where each byte came from
 /cost            the tokens and the cost of the session so far
+/runs            the turns of the session, with their run IDs, status and tokens
 /label [LABEL]   the label of what you write from now on: public, internal, confidential, secret
 /help            this list
 /exit            end the session, as Ctrl-D does
 //TEXT           send a text that begins with /
 A line that ends with \ goes on in the next one. Ctrl-C cancels the turn that is being answered.`
 
-var names = []string{"explain", "cost", "label", "help", "exit", "quit"}
+var names = []string{"explain", "cost", "runs", "label", "help", "exit", "quit"}
 
 // command carries out a command of the chat, and reports whether it ends the session.
 func (s *session) command(ctx context.Context, line string) (done bool, err error) {
@@ -44,6 +47,8 @@ func (s *session) command(ctx context.Context, line string) (done bool, err erro
 		return false, s.explain(ctx)
 	case "cost":
 		s.con.Say("%s", s.cost())
+	case "runs":
+		s.con.Say("%s", s.runs())
 	case "label":
 		return false, s.setLabel(words[1:])
 	default:
@@ -80,6 +85,29 @@ func (s *session) cost() string {
 		text += ", " + money.String()
 	}
 	return text
+}
+
+// runs lists the turns of the session.
+func (s *session) runs() string {
+	list := s.turns.Session().Runs()
+	if len(list) == 0 {
+		return "the session has no turns yet"
+	}
+	var b strings.Builder
+	table := format.NewTable(&b, "")
+	table.Row("turn", "run", "status", "tokens in", "out", "cost")
+	for _, r := range list {
+		cost := ""
+		if r.Cost > 0 {
+			cost = r.Cost.String()
+		}
+		table.Row(format.Number(r.Turn), s.turns.ShortID(r.Run), cmp.Or(string(r.Status), journal.Interrupted), format.Number(r.Usage.InputTokens), format.Number(r.Usage.OutputTokens), cost)
+	}
+	table.Flush()
+	if s.turns.Journal() == nil {
+		b.WriteString("no journal has these runs, since --no-journal is set")
+	}
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // setLabel sets or shows the label of what is written.

@@ -32,6 +32,7 @@ type PromptDocument struct {
 	Session        string               `json:"sessionId"`
 	Classification label.Classification `json:"classification"`
 	Bytes          int                  `json:"bytes"`
+	Contract       prompt.Agreement     `json:"contract,omitzero"` // what the handshake fixed
 	System         []Piece              `json:"system"`
 	Text           []Piece              `json:"text"`
 	Sources        []prompt.Source      `json:"sources"`
@@ -77,7 +78,7 @@ func (x *Document) add(p PromptDocument) {
 func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 	r := p.Receipt
 	out := PromptDocument{
-		Task: r.Task, Title: p.Title, Name: x.Trace.ItemName(r.Task), Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(),
+		Task: r.Task, Title: p.Title, Name: x.Trace.ItemName(r.Task), Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(), Contract: r.Contract,
 		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Withheld: []withheld{},
 	}
 	for i := range r.Sources {

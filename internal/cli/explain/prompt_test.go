@@ -87,3 +87,23 @@ func TestExplainDescribesNarrowedValues(t *testing.T) {
 	}
 	require.Equal(t, "/sum and parts whose names are not recorded", pathList([]task.Path{"/*", "/sum"}))
 }
+
+// A prompt is shown with what the handshake fixed before it; records of earlier versions do not have it.
+func TestExplainShowsTheContract(t *testing.T) {
+	t.Parallel()
+	bounds := &prompt.Bounds{Clearance: label.Secret, MaxInput: label.Confidential, MaxOutput: label.Internal}
+	timed := *bounds
+	timed.SessionMs = 90_000
+	for want, k := range map[string]prompt.Agreement{
+		"": {Summary: "Find the age", Tools: []string{"lookup"}},
+		"  contract: cleared for secret, takes up to confidential, answers up to internal, no tools\n":                                                                        {Bounds: bounds},
+		"  contract: cleared for secret, takes up to confidential, answers up to internal, tools lookup, mail, expires 1m30s after the call begins, about \"Find\\x1b[2J\"\n": {Summary: "Find\x1b[2J", Tools: []string{"lookup", "mail"}, Bounds: &timed},
+	} {
+		p := (&Document{Trace: &trace.Trace{}}).prompt(&trace.Prompt{Agent: "clerk", Title: "Find", Shown: promptview.Shown{Receipt: &prompt.Receipt{Contract: k}}})
+		var out strings.Builder
+		p.write(&out)
+		require.Equal(t, k, p.Contract)
+		require.Contains(t, out.String(), want)
+		require.Equal(t, want != "", strings.Contains(out.String(), "contract"))
+	}
+}

@@ -6,7 +6,9 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/event"
@@ -18,6 +20,7 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -145,6 +148,9 @@ func (p *PromptDocument) write(w io.Writer) {
 		attempt += " " + part
 	}
 	fmt.Fprintf(w, "\n%s\n", format.Dotted(cmp.Or(p.Name, p.Title), p.Agent, attempt, p.Classification.String(), p.extent()))
+	if text := contractText(&p.Contract); text != "" {
+		fmt.Fprintf(w, "  contract: %s\n", text)
+	}
 	if len(p.System) > 0 {
 		fmt.Fprint(w, "  system prompt\n")
 		writePieces(w, p.System)
@@ -167,6 +173,26 @@ func (p *PromptDocument) write(w io.Writer) {
 	if all := p.Absent.names(); len(all)+p.Absent.More > 0 {
 		fmt.Fprintf(w, "  not sent, because nothing grants it: %s\n", format.ListOf(all, MaxAbsent, len(all)+p.Absent.More))
 	}
+}
+
+// contractText says what the handshake before a prompt fixed; empty in a record that does not have it.
+func contractText(k *prompt.Agreement) string {
+	b := k.Bounds
+	if b == nil {
+		return ""
+	}
+	tools := "no tools"
+	if len(k.Tools) > 0 {
+		tools = "tools " + strings.Join(format.ToolNames(k.Tools), ", ")
+	}
+	text := fmt.Sprintf("cleared for %v, takes up to %v, answers up to %v, %s", b.Clearance, b.MaxInput, b.MaxOutput, tools)
+	if b.SessionMs > 0 {
+		text += ", expires " + format.Elapsed(time.Duration(b.SessionMs)*time.Millisecond) + " after the call begins"
+	}
+	if k.Summary != "" {
+		text += ", about " + terminal.CleanLine(strconv.Quote(k.Summary))
+	}
+	return text
 }
 
 // extent returns the size of the prompt, rounded if the viewer may not see all of it.

@@ -26,7 +26,9 @@ type planFlags struct {
 	flags.Limits
 	flowFlags
 	assertFlags
-	save files.Output
+	chatFlags
+	stored storedFlags
+	save   files.Output
 }
 
 // Command returns the command plan.
@@ -42,12 +44,17 @@ makes a plan: one model call, and one more if the first plan cannot be run.
 For every input and every result it shows which agent, endpoint and person could
 see it: whole, in part, only text derived from it, or never; and which variables of
 your environment are sent where. --assert checks an assertion, like assert: in
-the spec; the exit status is 1 if it is broken.`,
+the spec; the exit status is 1 if it is broken.
+
+With --run it shows the flow of a stored run, by the policy that the run has now or,
+with --policy, by an earlier one.`,
 		Example: `  runteam plan                                 the team.yaml of this folder
   runteam plan claims -o dot | dot -Tsvg -o claims.svg
   runteam plan claims -o mermaid > claims.mmd
   runteam plan claims --from claim             only where the input claim can go
   runteam plan claims --assert "input claim never derives into service-desk"
+  runteam plan --chat                          a turn of runteam chat: who reads the turns before it
+  runteam plan --run 1f3c                      who can see what in a stored run
   runteam plan --goal "Compare the two offers." --save offers.yaml`,
 		Annotations: map[string]string{console.FormsAnnotation: strings.Join(console.GraphForms, " ")},
 		Args:        j.Argument,
@@ -60,6 +67,8 @@ the spec; the exit status is 1 if it is broken.`,
 	j.Limits.AddTo(cmd, "the planning of a goal")
 	j.flowFlags.flags(cmd)
 	j.assertFlags.flags(cmd)
+	j.chatFlags.addTo(cmd, &j.SpecFlags)
+	j.stored.addTo(cmd, con)
 	f := cmd.Flags()
 	f.StringVar(&j.save.Path, "save", "", "write the planned tasks as a spec to `FILE`")
 	f.BoolVar(&j.save.Force, "force", false, "with --save: replace a file that exists")
@@ -88,15 +97,30 @@ func (j *planFlags) check(cmd *cobra.Command, file *specfile.File) error {
 }
 
 func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
+	if err := j.stored.check(cmd, j.Path); err != nil {
+		return err
+	}
+	checkChat := func(cmd *cobra.Command) error { return j.chatFlags.check(cmd, &j.SpecFlags) }
 	checkFlow := func(cmd *cobra.Command) error { return j.flowFlags.check(cmd, con.Settings.Output) }
-	for _, check := range []func(*cobra.Command) error{j.Limits.Check, j.AnswerFlags.Check, checkFlow} {
+	for _, check := range []func(*cobra.Command) error{j.Limits.Check, j.AnswerFlags.Check, checkFlow, checkChat} {
 		if err := check(cmd); err != nil {
 			return err
 		}
 	}
+	if j.stored.run != "" {
+		return planStored(cmd.Context(), con, &j.stored, &j.flowFlags)
+	}
+	return planSpec(con, cmd, j)
+}
+
+// planSpec shows the plan of a spec.
+func planSpec(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 	j.NoCalls = j.Offline
 	file, err := j.Load(cmd.Context(), con)
 	if err != nil {
+		return err
+	}
+	if err := j.setTurn(file, &j.SpecFlags); err != nil {
 		return err
 	}
 	if err := journals.CheckOutputs(con, &journals.Flags{}, &j.save); err != nil {
@@ -125,6 +149,8 @@ func makePlan(ctx context.Context, con *console.Console, j *planFlags, file *spe
 		return nil, err
 	}
 	switch {
+	case j.Chat:
+		plan, err = planChat(ctx, con, j, file)
 	case file.Goal != nil:
 		plan, err = planGoal(ctx, con, j, file)
 	case len(file.Tasks) == 0:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
@@ -37,6 +38,7 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	writeTasks(w, p, s)
 	writeAgents(w, p)
 	writeTools(w, p)
+	writeEdges(w, p)
 	writeUnconfined(w, p)
 	writeInputs(w, p, title)
 	writeUser(w, p, title)
@@ -202,6 +204,35 @@ func writeTools(w io.Writer, p *engine.Plan) {
 				untrusted = "needs allowUntrusted"
 			}
 			rows.Row(a.Name, format.ToolName(t.Name), t.Accepts.String(), t.Produces.String(), string(t.Effect), network, untrusted)
+		}
+	}
+	rows.Flush()
+}
+
+// writeEdges writes who may send to whom while tasks run, and who may spawn children.
+func writeEdges(w io.Writer, p *engine.Plan) {
+	if len(p.Edges) > 0 {
+		fmt.Fprintln(w)
+		rows := format.NewTable(w, "")
+		rows.Row("edge", "to", "may carry", "carries at most", "grants")
+		for _, e := range p.Edges {
+			carries := "nothing: no task gets it"
+			if e.Sends != nil {
+				carries = e.Sends.String()
+			}
+			rows.Row(e.From, e.To, e.Label.String(), carries, strings.Join(e.Grants, ", "))
+		}
+		rows.Flush()
+	}
+	if !slices.ContainsFunc(p.Agents, func(a engine.PlannedAgent) bool { return a.Spawn != nil }) {
+		return
+	}
+	fmt.Fprintln(w)
+	rows := format.NewTable(w, "")
+	rows.Row("agent", "children at a task", "depth", "time each", "turns each")
+	for _, a := range p.Agents {
+		if s := a.Spawn; s != nil {
+			rows.Row(a.Name, "at most "+format.Number(s.Max), format.Number(s.Depth), format.Elapsed(time.Duration(s.TimeoutMs)*time.Millisecond), format.Number(s.MaxTurns))
 		}
 	}
 	rows.Flush()

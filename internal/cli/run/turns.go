@@ -211,11 +211,15 @@ func (t *Turns) Journal() *journal.Journal { return t.journal.journal }
 
 // ResumeCommand returns the command that continues the session.
 func (t *Turns) ResumeCommand() string {
-	id := t.session.ID()
-	if t.journal.journal != nil {
-		id = (&JournalWriter{openJournal: t.journal}).shortID(id)
+	return t.x.job.Journal.Command("chat", "--resume", t.ShortID(t.session.ID()))
+}
+
+// ShortID returns the beginning of the ID of a run if it is unique in the journal, else the whole ID.
+func (t *Turns) ShortID(run string) string {
+	if t.journal.journal == nil {
+		return run
 	}
-	return t.x.job.Journal.Command("chat", "--resume", id)
+	return (&JournalWriter{openJournal: t.journal}).shortID(run)
 }
 
 // Send has a text answered.

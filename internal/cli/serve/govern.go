@@ -140,7 +140,19 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	if err != nil {
 		return "", problem(err)
 	}
-	return had[len(had)-1].Digest, nil
+	return digestOf(had, p), nil
+}
+
+// digestOf returns the digest of the newest policy that equals the one that was sent: another client may have
+// replaced it since.
+func digestOf(had []*record.Policy, sent *handoff.Policy) string {
+	text, err := policytext.Write(sent)
+	for i := len(had) - 1; i >= 0 && err == nil; i-- {
+		if bytes.Equal(had[i].Text, text) {
+			return had[i].Digest
+		}
+	}
+	return had[len(had)-1].Digest
 }
 
 // checkAssert refuses assertions from a viewer who may see less than the user of the run: whether they hold may

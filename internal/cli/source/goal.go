@@ -60,7 +60,14 @@ func NothingToDo(do string, s *SpecFlags, file *specfile.File) error {
 	if do == "run" && s.Team != "" && s.Path == "" {
 		return exit.Usagef(`--goal is missing: with --team F, say what the team should do with --goal TEXT; to run a list of tasks write "runteam task --file F --team F"`)
 	}
+	hint := "add --goal TEXT, or write tasks: or goal:"
+	switch {
+	case file.Chat != nil && do == "plan":
+		hint = "add --chat for a turn of its chat, or --goal TEXT"
+	case file.Chat != nil && do == "run":
+		hint = "write runteam chat for its chat, or add --goal TEXT"
+	}
 	return &specfile.Error{Problems: []specfile.Problem{{
-		File: file.Path, Message: "it has neither tasks nor a goal, so there is nothing to " + do, Hint: "add --goal TEXT, or write tasks: or goal:",
+		File: file.Path, Message: "it has neither tasks nor a goal, so there is nothing to " + do, Hint: hint,
 	}}}
 }

@@ -1,9 +1,7 @@
 package steering
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +12,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/terminal"
-	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
@@ -31,7 +27,8 @@ func policyCommand(con *console.Console) *cobra.Command {
 		Use:   "policy RUN [FILE]",
 		Short: "Show the policy of a run, or replace it while the run works",
 		Long: `policy shows what the policy of a run means for each pair of agents, and by which rules.
-With a FILE it replaces the policy of a live run. FILE is a spec file, or a file with
+Below are the policies that the run had before: since when, who sent the next one, and
+what that changed. With a FILE it replaces the policy of a live run. FILE is a spec file, or a file with
 only the key policy; - is standard input.
 
 The new policy is checked as before a run, for all tasks that have not completed and
@@ -170,69 +167,4 @@ func (f *policyFile) placed(p *task.Problem) string {
 		}
 	}
 	return ""
-}
-
-// A policyDocument is the policy of a run, in JSON.
-type policyDocument struct {
-	Run    string           `json:"runId"`
-	Digest string           `json:"digest"`
-	Policy json.RawMessage  `json:"policy"`
-	Rules  []gate.PairTerms `json:"rules"` // what applies to each pair that the policy names
-}
-
-// show prints the policy of a run and what it says of each pair.
-func (o *policyFlags) show(ctx context.Context, con *console.Console, j *journal.Journal) error {
-	found, err := journals.Find(ctx, j, o.run)
-	if err != nil {
-		return err
-	}
-	p, err := journal.PolicyOf(ctx, j, found.Run)
-	if err != nil {
-		return journals.ReadError(ctx, err)
-	}
-	rules, err := p.Compile()
-	if err != nil {
-		return exit.Errorf(exit.KindRuntime, "the policy of the run cannot be read: %w", err)
-	}
-	doc := policyDocument{Run: found.Run, Digest: p.Digest, Policy: p.Text, Rules: rules.Pairs(p.Names())}
-	return con.PrintResult(doc, func(w io.Writer) { doc.write(w) })
-}
-
-// write prints what holds for each pair, a line each.
-func (d *policyDocument) write(w io.Writer) {
-	fmt.Fprintf(w, "policy %s\n", d.Digest)
-	if len(d.Rules) == 0 {
-		fmt.Fprintln(w, "the policy has no rules")
-	}
-	for i := range d.Rules {
-		p := &d.Rules[i]
-		says := []string{string(p.Mode)}
-		add := func(what string, is bool) {
-			if is {
-				says = append(says, what)
-			}
-		}
-		add("allow "+gate.PathsString(p.Allow), len(p.Allow) > 0)
-		for _, also := range p.AndAllow {
-			add("and of that "+gate.PathsString(also), true)
-		}
-		add("block "+gate.PathsString(p.Block), len(p.Block) > 0)
-		add("at most "+p.MaxClassification, p.MaxClassification != "secret")
-		add(fmt.Sprintf("redact %v", p.Redact), len(p.Redact) > 0)
-		add(fmt.Sprintf("reveal %v", p.Reveal), len(p.Reveal) > 0)
-		add(p.Translate, p.Translate != "")
-		for _, e := range []struct {
-			kind string
-			of   *gate.PairEntry
-		}{{"declassify", p.Declassify}, {"endorse", p.Endorse}, {"renew", p.Renew}} {
-			if e.of != nil {
-				add(e.kind+" "+e.of.Name, true)
-			}
-		}
-		var rules []string
-		for _, r := range p.Rules {
-			rules = append(rules, strings.TrimSpace(string(r.ID)+" "+r.Line))
-		}
-		fmt.Fprintln(w, terminal.CleanLine(fmt.Sprintf("%s→%s: %s  (%s)", p.From, p.To, strings.Join(says, ", "), cmp.Or(strings.Join(rules, ", "), "default"))))
-	}
 }

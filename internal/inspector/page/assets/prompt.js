@@ -33,7 +33,7 @@ export class PromptView {
       this.texts.push(view);
       return h("section", { class: "prompt-part" }, h("h3", null, title, " ", h("span", { class: "muted num" }, bytes(pieces.reduce((n, x) => n + x.end - x.start, 0)))), view.el);
     };
-    fill(this.el, this.prompts.length > 1 && this.tabs(i), this.bar(p),
+    fill(this.el, this.prompts.length > 1 && this.tabs(i), this.bar(p), this.contract(p.contract),
       h("div", { class: "prompt-cols" },
         h("div", { class: "prompt-text" }, p.system?.length > 0 && text("System prompt", p.system), p.text?.length > 0 && text(p.sessionId.includes("/turn/") ? "Added in this turn" : "User message", p.text), this.probe),
         this.cards));
@@ -41,6 +41,12 @@ export class PromptView {
     this.explainProbe();
     if (this.at) this.reveal(this.at, p);
     this.at = null;
+  }
+
+  // contract shows what the handshake before the prompt fixed.
+  contract(k) {
+    const b = k?.bounds;
+    return b && h("p", { class: "muted hint contract" }, "Contract: cleared for ", labelChip(b.clearance), ", takes up to ", labelChip(b.maxInput), ", answers up to ", labelChip(b.maxOutput), ", ", k.toolsDisclosed?.length ? ["tools ", bdi(k.toolsDisclosed.join(", "))] : "no tools", b.sessionMs ? `, expires ${b.sessionMs / 1000} s after the call begins` : "", k.taskSummary && [", about ", bdi(k.taskSummary)]);
   }
 
   tabs(current) {

@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/restored"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// storedFlags have plan show the flow of a stored run.
+type storedFlags struct {
+	journals.Flags
+	run    string // its ID or the beginning of it
+	policy string // the digest of an earlier policy, or the beginning of it; empty for the newest
+}
+
+func (s *storedFlags) addTo(cmd *cobra.Command, con *console.Console) {
+	s.Flags.AddTo(cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.run, "run", "", "show the flow of the stored `RUN`, by the policy that it has now, in place of a spec's")
+	f.StringVar(&s.policy, "policy", "", "with --run: by the earlier policy with this `DIGEST`, as runteam policy RUN lists it")
+	offers := journals.NewCompleter(con, &s.Flags)
+	flags.CompleteBy(cmd, "run", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return offers.Runs(cmd, word), cobra.ShellCompDirectiveNoFileComp
+	})
+	flags.Complete(cmd, "policy", nil)
+}
+
+// check refuses flags that do not fit together.
+func (s *storedFlags) check(cmd *cobra.Command, spec string) (err error) {
+	changed := cmd.Flags().Changed
+	if !changed("run") {
+		for _, flag := range []string{"journal", "journal-key", "policy"} {
+			if changed(flag) {
+				return exit.Usagef("--%s is for a stored run: add --run RUN", flag)
+			}
+		}
+		return nil
+	}
+	if s.run == "" {
+		return exit.Usagef("--run is empty: write the ID of a run, or the beginning of it")
+	}
+	if spec != "" {
+		return exit.Usagef("--run shows a stored run, which has its spec: leave out %s", spec)
+	}
+	fits := []string{"run", "journal", "journal-key", "policy", "from", "to"}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(fits, f.Name) && cmd.InheritedFlags().Lookup(f.Name) == nil {
+			err = exit.Usagef("--%s is for a spec, and --run shows a stored run: leave one of them out", f.Name)
+		}
+	})
+	return errors.Join(err, s.Check(cmd))
+}
+
+// planStored shows the flow of a stored run.
+func planStored(ctx context.Context, con *console.Console, s *storedFlags, selected *flowFlags) error {
+	j, _, err := journals.Open(con, &s.Flags, journals.ToRead)
+	if err != nil {
+		return err
+	}
+	defer j.Close() //nolint:errcheck // nothing was written
+	found, err := journals.Find(ctx, j, s.run)
+	if err != nil {
+		return err
+	}
+	digest, err := s.digest(ctx, j, found.Run)
+	if err != nil {
+		return err
+	}
+	p, err := restored.PlanFor(ctx, con, &s.Flags, j, found.Run, restored.Query{Accepts: label.Secret, Policy: digest})
+	if err != nil {
+		return fmt.Errorf("run %s: %w", journals.ShortRun(found.Run), err)
+	}
+	if Drawings[con.Settings.Output] != nil {
+		return printDrawing(con, con.Settings.Output, p)
+	}
+	view, err := selected.view(p)
+	if err != nil {
+		return err
+	}
+	d := newRunFlow(p, view)
+	if con.Settings.JSON() {
+		return con.PrintJSON(storedFlow{found.Run, found.Name, d})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, by policy %.12s\n", journals.Heading(found.Name, found.Run), d.Policy)
+	view.write(&b)
+	writeFindings(&b, p.Findings)
+	return con.PrintText(b.String())
+}
+
+// storedFlow is the flow of a stored run in JSON.
+type storedFlow struct {
+	Run  string `json:"runId"`
+	Name string `json:"name,omitempty"`
+	*RunFlow
+}
+
+// digest returns the whole digest of the policy of a run that the flag names; empty for the newest.
+func (s *storedFlags) digest(ctx context.Context, j *journal.Journal, run string) (string, error) {
+	if s.policy == "" {
+		return "", nil
+	}
+	all, err := journal.PoliciesOf(ctx, j, run)
+	if err != nil {
+		return "", journals.ReadError(ctx, err)
+	}
+	var same []string
+	for _, p := range all {
+		if strings.HasPrefix(p.Digest, s.policy) && !slices.Contains(same, p.Digest) {
+			same = append(same, p.Digest)
+		}
+	}
+	switch len(same) {
+	case 0:
+		return "", exit.Usagef("--policy %q: the run has had no policy whose digest begins so; runteam policy %s lists them", s.policy, journals.ShortRun(run))
+	case 1:
+		return same[0], nil
+	}
+	return "", exit.Usagef("--policy %q: the digests of %d policies of the run begin so: write more of it", s.policy, len(same))
+}

@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"github.com/runteam/runteam/label"
+)
+
+// A PlannedEdge is one way of an edge of the team. A bidirectional edge has two.
+type PlannedEdge struct {
+	From   string                `json:"from"`
+	To     string                `json:"to"`
+	Label  label.Classification  `json:"label"`           // of what may be sent, at most: by the edge and by the clearance of its reader
+	Sends  *label.Classification `json:"sends,omitempty"` // of what a task of this plan can get along it, at most; nil if no task can get anything
+	Grants []string              `json:"grants"`          // the tools that From has because of it
+}
+
+// A PlannedSpawning says how an agent may spawn children, with every default filled in.
+type PlannedSpawning struct {
+	Max       int   `json:"max"` // at one task
+	Depth     int   `json:"depth"`
+	TimeoutMs int64 `json:"timeoutMs"` // of each child
+	MaxTurns  int   `json:"maxTurns"`
+}
+
+// plannedSpawning returns how a member may spawn children; nil if it may not.
+func (m *Member) plannedSpawning() *PlannedSpawning {
+	if m.Spawn == nil {
+		return nil
+	}
+	s := m.Spawn.WithDefaults()
+	return &PlannedSpawning{s.Max, s.Depth, s.Timeout.Milliseconds(), s.MaxTurns}
+}
+
+// plannedEdges returns the edges of the team in the order of the roster.
+func plannedEdges(p *Plan) (list []PlannedEdge) {
+	t := p.Roster()
+	for from := range t.Config.Agents {
+		for _, n := range t.Network.Neighbors(from) {
+			e := PlannedEdge{From: t.Config.Agents[from].Name, To: t.Config.Agents[n.Member].Name, Grants: []string{SendHandoff}}
+			e.Label = min(n.Max, t.Capabilities[n.Member].Clearance())
+			if n.Delegate {
+				e.Grants = append(e.Grants, DelegateToAgent)
+			}
+			e.Sends = arrivingFrom(p, from, n)
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// arrivingFrom returns the highest label of what tasks of a neighbor can get from a member; nil if that is nothing.
+func arrivingFrom(p *Plan, from int, n Neighbor) (level *label.Classification) {
+	for i, list := range p.arrivals {
+		if int(p.Members[i]) != n.Member {
+			continue
+		}
+		for _, a := range list {
+			if a.from != from {
+				continue
+			}
+			if d := arrivalDelivery(p, i, a); d.counts() && (level == nil || *level < d.Classification) {
+				level = new(d.Classification)
+			}
+		}
+	}
+	return level
+}
