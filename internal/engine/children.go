@@ -50,6 +50,11 @@ type childGroup struct {
 	list []*childCall
 	work sync.WaitGroup
 	idle bool // all children whose calls were made have ended
+
+	// Guarded by the lock of the run:
+	left int           // children that have not ended
+	slot chan struct{} // that the parent requests when its last child ends
+	lent bool          // the parent waits, and has lent its slot
 }
 
 // A childCall is a call of spawn_agent or delegate_to_agent.
@@ -139,7 +144,7 @@ func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (re
 	g.list = append(g.list, c)
 	g.idle = false
 	c.begin(a)
-	slot := requestSlot(c.child) // in the order of the calls
+	slot := g.requestSlot(c.child) // in the order of the calls
 	g.work.Go(func() { g.perform(ctx, c, slot) })
 	return nil, nil
 }
@@ -258,8 +263,8 @@ func (c *childCall) begin(a *attempt) {
 // perform has the child work, and takes what comes of it. It does so also if an agent ends its goroutine.
 func (g *childGroup) perform(ctx context.Context, c *childCall, slot chan struct{}) {
 	child := c.child
+	defer g.returnSlot(child) // behind what is recorded of it, so that the next child begins after that
 	defer func() { c.err = g.end(ctx, c) }()
-	defer returnSlot(child)
 	if err := awaitSlot(ctx, child.scheduler, child, slot); err != nil {
 		child.setError(ctx, withCause(ctx, err))
 		return
@@ -343,11 +348,13 @@ func (g *childGroup) wait(ctx context.Context) error {
 	if g.idle || len(g.list) == 0 {
 		return nil
 	}
-	g.of.scheduler.freeSlot(g.of)
+	lent := g.lendSlot()
 	g.work.Wait()
 	g.idle = true
-	if err := awaitSlot(ctx, g.of.scheduler, g.of, requestSlot(g.of)); err != nil {
-		return withCause(ctx, err)
+	if lent {
+		if err := awaitSlot(ctx, g.of.scheduler, g.of, g.slot); err != nil {
+			return withCause(ctx, err)
+		}
 	}
 	for _, c := range g.list {
 		if c.err != nil {

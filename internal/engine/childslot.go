@@ -9,21 +9,32 @@ import (
 // lends its own while it waits for them, so any number of children ends with one slot. It comes before
 // children that have not begun.
 
-// requestSlot asks for a slot for a child or, if it lent its own, for its parent. The slot is granted when
-// the channel is closed.
-func requestSlot(a *attempt) (granted chan struct{}) {
-	s := a.scheduler
+// requestSlot asks for a slot for a child. It is granted when the channel is closed.
+func (g *childGroup) requestSlot(child *attempt) (granted chan struct{}) {
+	s := child.scheduler
 	granted = make(chan struct{})
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
-	if a.slotless {
-		s.slotless = slices.Insert(s.slotless, 0, granted)
-	} else {
-		s.slotless = append(s.slotless, granted)
-	}
-	a.slotless = true
+	g.left++
+	child.slotless = true
+	s.slotless = append(s.slotless, granted)
 	grantSlots(s)
 	return granted
+}
+
+// lendSlot lends the slot of the parent, unless all children have ended.
+func (g *childGroup) lendSlot() bool {
+	s := g.of.scheduler
+	s.run.mu.Lock()
+	lent := g.left > 0
+	if lent {
+		g.lent, g.of.slotless = true, true
+		s.running--
+		grantSlots(s)
+	}
+	s.run.mu.Unlock()
+	s.wakeUp()
+	return lent
 }
 
 // awaitSlot waits for a slot that was requested.
@@ -44,14 +55,19 @@ func awaitSlot(ctx context.Context, s *scheduler, a *attempt, granted chan struc
 	return ended
 }
 
-// returnSlot returns the slot of a child that has ended.
-func returnSlot(child *attempt) {
+// returnSlot returns the slot of a child that has ended. With the last child the parent asks for its own at the
+// same moment, so that no task begins between them.
+func (g *childGroup) returnSlot(child *attempt) {
 	s := child.scheduler
 	s.run.mu.Lock()
 	if !child.slotless {
 		s.running--
-		grantSlots(s)
 	}
+	if g.left--; g.left == 0 && g.lent {
+		g.lent, g.slot = false, make(chan struct{})
+		s.slotless = slices.Insert(s.slotless, 0, g.slot)
+	}
+	grantSlots(s)
 	s.run.mu.Unlock()
 	s.wakeUp()
 }
