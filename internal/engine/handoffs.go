@@ -196,7 +196,7 @@ func (a runtimeCaller) sendHandoff(x *modelCall, place string, v jsonvalue.Value
 	msg, notify, err := m.post.Send(draft, header)
 	if errors.Is(err, mailbox.ErrFull) && of.awaited() { // it does not wait in the inbox
 		msg, err = m.post.Restore(draft, header)
-		notify = func() {}
+		notify = nil
 	}
 	switch {
 	case errors.Is(err, mailbox.ErrFull): // what the reader has not read is nothing that the sender may know
@@ -212,7 +212,7 @@ func (a runtimeCaller) sendHandoff(x *modelCall, place string, v jsonvalue.Value
 		m.answer(of, h)
 	}
 	a.handoffs++
-	m.handoffs[id] = h
+	m.keep(h)
 	return h, nil
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// newMessageBus returns a message bus for the members of a roster.
-func newMessageBus(t *plan.Roster) *mailbox.Bus {
-	b, err := mailbox.New(t.Names(), mailbox.Options{Edges: t.Config.Edges, Logger: t.Log})
+// newMessageBus returns a message bus for the members of a roster, which may forget what is acknowledged.
+func newMessageBus(t *plan.Roster, forget bool) *mailbox.Bus {
+	b, err := mailbox.New(t.Names(), mailbox.Options{Edges: t.Config.Edges, Logger: t.Log, Forget: forget})
 	if err != nil {
 		panic(fmt.Sprintf("runteam: %v", err)) // the names were checked
 	}
@@ -62,34 +62,6 @@ func emitMessages(x *modelCall, messages []gate.Sealed) {
 			x.run.bus.emit(ev)
 		}
 	}
-}
-
-// putBackUnread puts back the messages of a task whose agent was never called, for
-// the agent's next task.
-func (m *runMessages) putBackUnread(i int, agent string) {
-	if m == nil {
-		return
-	}
-	back := m.directed[i]
-	for _, msg := range m.turns[i] {
-		if !m.offered[msg.ID] && !m.run.priorRun.isStrict() { // a replay does not perform later turns again
-			back = append(back, msg)
-		}
-	}
-	delete(m.directed, i)
-	delete(m.turns, i)
-	if !m.read[i] {
-		back = append(back, m.given[i]...)
-		delete(m.given, i)
-	}
-	if len(back) == 0 {
-		return
-	}
-	ids := make([]mailbox.ID, len(back))
-	for k, msg := range back {
-		ids[k] = msg.ID
-	}
-	must(m.bus.MarkUnread(agent, ids...))
 }
 
 // warnUndelivered warns of the messages that no task of the plan got.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -33,6 +32,8 @@ type sentHandoff struct {
 	sender       task.ID         // the task that sent it
 	msg          mailbox.Message // the zero value if it is lost
 	lost         bool            // the inbox of its reader was full
+	isRead       bool            // the task that was given it has ended
+	isOver       bool            // the task that sent it has ended
 	isAnswered   bool
 
 	// Of a required reply:
@@ -135,10 +136,8 @@ func (m *runMessages) restoreHandoff(s *record.SentMessage) {
 	}
 	d.To = s.To
 	p := m.run.priorRun
-	_, at, _ := strings.Cut(s.Call, "/") // behind the id of the run
-	sender, _, _ := strings.Cut(at, "/")
-	h := newSentHandoff(s.ID, s.From, task.ID(sender), &d)
-	m.handoffs[s.ID] = h
+	h := newSentHandoff(s.ID, s.From, taskOfCall(s.Call), &d)
+	m.keep(h)
 	if e := p.results[s.Call]; p.own && e != nil {
 		if h.waited = e.End.Sub(e.Start); e.Code == codes.Tool && e.Result != nil {
 			h.end = e.Result.Text

@@ -125,7 +125,7 @@ func (g *waitGraph) canMove(i int) bool {
 // unread, each that may read it.
 func (g *waitGraph) repliersOf(w *replyWait) (list []int) {
 	r, h := g.run, w.handoff
-	if h.lost {
+	if h.lost || h.isRead {
 		return nil
 	}
 	reader, unread := r.messages.readerOf(h.msg)
