@@ -60,6 +60,7 @@ bench:
 	$(GO) test ./internal/engine -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
 	$(GO) test ./internal/engine -run '^$$' -bench 'Benchmark(FanOut|ResumeOpenQuestions)$$' -benchtime 3x
 	$(GO) test ./internal/engine -run '^$$' -bench 'BenchmarkPolicyLock$$' -benchtime 300x
+	$(GO) test ./internal/engine -run '^$$' -bench 'Benchmark(Messages|MessagesFloor|UnusedEdges|Children)$$' -benchtime 5x
 	$(GO) test ./internal/assign ./internal/planning -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
 	$(GO) test ./llm/openai -run '^$$' -bench 'BenchmarkReply$$' -benchtime 3x
 	$(GO) test ./internal/gate ./redact ./internal/flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Repeated|Table)$$' -benchtime 1s

@@ -66,6 +66,24 @@ func New(h Header, p Payload) (*Envelope, error) {
 		return nil, err
 	}
 	h.DerivedFrom, h.Tags = slices.Clone(h.DerivedFrom), slices.Clone(h.Tags)
+	return seal(h, p), nil
+}
+
+// NewLike is [New], but shares the slices of the header with an envelope that has equal ones, which saves memory if
+// many envelopes have the same parents. A nil envelope is [New] itself.
+func NewLike(e *Envelope, h Header, p Payload) (*Envelope, error) {
+	if e == nil || !slices.Equal(e.header.DerivedFrom, h.DerivedFrom) || !slices.Equal(e.header.Tags, h.Tags) {
+		return New(h, p)
+	}
+	if err := h.check(); err != nil {
+		return nil, err
+	}
+	h.DerivedFrom, h.Tags = e.header.DerivedFrom, e.header.Tags
+	return seal(h, p), nil
+}
+
+// seal makes an envelope with a checked header, whose slices belong to it.
+func seal(h Header, p Payload) *Envelope {
 	// Expiry goes by the wall clock: a monotonic clock stops while a machine
 	// sleeps. CreatedAt keeps its own, so that a clock that is set back during a
 	// run does not date earlier envelopes in the future.
@@ -76,7 +94,7 @@ func New(h Header, p Payload) (*Envelope, error) {
 	}{Envelope{header: h}, p}
 	e := &made.envelope
 	e.text, e.structured = &made.payload.text, &made.payload.structured
-	return e, nil
+	return e
 }
 
 func (h *Header) check() error {
@@ -118,8 +136,14 @@ func (e *Envelope) Classification() label.Classification { return e.header.Class
 // Trust returns whether the payload is endorsed.
 func (e *Envelope) Trust() label.Trust { return e.header.Trust }
 
+// CreatedAt returns when the payload was made.
+func (e *Envelope) CreatedAt() time.Time { return e.header.CreatedAt }
+
 // ExpiresAt returns the moment from which the payload may no longer be read; zero means never.
 func (e *Envelope) ExpiresAt() time.Time { return e.header.ExpiresAt }
+
+// Hops returns how many times the payload was forwarded by messages, handoffs and spawns.
+func (e *Envelope) Hops() int { return e.header.Hops }
 
 // Truncated reports whether the payload is an answer that a limit on tokens ended.
 func (e *Envelope) Truncated() bool { return e.header.Truncated }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -75,15 +76,21 @@ type story struct {
 	team  *team.Team
 	store *killedStore
 	says  []string // the answers of the person, in the order of the questions
+
+	mu   sync.Mutex         // guards read
+	read map[task.ID]string // what a task was given in the conversation that it ended with, if it has ended
 }
 
 // begin loads an example, whose agents answer with its script. No task is asked again once its answer
 // is durable; people answer later.
 func begin(t *testing.T, dir string) *story {
-	s := &story{t: t, store: &killedStore{Journal: journal.InMemory(journal.Options{}), answered: map[task.ID]bool{}}}
+	s := &story{t: t, read: map[task.ID]string{}, store: &killedStore{Journal: journal.InMemory(journal.Options{}), answered: map[task.ID]bool{}}}
 	t.Cleanup(func() { _ = s.store.Journal.Close() })
 	script, err := scripted.ReadFile(filepath.Join(dir, "script.yaml"))
 	require.NoError(t, err)
+	for i := range script.Replies {
+		script.Replies[i].Delay /= 100 // the order stays the same
+	}
 	server, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
@@ -105,11 +112,38 @@ func begin(t *testing.T, dir string) *story {
 			if again {
 				t.Errorf("a task is asked again: %s", p.Text())
 			}
+			s.note(p)
 			return asked.Run(ctx, p)
 		})}, nil
 	})
 	require.NoError(t, err)
 	return s
+}
+
+// note notes what a task is given, without what its agent says in the conversation.
+func (s *story) note(p prompt.Prompt) {
+	var given strings.Builder
+	for _, m := range p.Messages() {
+		if m.Role != "assistant" {
+			given.WriteString(m.Text + "\n")
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read[p.Receipt().Task] = given.String()
+}
+
+// requireReadOnce checks that each message is in the conversation of one task, once.
+func (s *story) requireReadOnce(messages []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, text := range messages {
+		n := 0
+		for _, given := range s.read {
+			n += strings.Count(given, text)
+		}
+		require.Equal(s.t, 1, n, text)
+	}
 }
 
 // versioned is an agent that answers equal prompts equally.
@@ -198,11 +232,18 @@ func resultsOf(t *testing.T, res *team.Result) string {
 
 // TestExamplesSurviveKills kills a process of an example after each batch that it stores, and the
 // process that follows, too: the result is the same, nothing durable is asked again, and each answer of
-// a person is used once. A replay has the same result, and calls nobody.
+// a person is used once. A message of an agent is read once: one task has it, in one prompt of the attempt that ended
+// it. A replay has the same result, and calls nobody.
+//
+// Requirement: G38.
 func TestExamplesSurviveKills(t *testing.T) {
 	t.Parallel()
+	messages := map[string][]string{
+		"newsroom": {"Please check the wind: 34 m/s", "The harbor office says:", "You wrote 34 m/s.", "Checked: the wind, and the ferries until Sunday."},
+	}
 	for dir, says := range map[string][]string{
 		"patterns/map-reduce":   nil,
+		"newsroom":              nil,
 		"human-approval":        {`{"choice": "send", "note": "Fine."}`},
 		"patterns/lead-scoring": {`{"choice": "rewrite", "note": "Write: we call on Friday."}`, `{"choice": "send"}`},
 	} {
@@ -216,6 +257,7 @@ func TestExamplesSurviveKills(t *testing.T) {
 				s := begin(t, dir)
 				s.says = says
 				require.Equal(t, want, resultsOf(t, s.run(n)), "killed after %d batches", n)
+				s.requireReadOnce(messages[dir])
 				again, err := s.team.Replay(t.Context(), "r", s.options())
 				require.NoError(t, err)
 				require.Equal(t, want, resultsOf(t, again))

@@ -34,13 +34,23 @@ func (p *piece) inline(l brief.Layout) bool {
 }
 
 func clean(text string, l brief.Layout) bool {
-	if strings.ContainsFunc(text, func(r rune) bool {
+	if !isPlain(text) && strings.ContainsFunc(text, func(r rune) bool {
 		return naming.EndsLine(r) || brief.Invisible(r) || r == unicode.ReplacementChar
 	}) {
 		return false
 	}
 	line, _ := brief.Find(text, l.Reserved())
 	return line == 0
+}
+
+// isPlain reports whether a text has printable characters of ASCII only, as most have.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // said writes a text behind a colon: in the same line, or in a fence.

@@ -49,7 +49,7 @@ func (o *Outbox) inner() *engine.Outbox {
 type Monitor struct{ of record.Monitor }
 
 // Snapshot returns the current state of the run as JSON: its phase, token usage, queue and
-// messages. Do not log it: it contains unredacted payloads. Before a run has begun,
+// messages: those of the caller's bus or, without one, those whose readers have not ended. Do not log it: it contains unredacted payloads. Before a run has begun,
 // Snapshot returns an error.
 func (m *Monitor) Snapshot(ctx context.Context) (json.RawMessage, error) {
 	s, err := m.inner().Snapshot(ctx)

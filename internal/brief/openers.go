@@ -105,7 +105,12 @@ func Find(text string, reserved []string) (line int, opener string) {
 }
 
 func isASCII(text string) bool {
-	return strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) < 0
+	for i := range len(text) {
+		if text[i] > unicode.MaxASCII {
+			return false
+		}
+	}
+	return true
 }
 
 // maxOpener is how many characters of a line are compared: more than a reserved

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
 )
 
 // A callPlace is a call of a tool with these arguments at one place of a conversation.
@@ -19,16 +20,21 @@ type callPlace struct {
 
 // callIDs are the IDs of the calls of tools in a run, over all its processes. An ID does not
 // depend on the arguments themselves, which may be secret: a second call at a place, with
-// other arguments, gets the number 2.
+// other arguments, gets the number 2. Those of a task are kept until it has ended.
 type callIDs struct {
-	mu    sync.Mutex
+	mu     sync.Mutex
+	byTask map[task.ID]taskCalls
+}
+
+// taskCalls are the IDs of the calls of one task.
+type taskCalls struct {
 	ids   map[callPlace]string
 	count map[string]int // of the IDs at a place, by place
 }
 
 // newCallIDs returns the IDs that an earlier process gave. It may be nil.
 func newCallIDs(p *priorRun) *callIDs {
-	d := &callIDs{ids: map[callPlace]string{}, count: map[string]int{}}
+	d := &callIDs{byTask: map[task.ID]taskCalls{}}
 	if p == nil || !p.own {
 		return d
 	}
@@ -39,9 +45,34 @@ func newCallIDs(p *priorRun) *callIDs {
 				place, n = id[:i], k
 			}
 		}
-		d.ids[callPlace{place, s.Key}], d.count[place] = id, max(n, d.count[place])
+		of := d.task(taskOfCall(id))
+		of.ids[callPlace{place, s.Key}], of.count[place] = id, max(n, of.count[place])
 	}
 	return d
+}
+
+// taskOfCall returns the task of a call: its ID is behind that of the run.
+func taskOfCall(id string) task.ID {
+	_, at, _ := strings.Cut(id, "/")
+	of, _, _ := strings.Cut(at, "/")
+	return task.ID(of)
+}
+
+// task returns the IDs of the calls of a task.
+func (d *callIDs) task(id task.ID) taskCalls {
+	of, known := d.byTask[id]
+	if !known {
+		of = taskCalls{map[callPlace]string{}, map[string]int{}}
+		d.byTask[id] = of
+	}
+	return of
+}
+
+// forget removes the IDs of a task that has ended.
+func (d *callIDs) forget(id task.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.byTask, id)
 }
 
 // of returns the ID of a call of a tool. It is the same in every process and every attempt
@@ -54,13 +85,14 @@ func (d *callIDs) of(x *modelCall, call *llm.ToolCall) (id string, key record.Ke
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id, known := d.ids[at]
+	of := d.task(x.task.ID)
+	id, known := of.ids[at]
 	if !known {
-		if id = at.place; d.count[at.place] > 0 {
-			id += "-" + strconv.Itoa(d.count[at.place]+1)
+		if id = at.place; of.count[at.place] > 0 {
+			id += "-" + strconv.Itoa(of.count[at.place]+1)
 		}
-		d.ids[at] = id
-		d.count[at.place]++
+		of.ids[at] = id
+		of.count[at.place]++
 	}
 	return id, key
 }

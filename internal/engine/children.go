@@ -262,8 +262,8 @@ func (c *childCall) begin(a *attempt) {
 // perform has the child work, and takes what comes of it. It does so also if an agent ends its goroutine.
 func (g *childGroup) perform(ctx context.Context, c *childCall, slot slotRequest) {
 	child := c.child
+	defer g.loan.end(g.of, child) // behind what is recorded of it, so that the next child begins after that
 	defer func() { c.err = g.end(ctx, c) }()
-	defer g.loan.end(g.of, child)
 	if err := awaitSlot(ctx, child, slot); err != nil {
 		child.setError(ctx, withCause(ctx, err))
 		return

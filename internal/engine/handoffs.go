@@ -203,7 +203,7 @@ func (a runtimeCaller) sendHandoff(x *modelCall, place string, v jsonvalue.Value
 	}
 	h.clock.start(r.steering)
 	a.handoffs++
-	m.handoffs[id] = h
+	m.keep(h)
 	return h, nil
 }
 
@@ -214,7 +214,7 @@ func (a runtimeCaller) post(x *modelCall, h, of *sentHandoff, draft mailbox.Draf
 	msg, notify, err := m.post.Send(draft, header)
 	if errors.Is(err, mailbox.ErrFull) && of.awaited() { // it does not wait in the inbox
 		msg, err = m.post.Restore(draft, header)
-		notify = func() {}
+		notify = nil
 	}
 	if errors.Is(err, mailbox.ErrFull) {
 		a.run.warn(fmt.Sprintf("a handoff from %q to %q was lost: %v", h.from, h.to, err))

@@ -151,14 +151,28 @@ func (m holderMail) putBack(h *attempt) {
 	delete(in.given, agent)
 }
 
-// markUnread puts messages back into the inbox of an agent.
-func (m *runMessages) markUnread(agent string, list []mailbox.Message) {
-	if len(list) == 0 {
+// settle puts back what the holders of task i have not read, and acknowledges the rest.
+func (m holderMail) settle(i int) {
+	in := m.holders[i]
+	if in == nil {
 		return
 	}
-	ids := make([]mailbox.ID, len(list))
-	for k, msg := range list {
-		ids[k] = msg.ID
+	for _, agent := range slices.Sorted(maps.Keys(in.reserved)) {
+		m.markUnread(agent, in.reserved[agent])
 	}
-	must(m.bus.MarkUnread(agent, ids...))
+	in.reserved = map[string][]mailbox.Message{}
+	if !m.post.Forgets() {
+		return
+	}
+	for _, agent := range slices.Sorted(maps.Keys(in.given)) {
+		m.acknowledge(agent, in.given[agent])
+	}
+	delete(m.holders, i)
+}
+
+// markUnread puts messages back into the inbox of an agent.
+func (m *runMessages) markUnread(agent string, list []mailbox.Message) {
+	if len(list) > 0 { // else the task may be one without an agent
+		must(m.bus.MarkUnread(agent, idsOf(list)...))
+	}
 }

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/runteam/runteam/internal/event"
@@ -13,9 +11,9 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// newMessageBus returns a message bus for the members of a roster.
-func newMessageBus(t *plan.Roster) *mailbox.Bus {
-	b, err := mailbox.New(t.Names(), mailbox.Options{Edges: t.Config.Edges, Logger: t.Log})
+// newMessageBus returns a message bus for the members of a roster, which may forget what is acknowledged.
+func newMessageBus(t *plan.Roster, forget bool) *mailbox.Bus {
+	b, err := mailbox.New(t.Names(), mailbox.Options{Edges: t.Config.Edges, Logger: t.Log, Forget: forget})
 	if err != nil {
 		panic(fmt.Sprintf("runteam: %v", err)) // the names were checked
 	}
@@ -64,40 +62,6 @@ func emitMessages(x *modelCall, messages []gate.Sealed) {
 			x.run.bus.emit(ev)
 		}
 	}
-}
-
-// putBackUnread puts back the messages of a task whose agent was never called, for
-// the agent's next task.
-func (m *runMessages) putBackUnread(i int, agent string) {
-	if m == nil {
-		return
-	}
-	var back []mailbox.Message
-	for _, msg := range m.directed[i] {
-		if msg.To == agent {
-			back = append(back, msg)
-		} else {
-			m.markUnread(msg.To, []mailbox.Message{msg})
-		}
-	}
-	if in := m.holders[i]; in != nil {
-		for _, name := range slices.Sorted(maps.Keys(in.reserved)) {
-			m.markUnread(name, in.reserved[name])
-		}
-		in.reserved = map[string][]mailbox.Message{}
-	}
-	for _, msg := range m.turns[i] {
-		if !m.offered[msg.ID] && !m.run.priorRun.isStrict() { // a replay does not perform later turns again
-			back = append(back, msg)
-		}
-	}
-	delete(m.directed, i)
-	delete(m.turns, i)
-	if !m.read[i] {
-		back = append(back, m.given[i]...)
-		delete(m.given, i)
-	}
-	m.markUnread(agent, back)
 }
 
 // warnUndelivered warns of the messages that no task of the plan got.

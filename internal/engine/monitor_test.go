@@ -135,7 +135,8 @@ func TestMonitorAskedByASubscriberDelaysNothing(t *testing.T) {
 func TestMonitorsAndSnapshotsPrintNoPayload(t *testing.T) {
 	t.Parallel()
 	var m record.Monitor
-	run(t, newTeam(t, member("ada", says("CANARY"))), &engine.RunOptions{Monitor: &m, Messages: []engine.Message{{From: "user", To: "ada", Text: "CANARY"}}}, spec("ada"))
+	tm := newTeam(t, member("ada", says("CANARY")))
+	run(t, tm, &engine.RunOptions{Monitor: &m, Bus: tm.NewBus(), Messages: []engine.Message{{From: "user", To: "ada", Text: "CANARY"}}}, spec("ada"))
 	s, err := m.Snapshot(t.Context())
 	require.NoError(t, err)
 	data, err := json.Marshal(s)

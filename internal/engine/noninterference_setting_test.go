@@ -31,6 +31,7 @@ type setting struct {
 	toolsOf   [][]int   // of each agent
 	calls     [][][]int // of tools, by task and turn
 	policy    *handoff.Policy
+	network
 
 	goal        bool
 	coordinator label.Classification
@@ -126,6 +127,10 @@ func (d *drawing) chance(percent int, what string) bool {
 	return rapid.IntRange(0, 99).Draw(d.t, what) < percent
 }
 
+func (d *drawing) number(least, most int, what string) int {
+	return rapid.IntRange(least, most).Draw(d.t, what)
+}
+
 func pickOne[T any](d *drawing, from []T, what string) T {
 	return from[rapid.IntRange(0, len(from)-1).Draw(d.t, what)]
 }
@@ -148,6 +153,7 @@ func drawSetting(t *rapid.T) *setting {
 		d.task(i)
 	}
 	d.rules()
+	d.network()
 	return d.s
 }
 

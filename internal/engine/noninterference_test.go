@@ -53,6 +53,9 @@ type tally struct {
 	kept                    int // of them, with a trace and a journal
 	uneven                  int // runs in which a task failed, or did not
 	branched                int // runs in which other tasks were needed
+	sent                    int // handoffs in prompts
+	children                int // prompts of children
+	blind                   int // prompts of agents that may send to the changed one, whom it cannot reach
 }
 
 func (t *tally) add(o tally) {
@@ -61,6 +64,7 @@ func (t *tally) add(o tally) {
 	t.calls, t.lowered = t.calls+o.calls, t.lowered+o.lowered
 	t.told, t.kept, t.uneven = t.told+o.told, t.kept+o.kept, t.uneven+o.uneven
 	t.branched += o.branched
+	t.sent, t.children, t.blind = t.sent+o.sent, t.children+o.children, t.blind+o.blind
 }
 
 // See GATE.md. The settings are the same in every run of the test.
@@ -105,6 +109,9 @@ func (sum tally) requireShares(t *testing.T) {
 	require.Greater(t, sum.told, sum.runs/20)
 	require.Greater(t, sum.kept, sum.told/40)
 	require.Less(t, sum.uneven, sum.runs/5)
+	require.Greater(t, sum.sent, sum.planned/6)
+	require.Greater(t, sum.children, sum.runs/8)
+	require.Greater(t, sum.blind, sum.runs/8)
 }
 
 // requireApart checks the setting of a seed.
@@ -246,8 +253,11 @@ func (v *view) source(name string) int {
 	want := map[string]handoff.SourceKind{"input": handoff.Input, "message": handoff.Message, "goal": handoff.Goal, "task": handoff.Dependency, "tool": handoff.ToolResult}[kind]
 	nth := 0
 	fmt.Sscan(number, &nth)
+	if want == handoff.ToolResult {
+		return v.toolAt(v.setting.toolSources()[nth])
+	}
 	for i, src := range v.table.Graph().Sources {
-		if src.Kind != want {
+		if src.Kind != want || want == handoff.Message && src.Task >= 0 { // the handoffs of a task
 			continue
 		}
 		if nth--; nth < 0 {
@@ -274,11 +284,14 @@ type passedSource struct {
 func (v *view) spreads(at spot) spread {
 	g := v.table.Graph()
 	out := spread{direct: map[string]bool{}, tainted: map[string]bool{}}
-	first := v.source(at.source)
 	passes := func(s *pick.Selection) bool {
 		return at.path == "" || s.MayPass(strings.Split(at.path[1:], "/"))
 	}
-	passed, seen := []passedSource{{first, true}}, map[int]bool{}
+	var passed []passedSource
+	for _, first := range v.sources(at) {
+		passed = append(passed, passedSource{first, true})
+	}
+	seen := map[int]bool{}
 	for k := 0; k < len(passed); k++ {
 		from, itself := passed[k].source, passed[k].itself
 		for i := range g.Edges {
@@ -323,7 +336,7 @@ func (v *view) compare(at spot, changed *story) string {
 	g := v.table.Graph()
 	never := map[string]bool{}
 	for r := range g.Readers {
-		if v.never(at, source, r) {
+		if v.never(at, r) {
 			never[g.Readers[r].Name] = true
 			v.sum.unmoved++
 		}
@@ -333,7 +346,7 @@ func (v *view) compare(at spot, changed *story) string {
 		writer = g.Tasks[by].Title // its later turns have its own words
 	}
 	untouched := func(s *sight) bool {
-		if s.step == writer {
+		if s.step == writer || s.step == "children of "+writer || strings.HasSuffix(s.step, " for "+writer) {
 			return false
 		}
 		m, _ := v.setting.member(s.agent)
@@ -355,6 +368,9 @@ func (v *view) compare(at spot, changed *story) string {
 			v.sum.calls++
 		} else {
 			v.sum.compared++
+			if by := g.Sources[source].Task; by >= 0 && v.setting.reaches(was[i].agent, g.Sources[source].From) {
+				v.sum.blind++
+			}
 		}
 	}
 	if !slices.EqualFunc(v.story.sights, changed.sights, func(a, b sight) bool { return a.differs(&b) == "" }) {
@@ -443,11 +459,16 @@ func (s *sight) differs(o *sight) string {
 
 // never reports whether the table says that a place of a source never reaches a
 // reader, nor derives into what does.
-func (v *view) never(at spot, source, reader int) bool {
-	if v.table.Reach(source, reader) == flow.Never {
+func (v *view) never(at spot, reader int) bool {
+	if !v.reach(at, reader) {
 		return true
 	}
 	return at.path != "" && v.holds(at, flow.Derives, reader)
+}
+
+// reach reports whether a place of a source reaches a reader by the table, itself or as something else.
+func (v *view) reach(at spot, reader int) bool {
+	return slices.ContainsFunc(v.sources(at), func(source int) bool { return v.table.Reach(source, reader) != flow.Never })
 }
 
 // holds reports whether an assertion about a source holds, or about a place
@@ -551,11 +572,11 @@ func (v *view) sight(s *sight) string {
 		if !met {
 			continue // cut
 		}
-		if wrong := v.arrived(split(at), reader, s); wrong != "" {
+		if wrong := v.arrived(split(at), strings.HasSuffix(at, saidPlace), reader, s); wrong != "" {
 			return fmt.Sprintf("%s of %s: %s", c, at, wrong)
 		}
 	}
-	return v.delivered(s)
+	return cmp.Or(v.handed(s), v.ofChild(s), v.delivered(s))
 }
 
 // clearance is that of a reader by the spec: the coordinator reads no more than the caller.
@@ -567,21 +588,25 @@ func (v *view) clearance(agent string) label.Classification {
 }
 
 // arrived holds a canary that a prompt has, in whatever words.
-func (v *view) arrived(at spot, reader int, s *sight) string {
+// What is said before the answer counts as all of the source.
+func (v *view) arrived(at spot, said bool, reader int, s *sight) string {
 	v.sum.met++
 	source := v.source(at.source)
-	if v.table.Reach(source, reader) == flow.Never {
+	if !v.reach(at, reader) {
 		return "by the table it never reaches " + s.agent
 	}
 	if m, _ := v.setting.member(s.agent); m != nil {
 		for _, where := range v.setting.leaves(m) {
-			if v.table.Reach(source, v.reader(where)) == flow.Never {
+			if !v.reach(at, v.reader(where)) {
 				return "by the table it never reaches " + where
 			}
 		}
 	}
 	if !v.spreads(at).tainted[s.step] {
 		return "no edges lead to " + s.step
+	}
+	if said && len(v.sources(at)) > 1 { // it may have been in a handoff, which has the label of an earlier turn
+		return ""
 	}
 	if v.holds(at, flow.Derives, reader) {
 		return "an assertion holds that it never derives into " + s.agent
@@ -820,7 +845,7 @@ func (v *view) outside() string {
 				continue // the user's own
 			}
 			to := v.spreads(at)
-			if !to.user || v.table.Reach(v.source(at.source), v.reader(handoff.User)) == flow.Never {
+			if !to.user || !v.reach(at, v.reader(handoff.User)) {
 				i := strings.Index(where.text, c)
 				return fmt.Sprintf("the user reads %s of %s, which by the table never gets there:\n%s", c, place, where.text[max(0, i-500):min(len(where.text), i+200)])
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
@@ -250,14 +251,18 @@ func (w *variant) callTools(s *setting, i int, p prompt.Prompt) (agent.Reply, bo
 		}
 	}
 	turns, source := s.calls[i], fmt.Sprintf("task/%d", i)
-	if n >= len(turns) || strings.HasPrefix(p.Text(), retellHeading) {
+	if n >= max(len(turns), len(s.acts[i])) || strings.HasPrefix(p.Text(), retellHeading) {
 		return agent.Reply{}, false
 	}
 	words := func(what string) string {
 		return gist(p, what) + " " + w.words(source+saidPlace) + " " + echoes(p)
 	}
 	r := agent.Reply{Text: "I look it up: " + words("said")}
-	for at, k := range turns[n] {
+	var tools []int
+	if n < len(turns) {
+		tools = turns[n]
+	}
+	for at, k := range tools {
 		value := w.value(source+saidPlace, s.tools[k].form, func(place string) string {
 			if place == "/alpha" {
 				return words(strconv.Itoa(at))
@@ -267,7 +272,8 @@ func (w *variant) callTools(s *setting, i int, p prompt.Prompt) (agent.Reply, bo
 		delete(value, "gamma") // what is left of a list has other indexes
 		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{Name: s.tools[k].name, Arguments: encoded(value)})
 	}
-	return r, true
+	w.addCalls(s, i, n, p, &r)
+	return r, len(r.ToolCalls) > 0
 }
 
 // A toolSight is what a sight has beside its text if its reader is a tool.
@@ -294,7 +300,7 @@ func (v *view) call(s *sight) string {
 		}
 		v.sum.met++
 		switch {
-		case v.table.Reach(v.source(split(at).source), reader) == 0:
+		case !v.reach(split(at), reader):
 			return fmt.Sprintf("%s of %s: by the table it never reaches %s", c, at, s.agent)
 		case !v.spreads(split(at)).tainted[s.step]:
 			return fmt.Sprintf("%s of %s: no edges lead to %s", c, at, s.step)
@@ -388,4 +394,15 @@ func (st *stage) atLevel(i int, p prompt.Prompt) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.levels[i] = p.Receipt().Classification
+}
+
+// toolAt is the index of a tool in the table: children have the same tools.
+func (v *view) toolAt(of toolSource) int {
+	g, name := v.table.Graph(), v.setting.tools[of.tool].reader()
+	for i := range g.Sources {
+		if g.Sources[i].From == name && (of.task < 0 || slices.ContainsFunc(g.Edges, func(e flow.Edge) bool { return e.Source == i && e.Task == of.task })) {
+			return i
+		}
+	}
+	panic("no source " + name)
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -229,6 +230,9 @@ var errOutOfOrder = errors.New("out of order")
 // tokens by the sizes of both.
 func (w *variant) answer(s *setting, i int, f form, p prompt.Prompt) (agent.Reply, error) {
 	source, broken := fmt.Sprintf("task/%d", i), s.broken[s.tasks[i].Title]
+	if childStep(&s.tasks[i], p.Receipt()) != "" {
+		return childReply(p), nil
+	}
 	r, calls := w.callTools(s, i, p)
 	var err error
 	if !calls {
@@ -315,6 +319,11 @@ func (s *setting) build() (*stage, error) {
 		places[task.NewID(s.tasks[i].Title)] = i
 	}
 	cfg := engine.Config{Endpoints: s.endpoints, Policy: s.policy, Agents: slices.Clone(s.agents), Edges: s.edges()}
+	for a := range cfg.Agents {
+		if s.spawns[a] {
+			cfg.Agents[a].Spawn = &plan.Spawning{Max: 6}
+		}
+	}
 	tools := st.buildTools(places)
 	for a := range cfg.Agents {
 		for _, k := range s.toolsOf[a] {
@@ -322,7 +331,7 @@ func (s *setting) build() (*stage, error) {
 		}
 		does := engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			i := places[p.Receipt().Task]
-			st.look(p, s.tasks[i].Title)
+			st.look(p, cmp.Or(childStep(&s.tasks[i], p.Receipt()), s.tasks[i].Title))
 			st.atLevel(i, p)
 			return st.now.answer(s, i, s.forms[a], p)
 		})
@@ -338,12 +347,17 @@ func (s *setting) build() (*stage, error) {
 		})}
 	}
 	var err error
+	if len(s.links) > 0 {
+		if cfg.Edges, err = usable(cfg, s.tasks, st.options(newVariant(func(string) bool { return false }))); err != nil {
+			return nil, err
+		}
+	}
 	st.team, err = engine.New(cfg)
 	return st, err
 }
 
-// edges are those that the messages of agents need, and carry nothing above these messages.
-func (s *setting) edges() (list []handoff.Edge) {
+// messageEdges are those that the messages of agents need, and carry nothing above these messages.
+func (s *setting) messageEdges() (list []handoff.Edge) {
 	for i := range s.messages {
 		m := &s.messages[i]
 		for k := range s.agents {

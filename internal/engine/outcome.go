@@ -48,7 +48,7 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 	r.totalBytes += r.sizeOf(a.envelope)
 	must(r.queue.Complete(a.index, a.envelope, a.end))
 	r.messages.send(a)
-	r.messages.putBackUnread(a.index, t.Assignee)
+	settle(r, a.index)
 	t.addReceipts(a)
 	return time.Time{}
 }
@@ -125,7 +125,7 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 		r.journalErr = a.err
 	}
 	if a.canceled {
-		r.messages.putBackUnread(a.index, t.Assignee)
+		settle(r, a.index)
 		must(r.queue.Skip(a.index, canceledTask, time.Now()))
 		return time.Time{}
 	}
@@ -176,7 +176,7 @@ func (r *results) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
 	r.faults[a.index], t.Call = a.fault, orZero(a.view().answeredBy())
 	r.warnTruncated(&a.modelCall, "task", t.Title)
-	r.messages.putBackUnread(a.index, t.Assignee)
+	settle(r, a.index)
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, Name: t.Name, cause: func() error { return err }, said: a.fault, words: r.bus.words()}
 	must(r.queue.Fail(a.index, a.message, time.Now()))
 }

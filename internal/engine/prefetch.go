@@ -61,12 +61,12 @@ func (r *results) mayWait(i int) bool {
 		}
 	}
 	for _, up := range r.plan.Graph.Upstream(i) {
-		if e, ok := r.queue.Result(int(up)); ok && e != nil && !e.Header().ExpiresAt.IsZero() {
+		if e, ok := r.queue.Result(int(up)); ok && e != nil && !e.ExpiresAt().IsZero() {
 			return false
 		}
 	}
 	e := r.plannedText(i)
-	return e == nil || e.Header().ExpiresAt.IsZero()
+	return e == nil || e.ExpiresAt().IsZero()
 }
 
 // permit starts a prefetched attempt.

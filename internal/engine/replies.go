@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -32,6 +31,8 @@ type sentHandoff struct {
 	msg          mailbox.Message // the zero value if it is lost
 	lost         bool            // the inbox of its reader was full
 	unread       string          // why it is not going to be read, for a sender that may know; empty if it may be read
+	isRead       bool            // the task that was given it has ended
+	isOver       bool            // the task that sent it has ended
 	isAnswered   bool
 
 	// Of a required reply:
@@ -136,10 +137,8 @@ func (m *runMessages) restoreHandoff(s *record.SentMessage) {
 	}
 	d.To = s.To
 	p := m.run.priorRun
-	_, at, _ := strings.Cut(s.Call, "/") // behind the id of the run
-	sender, _, _ := strings.Cut(at, "/")
-	h := newSentHandoff(s.ID, s.From, task.ID(sender), &d)
-	m.handoffs[s.ID] = h
+	h := newSentHandoff(s.ID, s.From, taskOfCall(s.Call), &d)
+	m.keep(h)
 	if e := p.results[s.Call]; p.own && e != nil {
 		if e.Code == codes.Tool && e.Result != nil {
 			h.end = e.Result.Text

@@ -132,23 +132,26 @@ func (g *waitGraph) canEnd(w *replyWait) bool {
 // repliersOf returns the tasks that could reply: the one that was given the handoff or, as long as it is
 // unread, each that may read it.
 func (g *waitGraph) repliersOf(w *replyWait) (list []int) {
-	return slices.DeleteFunc(readersOf(g.scheduler, w.handoff), func(i int) bool { return !g.canReply(i) })
+	return slices.DeleteFunc(readersOf(g.scheduler, w.handoff), func(i int) bool {
+		return g.run.tasks[i].Assignee != w.handoff.to || !g.canReply(i) // a later holder sends nothing
+	})
 }
 
 // readersOf returns the tasks that have not ended and that have read a handoff or, as long as it is unread,
 // that may read it. The lock of the run is held.
 func readersOf(s *scheduler, h *sentHandoff) (list []int) {
 	r := s.run
-	if h.lost {
+	if h.lost || h.isRead {
 		return nil
 	}
 	reader, unread := r.messages.readerOf(h.msg)
 	for i := range r.tasks {
-		if r.tasks[i].Assignee != h.to || r.queue.Status(i).Terminal() || !unread && i != reader {
+		if !mayWorkOn(r, i, h.to) || r.queue.Status(i).Terminal() || !unread && i != reader {
 			continue
 		}
 		if unread {
-			x := r.team.MessageCrossing(h.from, h.msg.Envelope.Classification(), &r.team.Capabilities[r.plan.Members[i]])
+			to, _ := r.team.Index(h.to)
+			x := r.team.MessageCrossing(h.from, h.msg.Envelope.Classification(), &r.team.Capabilities[to])
 			if x.Withheld() || x.After > plan.Bound(r.plan, i) {
 				continue
 			}
@@ -156,6 +159,14 @@ func readersOf(s *scheduler, h *sentHandoff) (list []int) {
 		list = append(list, i)
 	}
 	return list
+}
+
+// mayWorkOn reports whether an agent performs a task, or its conversation may be transferred to it.
+func mayWorkOn(r *results, i int, agent string) bool {
+	if r.tasks[i].Assignee == agent {
+		return true
+	}
+	return slices.ContainsFunc(plan.Holders(r.plan, i), func(h plan.Holder) bool { return r.team.Config.Agents[h.Member].Name == agent })
 }
 
 // canReply reports whether a task may send handoffs.

@@ -271,7 +271,7 @@ func (r *run) work(ctx context.Context) {
 		keepOpen(r.results)
 	}
 	for i := range r.tasks {
-		r.messages.putBackUnread(i, r.tasks[i].Assignee) // of what ended between two attempts
+		settle(r.results, i) // of what ended between two attempts
 	}
 	if !isSuspended(r.tasks) {
 		r.bus.emit(event.Event{Type: event.AllComplete})

@@ -29,7 +29,8 @@ type runMessages struct {
 	given    map[int][]mailbox.Message        // by task, in all of its attempts
 	again    map[int][]mailbox.Message        // by task: delivered by an earlier process; the task may get more
 	read     map[int]bool                     // by task: an agent was given them
-	handoffs map[string]*sentHandoff          // by id
+	handoffs map[string]*sentHandoff          // by id: those that somebody can still refer to
+	sentBy   map[task.ID][]*sentHandoff       // by the task that sent them, which has not ended
 	held     map[string][]*record.SentMessage // by session: sent by an attempt whose answer is not taken again yet
 
 	// Of the user, to one task each, by task:
@@ -39,10 +40,10 @@ type runMessages struct {
 
 	holders map[int]*holderInbox // of the agents to which conversations were transferred, by task
 
-	mu    sync.Mutex // guards the rest; taken before the lock of the ledger
-	open  bool       // what the program sends is recorded from now on
-	count int        // the highest number in an id
-	names map[mailbox.ID]string
+	mu    sync.Mutex            // guards the rest; taken before the lock of the ledger
+	open  bool                  // what the program sends is recorded from now on
+	count int                   // the highest number in an id
+	names map[mailbox.ID]string // of those that are not acknowledged
 }
 
 // carryBus gives a message bus to a run that resumes or replays one with a bus, so
@@ -52,7 +53,7 @@ func carryBus(t *plan.Roster, o *RunOptions) {
 		return
 	}
 	if slices.ContainsFunc(o.Past.Log, func(e record.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
-		o.Bus = newMessageBus(t)
+		o.Bus = newMessageBus(t, true)
 	}
 }
 
@@ -84,7 +85,7 @@ func (r *run) releaseClaims() {
 
 func (r *runScope) newRunMessages(b *mailbox.Bus) *runMessages {
 	return &runMessages{
-		run: r, bus: b, handoffs: map[string]*sentHandoff{}, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
+		run: r, bus: b, handoffs: map[string]*sentHandoff{}, sentBy: map[task.ID][]*sentHandoff{}, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
 		held: map[string][]*record.SentMessage{}, names: map[mailbox.ID]string{}, directed: map[int][]mailbox.Message{}, turns: map[int][]mailbox.Message{},
 		holders: map[int]*holderInbox{},
 	}
@@ -123,7 +124,7 @@ func (r *run) openInbox() {
 	if r.messages != nil {
 		return
 	}
-	b, err := mailbox.New(r.team.Names(), mailbox.Options{Run: r.id, Edges: r.team.Config.Edges, MaxUnread: max(mailbox.DefaultMaxUnread, len(r.options.Messages)), Logger: r.team.Log})
+	b, err := mailbox.New(r.team.Names(), mailbox.Options{Run: r.id, Edges: r.team.Config.Edges, MaxUnread: max(mailbox.DefaultMaxUnread, len(r.options.Messages)), Logger: r.team.Log, Forget: true})
 	must(err)
 	m := r.newRunMessages(b)
 	m.post, err = b.Attach(r.id, nil)
@@ -277,6 +278,9 @@ func (m *runMessages) send(a *attempt) {
 // notifyOnceDurable calls the subscribers of the bus once a message is durable.
 // It does not wait for them: they are the caller's code and may be slow.
 func (m *runMessages) notifyOnceDurable(notify func()) {
+	if notify == nil {
+		return
+	}
 	var b *batch
 	if m.run.ledger != nil {
 		b = m.run.ledger.tail()

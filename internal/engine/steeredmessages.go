@@ -211,6 +211,7 @@ func (m *runMessages) inTurn(a *attempt, n int) (list []mailbox.Message, had boo
 	if b == nil || !a.cachedTurn && !a.run.priorRun.isStrict() {
 		list = m.turns[a.index]
 		delete(m.turns, a.index)
+		m.given[a.index] = append(m.given[a.index], list...) // for the next attempt
 		return list, false
 	}
 	if m.offered == nil {

@@ -84,7 +84,7 @@ func (t *Team) NewBus() *mailbox.Bus {
 	if err := t.made(context.Background()); err != nil {
 		panic(fmt.Sprintf("runteam: %v", err))
 	}
-	return newMessageBus(t.roster)
+	return newMessageBus(t.roster, false)
 }
 
 // BusConfig returns what a message bus for the team is made from.

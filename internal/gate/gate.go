@@ -143,7 +143,7 @@ func (d *Ruling) fresh(e *envelope.Envelope, g *Grant, now time.Time) bool {
 	err := e.Fresh(now)
 	d.expires = e.ExpiresAt()
 	if errors.Is(err, envelope.ErrExpired) && g != nil && g.Terms != nil && g.Terms.renew != nil {
-		if until := e.Header().CreatedAt.Add(g.Terms.renew.TTL); now.Before(until) {
+		if until := e.CreatedAt().Add(g.Terms.renew.TTL); now.Before(until) {
 			d.Entries, d.expires = append(d.Entries, Entry{EntryRenewed, g.Terms.renew.Name}), until
 			return true
 		}

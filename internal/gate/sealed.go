@@ -53,7 +53,7 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 	if d.about != nil && s.passed {
 		s.trust, s.expiresAt, s.recast = d.trust, d.expires, d.recast
 		if o.Source.Kind == handoff.Message {
-			s.hops = d.about.Header().Hops
+			s.hops = d.about.Hops()
 		}
 		if d.replaced != nil {
 			s.envelope = d.replaced.ID()

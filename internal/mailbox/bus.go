@@ -12,12 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/naming"
 )
@@ -40,10 +42,14 @@ type Options struct {
 	MaxUnread int              // unread messages that one agent may have; zero means [DefaultMaxUnread]
 	Now       func() time.Time // when a message is sent; nil means [time.Now]; it must not call the bus
 	Logger    *slog.Logger     // learns of subscribers that panic; nil discards
+
+	// Forget removes a message that all of its readers have acknowledged. A snapshot of the bus then lacks
+	// it, and cannot be restored.
+	Forget bool
 }
 
 // A Bus keeps the messages of a team for as long as it lives: reading one marks
-// it, and removes nothing. All methods may be called by any number of
+// it, and removes nothing, unless [Options].Forget is set. All methods may be called by any number of
 // goroutines at once.
 type Bus struct {
 	agents  roster
@@ -51,8 +57,9 @@ type Bus struct {
 
 	mu       sync.Mutex // guards what follows
 	messages log
-	inboxes  []inbox // one for each agent, in roster order
-	post     *Post   // of the run that uses the bus; nil if none does
+	inboxes  []inbox            // one for each agent, in roster order
+	post     *Post              // of the run that uses the bus; nil if none does
+	last     *envelope.Envelope // the newest message, whose lists the next one shares; nil for none
 }
 
 // New returns a bus without messages for a team. Agents are names as
@@ -72,7 +79,7 @@ func New(agents []string, o Options) (*Bus, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Bus{agents: names, options: o, inboxes: make([]inbox, len(names.names))}, nil
+	return &Bus{agents: names, options: o, messages: log{kept: map[int]entry{}}, inboxes: make([]inbox, len(names.names))}, nil
 }
 
 func (o *Options) check() (err error) {
@@ -101,26 +108,60 @@ func (b *Bus) usable() error {
 	return nil
 }
 
-// A log is the messages of a bus in the order of sending. The ID of message i is
-// message/<i+1>.
-type log []Message
+// A log is the messages of a bus. They are numbered in the order of sending, from 0, and the ID of message i is
+// message/<i+1>. So the number of messages that were sent is all that is needed to know of those that are gone.
+type log struct {
+	sent int           // messages so far
+	kept map[int]entry // of these, by number
+}
+
+// An entry is a message that is kept.
+type entry struct {
+	Message
+	readers int // who have not acknowledged it
+}
 
 // nextID returns the ID of the message that is sent next.
-func (l log) nextID() ID { return idOf(len(l)) }
+func (l *log) nextID() ID { return idOf(l.sent) }
 
-// find returns the index of the message with this ID.
-func (l log) find(id ID) (int, bool) {
+// add appends a message to so many readers and returns its number.
+func (l *log) add(m Message, readers int) (at int) {
+	at = l.sent
+	l.sent++
+	l.kept[at] = entry{m, readers}
+	return at
+}
+
+// acknowledge notes that a reader of message i needs it no more, and reports whether it was the last one.
+func (l *log) acknowledge(i int) (gone bool) {
+	e := l.kept[i]
+	if e.readers--; e.readers > 0 {
+		l.kept[i] = e
+		return false
+	}
+	delete(l.kept, i)
+	return true
+}
+
+// find returns the number of the message with this ID, if it is kept.
+func (l *log) find(id ID) (int, bool) {
 	digits, _ := strings.CutPrefix(string(id), "message/")
 	n, err := strconv.Atoi(digits)
-	ok := err == nil && 1 <= n && n <= len(l) && idOf(n-1) == id
+	if err != nil || idOf(n-1) != id {
+		return 0, false
+	}
+	_, ok := l.kept[n-1]
 	return n - 1, ok
 }
 
+// numbers returns those of the messages that are kept, in the order of sending.
+func (l *log) numbers() []int { return slices.Sorted(maps.Keys(l.kept)) }
+
 // choose returns copies of some messages.
-func (l log) choose(indexes []int) []Message {
-	list := make([]Message, len(indexes))
-	for k, i := range indexes {
-		list[k] = l[i]
+func (l *log) choose(numbers []int) []Message {
+	list := make([]Message, len(numbers))
+	for k, i := range numbers {
+		list[k] = l.kept[i].Message
 	}
 	return list
 }

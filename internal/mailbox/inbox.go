@@ -50,7 +50,8 @@ func (b *Bus) Conversation(one, other string) ([]Message, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []Message
-	for _, m := range b.messages {
+	for _, i := range b.messages.numbers() {
+		m := b.messages.kept[i].Message
 		if m.From == one && m.To == other || m.From == other && m.To == one {
 			list = append(list, m)
 		}
@@ -125,8 +126,11 @@ func (b *Bus) mark(verb, agent string, ids []ID, how func(*inbox, []int)) error 
 }
 
 // read takes sorted indexes from the unread messages.
-func (box *inbox) read(indexes []int) {
-	box.unread = slices.DeleteFunc(box.unread, func(i int) bool {
+func (box *inbox) read(indexes []int) { box.unread = without(box.unread, indexes) }
+
+// without removes sorted indexes from a list.
+func without(list, indexes []int) []int {
+	return slices.DeleteFunc(list, func(i int) bool {
 		_, found := slices.BinarySearch(indexes, i)
 		return found
 	})
@@ -162,5 +166,5 @@ func (b *Bus) unread(box *inbox) []int {
 func (b *Bus) message(i int) Message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.messages[i]
+	return b.messages.kept[i].Message
 }

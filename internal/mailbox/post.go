@@ -3,6 +3,7 @@ package mailbox
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/envelope"
 )
@@ -74,7 +75,7 @@ func (p *Post) Check(d Draft) error {
 // unless it is zero, the time of creation. Its id and producer are set by the
 // bus, and the draft's label is not used.
 //
-// Subscribers learn of the message when notify is called.
+// Subscribers learn of the message when notify is called; it is nil if there are none.
 func (p *Post) Send(d Draft, h envelope.Header) (m Message, notify func(), err error) {
 	if err := p.usable(); err != nil {
 		return Message{}, nil, err
@@ -84,11 +85,14 @@ func (p *Post) Send(d Draft, h envelope.Header) (m Message, notify func(), err e
 		return Message{}, nil, err
 	}
 	m, subscribers, err := p.bus.store(&d, h, readers, "")
+	if len(subscribers) == 0 {
+		return m, nil, err
+	}
 	return m, func() {
 		for _, s := range subscribers {
 			s.deliver()
 		}
-	}, err
+	}, nil
 }
 
 // Restore puts a message of an earlier process into the inboxes again, also
@@ -111,4 +115,40 @@ func (p *Post) Restore(d Draft, h envelope.Header) (Message, error) {
 		return Message{}, err
 	}
 	return p.bus.deposit(&d, e, readers), nil
+}
+
+// Acknowledge says that an agent needs messages no more, which it has read. If the bus forgets, they leave its
+// inbox, and those that no other reader has left are gone; these are returned. Otherwise they are kept, and none is
+// returned. An id of no message to that agent is an [ErrUnknown], and then nothing changes.
+func (p *Post) Acknowledge(agent string, ids ...ID) (gone []ID, err error) {
+	if err := p.usable(); err != nil {
+		return nil, err
+	}
+	b := p.bus
+	err = b.mark("acknowledge", agent, ids, func(box *inbox, indexes []int) {
+		box.read(indexes)
+		if !b.options.Forget {
+			return
+		}
+		box.all = without(box.all, indexes)
+		for _, i := range slices.Compact(indexes) {
+			if b.messages.acknowledge(i) {
+				gone = append(gone, idOf(i))
+			}
+		}
+	})
+	return gone, err
+}
+
+// Forgets reports whether messages that are acknowledged are gone.
+func (p *Post) Forgets() bool { return p.usable() == nil && p.bus.options.Forget }
+
+// Len returns how many messages the bus keeps.
+func (p *Post) Len() int {
+	if p.usable() != nil {
+		return 0
+	}
+	p.bus.mu.Lock()
+	defer p.bus.mu.Unlock()
+	return len(p.bus.messages.kept)
 }

@@ -157,9 +157,8 @@ func (b *Bus) store(d *Draft, h envelope.Header, readers []int, only string) (m 
 
 // deposit appends a message to the inboxes of its readers. The caller holds the lock.
 func (b *Bus) deposit(d *Draft, e *envelope.Envelope, readers []int) Message {
-	m := Message{ID: e.ID(), From: d.From, To: d.To, At: e.Header().CreatedAt, Bytes: len(d.Content) + len(d.Structured.Canonical()), Envelope: e}
-	at := len(b.messages)
-	b.messages = append(b.messages, m)
+	m := Message{ID: e.ID(), From: d.From, To: d.To, At: e.CreatedAt(), Bytes: len(d.Content) + len(d.Structured.Canonical()), Envelope: e}
+	at := b.messages.add(m, len(readers))
 	for _, r := range readers {
 		box := &b.inboxes[r]
 		box.all, box.unread = append(box.all, at), append(box.unread, at)
@@ -194,9 +193,10 @@ func (b *Bus) seal(d *Draft, h envelope.Header) (*envelope.Envelope, error) {
 	if d.Structured.Canonical() != "" {
 		payload = payload.WithStructured(d.Structured)
 	}
-	e, err := envelope.New(h, payload)
+	e, err := envelope.NewLike(b.last, h, payload)
 	if err != nil { // as when the clock knows no time
 		return nil, fmt.Errorf("%w message: %w", ErrInvalid, err)
 	}
+	b.last = e
 	return e, nil
 }

@@ -90,16 +90,18 @@ func checkVersion(version int) error {
 func (b *Bus) Snapshot() Snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := Snapshot{Version: SnapshotVersion, Messages: make([]Stored, len(b.messages))}
-	for i, m := range b.messages {
-		s.Messages[i] = Stored{From: m.From, To: m.To, Envelope: m.Envelope.Record()}
+	numbers := b.messages.numbers()
+	s := Snapshot{Version: SnapshotVersion, Messages: make([]Stored, len(numbers))}
+	for k, m := range b.messages.choose(numbers) {
+		s.Messages[k] = Stored{From: m.From, To: m.To, Envelope: m.Envelope.Record()}
 	}
 	for r, name := range b.agents.names {
 		box := &b.inboxes[r]
 		for _, i := range box.all {
-			list := &s.Messages[i].Read
+			k, _ := slices.BinarySearch(numbers, i)
+			list := &s.Messages[k].Read
 			if _, unread := slices.BinarySearch(box.unread, i); unread {
-				list = &s.Messages[i].Unread
+				list = &s.Messages[k].Unread
 			}
 			*list = append(*list, name)
 		}
@@ -145,10 +147,9 @@ func (b *Bus) restore(s *Stored) error {
 	if s.Envelope.Text == "" {
 		return fmt.Errorf("%w message: it has no text", ErrInvalid)
 	}
-	at := len(b.messages)
-	b.messages = append(b.messages, Message{
-		ID: e.ID(), From: s.From, To: s.To, At: e.Header().CreatedAt.UTC(), Bytes: len(s.Envelope.Text) + len(s.Envelope.JSON), Envelope: e,
-	})
+	at := b.messages.add(Message{
+		ID: e.ID(), From: s.From, To: s.To, At: e.CreatedAt().UTC(), Bytes: len(s.Envelope.Text) + len(s.Envelope.JSON), Envelope: e,
+	}, len(s.Read)+len(s.Unread))
 	for _, name := range s.Read {
 		box := &b.inboxes[b.agents.index[name]]
 		box.all = append(box.all, at)

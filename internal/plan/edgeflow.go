@@ -186,11 +186,7 @@ func arrivalDelivery(p *Plan, i int, a arrival) delivery {
 }
 
 // checkEdges reports edges along which nothing can ever be read.
-func (c *labelCheck) checkEdges() {
-	if len(c.team.Config.Edges) == 0 {
-		return
-	}
-	h := newHandoffPlan(c.plan)
+func (c *labelCheck) checkEdges(h handoffPlan) {
 	type way struct{ from, to int }
 	found := map[way]*edgeUse{}
 	var order []way
@@ -199,10 +195,14 @@ func (c *labelCheck) checkEdges() {
 			return // nothing is sent during the run, or something of the options is read
 		}
 		w := way{from, n.Member}
-		if found[w] == nil {
-			found[w], order = &edgeUse{Neighbor: n}, append(order, w)
+		u := found[w]
+		if u == nil {
+			u = &edgeUse{Neighbor: n}
+			found[w], order = u, append(order, w)
 		}
-		found[w].count(h, to, from, senders)
+		if !u.readable {
+			u.count(h, to, from, senders)
+		}
 	})
 	report := func(w way, u *edgeUse) {
 		detail, hint := u.problem(c.plan, c.team.Config.Agents[w.from].Name, c.team.Config.Agents[w.to].Name)

@@ -73,8 +73,8 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 		c.memory = slices.Repeat([]label.Classification{label.Public}, p.Graph.Len())
 	}
 	c.arrivals = make([][]arrival, p.Graph.Len())
+	var handoffs handoffPlan
 	if reads || sends {
-		var handoffs handoffPlan
 		if sends {
 			handoffs = newHandoffPlan(p)
 			p.replies = slices.Repeat([]label.Classification{label.Public}, p.Graph.Len())
@@ -88,7 +88,9 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	}
 	c.propagate(visit)
 	p.memory, p.arrivals = c.memory, c.arrivals
-	c.checkEdges()
+	if sends {
+		c.checkEdges(handoffs)
+	}
 	c.checkDelegates()
 	c.checkTransfers()
 }

@@ -193,7 +193,13 @@ func PassesWhole(t *gate.Terms, producer string, source gate.Source, level, acce
 	if x.Withheld() || x.Lowers != nil || t.AddsRedaction() {
 		return false
 	}
-	return gate.Instructs(source, producer) || PassesAsText(t)
+	return gate.Instructs(source, producer) && !ofAgent(producer) || PassesAsText(t)
+}
+
+// ofAgent reports whether a producer is an agent of the team. What it tells another agent, or itself in later turns, is
+// for the caller what the agent made.
+func ofAgent(producer string) bool {
+	return producer != handoff.User && producer != handoff.Coordinator && producer != gate.Runtime
 }
 
 // Input returns the input that a use names.
