@@ -393,7 +393,7 @@ func TestAnAgentKnowsItsNeighborsOnly(t *testing.T) {
 	require.Contains(t, shown[0], "beta")
 	require.NotContains(t, shown[0], "gamma")
 	for _, name := range []string{"gamma", "nobody"} { // to the agent, neither exists
-		require.Contains(t, shown[1], fmt.Sprintf(`Invalid arguments: /to: found %q; expected enum ["beta"].`, name))
+		require.Contains(t, shown[1], fmt.Sprintf(`Invalid arguments: /to: found %q; expected "beta".`, name))
 		require.Equal(t, 2, strings.Count(shown[1], name), "only in what it said, and where the answer quotes that")
 	}
 }
