@@ -55,9 +55,9 @@ func TestChatAtATerminal(t *testing.T) {
 		prompted, "\x1b[200~pasted\rtext\x1b[201~\r", "│ Turn 3: pasted", "", "│ text", "",
 		prompted, up+"\r", "│ Turn 4: text", "",
 		prompted, "/label confidential\r", "what you write is confidential", "",
-		prompted, "/cost\r", "5 turns", "",
+		prompted, "/cost\r", "4 of 5 turns answered, ", "",
 		prompted, "/explain\r", "answer 1 from helper, internal, turns", "",
-		prompted, ctrlD, "Continue with: ", "")
+		prompted, ctrlD, "Continue with: runteam chat --resume=", "")
 	require.Equal(t, exit.StatusOK, statusAfter(t, p.cmd.Wait()))
 }
 
