@@ -240,7 +240,7 @@ func (a runtimeCaller) awaitReply(x *modelCall, h *sentHandoff, place string) er
 	case a.ctx.Err() != nil:
 		return withCause(a.ctx, a.ctx.Err())
 	case timedOut && h.waited < h.limit:
-		return a.late()
+		return a.lateWaiting(h.to)
 	default:
 		text = fmt.Sprintf("No reply within %v.", h.limit)
 	}
