@@ -19,8 +19,8 @@ import (
 type Outbox struct{ of *engine.Outbox }
 
 // OutboxFrom returns the outbox of the attempt that ctx belongs to: ctx is the one that
-// [Agent].Run got, or derives from it. It is nil outside of an attempt and in a run without
-// [RunOptions].Bus.
+// [Agent].Run got, or derives from it. It is nil outside of an attempt, and in a run of a team
+// without [Config].Edges that has no [RunOptions].Bus. An agent sends along edges only.
 func OutboxFrom(ctx context.Context) *Outbox {
 	if of := engine.OutboxFrom(ctx); of != nil {
 		return &Outbox{of}

@@ -55,10 +55,10 @@ func TestChatAtATerminal(t *testing.T) {
 		prompted, "\x1b[200~pasted\rtext\x1b[201~\r", "│ Turn 3: pasted", "", "│ text", "",
 		prompted, up+"\r", "│ Turn 4: text", "",
 		prompted, "/label confidential\r", "what you write is confidential", "",
-		prompted, "/cost\r", "5 turns", "",
+		prompted, "/cost\r", "4 of 5 turns answered, ", "",
 		prompted, "/runs\r", "turn  run ", "", "\r\n2     ", "", "cancelled", "", "\r\n5     ", "", "ok", "",
 		prompted, "/explain\r", "answer 1 from helper, internal, turns", "",
-		prompted, ctrlD, "Continue with: ", "")
+		prompted, ctrlD, "Continue with: runteam chat --resume=", "")
 	require.Equal(t, exit.StatusOK, statusAfter(t, p.cmd.Wait()))
 
 	p = atTerminal(t, 100, 40, call{dir: dir, args: []string{"chat", "--continue"}, env: map[string]string{"TERM": "xterm"}})

@@ -104,6 +104,25 @@ func TestChatUsage(t *testing.T) {
 	require.Contains(t, got.stderr, "hint: write chat: {agent: NAME}, or coordinator: {}, or give --agent NAME; its agents are a")
 }
 
+// Errors of a chat say what to do in it.
+func TestChatRemedies(t *testing.T) {
+	t.Parallel()
+	dir := chatFolder(t)
+	got := call{dir: dir, args: []string{"chat", "--offline", "--label", "secret", "--message", "x"}}.run(t)
+	require.Equal(t, exit.StatusUsage, got.status)
+	require.Contains(t, got.stderr, `what you write is secret, and "helper" accepts internal; set a lower label with /label or --label, or set accepts: secret on agent "helper"`)
+	require.Contains(t, got.stderr, "runteam: created .runteam to store runs; use --no-journal to store nothing\n")
+
+	got = call{dir: dir, args: []string{"chat", "--continue"}}.run(t)
+	require.Equal(t, exit.StatusUsage, got.status)
+	require.Contains(t, got.stderr, "the journal has no sessions; without --continue, runteam chat begins one")
+
+	keyless := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: a, model: m}]\nchat: {agent: a}\n"})
+	got = call{dir: keyless, args: []string{"chat", "--message", "x"}}.run(t)
+	require.Contains(t, got.stderr, "no API key")
+	require.NoDirExists(t, filepath.Join(keyless, ".runteam"), "nothing is created for a chat that cannot begin")
+}
+
 // A session stays with who answered.
 func TestChatAgentOfAResumedSession(t *testing.T) {
 	t.Parallel()

@@ -254,3 +254,28 @@ func jsonOf(t *testing.T, document any) string {
 	require.NoError(t, err)
 	return string(text)
 }
+
+// A handoff whose sender waited in vain says so.
+func TestHandoffsWithoutAReply(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `
+model: m
+offline: script.yaml
+agents: [{name: a}, {name: b}]
+edges: [{from: a, to: b, bidirectional: true}]
+tasks:
+  - {title: Ask, assignee: a, description: Ask.}
+  - {title: Work, assignee: b, description: Work.}
+`, "script.yaml": `
+replies:
+  - {task: Ask, turn: 1, toolCalls: [{name: send_handoff, arguments: {to: b, message: May I?, response: {expectation: required, timeoutMs: 20}}}]}
+  - {task: Ask, text: asked}
+  - {task: Work, text: done, delay: 300ms}
+`})
+	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	got = call{dir: dir, args: []string{"show", "--handoffs"}}.run(t)
+	require.Contains(t, got.stdout, "response required, to a: there was no reply\n")
+	got = call{dir: dir, args: []string{"show", "--handoffs", "-o", "json"}}.run(t)
+	require.Contains(t, got.stdout, `"noReply":true`)
+}

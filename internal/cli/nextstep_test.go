@@ -98,4 +98,5 @@ func TestShellQuoteIsOneWord(t *testing.T) {
 	}
 	g := &journals.Flags{Path: "-j.db"}
 	require.Equal(t, []string{"show", "--journal", "./-j.db", "--", "1f", "-x"}, typed(t, g.Command("show", "1f", "-x")))
+	require.Equal(t, []string{"chat", "--resume=-x y", "--journal", "./-j.db"}, typed(t, g.ChatCommand("-x y")))
 }

@@ -240,7 +240,7 @@ func (b *budgets) paid() []plan.PriorCall {
 
 // settle ends the reservation of an estimate with what the call took.
 func (b *budgets) settle(agent string, from []*account, estimate llm.Usage, most llm.Money, took llm.Usage, cost llm.Money) {
-	if len(from) == 0 {
+	if len(from) == 0 && !b.keeps {
 		return
 	}
 	b.mu.Lock()
@@ -251,6 +251,9 @@ func (b *budgets) settle(agent string, from []*account, estimate llm.Usage, most
 	for _, a := range from {
 		a.reserved -= a.amount(estimate, most)
 		add(&a.spent, a.amount(took, cost))
+	}
+	if len(from) == 0 {
+		return
 	}
 	close(b.freed)
 	b.freed = make(chan struct{})

@@ -465,8 +465,8 @@ func TestDelegates(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edge     handoff.Edge
 		accepts  label.Classification // of the delegate
-		task     label.Classification
-		rule     *handoff.PairRule // of the result
+		task     label.Classification // of what the task is told before it
+		rule     *handoff.PairRule    // of the result
 		has, not string
 		asked    bool
 	}{
@@ -492,9 +492,8 @@ func TestDelegates(t *testing.T) {
 				}
 				tm, err := engine.New(cfg)
 				require.NoError(t, err)
-				s := errand()
-				s.Classification = max(tt.task, label.Internal)
-				res := run(t, tm, &engine.RunOptions{UserAccepts: &cleared}, s)
+				told := engine.Message{From: "user", To: "clerk", Text: "Do it.", Classification: max(tt.task, label.Internal)}
+				res := run(t, tm, &engine.RunOptions{UserAccepts: &cleared, Messages: []engine.Message{told}}, errand())
 				require.NoError(t, res.Err())
 				require.Equal(t, tt.asked, len(f.asked["look into taxes"]) > 0)
 				if tt.asked {
@@ -537,10 +536,10 @@ func TestSettingsOfChildren(t *testing.T) {
 		spawn plan.Spawning
 		want  string
 	}{
-		"max":   {plan.Spawning{Max: -1}, "use 1 to 10000"},
-		"depth": {plan.Spawning{Depth: 17}, "use 1 to 16"},
-		"turns": {plan.Spawning{MaxTurns: 201}, "use 1 to 200"},
-		"time":  {plan.Spawning{Timeout: -time.Second}, "the time limit of children"},
+		"max":   {plan.Spawning{Max: -1}, "spawn.max is -1: use 1 to 10000, or leave it out for 8"},
+		"depth": {plan.Spawning{Depth: 17}, "spawn.depth is 17: use 1 to 16, or leave it out for 1"},
+		"turns": {plan.Spawning{MaxTurns: 201}, "spawn.maxTurns is 201: use 1 to 200, or leave it out for 20"},
+		"time":  {plan.Spawning{Timeout: -time.Second}, "the time limit of children is negative: use a positive one, or leave it out for 5 minutes"},
 	} {
 		m := member("a", says("x"))
 		m.Spawn = &tt.spawn

@@ -21,6 +21,7 @@ import (
 var (
 	ErrPanic          = errors.New("the agent panicked")
 	ErrAttemptTimeout = errors.New("the attempt took too long")
+	ErrReplyTimeout   = errors.New("it was waiting for a reply") // beside ErrAttemptTimeout
 	ErrDependency     = errors.New("a dependency failed")
 	ErrMemory         = errors.New("the shared memory could not be read")
 	ErrRecord         = errors.New("the record of the run could not be kept")

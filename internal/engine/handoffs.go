@@ -59,7 +59,7 @@ func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.En
 	v, err := jsonvalue.Parse(call.Arguments)
 	if err == nil {
 		if err = t.Arguments.Validate(v); err != nil {
-			err = errors.New(schema.Problem(err))
+			err = handoffProblem(t, v, err)
 		}
 	}
 	if err != nil {
@@ -128,6 +128,15 @@ func (a runtimeCaller) recordCall(place string, answer *toolAnswer) {
 		e.Code = codes.Tool
 	}
 	a.run.ledger.note(record.Entry{ToolResult: e})
+}
+
+// handoffProblem says what is wrong with the arguments of send_handoff. A tool that takes no response is
+// that of an agent to which no edge leads back.
+func handoffProblem(t *plan.RuntimeTool, v jsonvalue.Value, err error) error {
+	if _, asks := jsonvalue.At(v.Value(), []string{"response"}); asks && !t.Required {
+		return errors.New("response: no agent that you may send to can send to you, and so none can reply; leave response out")
+	}
+	return errors.New(schema.Problem(err))
 }
 
 // entryOf returns what the journal stores of a call that took this long.

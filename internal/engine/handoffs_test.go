@@ -253,7 +253,7 @@ func TestEdgesThatNobodyCanUse(t *testing.T) {
 		want  string
 	}{
 		"order":     {handoff.Edge{From: "b", To: "a"}, []task.Spec{spec("a"), spec("b", "a")}, `edge 1: nothing that "b" sends can be read: every task of "a" has ended before`},
-		"one way":   {handoff.Edge{From: "a", To: "b", Bidirectional: true}, []task.Spec{spec("a"), spec("b", "a")}, `remove bidirectional`},
+		"one way":   {handoff.Edge{From: "a", To: "b", Bidirectional: true}, []task.Spec{spec("a"), spec("b", "a")}, `remove bidirectional, so that the edge leads from "a" to "b" only`},
 		"clearance": {handoff.Edge{From: "a", To: "b"}, []task.Spec{confidential, spec("b")}, `edge 1: nothing that "a" sends can be read by "b"`},
 		"ceiling":   {handoff.Edge{From: "a", To: "b", MaxClassification: new(label.Internal)}, []task.Spec{confidential, spec("b")}, `edge 1: "a" cannot send anything to "b": its context is at least confidential, and the edge carries at most internal`},
 	} {
@@ -269,6 +269,49 @@ func TestEdgesThatNobodyCanUse(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, p.Warnings, 1)
 	require.Contains(t, p.Warnings[0].Error(), `"b" has no task, so nobody reads what "a" sends to it`)
+}
+
+// TestEdgesToDelegates checks edges to agents without a task, along which goals are delegated.
+func TestEdgesToDelegates(t *testing.T) {
+	t.Parallel()
+	confidential, only := spec("a"), spec("a")
+	confidential.Classification, only.Tools = label.Confidential, []string{}
+	lower := &handoff.Policy{Declassify: []handoff.Declassifier{lowering("a", "b", label.Internal)}}
+	lower.Declassify[0].UnsafeText, lower.Declassify[0].Paths = true, []task.Path{task.Whole}
+	for name, tt := range map[string]struct {
+		most          *label.Classification
+		policy        *handoff.Policy
+		specs         []task.Spec
+		want, warning string
+	}{
+		"works":          {specs: []task.Spec{spec("a")}},
+		"clearance":      {specs: []task.Spec{confidential}, want: `edge 1: "a" cannot delegate anything to "b": its context is at least confidential, and "b" may see internal: raise accepts of the reader`},
+		"ceiling":        {most: new(label.Internal), specs: []task.Spec{confidential}, want: `edge 1: "a" cannot delegate anything to "b": its context is at least confidential, and the edge carries at most internal: raise maxClassification to confidential`},
+		"lowered":        {policy: lower, specs: []task.Spec{confidential}},
+		"without a tool": {specs: []task.Spec{only}, warning: `"b" has no task, and no task of "a" has the tool delegate_to_agent, so the edge is not used`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := &newsroom{}
+			a, b := n.member(t, "a", step{text: "x"}), n.member(t, "b", step{text: "x"})
+			a.Accepts, a.Tools, a.AllowUntrusted = label.Confidential, nil, nil
+			tm, err := engine.New(engine.Config{Agents: []engine.Member{a, b}, Edges: []handoff.Edge{{From: "a", To: "b", Delegate: true, MaxClassification: tt.most}}, Policy: tt.policy})
+			require.NoError(t, err)
+			p, err := tm.Plan(tt.specs, nil)
+			if tt.want != "" {
+				require.ErrorContains(t, err, tt.want)
+				return
+			}
+			require.NoError(t, err)
+			if tt.warning != "" {
+				require.Len(t, p.Warnings, 1)
+				require.Contains(t, p.Warnings[0].Error(), tt.warning)
+				return
+			}
+			require.Empty(t, p.Warnings)
+			require.Equal(t, []string{"delegate_to_agent"}, p.Tasks[0].Tools, "nobody would read a handoff")
+		})
+	}
 }
 
 // TestHandoffsAreGated checks that labels, rules and redaction apply to a handoff as to a result.
@@ -393,7 +436,7 @@ func TestAnAgentKnowsItsNeighborsOnly(t *testing.T) {
 	require.Contains(t, shown[0], "beta")
 	require.NotContains(t, shown[0], "gamma")
 	for _, name := range []string{"gamma", "nobody"} { // to the agent, neither exists
-		require.Contains(t, shown[1], fmt.Sprintf(`Invalid arguments: /to: found %q; expected enum ["beta"].`, name))
+		require.Contains(t, shown[1], fmt.Sprintf(`Invalid arguments: /to: found %q; expected "beta".`, name))
 		require.Equal(t, 2, strings.Count(shown[1], name), "only in what it said, and where the answer quotes that")
 	}
 }

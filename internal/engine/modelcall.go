@@ -344,6 +344,11 @@ func (x *gatedContext) late() error {
 	return fmt.Errorf("%w: more than %v", ErrAttemptTimeout, x.contract.Duration)
 }
 
+// lateWaiting is the error of an attempt whose time was up while it waited for the reply of an agent.
+func (x *gatedContext) lateWaiting(agent string) error {
+	return fmt.Errorf("%w, while %w from %q", x.late(), ErrReplyTimeout, agent)
+}
+
 // releaseBatch lets what becomes durable together with the gate decisions go to the journal.
 func (x *modelCall) releaseBatch() {
 	x.run.ledger.release(x.batch)

@@ -13,8 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 )
 
-// ErrOutbox reports a message that an agent may not send: the run has no message
-// bus, or the attempt has ended.
+// ErrOutbox reports a message that an agent may not send: the team has no edges, or the attempt has ended.
 var ErrOutbox = errors.New("cannot send a message")
 
 // An Outbox sends the messages of an agent while it works on a task. Package
@@ -41,7 +40,7 @@ type outboxKey struct{}
 
 // OutboxFrom returns the outbox of the attempt that ctx belongs to: ctx is the
 // one that [Agent].Run was given, or derives from it. It is nil outside of an
-// attempt and in a run without [RunOptions].Bus.
+// attempt, and in a run of a team without [Config].Edges that has no [RunOptions].Bus.
 func OutboxFrom(ctx context.Context) *Outbox {
 	o, _ := ctx.Value(outboxKey{}).(*Outbox)
 	return o
@@ -67,7 +66,7 @@ func (o *Outbox) Broadcast(text string) error {
 
 func (o *Outbox) add(d mailbox.Draft) error {
 	if o == nil || o.post == nil {
-		return fmt.Errorf("%w: the run has no message bus, or ctx belongs to no attempt; set RunOptions.Bus", ErrOutbox)
+		return fmt.Errorf("%w: no edge leads from the agent to another one, or ctx belongs to no attempt; set Config.Edges of the team", ErrOutbox)
 	}
 	if o.err != nil {
 		return o.err

@@ -147,7 +147,7 @@ func TestWaitsEnd(t *testing.T) {
 		"no way back": {append(both("a<>b"), handoff.Edge{From: "a", To: "c"}), map[string][]step{"a": {requires("c", "x"), done}, "b": {waits, done}, "c": {waits, waits, done}},
 			[]task.Spec{spec("a"), spec("b"), spec("c")}, "a", `Not sent: c cannot send anything to you, and so cannot reply; leave response out\.`, 2},
 		"no neighbor with a way back": {[]handoff.Edge{{From: "a", To: "c"}}, map[string][]step{"a": {requires("c", "x"), done}, "c": {waits, waits, done}},
-			[]task.Spec{spec("a"), spec("c")}, "a", `Invalid arguments: .*response`, 2},
+			[]task.Spec{spec("a"), spec("c")}, "a", `Invalid arguments: response: no agent that you may send to can send to you, and so none can reply; leave response out\.`, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,6 +180,22 @@ func TestWaitsEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestATaskThatIsLateWhileItWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := &newsroom{}
+		tm := edged(t, both("a<>b"), n.member(t, "a", requires("b", "x"), done), n.member(t, "b", waits, waits, waits, waits, waits, done))
+		late := spec("a")
+		late.Timeout = 2 * time.Minute
+		res, err := tm.RunTasks(t.Context(), []task.Spec{late, spec("b")}, nil)
+		require.NoError(t, err)
+		failed := of(t, res, "a").Error
+		require.Equal(t, "TIMEOUT", failed.Code)
+		require.ErrorIs(t, failed, engine.ErrReplyTimeout)
+		require.ErrorContains(t, failed, `the attempt took too long: more than 2m0s, while it was waiting for a reply from "b"`)
+	})
 }
 
 func TestAWaitLendsThePlaceOfItsAgent(t *testing.T) {

@@ -278,9 +278,12 @@ func (t *turnWait) end(ctx context.Context, x *modelCall) (err error) {
 	r := t.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	lasted, open, suspended := t.lasted(), false, false
+	lasted, suspended := t.lasted(), false
+	var open string // an agent whose reply is still missing
 	for _, w := range t.list {
-		open = open || !w.over
+		if !w.over {
+			open = w.handoff.to
+		}
 		w.finish()
 		w.handoff.wait = nil
 		w.handoff.clock.stop(r.steering)
@@ -306,8 +309,8 @@ func (t *turnWait) end(ctx context.Context, x *modelCall) (err error) {
 		return errLater
 	case t.ctx.Err() != nil:
 		return withCause(t.ctx, t.ctx.Err())
-	case open && !t.stopped:
-		return t.late()
+	case open != "" && !t.stopped:
+		return t.lateWaiting(open)
 	}
 	return nil
 }

@@ -155,9 +155,7 @@ func (s *Session) Send(ctx context.Context, text string, level label.Classificat
 	if err != nil {
 		return nil, err
 	}
-	s.unfinished = nil
 	s.take(res, &record.StoredTurn{SessionTurn: *turn, Run: res.RunID, Began: began}, s.journal != nil)
-	s.calls = append(s.calls, res.calls...)
 	return res, nil
 }
 
@@ -184,6 +182,20 @@ func (s *Session) Spent() (u llm.Usage, cost llm.Money) {
 	return u, cost
 }
 
+// Answered returns how many turns were answered, which are those of the conversation.
+func (s *Session) Answered() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.said) / 2 // what the person said, and the answer
+}
+
+// pay counts calls of an earlier process.
+func (s *Session) pay(calls []plan.PriorCall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, calls...)
+}
+
 // Resume continues the last turn, whose run did not end. It returns [ErrNoTurn] if it did.
 func (s *Session) Resume(ctx context.Context, o *RunOptions) (*Result, error) {
 	if err := s.team.made(ctx); err != nil {
@@ -206,7 +218,7 @@ func (s *Session) Resume(ctx context.Context, o *RunOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.calls = append(append(s.calls, paidIn(last)...), res.calls...)
+	s.pay(paidIn(last))
 	s.take(res, last, true)
 	return res, nil
 }
@@ -259,7 +271,7 @@ func (s *Session) run(ctx context.Context, o *RunOptions, again *record.StoredTu
 func (s *Session) take(res *Result, t *record.StoredTurn, stored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turn = t.Turn
+	s.turn, s.calls = t.Turn, append(s.calls, res.calls...)
 	s.note(t.Turn, res)
 	switch {
 	case res.Status == StatusSuspended && stored:

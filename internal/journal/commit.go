@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -242,7 +243,7 @@ func (w *writer) renew(runs ...*Run) {
 		}
 		switch {
 		case err != nil: // the next commit finds out whether the lease is still held
-			w.j.o.Logger.Warn("the lease of a run could not be written", "run", r.row.id, "error", err)
+			w.logLease("the lease of a run could not be written", r, err)
 		case !ok:
 			r.fail(ErrLost)
 			w.removeRun(r)
@@ -254,11 +255,20 @@ func (w *writer) renew(runs ...*Run) {
 	}
 }
 
+// logLease logs that the lease of a run could not be changed. A run that has failed has reported why.
+func (w *writer) logLease(text string, r *Run, err error) {
+	level := slog.LevelWarn
+	if r.failure() != nil {
+		level = slog.LevelDebug
+	}
+	w.j.o.Logger.Log(context.Background(), level, text, "run", r.row.id, "error", err)
+}
+
 // releaseRuns releases the runs that were not closed.
 func (w *writer) releaseRuns() {
 	for _, r := range w.openRuns() {
 		if _, err := w.j.store.swapLease(context.Background(), r.row.n, &r.lease, nil); err != nil {
-			w.j.o.Logger.Warn("a run of the journal could not be released", "run", r.row.id, "error", err)
+			w.logLease("a run of the journal could not be released", r, err)
 		}
 	}
 }

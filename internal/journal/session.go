@@ -30,6 +30,15 @@ func (turnTakenError) Unwrap() error { return ErrLeased }
 // ErrNoSession reports a run that is no turn of a session.
 var ErrNoSession = errors.New("the run is no turn of a session")
 
+// errNoSessions reports that no run is a turn of a session.
+var errNoSessions error = noSessionsError{}
+
+type noSessionsError struct{}
+
+func (noSessionsError) Error() string { return "the journal has no sessions" }
+
+func (noSessionsError) Unwrap() error { return ErrNoSession }
+
 // SetTurn makes a run a turn of a session.
 func (i *Info) SetTurn(t *record.SessionTurn) {
 	if t == nil {
@@ -146,5 +155,5 @@ func findSession(ctx context.Context, a *archive, prefix string) (row, error) {
 			return r, nil
 		}
 	}
-	return row{}, fmt.Errorf("%w: the journal has no sessions", ErrNoSession)
+	return row{}, errNoSessions
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/tokencount"
+	"github.com/runteam/runteam/label"
 )
 
 // A childFlow adds the children of tasks to a graph. A goal can be made of whatever the task reads or
@@ -51,11 +52,20 @@ func (b childFlow) addChildren(i, written int, inputs []flow.Edge) (nodes []chil
 	return nodes
 }
 
-// delegates reports whether task i can ever delegate to a neighbor: its context is low enough.
+// delegates reports whether task i can ever delegate to a neighbor: its context is low enough, or a
+// declassifier may lower the goal.
 func delegates(p *Plan, i int, to Neighbor) bool {
-	least := p.least[i].Join(p.ToolLabel(i))
-	return least <= min(to.Max, p.Roster().Capabilities[to.Member].Clearance())
+	least, caps := leastGoal(p, i), &p.Roster().Capabilities[to.Member]
+	if least > to.Max || least <= caps.Clearance() {
+		return least <= to.Max
+	}
+	terms := p.Roster().Terms(p.Graph.Task(i).Assignee, caps.Agent)
+	d := deliveryOf(terms, least, min(p.Labels[i], to.Max), true, caps)
+	return !d.Withheld || d.crossing.Lowers != nil
 }
+
+// leastGoal returns the lowest label of a goal that task i delegates.
+func leastGoal(p *Plan, i int) label.Classification { return p.least[i].Join(p.ToolLabel(i)) }
 
 // addNode adds the children that a member has in task i.
 func (b childFlow) addNode(title string, i, member int) childNode {
@@ -67,6 +77,29 @@ func (b childFlow) addNode(title string, i, member int) childNode {
 	return n
 }
 
+// checkDelegate reports an edge to an agent without a task, which only delegates, if no task of the agent
+// that it leads from can use it.
+func checkDelegate(c *labelCheck, from string, n Neighbor, tasks []int) {
+	may, least, to := false, label.Secret, c.team.Config.Agents[n.Member].Name
+	for _, i := range tasks {
+		if !slices.ContainsFunc(Delegates(c.plan, i), func(other Neighbor) bool { return other.Member == n.Member }) {
+			continue
+		}
+		if delegates(c.plan, i, n) {
+			return
+		}
+		may, least = true, min(least, leastGoal(c.plan, i))
+	}
+	switch {
+	case !may:
+		c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, and no task of %q has the tool %s, so the edge is not used", to, from, DelegateToAgent), "add the tool to tools of a task, or remove the edge")
+	case least > n.Max:
+		c.reportEdge(n.Edge, fmt.Sprintf("%q cannot delegate anything to %q: its context is at least %v, and the edge carries at most %v", from, to, least, n.Max), fmt.Sprintf("raise maxClassification to %v, or remove the edge", least))
+	default:
+		c.reportEdge(n.Edge, fmt.Sprintf("%q cannot delegate anything to %q: its context is at least %v, and %q may see %v", from, to, least, to, c.team.Capabilities[n.Member].Clearance()), "raise accepts of the reader, change the rule of the policy, or remove the edge")
+	}
+}
+
 // checkDelegates reports edges along which a task can never delegate.
 func (c *labelCheck) checkDelegates() {
 	p := c.plan
@@ -76,7 +109,7 @@ func (c *labelCheck) checkDelegates() {
 				continue
 			}
 			most := min(to.Max, c.team.Capabilities[to.Member].Clearance())
-			detail := fmt.Sprintf("its context is at least %v, and at most %v can be delegated to %q", p.least[i].Join(p.ToolLabel(i)), most, c.team.Config.Agents[to.Member].Name)
+			detail := fmt.Sprintf("its context is at least %v, and at most %v can be delegated to %q", leastGoal(p, i), most, c.team.Config.Agents[to.Member].Name)
 			c.advise(c.about(fmt.Sprintf("edge %d", to.Edge+1), "edges", to.Edge), fmt.Sprintf("task %q cannot delegate along it: %s", p.Graph.Task(i).Title, detail), "")
 		}
 	}

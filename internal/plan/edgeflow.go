@@ -26,6 +26,7 @@ type arrival struct {
 // alongEdges is what tasks may get along edges.
 type alongEdges struct {
 	arrivals [][]arrival            // of each task
+	unread   []bool                 // of each member: its edges only delegate, and nobody reads what it sends
 	replies  []label.Classification // of each task, the highest label of a reply that it may wait for; nil without edges
 }
 
@@ -100,6 +101,17 @@ func without(list []int, others []bool) (left []int) {
 		}
 	}
 	return left
+}
+
+// unreadMembers returns the members whose edges only delegate, to agents without a task: what they send
+// would not be read.
+func unreadMembers(h handoffPlan) []bool {
+	unread := make([]bool, len(h.tasks))
+	for i := range unread {
+		list := h.Roster().Network.Neighbors(i)
+		unread[i] = len(list) > 0 && !slices.ContainsFunc(list, func(n Neighbor) bool { return !n.Delegate || n.Transfer || len(h.tasks[n.Member]) > 0 })
+	}
+	return unread
 }
 
 // raiseArrivals computes what each task may get along edges, from the labels of the tasks so far. It
@@ -204,29 +216,32 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 			u.count(h, to, from, senders)
 		}
 	})
-	report := func(w way, u *edgeUse) {
-		detail, hint := u.problem(c.plan, c.team.Config.Agents[w.from].Name, c.team.Config.Agents[w.to].Name)
-		if detail == "" {
-			return
-		}
-		at := c.about(fmt.Sprintf("edge %d", u.Edge+1), "edges", u.Edge)
-		if c.options.Planned { // the coordinator cannot change edges
-			c.advise(at, detail, hint)
-			return
-		}
-		at.report(detail, hint, fmt.Errorf("%w edge", task.ErrInvalid))
-	}
 	for _, w := range order {
-		report(w, found[w])
+		u := found[w]
+		if detail, hint := u.problem(c.plan, c.team.Config.Agents[w.from].Name, c.team.Config.Agents[w.to].Name); detail != "" {
+			c.reportEdge(u.Edge, detail, hint)
+		}
 	}
 	for from := range h.tasks {
 		for _, n := range c.team.Network.Neighbors(from) {
-			if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 && !n.Transfer { // else it reads them when it gets the conversation
+			if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 && n.Delegate {
+				checkDelegate(c, c.team.Config.Agents[from].Name, n, h.tasks[from])
+			} else if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 && !n.Transfer { // else it reads them when it gets the conversation
 				to := c.team.Config.Agents[n.Member].Name
 				c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, so nobody reads what %q sends to it", to, c.team.Config.Agents[from].Name), "")
 			}
 		}
 	}
+}
+
+// reportEdge reports an edge that cannot be used. A coordinator that has planned cannot change edges.
+func (c *labelCheck) reportEdge(edge int, detail, hint string) {
+	at := c.about(fmt.Sprintf("edge %d", edge+1), "edges", edge)
+	if c.options.Planned {
+		c.advise(at, detail, hint)
+		return
+	}
+	at.report(detail, hint, fmt.Errorf("%w edge", task.ErrInvalid))
 }
 
 // sendsAlong reports whether a message of the options is sent along an edge.
@@ -271,7 +286,7 @@ func (u *edgeUse) count(h handoffPlan, to, from int, senders []int) {
 func (u *edgeUse) problem(p *Plan, from, to string) (detail, hint string) {
 	switch {
 	case !u.ordered && p.Roster().Config.Edges[u.Edge].Bidirectional:
-		return fmt.Sprintf("nothing that %q sends can be read: every task of %q has ended before", from, to), "remove bidirectional, and write from and to so that the edge leads the other way"
+		return fmt.Sprintf("nothing that %q sends can be read: every task of %q has ended before", from, to), fmt.Sprintf("remove bidirectional, so that the edge leads from %q to %q only", p.Roster().Config.Edges[u.Edge].From, p.Roster().Config.Edges[u.Edge].To)
 	case !u.ordered:
 		return fmt.Sprintf("nothing that %q sends can be read: every task of %q has ended before", from, to), "remove the edge, or let a task of the reader not be among the dependencies of the sender's tasks"
 	case !u.below:

@@ -77,6 +77,7 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	if reads || sends {
 		if sends {
 			handoffs = newHandoffPlan(p)
+			p.unread = unreadMembers(handoffs)
 			p.replies = slices.Repeat([]label.Classification{label.Public}, p.Graph.Len())
 		}
 		for again := true; again; { // what a task reads there raises what others find in memory or get along edges

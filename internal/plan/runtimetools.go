@@ -32,10 +32,30 @@ func isRuntimeTool(name string) bool {
 	return name == SendHandoff || name == SpawnAgent || name == DelegateToAgent
 }
 
+// RuntimeToolHint says what gives an agent a tool of the runtime; empty for any other name.
+func RuntimeToolHint(name string) string {
+	switch name {
+	case SpawnAgent:
+		return "set spawn of the agent"
+	case SendHandoff:
+		return "write an edge that leads from the agent to another one"
+	case DelegateToAgent:
+		return "write an edge with delegate: true that leads from the agent to another one"
+	}
+	if strings.HasPrefix(name, TransferPrefix) {
+		return "write an edge with transfer: true that leads from the agent to another one"
+	}
+	return ""
+}
+
 // RuntimeTools returns the tools of the runtime that task i may call: those of its agent, unless the
-// task names its tools.
+// task names its tools. One whose handoffs nobody could read sends none.
 func RuntimeTools(p *Plan, i int) []RuntimeTool {
-	own, named := ReadBy(p, i).Network.toolsOf(int(p.Members[i])), p.Graph.Task(i).Tools
+	member := int(p.Members[i])
+	own, named := ReadBy(p, i).Network.toolsOf(member), p.Graph.Task(i).Tools
+	if member < len(p.unread) && p.unread[member] {
+		own = slices.DeleteFunc(slices.Clone(own), func(t RuntimeTool) bool { return t.Name == SendHandoff })
+	}
 	if named == nil || len(own) == 0 {
 		return own
 	}
@@ -48,6 +68,14 @@ func (n *Network) toolsOf(member int) []RuntimeTool {
 		return nil
 	}
 	return n.tools[member]
+}
+
+// toolNames returns their names.
+func (n *Network) toolNames(member int) (names []string) {
+	for _, t := range n.toolsOf(member) {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // equip makes the tools of the runtime for each member, with the names that the policy shows.

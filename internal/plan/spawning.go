@@ -63,13 +63,16 @@ func (s subject) checkSpawning(m *Member) {
 		of.report("a command spawns no children", "remove spawn, or use a model", task.ErrInvalid)
 		return
 	}
-	of.at("timeoutMs").checkSign("the time limit of children", int64(w.Timeout))
+	if w.Timeout < 0 {
+		of.at("timeoutMs").report("the time limit of children is negative", fmt.Sprintf("use a positive one, or leave it out for %d minutes", defaultChildTimeout/time.Minute), task.ErrInvalid)
+	}
+	without := Spawning{}.WithDefaults()
 	for _, n := range []struct {
-		key        string
-		value, max int
-	}{{"max", w.Max, MaxChildren}, {"depth", w.Depth, envelope.MaxHops}, {"maxTurns", w.MaxTurns, MaxTurns}} {
+		key                string
+		value, max, normal int
+	}{{"max", w.Max, MaxChildren, without.Max}, {"depth", w.Depth, envelope.MaxHops, without.Depth}, {"maxTurns", w.MaxTurns, MaxTurns, without.MaxTurns}} {
 		if n.value < 0 || n.value > n.max {
-			of.at(n.key).report(fmt.Sprintf("%d is out of range", n.value), fmt.Sprintf("use 1 to %d, or leave it out for the default", n.max), task.ErrInvalid)
+			of.at(n.key).report(fmt.Sprintf("spawn.%s is %d", n.key, n.value), fmt.Sprintf("use 1 to %d, or leave it out for %d", n.max, n.normal), task.ErrInvalid)
 		}
 	}
 }

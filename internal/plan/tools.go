@@ -183,18 +183,22 @@ func (c *checker) checkToolNames(about func() subject, s *task.Spec) {
 	known, who := c.team.Config.toolNames(), "no agent has"
 	if m, ok := c.team.Index(s.Assignee); ok {
 		known, who = c.team.Config.Agents[m].toolNames(), fmt.Sprintf("agent %q does not have", s.Assignee)
-		for _, t := range c.team.Network.toolsOf(m) {
-			known = append(known, t.Name)
-		}
+		known = append(known, c.team.Network.toolNames(m)...)
 	} else if s.Assignee != "" {
 		return // the agent is unknown
+	} else {
+		for m := range c.team.Config.Agents {
+			known = append(known, c.team.Network.toolNames(m)...)
+		}
 	}
 	for k, name := range s.Tools {
 		if slices.Contains(known, strings.TrimSpace(name)) {
 			continue
 		}
 		hint := "give the tool to an agent, or remove it here"
-		if len(known) > 0 {
+		if runtime := RuntimeToolHint(name); runtime != "" {
+			hint = runtime + ", or remove it here"
+		} else if len(known) > 0 {
 			hint = naming.Suggest(name, known)
 		}
 		about().at("tools", k).report(fmt.Sprintf("%s the tool %q", who, name), hint, task.ErrUnknown)

@@ -115,13 +115,102 @@ func (m *mismatch) explain() string {
 	}
 	v, found := m.violated()
 	if !found {
-		return oneline.Of(m.text)
+		return cmp.Or(m.unknownMembers(), oneline.Of(m.text))
+	}
+	switch missing := missingMembers(v.want, v.value); {
+	case v.keyword == "required" && missing != "":
+		return fmt.Sprintf("%s%s; found %s", placeText(v.path), missing, excerpt(v.value))
+	case v.keyword == "enum":
+		return fmt.Sprintf("%s: found %s; expected %s", pathText(v.path), excerpt(v.value), choice(v.want))
 	}
 	detail := ""
 	if saysMore[v.keyword] {
 		detail = " (" + oneline.Of(v.said) + ")"
 	}
 	return fmt.Sprintf("%s: found %s; expected %s %s%s", pathText(v.path), excerpt(v.value), v.keyword, excerpt(v.want), detail)
+}
+
+// missingMembers says which required members a value lacks; empty if it has them all.
+func missingMembers(required, value any) string {
+	names, _ := required.([]any)
+	members, ok := value.(map[string]any)
+	if !ok {
+		return ""
+	}
+	var missing []string
+	for _, name := range names {
+		if text, _ := name.(string); !has(members, text) {
+			missing = append(missing, excerpt(text))
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return ""
+	case 1:
+		return missing[0] + " is missing"
+	}
+	return strings.Join(missing, ", ") + " are missing"
+}
+
+// has reports whether an object has a member.
+func has(members map[string]any, name string) bool {
+	_, ok := members[name]
+	return ok
+}
+
+// choice says which values an enum admits.
+func choice(want any) string {
+	list, _ := want.([]any)
+	if len(list) < 2 {
+		return strings.TrimSuffix(strings.TrimPrefix(excerpt(want), "["), "]")
+	}
+	return "one of " + excerpt(want)
+}
+
+// unknownMembers says which members an object has that its schema does not list, what it lists, and what
+// is missing: a name may be misspelled. It is empty if that is not what the validator refused.
+func (m *mismatch) unknownMembers() string {
+	if !strings.Contains(m.text, "unexpected additional properties") {
+		return ""
+	}
+	at, _ := m.failed()
+	at = strings.TrimPrefix(at, "root")
+	in, _ := find(m.schema.source, at)
+	rule, _ := in.(map[string]any)
+	listed, _ := rule["properties"].(map[string]any)
+	path, part, found := m.schema.locate(m.value, at, "")
+	members, ok := part.(map[string]any)
+	if !found || !ok || rule["patternProperties"] != nil {
+		return ""
+	}
+	var unknown, known []string
+	for _, name := range sortedKeys(members) {
+		if !has(listed, name) {
+			unknown = append(unknown, excerpt(name))
+		}
+	}
+	for _, name := range sortedKeys(listed) {
+		known = append(known, excerpt(name))
+	}
+	if len(unknown) == 0 { // it is another object at the same place of the schema
+		return ""
+	}
+	text := placeText(path) + "unknown " + strings.Join(unknown, ", ")
+	if len(known) > 0 {
+		text += "; known are " + strings.Join(known, ", ")
+	}
+	if missing := missingMembers(rule["required"], part); missing != "" {
+		text += "; " + missing
+	}
+	return text
+}
+
+// placeText begins a sentence about a part of a value; it is empty for the whole value.
+func placeText(path []string) string {
+	if len(path) == 0 {
+		return ""
+	}
+	return pathText(path) + ": "
 }
 
 // A violation is the part of a value that the validator refused, and the rule that it violates.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -128,6 +129,12 @@ func (r toolReader) named(key string, item *node) (found []*tool.Tool, known boo
 		e = r.toolEntry(name, item)
 	case e == nil || part && e.server == nil && !e.wrong:
 		hint := nearHint(name, "declare an MCP server under tools of the file; built-in tools are "+strings.Join(builtIns(), ", "), r.box.names()...)
+		if from := plan.RuntimeToolHint(name); from != "" {
+			hint = from + ", which gives it this tool, and remove it here"
+			if key != "tools" {
+				hint = "remove it here"
+			}
+		}
 		r.badAs(item, ErrUnknown, hint, "%s: unknown tool %s", key, quote(name))
 		r.box.refused[name] = true
 		return nil, false

@@ -55,6 +55,7 @@ func TestBadJudgesOfSpecs(t *testing.T) {
 		}},
 		{"an unknown judge with more", "agent: lawyer", "agent: layer", []string{`6:29: task "Write: judge layer": unknown agent "layer"; did you mean "lawyer"?`}},
 		{"a tool that its agent does not have", "tools: [glob]", "tools: [bash]", []string{`7:28: task "Write": tools: agent "lawyer" does not have the tool "bash"; add it to tools of the agent, or remove it here`}},
+		{"a tool of the runtime", "tools: [glob]", "tools: [spawn_agent]", []string{`7:28: task "Write: judge lawyer": agent "lawyer" does not have the tool "spawn_agent"; set spawn of the agent, or remove it here`}},
 		{"no judges", "[editor, {agent: lawyer, lens: tone,\n    uses: [style], tools: [glob],\n    dependsOn: [{task: Plan, need: [/notes]}]}]", "[]", []string{`6:20: task "Write": judges: the list is empty; name something, or leave the key out`}},
 		{"a model", "[editor, {", "[{name: editor, model: m}, {", []string{
 			`6:22: task "Write": unknown key "name" in a judge; did you mean agent?`, `6:36: task "Write": unknown key "model" in a judge; model is a key of the file, the coordinator, an agent or an entry of fallback`,

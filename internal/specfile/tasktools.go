@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -16,6 +17,12 @@ func (r taskReader) tools(n *node, assignee string) []string {
 	box, names := r.file.Tools, []string{}
 	has, who := r.toolsOf(assignee)
 	for _, item := range n.parts() {
+		if plan.RuntimeToolHint(item.text) != "" { // the check of the tasks knows who has it
+			if !slices.Contains(names, item.text) {
+				names = append(names, item.text)
+			}
+			continue
+		}
 		found := slices.DeleteFunc(box.exact(item.text), func(name string) bool { return !slices.Contains(has, name) })
 		server, _, _ := strings.Cut(item.text, "/")
 		if e := box.entries[server]; len(found) == 0 && who != "" && !box.refused[item.text] && (e == nil || !e.wrong) {

@@ -80,7 +80,12 @@ func (s *session) explain(ctx context.Context) error {
 // cost says what the session has used.
 func (s *session) cost() string {
 	u, money := s.turns.Session().Spent()
-	text := fmt.Sprintf("%s, %s in and %s out", format.Plural(s.turns.Session().Turns(), "turn"), format.Plural(u.InputTokens, "token"), format.Number(u.OutputTokens))
+	at := s.turns.Session()
+	turns := format.Plural(at.Turns(), "turn")
+	if n := at.Answered(); n < at.Turns() {
+		turns = fmt.Sprintf("%d of %s answered", n, turns)
+	}
+	text := fmt.Sprintf("%s, %s in and %s out", turns, format.Plural(u.InputTokens, "token"), format.Number(u.OutputTokens))
 	if money > 0 {
 		text += ", " + money.String()
 	}

@@ -34,6 +34,11 @@ func (g *Flags) Command(verb string, words ...string) string {
 	return strings.Join(append(append(text, words...), flags...), " ")
 }
 
+// ChatCommand returns the command that continues a session.
+func (g *Flags) ChatCommand(session string) string {
+	return g.Command("chat --resume=" + format.ShellWord(session))
+}
+
 // TaskName returns the title of a task as an argument of a command, or its ID if a terminal must not
 // receive the title.
 func TaskName(title string, id task.ID) string {

@@ -88,6 +88,9 @@ func (g *Flags) Conversation(con *console.Console) func(ctx context.Context, t *
 
 // OpenError adds to the error about an unusable journal what to do.
 func OpenError(err error, why Purpose) error {
+	if errors.Is(err, journal.ErrLeased) { // another journal would not help
+		return exit.Errorf(exit.KindRuntime, "%w", err)
+	}
 	advice := "use --journal FILE for another one"
 	switch why {
 	case ToStore:

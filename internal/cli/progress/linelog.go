@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
@@ -202,6 +203,9 @@ func sentence(e event.Event, end state) string {
 	case event.Warning:
 		if e.Title == "" {
 			return "warning   " + message
+		}
+		if e.Wait == 0 && (e.Code == "" || e.Code == codes.Loop) { // no call is repeated
+			return "warning   " + who + ": " + message
 		}
 		return fmt.Sprintf("retry     %s: %s; retrying the call in %s", who, message, format.Elapsed(e.Wait))
 	}

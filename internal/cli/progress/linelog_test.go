@@ -39,6 +39,7 @@ func TestPlainPrintsALinePerEvent(t *testing.T) {
 		{Type: event.TaskComplete, Task: "0", Title: "Task 0", Agent: "a", Time: at(62_000), Status: task.Completed, Work: event.Work{Duration: 61_900 * time.Millisecond, Input: 1000, Output: 2}},
 		{Type: event.Error, Task: "1", Title: "Task 1", Agent: "b", Time: at(62_000), Status: task.Failed, Problem: event.Problem{Message: "\u202eno"}},
 		{Type: event.Error, Task: "3", Title: "Task 3", Agent: "b", Time: at(62_000), Status: task.Failed, Problem: event.Problem{Root: "1", Because: "Task 1", Message: "x"}},
+		{Type: event.Warning, Task: "4", Title: "Market", Agent: "librarian", Time: at(62_000), Attempt: 1, Problem: event.Problem{Message: `task "Market" got no reply from "critic"`}},
 		{Type: event.Warning, Task: "4", Title: "Market", Agent: "librarian", Time: at(62_000), Attempt: 1, Problem: event.Problem{Message: "server error (500)", Wait: 1200 * time.Millisecond}},
 		{Type: event.TaskStart, Task: "5", Title: "Task 5", Agent: "a", Time: at(61_000), Attempt: 1},
 		{Type: event.TaskComplete, Run: "r1", Task: "5", Title: "Task 5", Agent: "a", Time: at(62_000), Status: task.Completed, Work: event.Work{Reused: "r1", Duration: time.Hour, Input: 7}},
@@ -55,6 +56,7 @@ func TestPlainPrintsALinePerEvent(t *testing.T) {
   1m02s  completed Task 0 (a) in 1m01s, 1,000 tokens in, 2 out
   1m02s  failed    Task 1 (b): \u202eno
   1m02s  skipped   Task 3 (b): because "Task 1" failed
+  1m02s  warning   Market (librarian): task "Market" got no reply from "critic"
   1m02s  retry     Market (librarian): server error (500); retrying the call in 1.2s
   1m02s  cached    Task 5 (a)
   1m02s  cached    Task 6 (a), reused from 0195c3a1

@@ -40,6 +40,8 @@ func adviceOn(t *engine.TaskResult) string {
 	switch {
 	case errors.Is(t.Error, engine.ErrPersonTimeout):
 		return "resume the run to ask again, or raise timeoutMs of the task"
+	case errors.Is(t.Error, engine.ErrReplyTimeout):
+		return "raise timeoutMs of the task, or have its agent wait less: response of send_handoff has a timeoutMs too"
 	case t.Error.Code == codes.Schema && t.Assignee == handoff.Computed:
 		return "correct the template, or loosen outputSchema"
 	}

@@ -22,15 +22,16 @@ func (x *execution) printJournalNotes() {
 	if x.journal == nil {
 		return
 	}
+	if err := x.result.JournalErr; err != nil {
+		x.con.Say("runteam: the journal does not have the end of the run: %s", terminal.Clean(err.Error()))
+		x.con.Say("         completed results are printed, and tasks that had not begun were skipped;")
+		x.con.Say("         runteam show has only what was saved, so it may count fewer tasks as completed")
+	}
 	if x.job.Progress != "none" {
 		x.con.Say("%s", strings.Join(x.journalNotes(), "\n"))
 	}
 	if !x.warned && x.journal.digestOnly(x.result) {
 		warnNoKey(x.con)
-	}
-	if err := x.result.JournalErr; err != nil {
-		x.con.Say("runteam: the journal does not have the end of the run: %s", terminal.Clean(err.Error()))
-		x.con.Say("         completed results are printed, and tasks that had not begun were skipped")
 	}
 }
 
@@ -59,11 +60,19 @@ func (x *execution) journalNotes() (lines []string) {
 		lines = append(lines, "reused:  "+saved)
 	}
 	run := x.journal.shortID(x.result.RunID)
-	lines = append(lines, "", fmt.Sprintf("Run %s is saved in %s. Next:", run, terminal.CleanLine(x.journal.place)))
+	lines = append(lines, "", fmt.Sprintf("Run %s is saved in %s%s. Next:", run, terminal.CleanLine(x.journal.place), withoutEnd(x.result)))
 	for _, next := range x.nextCommands(run) {
 		lines = append(lines, "  # "+next.question, "  "+next.command)
 	}
 	return lines
+}
+
+// withoutEnd says that the journal does not have all of the run; it is empty if it has.
+func withoutEnd(res *engine.Result) string {
+	if res.JournalErr == nil {
+		return ""
+	}
+	return " without its end"
 }
 
 // A nextCommand is a command to type after a run, and its purpose.

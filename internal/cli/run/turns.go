@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
@@ -15,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/person"
@@ -111,9 +113,6 @@ func OpenTurns(ctx context.Context, con *console.Console, cmd *cobra.Command, j 
 	}()
 	if j.Newest || j.Resume != "" {
 		err = t.restore(cmd, con, j)
-	} else if !j.Journal.None {
-		j.Journal.Quiet = true
-		t.journal, err = j.open(con, journals.ToStore)
 	}
 	if err != nil {
 		return nil, err
@@ -130,6 +129,11 @@ func OpenTurns(ctx context.Context, con *console.Console, cmd *cobra.Command, j 
 	tm, err := t.connect(ctx, j)
 	if err != nil {
 		return nil, located(t.x.file, err)
+	}
+	if t.journal.journal == nil && !j.Journal.None { // nothing is created before the spec can be used
+		if t.journal, err = j.open(con, journals.ToStore); err != nil {
+			return nil, err
+		}
 	}
 	o := engine.SessionOptions{Agent: t.x.file.Answerer}
 	if t.journal.journal != nil {
@@ -154,6 +158,9 @@ func (t *Turns) restore(cmd *cobra.Command, con *console.Console, j *TurnJob) er
 	}
 	t.journal = opened
 	turns, err := opened.journal.LoadSession(cmd.Context(), j.Resume)
+	if errors.Is(err, journal.ErrNoSession) && j.Newest {
+		return exit.Usagef("%w; without --continue, runteam chat begins one", err)
+	}
 	if errors.Is(err, journal.ErrNoSession) {
 		return exit.Usagef("%w; runteam runs lists the turns of sessions", err)
 	}
@@ -211,7 +218,7 @@ func (t *Turns) Journal() *journal.Journal { return t.journal.journal }
 
 // ResumeCommand returns the command that continues the session.
 func (t *Turns) ResumeCommand() string {
-	return t.x.job.Journal.Command("chat", "--resume", t.ShortID(t.session.ID()))
+	return t.x.job.Journal.ChatCommand(t.ShortID(t.session.ID()))
 }
 
 // ShortID returns the beginning of the ID of a run if it is unique in the journal, else the whole ID.
@@ -239,7 +246,30 @@ func (t *Turns) Send(ctx context.Context, text string, level label.Classificatio
 			warnNoKey(t.x.con)
 		}
 	}
-	return t.end(t.session.Send(ctx, text, level, &o))
+	res, err := t.session.Send(ctx, text, level, &o)
+	if err = aboutLabel(err, level); err != nil {
+		return t.end(nil, err)
+	}
+	return t.end(res, nil)
+}
+
+// aboutLabel returns the error of a turn. If the agent is not cleared for the label of the text, the
+// error says so in the words of a chat: the person wrote no task that could be changed.
+func aboutLabel(err error, level label.Classification) error {
+	list, _ := errors.AsType[task.Problems](err)
+	for _, p := range list {
+		refused, ok := errors.AsType[*gate.Refusal](p.Err)
+		if !ok || p.Pointer != "/tasks/0/classification" && p.Pointer != "/goal" {
+			continue
+		}
+		reason, its := strings.CutPrefix(refused.Reason, fmt.Sprintf("the context is %v, and ", level))
+		if !its { // something else that the coordinator gets is above its clearance
+			continue
+		}
+		_, accept, _ := strings.Cut(refused.Hint, ", or ")
+		return exit.Usagef("what you write is %v, and %s; set a lower label with /label or --label, or %s", level, reason, accept)
+	}
+	return err
 }
 
 // Resume continues the last turn, which did not end.

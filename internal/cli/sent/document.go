@@ -102,7 +102,11 @@ func (h *Handoff) write(w io.Writer) {
 		fmt.Fprintf(w, "  status %s\n", terminal.CleanLine(strings.TrimSuffix(map[bool]string{true: "ok", false: "not ok"}[s.OK]+": "+s.Reason, ": ")))
 	}
 	if r := p.Response; r != nil {
-		fmt.Fprintf(w, "  response %s, to %s\n", terminal.CleanLine(r.Expectation), terminal.CleanLine(r.ReplyTo))
+		ending := ""
+		if h.Meta.NoReply {
+			ending = ": there was no reply"
+		}
+		fmt.Fprintf(w, "  response %s, to %s%s\n", terminal.CleanLine(r.Expectation), terminal.CleanLine(r.ReplyTo), ending)
 	}
 	if h.ContextRef != "" {
 		fmt.Fprintf(w, "  answers %s\n", terminal.CleanLine(h.ContextRef))

@@ -11,7 +11,9 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -71,7 +73,8 @@ type Meta struct {
 	Attempt int                   `json:"attempt,omitempty"` // from 1
 	Turn    int                   `json:"turn,omitempty"`    // from 1
 	Label   *label.Classification `json:"classification,omitempty"`
-	Read    []Reading             `json:"read"` // none if no prompt has it so far
+	NoReply bool                  `json:"noReply,omitempty"` // its sender waited for a reply, and got none
+	Read    []Reading             `json:"read"`              // none if no prompt has it so far
 }
 
 // A Reading is a prompt for which the gate decided about a handoff.
@@ -88,13 +91,14 @@ type Reading struct {
 // Of returns the handoffs of a run that a viewer may see, in the order in which they were sent. The text of a handoff
 // that the viewer may not see is replaced by the reason.
 func Of(k *journals.StoredRun) []Handoff {
-	list, index := []Handoff{}, map[string]int{}
+	list, index, failed := []Handoff{}, map[string]int{}, failedCalls(k)
 	for i := range k.History.Log {
 		s := k.History.Log[i].Sent
 		if s == nil || s.From == handoff.User {
 			continue
 		}
 		h := newHandoff(k, s)
+		h.Meta.NoReply = failed[s.Call] && h.Payload.Response != nil
 		if at, again := index[h.ID]; again { // a resumed process sent it again
 			list[at] = h
 			continue
@@ -112,6 +116,17 @@ func Of(k *journals.StoredRun) []Handoff {
 		m.Read = append(m.Read, Reading{d.To, d.Task, k.Trace.Title(d.Task), attempt, turn, d.Time, d.Verdict})
 	}
 	return list
+}
+
+// failedCalls returns the calls of send_handoff that failed: those that sent a handoff had no reply.
+func failedCalls(k *journals.StoredRun) map[string]bool {
+	failed := map[string]bool{}
+	for i := range k.History.Log {
+		if e := k.History.Log[i].ToolResult; e != nil && e.Agent == gate.ToolReader(plan.SendHandoff) {
+			failed[e.Session] = e.Code == codes.Tool
+		}
+	}
+	return failed
 }
 
 // Delivered reports whether the prompt has the handoff.

@@ -1,6 +1,6 @@
 // The tasks of a run in a table of which only the visible rows exist.
 
-import { bdi, change, compact, count, duration, fill, h, labelChip, money, statusIcon } from "./dom.js";
+import { bdi, change, compact, count, duration, fill, h, labelChip, money, plural, statusIcon } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 
@@ -54,7 +54,7 @@ export class TasksView {
       const by = this.down ? -1 : 1, keys = new Map(this.rows.map((t) => [t, value(t)]));
       this.rows = [...this.rows].sort((a, b) => (keys.get(a) < keys.get(b) ? -1 : keys.get(a) > keys.get(b) ? 1 : 0) * by);
     }
-    fill(this.found, words.length > 0 ? count(this.rows.length) + " of " : "", count(all.length) + " tasks");
+    fill(this.found, words.length > 0 ? count(this.rows.length) + " of " : "", plural(all.length, "task"));
     this.list.reset(this.rows.length, fresh);
   }
 
