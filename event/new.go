@@ -52,18 +52,12 @@ func dataOf(e *event.Event) any {
 		return ToolStart{Tool: e.From}
 	case event.ToolComplete:
 		return ToolComplete{Tool: e.From, Failed: e.Status == task.Failed, Duration: e.Duration}
-	case event.MessageSent:
-		return MessageSent{ID: e.ID, To: e.To, Bytes: e.Bytes}
-	case event.ReplyWait:
-		return ReplyWait{ID: e.ID, Agent: e.From, Timeout: e.Wait}
-	case event.ReplyEnd:
-		return ReplyEnd{ID: e.ID, Agent: e.From, Code: e.Code, Duration: e.Duration}
+	case event.MessageSent, event.Message, event.ReplyWait, event.ReplyEnd:
+		return messageOf(e)
 	case event.AgentSpawn, event.AgentResult:
 		return childOf(e)
 	case event.AgentTransfer:
 		return AgentTransfer{From: e.From, To: e.To, Turn: e.Turn}
-	case event.Message:
-		return Message{ID: e.ID, From: e.From, Bytes: e.Bytes}
 	case event.Budget:
 		return BudgetExceeded{Problem: problem, Own: e.OwnBudget}
 	case event.Handed:
@@ -80,6 +74,18 @@ func dataOf(e *event.Event) any {
 		return RateLimited(problem)
 	}
 	return nil
+}
+
+func messageOf(e *event.Event) any {
+	switch e.Type {
+	case event.MessageSent:
+		return MessageSent{ID: e.ID, To: e.To, Bytes: e.Bytes}
+	case event.ReplyWait:
+		return ReplyWait{ID: e.ID, Agent: e.From, Timeout: e.Wait}
+	case event.ReplyEnd:
+		return ReplyEnd{ID: e.ID, Agent: e.From, Code: e.Code, Duration: e.Duration}
+	}
+	return Message{ID: e.ID, From: e.From, Bytes: e.Bytes}
 }
 
 func childOf(e *event.Event) any {

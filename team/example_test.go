@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
@@ -383,4 +384,61 @@ func ExampleTeam_NewSession() {
 	// 1 messages, the last is "Hello."
 	// 3 messages, the last is "And now?"
 	// 5 messages, the last is "Still there?" <nil>
+}
+
+// Along an edge, an agent sends another one something while it works. The next prompt of that agent has it.
+func ExampleConfig_edges() {
+	reporter := team.AgentFunc(func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+		return agent.Reply{Text: "A storm hit the coast."}, team.OutboxFrom(ctx).Send("editor", "It is no rumor.")
+	})
+	editor := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		_, messages, _ := strings.Cut(p.Text(), "## Messages from team members\n")
+		return agent.Reply{Text: messages}, nil
+	})
+	tm, err := team.New(team.Config{
+		Agents: []team.Member{{Name: "reporter", Agent: reporter}, {Name: "editor", Agent: editor}},
+		Edges:  []handoff.Edge{{From: "reporter", To: "editor"}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := tm.RunTasks(context.Background(), []task.Spec{
+		{Title: "Report", Description: "Report on the storm.", Assignee: "reporter"},
+		{Title: "Edit", Description: "Edit the report.", Assignee: "editor", DependsOn: task.On("Report")},
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Output)
+	// Output: - **reporter**: It is no rumor.
+}
+
+// An agent spawns a child with a call of spawn_agent. The child is asked for its goal, and knows nothing else.
+func ExampleSpawning() {
+	lead := team.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		messages := p.Messages()
+		switch last := messages[len(messages)-1]; {
+		case strings.Contains(last.Text, "Count to three."):
+			return agent.Reply{Text: "one, two, three"}, nil
+		case len(messages) > 1:
+			return agent.Reply{Text: fmt.Sprint("The child is done: ", strings.Contains(last.Text, "one, two, three"))}, nil
+		}
+		return agent.Reply{ToolCalls: []llm.ToolCall{{Name: "spawn_agent", Arguments: `{"goal": "Count to three."}`}}}, nil
+	})
+	tm, err := team.New(team.Config{Agents: []team.Member{
+		{Name: "lead", Agent: lead, Spawn: &team.Spawning{Max: 6, Timeout: 2 * time.Minute, MaxTurns: 10}},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res, err := tm.RunAgent(context.Background(), "lead", "Have somebody count.", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Output)
+	// Output: The child is done: true
 }

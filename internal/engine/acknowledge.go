@@ -12,16 +12,15 @@ import (
 // settle ends what a task has of messages and calls. The task has ended, or the run has.
 func settle(r *results, i int) {
 	t := &r.tasks[i]
-	r.messages.settle(i, t.ID, t.Assignee)
+	if r.messages != nil {
+		settleMessages(r.messages, i, t.ID, t.Assignee)
+	}
 	r.calls.forget(t.ID)
 }
 
-// settle puts back the messages of a task whose agent was never called, for the agent's next task, and
+// settleMessages puts back the messages of a task whose agent was never called, for the agent's next task, and
 // acknowledges the others.
-func (m *runMessages) settle(i int, id task.ID, agent string) {
-	if m == nil {
-		return
-	}
+func settleMessages(m *runMessages, i int, id task.ID, agent string) {
 	var back, had []mailbox.Message
 	for _, msg := range m.directed[i] {
 		if msg.To == agent {
@@ -57,7 +56,7 @@ func (m *runMessages) settle(i int, id task.ID, agent string) {
 		delete(m.again, i)
 		delete(m.read, i)
 		m.acknowledge(agent, had)
-		m.endSender(id)
+		endSender(m, id)
 	}
 }
 
@@ -90,7 +89,7 @@ func (m *runMessages) keep(h *sentHandoff) {
 
 // endSender notes that a task has ended, which may have sent handoffs. The replies that it waited for are
 // acknowledged.
-func (m *runMessages) endSender(id task.ID) {
+func endSender(m *runMessages, id task.ID) {
 	list := m.sentBy[id]
 	delete(m.sentBy, id)
 	for _, h := range list {

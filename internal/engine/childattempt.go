@@ -82,7 +82,7 @@ func (g *childGroup) answers(answers []toolAnswer) error {
 	}
 	for _, c := range g.list {
 		e, status := c.outcome.envelope, c.outcome.status()
-		made := &ToolCallMetrics{Tool: c.tool.Name, Duration: time.Since(c.began), Failed: c.outcome.code != ""}
+		made := &ToolCallMetrics{Tool: c.tool.Name, Duration: c.took, Failed: c.outcome.code != ""}
 		if c.child == nil {
 			made = nil
 		}

@@ -66,6 +66,7 @@ type childCall struct {
 	child   *attempt   // nil if an earlier process has had its result
 	tool    *plan.RuntimeTool
 	began   time.Time
+	took    time.Duration // until it ended
 	outcome childOutcome
 	err     error // ends the attempt of the parent
 }
@@ -323,9 +324,10 @@ func (g *childGroup) notice(c *childCall, text string) (*envelope.Envelope, erro
 
 // recordEnd stores what came of a child, and emits an event.
 func (c *childCall) recordEnd(a *attempt) {
+	c.took = time.Since(c.began)
 	if a.run.bus.live() {
 		ev := a.eventOf(event.AgentResult)
-		ev.From, ev.Child, ev.Status, ev.Code, ev.Duration = c.child.caps.Agent, c.link, task.Completed, c.outcome.code, time.Since(c.began)
+		ev.From, ev.Child, ev.Status, ev.Code, ev.Duration = c.child.caps.Agent, c.link, task.Completed, c.outcome.code, c.took
 		if c.outcome.code != "" {
 			ev.Status = task.Failed
 		} else {
@@ -338,7 +340,7 @@ func (c *childCall) recordEnd(a *attempt) {
 	}
 	a.run.ledger.note(record.Entry{ToolResult: &record.AgentCall{
 		CallID: record.CallID{Session: c.id, Task: a.task.ID, Title: a.task.Title, Agent: gate.ToolReader(c.tool.Name), Attempt: a.number, Part: "/tool"},
-		Start:  c.began, End: time.Now(), Result: gate.RecordOf(c.outcome.envelope), Code: c.outcome.code,
+		Start:  c.began, End: c.began.Add(c.took), Result: gate.RecordOf(c.outcome.envelope), Code: c.outcome.code,
 	}})
 }
 

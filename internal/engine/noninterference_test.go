@@ -105,7 +105,7 @@ func (sum tally) requireShares(t *testing.T) {
 	require.Greater(t, sum.lowered, 0)
 	require.Greater(t, sum.moved, sum.runs/4)
 	require.Greater(t, sum.met, sum.runs*10)
-	require.Greater(t, sum.branched, sum.runs/100)
+	require.Greater(t, sum.branched, sum.runs/200)
 	require.Greater(t, sum.told, sum.runs/20)
 	require.Greater(t, sum.kept, sum.told/40)
 	require.Less(t, sum.uneven, sum.runs/5)

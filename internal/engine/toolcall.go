@@ -53,81 +53,103 @@ type toolCall struct {
 	approved   permission
 }
 
+// turnCalls are the calls that an agent asks for in one turn.
+type turnCalls struct {
+	*attempt
+	x                  *modelCall         // the turn
+	said               *envelope.Envelope // what the agent said in it
+	answers            []toolAnswer       // by the place of the call
+	ctx, interruptible context.Context    // of the calls to come
+	end                func()             // of interruptible
+	group              errgroup.Group     // of the calls without effects
+	children           childGroup
+}
+
 // callTools makes the calls that the agent asked for. Calls without effects run at the same
 // time, and the others one at a time, in the order of the calls.
 func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.Envelope) ([]toolAnswer, error) {
-	calls := x.reply.ToolCalls
-	answers := make([]toolAnswer, len(calls))
-	defer a.countCalls(answers) // also those made before one that fails: nothing runs any more when this returns
+	c := &turnCalls{attempt: a, x: x, said: said, answers: make([]toolAnswer, len(x.reply.ToolCalls)), ctx: ctx, children: childGroup{of: a, x: x, said: said}}
+	defer a.countCalls(c.answers) // also those made before one that fails: nothing runs any more when this returns
 	a.output.Store(0)
-	var group errgroup.Group
-	group.SetLimit(maxParallelCalls)
-	interruptible, end := a.run.steering.call(ctx, a)
-	defer func() { end() }()
-	children := childGroup{of: a, x: x, said: said}
-	defer children.settle()
+	c.group.SetLimit(maxParallelCalls)
+	c.interruptible, c.end = a.run.steering.call(ctx, a)
+	defer func() { c.end() }()
+	defer c.children.settle()
 	a.stopped = false
-	renew := func(waited bool) { // a pause of the run meanwhile has moved the end of the time limit
-		if waited {
-			end()
-			ctx, interruptible, end = runtimeCaller{a}.afterWait()
-		}
-	}
-	wait := func() error {
-		err := group.Wait()
-		waited, failed := children.wait()
-		renew(waited)
-		return cmp.Or(err, failed)
-	}
-	settle := func() error { // what comes after the handoffs waits for their replies
-		waited, err := runtimeCaller{a}.awaitReplies(x, said, answers)
-		renew(waited && err == nil)
-		return err
-	}
-	for i := range calls {
-		refusal := refuseLowered(a, calls[i].Name, said)
-		perform := func() (err error) {
-			if refusal != "" {
-				answers[i], err = refuseCall(a, x, said, calls[i], refusal)
-				return err
-			}
-			answers[i], err = a.callTool(ctx, interruptible, x, said, calls[i])
-			return err
-		}
-		if t := a.runtimeTool(calls[i].Name); hasGoal(t) && refusal == "" {
-			refused, err := children.start(interruptible, i, t)
-			if err != nil {
-				return nil, cmp.Or(wait(), err)
-			}
-			answers[i] = orZero(refused)
-			continue
-		}
-		if f := a.tool(calls[i].Name); f != nil && f.Effect == tool.None && f.Approve == "" && len(calls) > 1 {
-			group.Go(perform)
-			continue
-		}
-		err := wait()
-		if err == nil { // no effect after a failure
-			err = ctx.Err()
-		}
-		if err == nil && !a.sendsHandoff(calls[i].Name) {
-			err = settle()
-		}
-		if err == nil {
-			err = perform()
-		}
-		if err != nil {
+	for i := range c.answers {
+		if err := c.call(i); err != nil {
 			return nil, err
 		}
 	}
-	err := wait()
+	err := c.wait()
 	if err == nil {
-		err = settle()
+		err = c.awaitReplies()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return answers, children.answers(answers)
+	return c.answers, c.children.answers(c.answers)
+}
+
+// call makes one of the calls, or begins it if others may run at the same time.
+func (c *turnCalls) call(i int) error {
+	call := c.x.reply.ToolCalls[i]
+	refusal := refuseLowered(c.attempt, call.Name, c.said)
+	perform := func() (err error) {
+		if refusal != "" {
+			c.answers[i], err = refuseCall(c.attempt, c.x, c.said, call, refusal)
+			return err
+		}
+		c.answers[i], err = c.callTool(c.ctx, c.interruptible, c.x, c.said, call)
+		return err
+	}
+	if t := c.runtimeTool(call.Name); hasGoal(t) && refusal == "" {
+		refused, err := c.children.start(c.interruptible, i, t)
+		if err != nil {
+			return cmp.Or(c.wait(), err)
+		}
+		c.answers[i] = orZero(refused)
+		return nil
+	}
+	if f := c.tool(call.Name); f != nil && f.Effect == tool.None && f.Approve == "" && len(c.answers) > 1 {
+		c.group.Go(perform)
+		return nil
+	}
+	err := c.wait()
+	if err == nil { // no effect after a failure
+		err = c.ctx.Err()
+	}
+	if err == nil && !c.sendsHandoff(call.Name) {
+		err = c.awaitReplies()
+	}
+	if err == nil {
+		err = perform()
+	}
+	return err
+}
+
+// wait waits for the calls without effects and for the children that have begun.
+func (c *turnCalls) wait() error {
+	err := c.group.Wait()
+	waited, failed := c.children.wait()
+	c.renew(waited)
+	return cmp.Or(err, failed)
+}
+
+// awaitReplies waits for the replies to the handoffs of the turn so far.
+func (c *turnCalls) awaitReplies() error {
+	waited, err := runtimeCaller{c.attempt}.awaitReplies(c.x, c.said, c.answers)
+	c.renew(waited && err == nil)
+	return err
+}
+
+// renew makes the contexts of the calls to come after a wait: a pause of the run meanwhile has moved the
+// end of the time limit.
+func (c *turnCalls) renew(waited bool) {
+	if waited {
+		c.end()
+		c.ctx, c.interruptible, c.end = runtimeCaller{c.attempt}.afterWait()
+	}
 }
 
 // maxParallelCalls bounds the calls of one turn that run at the same time.

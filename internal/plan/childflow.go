@@ -101,7 +101,7 @@ func checkDelegate(c *labelCheck, from string, n Neighbor, tasks []int) {
 }
 
 // checkDelegates reports edges along which a task can never delegate.
-func (c *labelCheck) checkDelegates() {
+func checkDelegates(c *labelCheck) {
 	p := c.plan
 	for i := range p.Graph.Len() {
 		for _, to := range Delegates(p, i) {
@@ -113,11 +113,11 @@ func (c *labelCheck) checkDelegates() {
 			c.advise(c.about(fmt.Sprintf("edge %d", to.Edge+1), "edges", to.Edge), fmt.Sprintf("task %q cannot delegate along it: %s", p.Graph.Task(i).Title, detail), "")
 		}
 	}
-	c.checkToolless()
+	checkToolless(c)
 }
 
 // checkToolless reports agents that have no tool left when they work on goals.
-func (c *labelCheck) checkToolless() {
+func checkToolless(c *labelCheck) {
 	p, agents := c.plan, c.team.Config.Agents
 	const hint = "remove approve from tools that they need, or give the work to a task"
 	found := map[Neighbor]bool{}

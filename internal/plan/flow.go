@@ -92,7 +92,7 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	if sends {
 		c.checkEdges(handoffs)
 	}
-	c.checkDelegates()
+	checkDelegates(c)
 	c.checkTransfers()
 }
 

@@ -104,6 +104,19 @@ func (k *StoredRun) collect() {
 		}
 	}
 	k.statuses()
+	k.collectCalls()
+	for _, q := range (&journal.Stored{History: k.History}).Questions() {
+		t := k.TaskOf(q.Task, q.Title, q.Agent)
+		t.Question, t.Step = q, t.Step || strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
+	}
+	k.steps()
+	k.markRemoved()
+	slices.SortStableFunc(k.Tasks, func(a, b *StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
+}
+
+// collectCalls gives each task its model calls, transfers and files, in the order of the journal. A call
+// that has not ended comes last.
+func (k *StoredRun) collectCalls() {
 	k.firstTurns = map[string]*record.AgentCall{}
 	unended := map[string]*record.AgentCall{} // by session: first turns of attempts that were interrupted later
 	calls, begun := map[string]*record.CallStart{}, map[string]bool{}
@@ -152,13 +165,6 @@ func (k *StoredRun) collect() {
 			k.addOpen(call)
 		}
 	}
-	for _, q := range (&journal.Stored{History: k.History}).Questions() {
-		t := k.TaskOf(q.Task, q.Title, q.Agent)
-		t.Question, t.Step = q, t.Step || strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
-	}
-	k.steps()
-	k.markRemoved()
-	slices.SortStableFunc(k.Tasks, func(a, b *StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
 }
 
 // FirstCall returns the model call that answered the prompt of x. In the conversation of an attempt or
