@@ -155,7 +155,7 @@ func (c *childCall) parse(t *plan.RuntimeTool) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Arguments.Validate(v); err != nil {
+	if err := t.Arguments().Validate(v); err != nil {
 		return errors.New(schema.Problem(err))
 	}
 	if err := json.Unmarshal([]byte(v.Canonical()), &c.goalCall); err != nil {

@@ -58,7 +58,7 @@ func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.En
 	began := time.Now()
 	v, err := jsonvalue.Parse(call.Arguments)
 	if err == nil {
-		if err = t.Arguments.Validate(v); err != nil {
+		if err = t.Arguments().Validate(v); err != nil {
 			err = handoffProblem(t, v, err)
 		}
 	}

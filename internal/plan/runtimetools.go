@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/runteam/runteam/internal/schema"
@@ -14,8 +15,8 @@ import (
 // A RuntimeTool is a tool that the runtime performs itself. What an agent passes to it goes to
 // agents, so it is neither a reader of arguments nor a source of results of its own.
 type RuntimeTool struct {
-	*tool.Tool                // without a function
-	Arguments  *schema.Schema // of this agent
+	*tool.Tool                       // without a function
+	Arguments  func() *schema.Schema // of this agent; read with the first call
 
 	// To is the agent to which a call transfers the conversation; nil for any other tool.
 	To *Neighbor
@@ -153,16 +154,29 @@ func sendHandoff(t *Roster, neighbors []Neighbor, repliers []int) RuntimeTool {
 	if len(repliers) > 0 {
 		properties["response"] = responseSchema(t, repliers)
 	}
-	parameters := mustJSON(map[string]any{"type": "object", "additionalProperties": false, "required": []string{"to", "message"}, "properties": properties})
-	f := &tool.Tool{
-		Name: SendHandoff, Description: "Sends a handoff to another agent, who reads it with its next turn or, if it does not work now, with its next task. Agents:" + list.String(),
-		Parameters: parameters, Options: tool.Options{Effect: tool.Workspace},
+	description := "Sends a handoff to another agent, who reads it with its next turn or, if it does not work now, with its next task. Agents:" + list.String()
+	f := runtimeTool(SendHandoff, description, tool.Workspace, properties, "to", "message")
+	f.Required = len(repliers) > 0
+	return f
+}
+
+// runtimeTool returns a tool of the runtime with these arguments.
+func runtimeTool(name, description string, effect tool.Effect, properties map[string]any, required ...string) RuntimeTool {
+	object := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		object["required"] = required
 	}
-	arguments, err := schema.Parse(string(parameters))
-	if err != nil {
-		panic("runteam: " + err.Error()) // the schema is written here
+	parameters := mustJSON(object)
+	return RuntimeTool{
+		Tool: &tool.Tool{Name: name, Description: description, Parameters: parameters, Options: tool.Options{Effect: effect}},
+		Arguments: sync.OnceValue(func() *schema.Schema {
+			s, err := schema.Parse(string(parameters))
+			if err != nil {
+				panic("runteam: " + err.Error()) // the schema is written here
+			}
+			return s
+		}),
 	}
-	return RuntimeTool{Tool: f, Arguments: arguments, Required: len(repliers) > 0}
 }
 
 // responseSchema returns the schema of the reply that a sender asks for.

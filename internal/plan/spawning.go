@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
@@ -140,7 +139,7 @@ func spawnAgent(m *Member) RuntimeTool {
 	if tools := ForChildren(m.Tools); len(tools) > 0 {
 		properties["tools"] = map[string]any{"type": "array", "maxItems": len(tools), "uniqueItems": true, "items": map[string]any{"enum": childToolNames(tools)}, "description": "the tools of yours that it may call; none unless given"}
 	}
-	return goalTool(SpawnAgent, description, properties, "goal")
+	return runtimeTool(SpawnAgent, description, tool.None, properties, "goal")
 }
 
 // delegateToAgent returns the tool with which a member delegates to its neighbors.
@@ -161,7 +160,7 @@ func delegateToAgent(t *Roster, to []Neighbor) RuntimeTool {
 	}
 	properties := goalProperties(defaultChildTimeout)
 	properties["to"] = map[string]any{"enum": names, "description": "the agent"}
-	return goalTool(DelegateToAgent, "Has another agent pursue a goal, and returns its answer. It knows the goal and nothing else. Calls in one turn run at the same time. Agents:"+list.String(), properties, "to", "goal")
+	return runtimeTool(DelegateToAgent, "Has another agent pursue a goal, and returns its answer. It knows the goal and nothing else. Calls in one turn run at the same time. Agents:"+list.String(), tool.None, properties, "to", "goal")
 }
 
 // goalProperties returns the arguments that both tools have.
@@ -170,16 +169,6 @@ func goalProperties(most time.Duration) map[string]any {
 		"goal":      map[string]any{"type": "string", "minLength": 1, "maxLength": MaxGoal, "description": "what to do, with all that has to be known for it"},
 		"timeoutMs": map[string]any{"type": "integer", "minimum": 1, "maximum": max(most.Milliseconds(), 1), "description": "time for its work; the maximum unless given"},
 	}
-}
-
-// goalTool returns a tool of the runtime with these arguments.
-func goalTool(name, description string, properties map[string]any, required ...string) RuntimeTool {
-	parameters := mustJSON(map[string]any{"type": "object", "additionalProperties": false, "required": required, "properties": properties})
-	arguments, err := schema.Parse(string(parameters))
-	if err != nil {
-		panic("runteam: " + err.Error()) // the schema is written here
-	}
-	return RuntimeTool{Tool: &tool.Tool{Name: name, Description: description, Parameters: parameters, Options: tool.Options{Effect: tool.None}}, Arguments: arguments}
 }
 
 // childToolNames returns the names of tools.

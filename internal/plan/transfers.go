@@ -8,7 +8,6 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
@@ -57,14 +56,11 @@ func transferTo(t *Roster, to Neighbor) RuntimeTool {
 	if m.Description != "" {
 		text += " " + name + ": " + t.Rules.WithoutNames(m.Description)
 	}
-	parameters := mustJSON(map[string]any{"type": "object", "additionalProperties": false, "properties": map[string]any{
+	f := runtimeTool(transferName(name), text, tool.None, map[string]any{
 		"reason": map[string]any{"type": "string", "maxLength": MaxTransferReason, "description": "why, and what that agent should know"},
-	}})
-	arguments, err := schema.Parse(string(parameters))
-	if err != nil {
-		panic("runteam: " + err.Error()) // the schema is written here
-	}
-	return RuntimeTool{Tool: &tool.Tool{Name: transferName(name), Description: text, Parameters: parameters, Options: tool.Options{Effect: tool.None}}, Arguments: arguments, To: &to}
+	})
+	f.To = &to
+	return f
 }
 
 // TransferTools returns the tools with which a member transfers a conversation that was transferred to it.
