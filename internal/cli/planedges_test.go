@@ -21,6 +21,7 @@ edges:
   - {from: reader, to: judge, bidirectional: true}
   - {from: judge, to: writer, delegate: true, maxClassification: internal}
   - {from: writer, to: reader, maxClassification: public}
+  - {from: reader, to: writer, transfer: true}
 tasks:
   - {title: Read, description: Read., assignee: reader}
   - {title: Judge, description: Judge., assignee: judge}
@@ -30,9 +31,10 @@ tasks:
 	require.Contains(t, got.stdout, `
 edge    to      may carry     carries at most           grants
 reader  judge   confidential  internal                  send_handoff
+reader  writer  confidential  internal                  send_handoff, transfer_to_writer
 judge   reader  internal      internal                  send_handoff
-judge   writer  internal      nothing: no task gets it  send_handoff, delegate_to_agent
-writer  reader  public        nothing: no task gets it  send_handoff
+judge   writer  internal      nothing: no task uses it  send_handoff, delegate_to_agent
+writer  reader  public        nothing: no task uses it  send_handoff
 
 agent   children at a task  depth  time each  turns each
 reader  at most 3           1      5m00s      20
@@ -46,9 +48,9 @@ reader  at most 3           1      5m00s      20
 		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &d))
-	require.Len(t, d.Edges, 4)
+	require.Len(t, d.Edges, 5)
 	require.Equal(t, map[string]any{"from": "reader", "to": "judge", "label": "confidential", "sends": "internal", "grants": []any{"send_handoff"}}, d.Edges[0])
-	require.Equal(t, map[string]any{"from": "judge", "to": "writer", "label": "internal", "grants": []any{"send_handoff", "delegate_to_agent"}}, d.Edges[2])
+	require.Equal(t, map[string]any{"from": "judge", "to": "writer", "label": "internal", "grants": []any{"send_handoff", "delegate_to_agent"}}, d.Edges[3])
 	require.Equal(t, map[string]any{"max": 3.0, "depth": 1.0, "timeoutMs": 300000.0, "maxTurns": 20.0}, d.Agents[0].Spawn)
 	require.Nil(t, d.Agents[1].Spawn)
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/runteam/runteam/label"
 )
 
@@ -35,12 +37,18 @@ func plannedEdges(p *Plan) (list []PlannedEdge) {
 	t := p.Roster()
 	for from := range t.Config.Agents {
 		for _, n := range t.Network.Neighbors(from) {
-			e := PlannedEdge{From: t.Config.Agents[from].Name, To: t.Config.Agents[n.Member].Name, Grants: []string{SendHandoff}}
+			e := PlannedEdge{From: t.Config.Agents[from].Name, To: t.Config.Agents[n.Member].Name, Grants: []string{}}
 			e.Label = min(n.Max, t.Capabilities[n.Member].Clearance())
+			if from >= len(p.unread) || !p.unread[from] {
+				e.Grants = append(e.Grants, SendHandoff)
+			}
 			if n.Delegate {
 				e.Grants = append(e.Grants, DelegateToAgent)
 			}
-			e.Sends = arrivingFrom(p, from, n)
+			if n.Transfer {
+				e.Grants = append(e.Grants, transferName(t.Rules.ShownName(e.To)))
+			}
+			e.Sends = higher(arrivingFrom(p, from, n), transferredBy(p, from, n, e.Label))
 			list = append(list, e)
 		}
 	}
@@ -63,4 +71,27 @@ func arrivingFrom(p *Plan, from int, n Neighbor) (level *label.Classification) {
 		}
 	}
 	return level
+}
+
+// transferredBy returns the highest label, up to a limit, of the tasks whose conversation a member can transfer
+// to a neighbor; nil if there is none.
+func transferredBy(p *Plan, from int, n Neighbor, limit label.Classification) (level *label.Classification) {
+	if !n.Transfer {
+		return nil
+	}
+	for i := range p.Labels {
+		holders := Holders(p, i)
+		if len(holders) > 0 && (int(p.Members[i]) == from || slices.ContainsFunc(holders, func(h Holder) bool { return h.Member == from })) {
+			level = higher(level, new(min(p.Labels[i], limit)))
+		}
+	}
+	return level
+}
+
+// higher returns the higher of two labels, of which each may be nil for none.
+func higher(a, b *label.Classification) *label.Classification {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
 }

@@ -216,7 +216,7 @@ func writeEdges(w io.Writer, p *engine.Plan) {
 		rows := format.NewTable(w, "")
 		rows.Row("edge", "to", "may carry", "carries at most", "grants")
 		for _, e := range p.Edges {
-			carries := "nothing: no task gets it"
+			carries := "nothing: no task uses it"
 			if e.Sends != nil {
 				carries = e.Sends.String()
 			}
