@@ -316,11 +316,27 @@ func (p *tab) at(selector, text string) point {
 	}
 }
 
-// click clicks an element with the mouse.
+// click clicks an element with the mouse, again if it has moved away before the mouse was pressed.
 func (p *tab) click(selector, text string) {
 	p.t.Helper()
-	at := p.at(selector, text)
-	require.NoError(p.t, chromedp.Do(p.ctx, chromedp.MouseClickXY(at.X, at.Y)))
+	watch := `(() => {
+		window.clicked = "no";
+		document.addEventListener("click", (event) => {
+			const e = ` + find(selector, text) + `;
+			window.clicked = e && (e.contains(event.target) || event.target.contains(e)) ? "yes" : "no";
+		}, { once: true, capture: true });
+	})()`
+	for range 5 {
+		at := p.at(selector, text)
+		_, err := chromedp.Run(p.ctx, chromedp.Evaluate[any](watch))
+		require.NoError(p.t, err)
+		require.NoError(p.t, chromedp.Do(p.ctx, chromedp.MouseClickXY(at.X, at.Y)))
+		missed, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](`window.clicked === "no"`))
+		if err != nil || !missed { // another page may be loading
+			return
+		}
+	}
+	p.t.Fatalf("%s %q moves away from each click", selector, text)
 }
 
 // hover points at an element.

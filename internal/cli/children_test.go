@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -84,6 +85,29 @@ func TestShowNamesTheModelCallsOfChildren(t *testing.T) {
 		"": "tool_calls", "/turn/2": "stop", "/child/call_1_1": "stop", "/child/call_1_3": "stop",
 		"/child/call_1_2": "tool_calls", "/child/call_1_2/child/call_1_1": "stop", "/child/call_1_2/turn/2": "stop",
 	}, finish)
+}
+
+// show lists the children of a task with their goals and what their parent got, also a child of a child.
+func TestShowListsChildren(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": familyTeam, "script.yaml": familyScript})
+	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}).status)
+	type child struct{ Part, Agent, Status, Goal, Result, Label string }
+	var shown struct {
+		ChildCount struct{ Working, Ended int }
+		Children   []child
+	}
+	require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"show", "Report", "-o", "json"}}.run(t).stdout), &shown))
+	require.Equal(t, 4, shown.ChildCount.Ended)
+	require.Zero(t, shown.ChildCount.Working)
+	require.ElementsMatch(t, []child{
+		{"/child/call_1_1", "lead", "complete", "Find apples", "red", "internal"},
+		{"/child/call_1_2", "lead", "complete", "Find pears", "green and sweet", "internal"},
+		{"/child/call_1_3", "lead", "complete", "Find plums", "no Find plums", "internal"},
+		{"/child/call_1_2/child/call_1_1", "lead", "complete", "Taste\nFind pears", "sweet", "internal"},
+	}, shown.Children)
+	text := call{dir: dir, args: []string{"show", "Report"}}.run(t).stdout
+	require.Regexp(t, `child call_1_2 · lead · complete · .*\n  goal\n +│ Find pears\n  result\n +│ green and sweet\n`, text)
 }
 
 // A reply for a goal that no child can have is reported.

@@ -275,7 +275,7 @@ replies:
 	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: []string{"show", "--handoffs"}}.run(t)
-	require.Contains(t, got.stdout, "response required, to a: there was no reply\n")
+	require.Contains(t, got.stdout, "response required, to a: there was no reply (TIMEOUT)\n")
 	got = call{dir: dir, args: []string{"show", "--handoffs", "-o", "json"}}.run(t)
 	require.Contains(t, got.stdout, `"noReply":true`)
 }

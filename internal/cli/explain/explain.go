@@ -152,8 +152,9 @@ type Document struct {
 	Text    string           `json:"contains,omitempty"`
 	Search  *found           `json:"found,omitempty"`
 
-	Trace *trace.Trace `json:"-"`
-	task  string       // the title of the only task to explain; empty for all
+	Trace   *trace.Trace `json:"-"`
+	task    string       // the title of the only task to explain; empty for all
+	holders trace.Holders
 }
 
 // unsent is a task with an attempt that had no prompt, since context that the task needs was
@@ -175,7 +176,7 @@ type Query struct {
 
 // NewDocument returns the part of a trace that is asked for.
 func NewDocument(t *trace.Trace, q Query) (*Document, error) {
-	x := &Document{File: q.File, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Result != nil && !t.Torn, Torn: t.Torn, Partial: t.Partial, Prompts: []PromptDocument{}, Trace: t}
+	x := &Document{File: q.File, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Result != nil && !t.Torn, Torn: t.Torn, Partial: t.Partial, Prompts: []PromptDocument{}, Trace: t, holders: t.Holders()}
 	only := func(string) bool { return true }
 	if q.Task != "" {
 		tk, err := t.Find(q.Task)

@@ -38,6 +38,8 @@ type PromptDocument struct {
 	Sources        []prompt.Source      `json:"sources"`
 	Withheld       []withheld           `json:"withheld"`
 	Absent         Absent               `json:"notSent"` // what existed and was not granted
+
+	holders trace.Holders
 }
 
 // A Piece is a range of a prompt, its words unless they are above the reader's clearance, and its
@@ -79,7 +81,7 @@ func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 	r := p.Receipt
 	out := PromptDocument{
 		Task: r.Task, Title: p.Title, Name: x.Trace.ItemName(r.Task), Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(), Contract: r.Contract,
-		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Withheld: []withheld{},
+		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Withheld: []withheld{}, holders: x.holders,
 	}
 	for i := range r.Sources {
 		d := r.Sources[i].Decision

@@ -120,8 +120,9 @@ func attemptText(attempt int) string {
 // part returns the part of an attempt that a prompt belongs to, such as turn 2.
 // It is empty for the main prompt.
 func (p *PromptDocument) part() string {
-	_, part, _ := strings.Cut(p.Session, fmt.Sprintf("/%s/%d/", p.Task, p.Attempt))
-	return strings.ReplaceAll(part, "/", " ")
+	attempt := fmt.Sprintf("/%s/%d", p.Task, p.Attempt)
+	run, part, _ := strings.Cut(p.Session, attempt+"/")
+	return p.holders.Part(run+attempt, "/"+part)
 }
 
 // approves says which entry of the policy a person is asked to approve; it is empty for other prompts.

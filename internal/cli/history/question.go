@@ -17,7 +17,7 @@ import (
 
 // A questionDocument says whom a task asked and who answered, in JSON.
 type questionDocument struct {
-	WaitingFor string            `json:"waitingFor,omitempty"` // the person whose answer is missing
+	WaitingFor string            `json:"waitingFor,omitempty"` // the person whose answer is missing, or the agents whose replies are
 	Tool       string            `json:"tool,omitempty"`       // whose call waits for the approval of that person
 	Answered   *answeredDocument `json:"answered,omitempty"`   // nil also for an answer on the terminal of the run
 
@@ -87,11 +87,13 @@ func (a *answeredDocument) decide(q *journal.Question) {
 	}
 }
 
-// writeQuestion writes who is to answer, or who answered.
-func (d *questionDocument) writeQuestion(w io.Writer) {
+// writeQuestion writes who is to answer, or to reply to a handoff, or who answered.
+func (d *questionDocument) writeQuestion(w io.Writer, replies bool) {
 	switch {
 	case d.Tool != "":
 		fmt.Fprintf(w, "a call of %s waits for the approval of %s\n", terminal.CleanLine(d.Tool), terminal.CleanLine(d.WaitingFor))
+	case d.WaitingFor != "" && replies:
+		fmt.Fprintf(w, "waiting for a reply of %s\n", terminal.CleanLine(d.WaitingFor))
 	case d.WaitingFor != "":
 		fmt.Fprintf(w, "waiting for the answer of %s\n", terminal.CleanLine(d.WaitingFor))
 	}

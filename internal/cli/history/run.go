@@ -119,18 +119,24 @@ type TaskDocument struct {
 	Rounded bool      `json:"rounded,omitempty"`     // the tokens are estimates or classes
 	Saved   int       `json:"tokensSaved,omitempty"` // by the gate, in its prompts
 	spanDocument
-	Transfers  []string         `json:"transferredTo,omitempty"` // the agents that its conversation was transferred to, in their order
-	Reused     *reuseDocument   `json:"reused,omitempty"`
-	Result     string           `json:"result,omitempty"`
-	Structured json.RawMessage  `json:"structured,omitempty"`
-	Truncated  bool             `json:"truncated,omitempty"`
-	Call       llm.CallInfo     `json:"call,omitzero"` // of the answer
-	Error      *ErrorDocument   `json:"error,omitempty"`
-	Reason     string           `json:"reason,omitempty"`    // why it was not needed
-	Exchanges  []promptDocument `json:"exchanges,omitempty"` // only if one task is shown
+	Transfers []string       `json:"transferredTo,omitempty"` // the agents that its conversation was transferred to, in their order
+	Reused    *reuseDocument `json:"reused,omitempty"`
+	resultDocument
+	Call      llm.CallInfo     `json:"call,omitzero"` // of the answer
+	Error     *ErrorDocument   `json:"error,omitempty"`
+	Reason    string           `json:"reason,omitempty"`    // why it was not needed
+	Exchanges []promptDocument `json:"exchanges,omitempty"` // only if one task is shown
+	teamworkDocument
 	questionDocument
 
 	taskView
+}
+
+// A resultDocument is the result of a task, in JSON.
+type resultDocument struct {
+	Result     string          `json:"result,omitempty"`
+	Structured json.RawMessage `json:"structured,omitempty"`
+	Truncated  bool            `json:"truncated,omitempty"`
 }
 
 // A spanDocument is when a task was worked on.
@@ -187,6 +193,8 @@ type promptDocument struct {
 
 	Rejected  *rejectedDocument `json:"rejected,omitempty"`
 	Reasoning string            `json:"reasoning,omitempty"` // only with --reasoning
+
+	named string // the part as the text has it
 }
 
 // rejectedDocument is a rejected answer, in JSON.
@@ -255,6 +263,7 @@ func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	t.Started, t.Ended = s.Span()
 	t.Transfers = s.TransferredTo()
 	t.questionDocument = newQuestionDocument(s.Question)
+	t.addTeamwork(k, s)
 	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Calls, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
 	for _, x := range s.Calls {
 		t.Saved += x.Context.TokensSaved
@@ -290,9 +299,10 @@ func NewTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskD
 	}
 	s := k.TaskOf(id, k.Trace.Title(id), "")
 	k.FindNotNeeded(s)
-	t := summarize(k, s)
+	t, holders := summarize(k, s), k.Trace.Holders()
 	for _, x := range s.Calls {
 		e := promptDocument{
+			named:   partName(holders, x.Session, x.Part),
 			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
 			Usage: x.Usage(), Estimate: x.Rounded, Turns: x.Turns, Reused: x.From, Call: k.FirstCall(x), Warnings: x.Warnings,
 		}
@@ -313,10 +323,11 @@ func NewTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskD
 	for _, call := range s.Interrupted {
 		_, part, _ := strings.Cut(call.Session, fmt.Sprintf("/%s/%d", call.Task, call.Attempt))
 		t.Exchanges = append(t.Exchanges, promptDocument{
-			Session: call.Session, Agent: call.Agent, Model: call.Model, Attempt: call.Attempt, Part: part, State: "interrupted", Started: call.Time,
+			named: partName(holders, call.Session, part), Session: call.Session, Agent: call.Agent, Model: call.Model, Attempt: call.Attempt, Part: part, State: "interrupted", Started: call.Time,
 			Usage: llm.Usage{InputTokens: journals.EstimatedTokens(call)}, Estimate: true,
 		})
 	}
+	t.addChildren(k, s)
 	t.heading, t.reasoning = journals.Heading(k.Name, k.Run), reasoning
 	slices.SortStableFunc(t.Exchanges, func(a, b promptDocument) int { return a.Started.Compare(b.Started) })
 	return &t, nil

@@ -210,7 +210,8 @@ func (t *TaskDocument) write(w io.Writer) {
 	for i := range t.Exchanges {
 		t.Exchanges[i].write(w)
 	}
-	t.writeQuestion(w)
+	t.writeQuestion(w, len(t.Replies) > 0)
+	t.writeChildren(w)
 	if t.reasoning && !slices.ContainsFunc(t.Exchanges, func(e promptDocument) bool { return e.Reasoning != "" }) {
 		fmt.Fprintln(w, "reasoning: none; its models reported none")
 	}
@@ -227,8 +228,8 @@ func (t *TaskDocument) write(w io.Writer) {
 
 func (e *promptDocument) write(w io.Writer) {
 	attempt, took := fmt.Sprintf("attempt %d", e.Attempt), ""
-	if e.Part != "" {
-		attempt += strings.ReplaceAll("/"+strings.TrimLeft(e.Part, "/"), "/", " ")
+	if e.named != "" {
+		attempt += " " + e.named
 	}
 	if !e.Ended.IsZero() {
 		took = format.Elapsed(e.Ended.Sub(e.Started))

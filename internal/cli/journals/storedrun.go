@@ -37,7 +37,10 @@ type StoredRun struct {
 	ByID  map[task.ID]*StoredTask
 
 	firstTurns map[string]*record.AgentCall // by session
-	viewer     *Viewer                      // nil for the user of the run
+	childEnds  map[string]*record.AgentCall // results of children, by the call that spawned them
+	agents     map[string]string            // by session
+	waits      map[task.ID][]StoredWait
+	viewer     *Viewer // nil for the user of the run
 }
 
 // Load reads a run that was found, or only one task of it.
@@ -109,6 +112,8 @@ func (k *StoredRun) collect() {
 		t := k.TaskOf(q.Task, q.Title, q.Agent)
 		t.Question, t.Step = q, t.Step || strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
 	}
+	k.collectChildren()
+	k.collectWaits()
 	k.steps()
 	k.markRemoved()
 	slices.SortStableFunc(k.Tasks, func(a, b *StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
@@ -117,7 +122,7 @@ func (k *StoredRun) collect() {
 // collectCalls gives each task its model calls, transfers and files, in the order of the journal. A call
 // that has not ended comes last.
 func (k *StoredRun) collectCalls() {
-	k.firstTurns = map[string]*record.AgentCall{}
+	k.firstTurns, k.childEnds, k.agents = map[string]*record.AgentCall{}, map[string]*record.AgentCall{}, map[string]string{}
 	unended := map[string]*record.AgentCall{} // by session: first turns of attempts that were interrupted later
 	calls, begun := map[string]*record.CallStart{}, map[string]bool{}
 	var sessions []string
@@ -127,7 +132,7 @@ func (k *StoredRun) collectCalls() {
 			if calls[e.Asked.Session] == nil {
 				sessions = append(sessions, e.Asked.Session)
 			}
-			calls[e.Asked.Session] = e.Asked
+			calls[e.Asked.Session], k.agents[e.Asked.Session] = e.Asked, e.Asked.Agent
 		case e.Begun != nil:
 			begun[e.Begun.Session] = true
 		case e.Turn != nil:

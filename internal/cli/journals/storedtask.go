@@ -29,6 +29,7 @@ type StoredTask struct {
 	Question    *journal.Question   // to a person; nil if there is none
 	files       []*record.AgentCall // the output files of its attempts
 	transfers   []*record.AgentCall // calls that transferred its conversation
+	spawned     []*record.CallStart // calls that have children
 }
 
 // TransferredTo returns the agents to which the conversation of the last attempt was transferred, in their order.

@@ -102,15 +102,24 @@ func (h *Handoff) write(w io.Writer) {
 		fmt.Fprintf(w, "  status %s\n", terminal.CleanLine(strings.TrimSuffix(map[bool]string{true: "ok", false: "not ok"}[s.OK]+": "+s.Reason, ": ")))
 	}
 	if r := p.Response; r != nil {
-		ending := ""
-		if h.Meta.NoReply {
-			ending = ": there was no reply"
-		}
-		fmt.Fprintf(w, "  response %s, to %s%s\n", terminal.CleanLine(r.Expectation), terminal.CleanLine(r.ReplyTo), ending)
+		fmt.Fprintf(w, "  response %s, to %s%s\n", terminal.CleanLine(r.Expectation), terminal.CleanLine(r.ReplyTo), h.Meta.Reply.text())
 	}
 	if h.ContextRef != "" {
 		fmt.Fprintf(w, "  answers %s\n", terminal.CleanLine(h.ContextRef))
 	}
+}
+
+// text returns a clause that says what became of a reply; empty if none is awaited.
+func (r *Reply) text() string {
+	switch {
+	case r == nil:
+		return ""
+	case r.State == replyNone:
+		return ": there was no reply" + format.Unless(r.Code == "", " ("+r.Code+")")
+	case r.By != "":
+		return ": answered by " + terminal.CleanLine(r.By)
+	}
+	return ": " + r.State
 }
 
 // time24 is how times of a day are written.

@@ -12,6 +12,8 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
@@ -74,8 +76,23 @@ type Meta struct {
 	Turn    int                   `json:"turn,omitempty"`    // from 1
 	Label   *label.Classification `json:"classification,omitempty"`
 	NoReply bool                  `json:"noReply,omitempty"` // its sender waited for a reply, and got none
+	Reply   *Reply                `json:"reply,omitempty"`   // of a handoff whose sender waits for a reply; nil for any other
 	Read    []Reading             `json:"read"`              // none if no prompt has it so far
 }
+
+// A Reply says what became of the reply for which the sender of a handoff waits.
+type Reply struct {
+	State string `json:"state"`             // waiting, answered, none
+	By    string `json:"handoff,omitempty"` // the ID of the reply, if the viewer may see which one it is
+	Code  string `json:"code,omitempty"`    // why there is none
+}
+
+// The states of replies.
+const (
+	replyWaiting  = "waiting"
+	replyAnswered = "answered"
+	replyNone     = "none"
+)
 
 // A Reading is a prompt for which the gate decided about a handoff.
 type Reading struct {
@@ -115,7 +132,42 @@ func Of(k *journals.StoredRun) []Handoff {
 		m := &list[at].Meta
 		m.Read = append(m.Read, Reading{d.To, d.Task, k.Trace.Title(d.Task), attempt, turn, d.Time, d.Verdict})
 	}
+	addReplies(k, list, index)
 	return list
+}
+
+// addReplies adds what became of the replies for which senders wait.
+func addReplies(k *journals.StoredRun, list []Handoff, index map[string]int) {
+	for i := range list {
+		if r := list[i].Payload.Response; r != nil && r.Expectation == plan.RequiredReply {
+			list[i].Meta.Reply = &Reply{State: replyWaiting}
+		}
+	}
+	for i := range k.Trace.Events { // which are there even if the viewer may not see the handoff
+		e := &k.Trace.Events[i]
+		at, known := index[e.ID]
+		switch {
+		case !known:
+		case e.Type == event.ReplyWait, e.Type == event.ReplyEnd && e.Code == codes.ReplyPending:
+			list[at].Meta.Reply = &Reply{State: replyWaiting}
+		case e.Type == event.ReplyEnd && e.Code == "":
+			list[at].Meta.Reply = &Reply{State: replyAnswered}
+		case e.Type == event.ReplyEnd:
+			list[at].Meta.Reply = &Reply{State: replyNone, Code: e.Code}
+		}
+	}
+	for i := range list {
+		if at, known := index[list[i].ContextRef]; known && list[at].Meta.Reply != nil && list[at].Meta.Reply.State != replyNone {
+			list[at].Meta.Reply = &Reply{State: replyAnswered, By: list[i].ID}
+		}
+	}
+	for i := range list {
+		m := &list[i].Meta
+		t := k.ByID[m.Task]
+		if over := t == nil || t.Status.Terminal() || !k.Ended.IsZero() && k.Status != string(engine.StatusSuspended); m.Reply != nil && m.Reply.State == replyWaiting && (m.NoReply || over) {
+			m.Reply.State = replyNone
+		}
+	}
 }
 
 // failedCalls returns the calls of send_handoff that failed: those that sent a handoff had no reply.

@@ -16,19 +16,13 @@ app.go = (hash) => { location.hash = hash; };
 app.title = (text) => { document.title = text ? visible(text) + " · runteam" : "runteam"; };
 app.canWrite = () => !exported && !app.viewer.readOnly;
 
-function applyTheme() {
-  const theme = store.get("theme");
-  if (theme) document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
-}
+const dark = matchMedia("(prefers-color-scheme: dark)");
+dark.onchange = applyTheme;
 
-function isDark() {
-  const theme = document.documentElement.dataset.theme;
-  return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
+function applyTheme() { document.documentElement.dataset.theme = store.get("theme") || (dark.matches ? "dark" : "light"); }
 
 function toggleTheme() {
-  store.set("theme", isDark() ? "light" : "dark");
+  store.set("theme", document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   applyTheme();
 }
 

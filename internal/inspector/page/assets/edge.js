@@ -5,6 +5,9 @@ import { bdi, button, bytes, clock, empty, failure, fill, h, labelChip, loading,
 import { pair, paths } from "./prompt.js";
 import { nameOf, stateOf } from "./state.js";
 
+// replyWords says what became of the reply that a handoff requires.
+function replyWords(r) { return r.state === "waiting" ? "waiting for a reply" : r.state === "answered" ? "answered" : "no reply" + (r.code ? ": " + r.code : ""); }
+
 const kinds = (c) => c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" + n : "")).join(", ");
 
 // handoffsOf reads the decisions about a task, or from one agent to another, and what agents sent to each other.
@@ -22,10 +25,10 @@ export function sentList(page, list) {
   return h("div", { class: "handoffs" }, list.map((x) => {
     const by = x.meta.read.filter((r) => r.verdict === "passed"), p = x.payload;
     return h("details", { class: "handoff sent " + (by.length > 0 ? "v-passed" : "") }, h("summary", null, h("span", { class: "verdict" }, h("span", { "aria-hidden": "true" }, by.length > 0 ? "●" : "○"), by.length > 0 ? " read" : " unread"),
-      h("span", { class: "ho-who" }, h("b", null, bdi(x.fromNodeId)), " → ", h("b", null, bdi(x.toNodeId))), h("span", { class: "ho-what muted" }, bdi(p.message.slice(0, 80))), x.meta.classification && labelChip(x.meta.classification)),
+      h("span", { class: "ho-who" }, h("b", null, bdi(x.fromNodeId)), " → ", h("b", null, bdi(x.toNodeId))), h("span", { class: "ho-what muted" }, bdi(p.message.slice(0, 80))), x.meta.reply && h("span", { class: "tag reply" }, replyWords(x.meta.reply)), x.meta.classification && labelChip(x.meta.classification)),
     h("div", { class: "decision" }, h("p", { class: "quoted" }, bdi(p.message)), p.structured !== undefined && h("pre", { class: "quoted" }, bdi(JSON.stringify(p.structured, null, 2))),
       h("dl", { class: "pairs" }, pair("Status", p.status && [p.status.ok ? "ok" : "not ok", p.status.reason && [", ", bdi(p.status.reason)]]), pair("Artifacts", p.artifacts?.map((a) => h("div", null, bdi(a.type), " ", h("code", null, bdi(a.ref))))),
-        pair("Response", p.response && [bdi(p.response.expectation), ", to ", bdi(p.response.replyTo)]), pair("Answers", x.contextRef && h("code", null, bdi(x.contextRef))), pair("ID", h("code", null, bdi(x.id))),
+        pair("Response", p.response && [bdi(p.response.expectation), ", to ", bdi(p.response.replyTo)]), pair("Reply", x.meta.reply && [replyWords(x.meta.reply), x.meta.reply.handoff && [" by ", h("code", null, bdi(x.meta.reply.handoff))]]), pair("Answers", x.contextRef && h("code", null, bdi(x.contextRef))), pair("ID", h("code", null, bdi(x.id))),
         pair("Sent", [h("span", { class: "mono" }, clock(x.createdAt)), x.meta.task && [" by ", place(page, x.meta)]]), x.meta.read.map((r) => pair(r.verdict === "passed" ? "Read" : "Withheld", [h("span", { class: "mono" }, clock(r.time)), r.verdict === "passed" ? " by " : " from ", place(page, r)])))));
   }));
 }

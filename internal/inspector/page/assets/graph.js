@@ -3,7 +3,7 @@
 
 import { get, path } from "./api.js";
 import { button, change, clicks, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
-import { nameOf, stateOf, tokensOf, tookMs } from "./state.js";
+import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 
 const farScale = 0.34, farNodes = 700, mostWays = 2000;
 
@@ -309,14 +309,16 @@ export class GraphView {
     if (n.id === this.selected) g.classList.add("selected");
     if (fold) g.append(s("rect", { class: "back", x: 5, y: 5, width: n.w, height: n.h, rx: 8 }));
     g.append(s("rect", { class: "body", width: n.w, height: n.h, rx: 8 }), s("path", { class: "bar", d: `M0 8a8 8 0 0 1 4-6.900v${n.h - 2.2}a8 8 0 0 1-4-6.900z` }));
-    const small = n.h < 50;
+    const small = n.h < 50, kids = t && !fold ? childrenOf(t) : {}, all = kids.working + kids.ended, held = t && holdersOf(t);
+    const family = all > 0 && (kids.working > 0 ? kids.working + " working, " + kids.ended + " ended" : all + (all > 1 ? " children" : " child"));
+    if (family) g.append(s("g", { class: "kids", transform: `translate(${n.w - 10} 0)` }, s("rect", { x: -6 * family.length - 6, y: -9, width: 6 * family.length + 12, height: 17, rx: 8 }), s("text", { class: "sub", y: 4, "text-anchor": "end" }, family)));
     if (n.kind !== "input") g.append(s("g", { transform: "translate(13 12)" }, statusIcon(status, { width: 13, height: 13 })));
     const x = n.kind === "input" ? 16 : 33, end = this.clip(n.w - (small ? 26 : 8));
     g.append(s("text", { class: "title", x, y: small ? n.h / 2 + 4 : 23, "clip-path": end }, title.slice(0, 200)));
-    const words = small ? [] : [fold ? n.kind === "loop" ? (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " rounds" : (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " items" : n.agent ?? "", t?.model ?? ""].filter(Boolean);
+    const words = small ? [] : [fold ? n.kind === "loop" ? (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " rounds" : (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " items" : held || n.agent || "", !held && t?.model].filter(Boolean);
     if (!small) g.append(s("text", { class: "sub", x: 14, y: 40, "clip-path": end }, words.join(" · ").slice(0, 200)), s("text", { class: "sub num", x: 14, y: n.h - 9 }, this.numbers(n, t)));
     if (label) g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
-    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
+    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, family && "children: " + family, held, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
     return g;
   }
 

@@ -8,13 +8,14 @@ import { origin } from "./trace.js";
 const colors = 10;
 
 export class PromptView {
-  constructor(page, task, prompts, at, exchanges) {
+  constructor(page, task, prompts, at, exchanges, session) {
     Object.assign(this, { page, task, prompts, exchanges });
     this.el = h("div", { class: "prompt" });
     this.texts = [];
     this.at = at;
     let i = prompts.length > 0 ? prompts.findIndex((p) => p.attempt === prompts[prompts.length - 1].attempt) : 0;
     if (at) i = Math.max(0, prompts.findIndex((p) => (!at.attempt || p.attempt === at.attempt) && (at.where === "system" ? p.system : p.text).some((x) => x.start <= at.range[0] && x.end > at.range[0])));
+    if (session && !at) i = prompts.findIndex((p) => p.sessionId === session);
     this.show(Math.max(0, i));
   }
 
@@ -50,11 +51,17 @@ export class PromptView {
   }
 
   tabs(current) {
+    const holders = new Map(this.prompts.filter((p) => p.contract?.heldBefore).map((p) => [p.sessionId.split("/turn/")[0], p.agent]));
     const name = (p) => {
-      const turn = /\/turn\/(\d+)/.exec(p.sessionId)?.[1], extra = p.sessionId.split("/" + p.task + "/" + p.attempt)[1]?.replace(/^\//, "");
-      return (p.attempt > 1 || this.prompts.some((q) => q.attempt > 1) ? "attempt " + (p.attempt ?? 1) + (turn || extra ? ", " : "") : turn || extra ? "" : "first turn") + (turn ? "turn " + turn : extra ?? "");
+      let at = "/" + p.task + "/" + p.attempt, start = p.sessionId.split(at)[0] + at, rest = p.sessionId.slice(start.length), who = "", child;
+      while ((child = /^\/child\/[^/]+/.exec(rest)?.[0])) {
+        rest = rest.slice(child.length);
+        start += child;
+        who = holders.has(start) ? holders.get(start) : who + child.replaceAll("/", " ");
+      }
+      return [(p.attempt > 1 || this.prompts.some((q) => q.attempt > 1)) && "attempt " + (p.attempt ?? 1), who.trim(), rest.slice(1).replaceAll("/", " ")].filter(Boolean).join(", ") || "first turn";
     };
-    return h("div", { class: "turns", role: "group", "aria-label": "Prompts of the task" }, this.prompts.map((p, i) => button(name(p) || "prompt " + (i + 1), () => { this.show(i); this.el.querySelector(".turns [aria-pressed=true]")?.focus(); }, { class: "small", "aria-pressed": i === current ? "true" : "false" })));
+    return h("div", { class: "turns", role: "group", "aria-label": "Prompts of the task" }, this.prompts.map((p, i) => button(name(p), () => { this.show(i); this.el.querySelector(".turns [aria-pressed=true]")?.focus(); }, { class: "small", "aria-pressed": i === current ? "true" : "false" })));
   }
 
   // number gives each source that has bytes in the prompt a number, in the order of the prompt.

@@ -57,10 +57,11 @@ export class RunState {
     t.activity = was?.activity ?? Math.max(Date.parse(t.startedAt) || 0, Date.parse(t.endedAt) || 0);
     t.since = Math.max(Date.parse(t.startedAt) || 0, Date.parse(t.endedAt) || 0);
     if (t.waitingFor) t.status = "waiting";
+    if (t.awaitedReplies) this.awaits(t, new Map(t.awaitedReplies.map((w) => [w.id, w.agent])));
     t.status = outcome(t, t.attempts > 0);
     t.log = was?.log ?? [];
     t.session = was?.session;
-    t.messages = was?.messages;
+    Object.assign(t, { messages: was?.messages, kids: was?.kids, chain: was?.chain });
     t.open = working.has(t.status) && (was?.open ?? true);
     this.tasks.set(t.id, t);
     return t;
@@ -159,6 +160,7 @@ export class RunState {
     const at = Date.parse(e.time);
     if (e.type === "context_handoff") this.handed(e);
     if (e.type === "message" || e.type === "message_sent") this.message(e, changed);
+    this.teamwork(e);
     if (past) {
       this.tasks.get(e.task)?.log.push(e);
       return;
@@ -186,6 +188,19 @@ export class RunState {
     }
   }
 
+  // teamwork takes in the children of a task and the holders of its conversation, which events from before
+  // the document has say too.
+  teamwork(e) {
+    const t = this.tasks.get(e.task), { attempt = 1 } = e;
+    if (!t) return;
+    if (e.type === "agent_spawn" || e.type === "agent_result") (t.kids ??= new Map()).set(e.child, e.type === "agent_result");
+    else if (e.type === "agent_start" && !e.child) t.turns = (t.turns ?? 0) + 1;
+    else if (e.type === "agent_transfer") {
+      if (t.chain?.attempt !== attempt) t.chain = { attempt, list: [] };
+      t.chain.list.push(e.to);
+    }
+  }
+
   handed(e) {
     const d = e.handoff;
     if (d.toAgentId !== "user" && d.verdict !== "passed") this.withheld++;
@@ -209,8 +224,6 @@ export class RunState {
         t.open = true;
         t.note = e.agent === t.holder ? "transferred to " + e.agent : "";
         break;
-      case "agent_spawn": t.children = (t.children ?? 0) + 1; break;
-      case "agent_result": t.children--; break;
       case "agent_complete": t.open = Boolean(e.child); break;
       case "task_complete": this.completed(t, e); break;
       case "task_skipped": case "task_not_needed": case "error": this.ended(t, e); break;
@@ -230,9 +243,14 @@ export class RunState {
 
   // awaited takes in that a task waits for a reply, or does not any more.
   awaited(t, e) {
-    t.replies ??= new Map();
-    if (e.type === "reply_wait") t.replies.set(e.id, e.from);
-    else if (e.code !== "REPLY_PENDING") t.replies.delete(e.id);
+    const replies = t.replies ?? new Map();
+    if (e.type === "reply_wait") replies.set(e.id, e.from);
+    else if (e.code !== "REPLY_PENDING") replies.delete(e.id);
+    this.awaits(t, replies);
+  }
+
+  awaits(t, replies) {
+    t.replies = replies;
     t.waitingFor = t.replies.size ? "a reply of " + [...new Set(t.replies.values())].join(", ") : "";
     t.status = t.waitingFor ? "waiting" : "in_progress";
   }
@@ -306,10 +324,10 @@ export class RunState {
 
   // connectionOf says how the session of a task stands: reference words, and what it does now.
   connectionOf(t) {
-    const text = this.texts.get(t.id);
+    const text = this.texts.get(t.id), { working } = childrenOf(t);
     const streaming = this.live && text && !text.done && Date.now() - text.time < 3000;
     if (streaming) return ["connected", "streaming"];
-    if (t.status === "in_progress" && t.open) return ["connected", t.children > 0 ? "waits for " + t.children + (t.children > 1 ? " children" : " child") : t.tool ? "calls " + t.tool.replace("tool:", "") : t.note || "waits for the model"];
+    if (t.status === "in_progress" && t.open) return ["connected", working > 0 ? "waits for " + working + (working > 1 ? " children" : " child") : t.tool ? "calls " + t.tool.replace("tool:", "") : t.note || "waits for the model"];
     if (t.status === "in_progress" || t.status === "waiting" || t.status === "ready") return ["idle", t.status === "waiting" ? "waits for " + (t.waitingFor || t.assignee) : t.note || ""];
     return ["disconnected", ""];
   }
@@ -354,6 +372,19 @@ function outcome(t, begun) {
 
 // stateOf says in words how far a task is, and whom it waits for.
 export function stateOf(t) { return t.status === "waiting" && t.waitingFor ? "waiting for " + t.waitingFor : statusWord(t.status); }
+
+// childrenOf counts the children of a task.
+export function childrenOf(t) {
+  if (!t.kids) return t.childCount ?? { working: 0, ended: 0 };
+  const open = t.status === "in_progress" || t.status === "waiting", working = open ? [...t.kids.values()].filter((ended) => !ended).length : 0;
+  return { working, ended: t.kids.size - working };
+}
+
+// holdersOf names the holders of a conversation that was transferred, such as triage → billing.
+export function holdersOf(t) {
+  const to = t.chain?.list ?? t.transferredTo ?? [];
+  return to.length > 0 ? [t.assignee, ...to].join(" → ") : "";
+}
 
 export function nameOf(t) { return t.name || t.title; }
 

@@ -4,13 +4,13 @@ import { exported, get, path } from "./api.js";
 import { ago, bdi, button, bytes, clock, compact, count, duration, empty, failure, fill, h, labelChip, loading, money, plural, statusChip, statusWord } from "./dom.js";
 import { handoffList, handoffsOf, sentList } from "./edge.js";
 import { PromptView } from "./prompt.js";
-import { nameOf, stateOf, tokensOf, tookMs } from "./state.js";
+import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 import { steer } from "./steer.js";
 import { charAt, textBlock } from "./text.js";
 import { origin } from "./trace.js";
 import { whatHappened } from "./answer.js";
 
-const tabs = [["prompt", "Prompt"], ["result", "Result"], ["handoffs", "Handoffs"], ["activity", "Activity"]];
+const tabs = [["prompt", "Prompt"], ["result", "Result"], ["handoffs", "Handoffs"], ["children", "Children"], ["activity", "Activity"]];
 
 export class TaskPanel {
   constructor(page, id) {
@@ -50,6 +50,7 @@ export class TaskPanel {
       t.reason && h("p", { class: "notice" }, bdi(t.reason)));
     this.drawFacts();
     this.drawStream();
+    this.drawTabs();
   }
 
   drawFacts() {
@@ -64,8 +65,11 @@ export class TaskPanel {
       fact("Context", context && h("span", { class: "num", title: "what its prompts sent, of what they would have sent if every agent read everything" }, bytes(context.bytesSent) + " of " + bytes(context.bytesIfShared))),
       fact("Connection", h("span", { class: "conn conn-" + conn }, h("i", { "aria-hidden": "true" }), conn, what && h("span", { class: "muted" }, ", ", bdi(what)))),
       fact("Last activity", t.activity > 0 && h("time", { title: new Date(t.activity).toISOString() }, this.state.live ? ago(t.activity) : clock(t.activity))),
+      fact("Holders", this.doc?.holders?.map((x, i) => [i ? " → " : "", this.promptLink(x.agent, x.sessionId), x.turn > 0 && h("span", { class: "muted" }, " to turn ", count(x.turn))]) ?? holdersOf(t), "wide"),
       fact("Session", session && h("code", { class: "session", title: session }, bdi(session.replace(this.page.id + "/", "…/"))), "wide"));
   }
+
+  promptLink(name, session) { return button(bdi(name), () => this.page.openTask(this.id, { tab: "prompt", session }), { class: "link" }); }
 
   tick() { if (this.state.live) this.drawFacts(); }
 
@@ -86,22 +90,33 @@ export class TaskPanel {
   go(query) {
     const tab = query.get("tab") ?? this.tab ?? this.page.lastTab ?? "prompt";
     this.at = query.get("at") && { range: query.get("at").split("-").map(Number), where: query.get("where") ?? "prompt", attempt: Number(query.get("attempt")) || 0 };
-    this.show(tab, Boolean(this.at));
+    this.session = query.get("session");
+    this.show(tab, Boolean(this.at || this.session));
   }
 
   show(tab, force) {
     if (tab === this.tab && !force) return;
     this.tab = this.page.lastTab = tab;
-    fill(this.tabs, tabs.map(([key, title]) => button(title, () => this.show(key), { role: "tab", "aria-selected": key === tab ? "true" : "false", tabindex: key === tab ? 0 : -1, data: { key } })));
+    this.drawTabs();
     this.tabs.onkeydown = (e) => {
       const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
       if (!by) return;
       e.preventDefault();
-      this.show(tabs[(tabs.findIndex(([k]) => k === this.tab) + by + tabs.length) % tabs.length][0]);
+      const all = this.shownTabs;
+      this.show(all[(all.findIndex(([k]) => k === this.tab) + by + all.length) % all.length][0]);
       this.tabs.querySelector('[aria-selected="true"]').focus();
     };
     this.body.setAttribute("aria-label", tabs.find(([k]) => k === tab)[1]);
     this.load();
+  }
+
+  // drawTabs draws the tabs, that of the children if there are any, unless they are as they were.
+  drawTabs() {
+    const { tab } = this, kids = childrenOf(this.task), key = tab + (kids.working + kids.ended > 0);
+    if (!tab || key === this.tabsKey) return;
+    this.tabsKey = key;
+    this.shownTabs = tabs.filter(([k]) => k !== "children" || k === tab || kids.working + kids.ended > 0);
+    fill(this.tabs, this.shownTabs.map(([key, title]) => button(title, () => this.show(key), { role: "tab", "aria-selected": key === tab ? "true" : "false", tabindex: key === tab ? 0 : -1, data: { key } })));
   }
 
   async load() {
@@ -110,7 +125,7 @@ export class TaskPanel {
     fill(this.body, loading("the task"));
     try {
       this.doc ??= await get(path("runs", this.page.id, "tasks", this.id)).catch((err) => { if (!exported) throw err; return this.task; });
-      const el = await { prompt: () => this.prompts(), result: () => this.result(), handoffs: () => this.handoffs(), activity: () => this.activity() }[tab]();
+      const el = await { prompt: () => this.prompts(), result: () => this.result(), handoffs: () => this.handoffs(), children: () => this.children(), activity: () => this.activity() }[tab]();
       if (this.tab !== tab) return;
       fill(this.body, el);
       this.drawFacts();
@@ -128,7 +143,7 @@ export class TaskPanel {
   async prompts() {
     const doc = await this.receipts();
     if (!doc.prompts?.length) return doc.unsent?.length ? unsent(doc.unsent) : empty("No prompt", this.task.status === "completed" ? "This task called no model." : "It appears when the task starts: with every byte and its source.");
-    const view = new PromptView(this.page, this.id, doc.prompts, this.at, this.doc?.exchanges ?? []);
+    const view = new PromptView(this.page, this.id, doc.prompts, this.at, this.doc?.exchanges ?? [], this.session);
     this.views.push(view);
     return [doc.unsent?.length > 0 && unsent(doc.unsent), view.el];
   }
@@ -161,6 +176,15 @@ export class TaskPanel {
     ];
   }
 
+  children() {
+    const list = this.doc.children ?? [], kind = { working: "in_progress", complete: "completed", interrupted: "cancelled" };
+    if (list.length === 0) return empty("No children", "They appear when the agent spawns one, or delegates a goal.");
+    return h("ol", { class: "calls" }, list.map((c) => h("li", { class: "call s-" + ({ complete: "ok", working: "run" }[c.status] ?? "bad") },
+      h("div", { class: "call-head" }, statusChip(kind[c.status] ?? "failed", c.status), c.code && h("code", null, bdi(c.code)), c.agent && h("b", null, bdi(c.agent)), this.promptLink("prompts of " + c.part.replace(/.*\//, ""), c.sessionId), c.attempt > 1 && "attempt " + c.attempt,
+        h("span", { class: "muted num" }, c.rounded && "about ", compact(c.tokenUsage.input_tokens) + " in, " + compact(c.tokenUsage.output_tokens) + " out", c.endedAt && " · " + duration(Date.parse(c.endedAt) - Date.parse(c.startedAt))), labelChip(c.goalLabel)),
+      c.goal && h("p", { class: "quoted goal" }, bdi(c.goal)), c.result && h("details", null, h("summary", null, "Result ", labelChip(c.label)), h("p", { class: "quoted" }, bdi(c.result))))));
+  }
+
   async activity() {
     const x = this.doc.exchanges ?? [];
     if (!this.state.live) await this.state.readEvents().catch(() => {});
@@ -183,7 +207,7 @@ export class TaskPanel {
   // newKey is what the panel shows of the task without reading its documents.
   newKey() {
     const t = this.task;
-    return stateOf(t) + (t.attempts ?? 0) + t.label + this.state.live + (t.messages ?? "") + (t.error?.message ?? "");
+    return stateOf(t) + (t.attempts ?? 0) + t.label + this.state.live + (t.messages ?? "") + holdersOf(t) + (t.kids ? JSON.stringify(childrenOf(t)) + t.turns : "") + (t.error?.message ?? "");
   }
 
   update(changed, whole) {

@@ -1,0 +1,256 @@
+package journals
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/promptview"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// The statuses of children. The first three are those that the parent reads.
+const (
+	ChildComplete    = "complete"
+	ChildTimeout     = "timeout"
+	ChildFailed      = "failed"
+	ChildWorking     = "working"
+	ChildInterrupted = "interrupted"
+)
+
+// A StoredChild is a child of an attempt at a task, as a viewer may see it.
+type StoredChild struct {
+	Session   string
+	Part      string // of the attempt
+	Agent     string // empty if the child did not begin
+	Attempt   int
+	Delegated bool // to another agent
+	Status    string
+	Code      string // of the error
+	Goal      ShownText
+	Result    ShownText // what its parent got; empty before the next turn of its parent
+	Usage     llm.Usage // without that of its own children
+	Rounded   bool
+	Started   time.Time
+	Ended     time.Time
+}
+
+// A ShownText is a text of a prompt as a viewer may see it.
+type ShownText struct {
+	Text  string
+	Label *label.Classification // nil if there is no text
+}
+
+// collectChildren collects the calls that spawned children, and how they ended.
+func (k *StoredRun) collectChildren() {
+	for i := range k.History.Log {
+		e := &k.History.Log[i]
+		if s := e.ToolCall; s != nil && hasChild(s.Agent) {
+			t := k.TaskOf(s.Task, k.Trace.Title(s.Task), "")
+			t.spawned = slices.DeleteFunc(t.spawned, func(of *record.CallStart) bool { return of.Session == s.Session })
+			t.spawned = append(t.spawned, s)
+			delete(k.childEnds, s.Session)
+		}
+		if x := e.ToolResult; x != nil && hasChild(x.Agent) {
+			k.childEnds[x.Session] = x
+		}
+	}
+}
+
+// hasChild reports whether calls of a tool have children.
+func hasChild(reader string) bool {
+	return reader == gate.ToolReader(plan.SpawnAgent) || reader == gate.ToolReader(plan.DelegateToAgent)
+}
+
+// ChildCounts returns how many children of a task work, and how many have ended.
+func (k *StoredRun) ChildCounts(t *StoredTask) (working, ended int) {
+	for _, s := range t.spawned {
+		if k.childEnds[s.Session] == nil && k.worksOn(t, s.Time) {
+			working++
+		} else {
+			ended++
+		}
+	}
+	return working, ended
+}
+
+// worksOn reports whether the process that works on the run does what a task began at some time.
+func (k *StoredRun) worksOn(t *StoredTask, began time.Time) bool {
+	last := len(k.History.Begins) - 1
+	return k.Live() && !t.Status.Terminal() && (last < 0 || !began.Before(k.History.Begins[last].Time))
+}
+
+// Children returns the children of a task, in the order in which they were spawned.
+func (k *StoredRun) Children(t *StoredTask) []StoredChild {
+	list := make([]StoredChild, 0, len(t.spawned))
+	for _, s := range t.spawned {
+		list = append(list, k.child(t, s))
+	}
+	return list
+}
+
+// child returns the child that a call spawned.
+func (k *StoredRun) child(t *StoredTask, s *record.CallStart) StoredChild {
+	start := fmt.Sprintf("%s/%s/%d", k.Run, t.ID, s.Attempt)
+	parent, call := placeOfCall(strings.TrimPrefix(s.Session, k.Run+"/"+string(t.ID)))
+	c := StoredChild{Attempt: s.Attempt, Started: s.Time, Status: ChildInterrupted, Delegated: s.Agent == gate.ToolReader(plan.DelegateToAgent)}
+	for _, id := range []string{call, repeated.ReplaceAllString(call, "")} { // a call of an earlier attempt may have had the same ID
+		c.Part, c.Session = parent+record.ChildPrefix+id, start+parent+record.ChildPrefix+id
+		if c.Agent = k.agents[c.Session]; c.Agent != "" {
+			call = id
+			break
+		}
+	}
+	if c.Agent == "" {
+		c.Part, c.Session = parent+record.ChildPrefix+call, start+parent+record.ChildPrefix+call
+	}
+	for _, x := range t.Calls {
+		if x.Attempt == s.Attempt && record.ChildOf(x.Part) == c.Part {
+			c.Usage, c.Rounded = c.Usage.Add(x.Usage()), c.Rounded || x.Rounded
+		}
+	}
+	c.Goal = k.textOf(func(session string) bool { return session == c.Session }, gate.Source{Kind: handoff.Plan, Name: string(t.ID) + c.Part}, brief.PartDescription)
+	switch x := k.childEnds[s.Session]; {
+	case x != nil:
+		c.Ended, c.Code, c.Status = x.End, x.Code, statusOfChild(x.Code)
+		inTurn := func(session string) bool { return strings.HasPrefix(session, start+parent+record.TurnPrefix) }
+		c.Result = k.textOf(inTurn, gate.Source{Kind: handoff.ToolResult, Name: call}, brief.PartPayload)
+	case k.worksOn(t, s.Time):
+		c.Status = ChildWorking
+	}
+	return c
+}
+
+// repeated matches what the ID of a call has that an earlier call had in its place.
+var repeated = regexp.MustCompile(`-\d+$`)
+
+// placeOfCall splits what the ID of a call has behind the task into the part of the conversation, and the call.
+func placeOfCall(id string) (part, call string) {
+	at := strings.LastIndexByte(id, '/')
+	part, call = id[:max(at, 0)], id[at+1:]
+	if turn := strings.LastIndex(part, record.TurnPrefix); turn >= 0 && !strings.Contains(part[turn+len(record.TurnPrefix):], "/") {
+		part = part[:turn]
+	}
+	return part, call
+}
+
+// statusOfChild returns the status of a child that has ended, by the code of its error.
+func statusOfChild(code string) string {
+	switch code {
+	case "":
+		return ChildComplete
+	case codes.Timeout:
+		return ChildTimeout
+	}
+	return ChildFailed
+}
+
+// textOf returns the words of a source in the first prompt that has it, of those with some sessions.
+func (k *StoredRun) textOf(is func(session string) bool, of gate.Source, part prompt.Part) ShownText {
+	for i := range k.Trace.Prompts {
+		p := &k.Trace.Prompts[i]
+		if p.Receipt == nil || !is(p.Receipt.Session) {
+			continue
+		}
+		for n := range p.Receipt.Sources {
+			if s := &p.Receipt.Sources[n]; s.Decision != nil && s.Decision.Source == of {
+				level := s.Classification.Join(s.Decision.Before)
+				return ShownText{wordsOf(p.Text, int32(n), part, level), &level}
+			}
+		}
+	}
+	return ShownText{}
+}
+
+// wordsOf returns the words of a source, or why they are withheld.
+func wordsOf(pieces []promptview.Piece, source int32, part prompt.Part, level label.Classification) string {
+	var words strings.Builder
+	for i := range pieces {
+		switch p := &pieces[i]; {
+		case p.Source != source || p.Part != part:
+		case p.Withheld:
+			return withheldText(level)
+		default:
+			words.WriteString(p.Words)
+		}
+	}
+	return words.String()
+}
+
+// A StoredHolder is an agent that held the conversation of a task.
+type StoredHolder struct {
+	Agent   string
+	Session string
+	Attempt int
+	Turn    int // in which it transferred the conversation, from 1; zero for the last holder
+}
+
+// Holders returns the holders of the conversation of the last attempt that transferred it; nil if none did.
+func (k *StoredRun) Holders(t *StoredTask) (list []StoredHolder) {
+	for _, x := range t.transfers {
+		attempt := t.transfers[len(t.transfers)-1].Attempt
+		if x.Attempt != attempt {
+			continue
+		}
+		start := fmt.Sprintf("%s/%s/%d", k.Run, t.ID, attempt)
+		if list == nil {
+			list = append(list, StoredHolder{Agent: cmp.Or(k.agents[start], t.Agent), Session: start, Attempt: attempt})
+		}
+		id := strings.TrimPrefix(x.Session, k.Run+"/"+string(t.ID))
+		part, call := placeOfCall(id)
+		turn := 1
+		_, _ = fmt.Sscanf(strings.TrimPrefix(id, part), record.TurnPrefix+"%d", &turn) // the first turn has no number
+		list[len(list)-1].Turn = turn
+		session := start + part + record.ChildPrefix + call
+		if short := repeated.ReplaceAllString(session, ""); k.agents[session] == "" && k.agents[short] != "" {
+			session = short
+		}
+		list = append(list, StoredHolder{Agent: x.TransferredTo, Session: session, Attempt: attempt})
+	}
+	return list
+}
+
+// A StoredWait is a handoff to whose reply a task waits.
+type StoredWait struct {
+	ID    string `json:"id"`
+	Agent string `json:"agent"` // who is to reply
+}
+
+// Waits returns the handoffs for whose replies a task waits now.
+func (k *StoredRun) Waits(id task.ID) []StoredWait { return k.waits[id] }
+
+// collectWaits collects which tasks of a run that works wait for replies.
+func (k *StoredRun) collectWaits() {
+	k.waits = map[task.ID][]StoredWait{}
+	if !k.Live() {
+		return
+	}
+	for i := range k.Trace.Events {
+		e := &k.Trace.Events[i]
+		switch {
+		case e.Type == event.RunStart: // waits of an earlier process begin again
+			clear(k.waits)
+		case e.Type == event.ReplyWait, e.Type == event.ReplyEnd:
+			list := slices.DeleteFunc(k.waits[e.Task], func(w StoredWait) bool { return w.ID == e.ID })
+			if e.Type == event.ReplyWait {
+				list = append(list, StoredWait{e.ID, e.From})
+			}
+			k.waits[e.Task] = list
+		case record.StatusAfter(e.Type).Terminal():
+			delete(k.waits, e.Task)
+		}
+	}
+}
