@@ -22,6 +22,7 @@ import (
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -35,6 +36,7 @@ type killedStore struct {
 	left     int
 	stored   int              // batches
 	answered map[task.ID]bool // tasks with a durable answer
+	steered  bool             // a command is durable
 }
 
 // A killedLog is the log of a run in it.
@@ -62,6 +64,7 @@ func (l *killedLog) Append(entries []record.Entry, done func(error)) {
 	}
 	s.stored++
 	for i := range entries {
+		s.steered = s.steered || entries[i].Command != nil
 		if x := entries[i].Exchange; x != nil && x.Result != nil {
 			s.answered[x.Task] = true
 		}
@@ -76,6 +79,9 @@ type story struct {
 	team  *team.Team
 	store *killedStore
 	says  []string // the answers of the person, in the order of the questions
+
+	interrupts string        // the title of the task whose first call is interrupted, with a message; empty for none
+	monitor    *team.Monitor // of the process
 
 	mu   sync.Mutex         // guards read
 	read map[task.ID]string // what a task was given in the conversation that it ended with, if it has ended
@@ -113,11 +119,33 @@ func begin(t *testing.T, dir string) *story {
 				t.Errorf("a task is asked again: %s", p.Text())
 			}
 			s.note(p)
+			if interrupted, err := s.interrupt(ctx, p); interrupted {
+				return agent.Reply{}, err
+			}
 			return asked.Run(ctx, p)
 		})}, nil
 	})
 	require.NoError(t, err)
 	return s
+}
+
+// steering is what the user says to a task that is interrupted.
+const steering = "Mention no names."
+
+// interrupt interrupts a call of the task that is to be interrupted, if no process has done so, and reports whether
+// the call is over.
+func (s *story) interrupt(ctx context.Context, p prompt.Prompt) (bool, error) {
+	s.store.mu.Lock()
+	steered := s.store.steered
+	s.store.mu.Unlock()
+	if s.interrupts == "" || steered || !strings.HasPrefix(p.Text(), "# Task: "+s.interrupts) {
+		return false, nil
+	}
+	if err := s.monitor.Steer(ctx, steer.Command{Kind: steer.Interrupt, Task: s.interrupts, Text: steering, By: "ann"}); err != nil {
+		return true, err
+	}
+	<-ctx.Done()
+	return true, context.Cause(ctx)
 }
 
 // note notes what a task is given, without what its agent says in the conversation.
@@ -154,7 +182,8 @@ func (versioned) Version() string { return "1" }
 // options are those of each process.
 func (s *story) options() *team.RunOptions {
 	o := s.file.Run
-	o.RunID, o.Journal, o.Tasks = "r", s.store, s.file.Tasks
+	s.monitor = new(team.Monitor)
+	o.RunID, o.Journal, o.Tasks, o.Monitor = "r", s.store, s.file.Tasks, s.monitor
 	return &o
 }
 
@@ -232,15 +261,16 @@ func resultsOf(t *testing.T, res *team.Result) string {
 
 // TestExamplesSurviveKills kills a process of an example after each batch that it stores, and the
 // process that follows, too: the result is the same, nothing durable is asked again, and each answer of
-// a person is used once. A message of an agent is read once: one task has it, in one prompt of the attempt that ended
-// it. A replay has the same result, and calls nobody.
+// a person is used once. A message of an agent or of the user is read once: one task has it, in one prompt of the
+// attempt that ended it. This holds for a reply that a task waits for, and for what interrupts a task. A replay has the same result, and calls nobody.
 //
 // Requirement: G38.
 func TestExamplesSurviveKills(t *testing.T) {
 	t.Parallel()
 	messages := map[string][]string{
-		"newsroom": {"Please check the wind: 34 m/s", "The harbor office says:", "You wrote 34 m/s.", "Checked: the wind, and the ferries until Sunday."},
+		"newsroom": {"May I print a wind of 34 m/s?", "The harbor office says:", "You asked about 34 m/s.", "Checked: the wind, and the ferries until Sunday.", steering},
 	}
+	interrupts := map[string]string{"newsroom": "Check the claims"}
 	for dir, says := range map[string][]string{
 		"patterns/map-reduce":   nil,
 		"newsroom":              nil,
@@ -250,12 +280,12 @@ func TestExamplesSurviveKills(t *testing.T) {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			whole := begin(t, dir)
-			whole.says = says
+			whole.says, whole.interrupts = says, interrupts[dir]
 			want := resultsOf(t, whole.run(unlimited))
 			require.Greater(t, whole.store.stored, 5)
 			for n := 1; n <= whole.store.stored; n++ {
 				s := begin(t, dir)
-				s.says = says
+				s.says, s.interrupts = says, interrupts[dir]
 				require.Equal(t, want, resultsOf(t, s.run(n)), "killed after %d batches", n)
 				s.requireReadOnce(messages[dir])
 				again, err := s.team.Replay(t.Context(), "r", s.options())

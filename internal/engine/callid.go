@@ -39,16 +39,26 @@ func newCallIDs(p *priorRun) *callIDs {
 		return d
 	}
 	for id, s := range p.toolCalls {
-		place, n := id, 1
-		if i := strings.LastIndexByte(id, '-'); i > strings.LastIndexByte(id, '/') {
-			if k, err := strconv.Atoi(id[i+1:]); err == nil {
-				place, n = id[:i], k
-			}
+		d.restore(id, s.Key)
+	}
+	for _, s := range p.sent {
+		if s.Key != (record.Key{}) { // journals of earlier versions have none
+			d.restore(s.Call, s.Key)
 		}
-		of := d.task(taskOfCall(id))
-		of.ids[callPlace{place, s.Key}], of.count[place] = id, max(n, of.count[place])
 	}
 	return d
+}
+
+// restore notes the ID that an earlier process gave a call with this key.
+func (d *callIDs) restore(id string, key record.Key) {
+	place, n := id, 1
+	if i := strings.LastIndexByte(id, '-'); i > strings.LastIndexByte(id, '/') {
+		if k, err := strconv.Atoi(id[i+1:]); err == nil {
+			place, n = id[:i], k
+		}
+	}
+	of := d.task(taskOfCall(id))
+	of.ids[callPlace{place, key}], of.count[place] = id, max(n, of.count[place])
 }
 
 // taskOfCall returns the task of a call: its ID is behind that of the run.

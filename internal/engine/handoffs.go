@@ -68,7 +68,7 @@ func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.En
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrInterrupted) {
 		return refuseCall(a.attempt, x, said, call, notMade)
 	}
-	place, _ := a.run.calls.of(x, &call)
+	place, key := a.run.calls.of(x, &call)
 	if t.To != nil {
 		return a.transfer(ctx, x, said, call, t, place)
 	}
@@ -79,7 +79,7 @@ func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.En
 		answer.failed = !earlier.Completed()
 		return answer, err
 	}
-	h, err := a.sendHandoff(x, place, v)
+	h, err := a.sendHandoff(x, placedCall{place, key}, v)
 	var text string
 	switch {
 	case err != nil:
@@ -148,11 +148,18 @@ func (a runtimeCaller) entryOf(place string, took time.Duration) *record.AgentCa
 	}
 }
 
+// A placedCall is a call of a tool with its ID in the run and the key of its arguments.
+type placedCall struct {
+	id  string
+	key record.Key
+}
+
 // A handoffCall is what an agent passes to send_handoff.
 type handoffCall struct {
-	To         string `json:"to"`
-	Message    string `json:"message"`
-	ContextRef string `json:"contextRef"`
+	To         string          `json:"to"`
+	Message    string          `json:"message"`
+	Structured json.RawMessage `json:"structured"`
+	ContextRef string          `json:"contextRef"`
 	Response   struct {
 		Expectation string `json:"expectation"`
 		TimeoutMs   int64  `json:"timeoutMs"`
@@ -161,15 +168,22 @@ type handoffCall struct {
 
 // parseHandoff reads the arguments of a call, and what else the handoff says.
 func parseHandoff(v jsonvalue.Value) (h handoffCall, structured jsonvalue.Value, err error) {
-	if err = json.Unmarshal([]byte(v.Canonical()), &h); err == nil {
-		structured, err = withoutMembers(v, "to", "message")
+	if err = json.Unmarshal([]byte(v.Canonical()), &h); err != nil {
+		return h, structured, err
 	}
+	if n := len(h.Message); n > plan.MaxHandoffText { // the schema counts characters
+		return h, structured, fmt.Errorf("message: %d bytes, at most %d: send less", n, plan.MaxHandoffText)
+	}
+	if n := len(h.Structured); n > plan.MaxHandoffText {
+		return h, structured, fmt.Errorf("structured: %d bytes, at most %d: send less", n, plan.MaxHandoffText)
+	}
+	structured, err = withoutMembers(v, "to", "message")
 	return h, structured, err
 }
 
 // sendHandoff sends a handoff. The same call, made again by a resumed process or a later attempt, sends
 // nothing.
-func (a runtimeCaller) sendHandoff(x *modelCall, place string, v jsonvalue.Value) (*sentHandoff, error) {
+func (a runtimeCaller) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Value) (*sentHandoff, error) {
 	r := a.run
 	d, structured, err := parseHandoff(v)
 	if err != nil {
@@ -184,7 +198,7 @@ func (a runtimeCaller) sendHandoff(x *modelCall, place string, v jsonvalue.Value
 	for _, of := range a.earlier {
 		hops = max(hops, gate.HopsOf(of.sealed))
 	}
-	id := handoffID(strings.TrimPrefix(place, r.id))
+	id := handoffID(strings.TrimPrefix(at.id, r.id))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.messages
@@ -207,7 +221,7 @@ func (a runtimeCaller) sendHandoff(x *modelCall, place string, v jsonvalue.Value
 	}
 	h := newSentHandoff(id, a.caps.Agent, a.task.ID, &d)
 	draft := mailbox.Draft{From: a.caps.Agent, To: d.To, Content: d.Message, Structured: structured, Classification: header.Classification}
-	if err := a.post(x, h, of, draft, header, place); err != nil {
+	if err := a.post(x, h, of, draft, header, at); err != nil {
 		return nil, err
 	}
 	h.clock.start(r.steering)
@@ -218,7 +232,7 @@ func (a runtimeCaller) sendHandoff(x *modelCall, place string, v jsonvalue.Value
 
 // post puts a handoff, which may be the reply to another one, into the inbox of its reader. A full inbox
 // loses it. The lock of the run is held.
-func (a runtimeCaller) post(x *modelCall, h, of *sentHandoff, draft mailbox.Draft, header envelope.Header, place string) error {
+func (a runtimeCaller) post(x *modelCall, h, of *sentHandoff, draft mailbox.Draft, header envelope.Header, at placedCall) error {
 	m := a.run.messages
 	msg, notify, err := m.post.Send(draft, header)
 	if errors.Is(err, mailbox.ErrFull) && of.awaited() { // it does not wait in the inbox
@@ -233,7 +247,7 @@ func (a runtimeCaller) post(x *modelCall, h, of *sentHandoff, draft mailbox.Draf
 	if err != nil {
 		return err
 	}
-	m.record(msg, record.SentMessage{ID: h.id, Session: x.contract.Session, Call: place})
+	m.record(msg, record.SentMessage{ID: h.id, Session: x.contract.Session, Call: at.id, Key: at.key})
 	m.notifyOnceDurable(notify)
 	emitSent(x, msg)
 	h.msg = msg

@@ -319,13 +319,16 @@ func (m *runMessages) redeliver(p *plan.Plan) {
 	}
 }
 
-// takeNamed takes messages out of the inbox of an agent.
+// takeNamed takes messages out of the inbox of an agent, in the order of their ids.
 func (m *runMessages) takeNamed(agent string, ids []string) []mailbox.Message {
 	if len(ids) == 0 {
 		return nil
 	}
 	list, err := m.bus.Take(agent, func(msg mailbox.Message) bool { return slices.Contains(ids, m.name(msg)) })
 	must(err) // the bus is one of this roster
+	slices.SortStableFunc(list, func(a, b mailbox.Message) int {
+		return slices.Index(ids, m.name(a)) - slices.Index(ids, m.name(b))
+	})
 	return list
 }
 

@@ -114,6 +114,7 @@ func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 		return nil, err
 	}
 	m := &x.SentMessage
+	m.Key = keyOf(x.Key)
 	if x.Hidden != nil {
 		text, missing := d.vault.show(x.Hidden, record.KindMessage, d.run, m.ID)
 		if missing == "" {

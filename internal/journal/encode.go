@@ -215,7 +215,7 @@ func (e *encoder) message(m *record.SentMessage) (*messageLine, error) {
 	if r == nil {
 		return nil, fmt.Errorf("message %q has no envelope and cannot be stored", m.ID)
 	}
-	out := &messageLine{SentMessage: *m, Message: resultLine{Header: r.Header}}
+	out := &messageLine{SentMessage: *m, Key: e.key(m.Key), Message: resultLine{Header: r.Header}}
 	out.Message.Digest = e.vault.digest("message", out.digestInput(e.run, record.DigestOf(r.Digest)))
 	if out.Bytes = sizeAt(r.Classification, m.Bytes); r.Classification <= plainLimit {
 		out.Message.words = wordsOf(r)

@@ -74,12 +74,13 @@ type words struct {
 // messageLine is the stored form of a record.SentMessage.
 type messageLine struct {
 	record.SentMessage
-	Message resultLine `json:"message"`
-	Hidden  *hidden    `json:"hidden,omitempty"` // the payload, if it is above the plainLimit
+	Key     *record.Digest `json:"key,omitempty"` // masked
+	Message resultLine     `json:"message"`
+	Hidden  *hidden        `json:"hidden,omitempty"` // the payload, if it is above the plainLimit
 }
 
 // digestInput returns what the digest of a message covers: the envelope, the run, the
-// sender, the reader and the task that reads it.
+// sender, the call, the reader and the task that reads it.
 func (l *messageLine) digestInput(run string, d record.Digest) []byte {
 	parts := []string{run, l.ID, l.From, l.To, l.Session, fmt.Sprint(l.Given), string(d[:])}
 	if l.Task != "" { // lines of earlier versions have none
@@ -87,6 +88,9 @@ func (l *messageLine) digestInput(run string, d record.Digest) []byte {
 	}
 	if l.Shown {
 		parts = append(parts, "", "shown")
+	}
+	if l.Key != nil { // lines of earlier versions have none
+		parts = append(parts, "call", l.Call, string(l.Key[:]))
 	}
 	return joinLengths(parts...)
 }

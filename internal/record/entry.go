@@ -119,6 +119,8 @@ type SentMessage struct {
 	Bytes   int       `json:"bytes"`           // of its text; their class, if it is above the caller
 	Shown   bool      `json:"shown,omitempty"` // the caller may see all of it
 
+	Key Key `json:"-"` // of the call that sent it, as that of a CallStart; zero for any other message
+
 	Message *envelope.Record `json:"-"` // nil if it cannot be read any more; Missing says why
 	Missing string           `json:"-"`
 }
