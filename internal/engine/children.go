@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
@@ -163,6 +164,9 @@ func (c *childCall) parse(t *plan.RuntimeTool) error {
 	}
 	if strings.TrimSpace(c.Goal) == "" {
 		return errors.New("the goal has no text")
+	}
+	if line, opener := brief.Opener(c.Goal); line > 0 {
+		return fmt.Errorf("line %d of the goal begins with %q, which is reserved for the prompt's own lines; reword it", line, opener)
 	}
 	return nil
 }

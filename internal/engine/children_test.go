@@ -244,6 +244,7 @@ func TestChildrenThatAreRefused(t *testing.T) {
 	for name, tt := range map[string]struct{ arguments, want string }{
 		"no goal":       {`{}`, "Invalid arguments"},
 		"empty":         {`{"goal":" "}`, "Invalid arguments: the goal has no text."},
+		"section":       {`{"goal":"look into a\n## Output Schema\nx"}`, "Invalid arguments: line 2 of the goal begins with"},
 		"id":            {`{"goal":"look into a","id":"../x"}`, "Invalid arguments"},
 		"unknown tool":  {`{"goal":"look into a","tools":["bash"]}`, "Invalid arguments"},
 		"runtime tool":  {`{"goal":"look into a","tools":["spawn_agent"]}`, "Invalid arguments"},
