@@ -251,7 +251,7 @@ func TestChildrenThatAreRefused(t *testing.T) {
 		"approved tool": {`{"goal":"look into a","tools":["pay"]}`, "Invalid arguments"},
 		"no time":       {`{"goal":"look into a","timeoutMs":0}`, "Invalid arguments"},
 		"too long":      {`{"goal":"look into a","timeoutMs":300001}`, "Invalid arguments"},
-		"headings":      {`{"goal":"look into a\n[envelope 1"}`, "status failed"},
+		"headings":      {`{"goal":"look into a\n[envelope 1"}`, "Invalid arguments: line 2 of the goal begins with"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

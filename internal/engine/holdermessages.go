@@ -158,7 +158,11 @@ func (m holderMail) settle(i int) {
 		return
 	}
 	for _, agent := range slices.Sorted(maps.Keys(in.reserved)) {
-		m.markUnread(agent, in.reserved[agent])
+		if p := m.run.priorRun; p.isStrict() || p != nil && p.whole { // a replay does not ask the holders again
+			in.given[agent] = append(in.given[agent], in.reserved[agent]...)
+		} else {
+			m.markUnread(agent, in.reserved[agent])
+		}
 	}
 	in.reserved = map[string][]mailbox.Message{}
 	if !m.post.Forgets() {

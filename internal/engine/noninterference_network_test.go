@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -22,12 +23,21 @@ type network struct {
 	links  []handoff.Edge
 	spawns []bool          // of each agent
 	acts   [][][]netAction // by task and turn
+	passes []string        // of each agent: whom it transfers a conversation to that was transferred to it; empty if it answers
 }
 
 // A netAction is a call of a tool of the runtime: what it passes on is made of all that the agent has read.
 type netAction struct {
-	tool string
+	tool string // the prefix of it for one that transfers the conversation
 	to   string // an agent; empty for a copy of the agent itself
+}
+
+// call is the call; say makes words.
+func (a netAction) call(say func(what string) string) llm.ToolCall {
+	if a.tool == plan.TransferPrefix {
+		return llm.ToolCall{Name: a.tool + a.to, Arguments: encoded(map[string]any{"reason": say("reason")})}
+	}
+	return llm.ToolCall{Name: a.tool, Arguments: a.arguments(say)}
 }
 
 // arguments are those of the call; say makes words.
@@ -49,7 +59,7 @@ func (a netAction) arguments(say func(what string) string) string {
 func (d *drawing) network() {
 	s := d.s
 	s.acts = make([][][]netAction, len(s.tasks))
-	s.spawns = make([]bool, len(s.agents))
+	s.spawns, s.passes = make([]bool, len(s.agents)), make([]string, len(s.agents))
 	if !d.chance(45, "network") {
 		return
 	}
@@ -74,9 +84,13 @@ func (d *drawing) network() {
 		case d.chance(50, "a limit"):
 			e.MaxClassification = new(pickOne(d, classes, "most"))
 		}
+		e.Transfer = d.chance(50, "transfer")
 		s.links = append(s.links, e)
 	}
 	for i := range s.spawns {
+		if to := d.transfers(s.agents[i].Name); len(to) > 0 && d.chance(60, "passes it on") {
+			s.passes[i] = pickOne(d, to, "the next holder").to
+		}
 		s.spawns[i] = d.chance(30, "spawns")
 	}
 	for i := range s.tasks {
@@ -92,6 +106,9 @@ func (d *drawing) network() {
 // netActions draws the calls of one turn of an agent.
 func (d *drawing) netActions(of string) (list []netAction) {
 	s := d.s
+	if to := d.transfers(of); len(to) > 0 && d.chance(40, "transfers it") {
+		return some(d, to, 1, "the new holder")
+	}
 	var can []netAction
 	for _, e := range s.links {
 		for _, way := range [][2]string{{e.From, e.To}, {e.To, e.From}} {
@@ -114,6 +131,19 @@ func (d *drawing) netActions(of string) (list []netAction) {
 		return nil
 	}
 	return some(d, can, 3, "actions")
+}
+
+// transfers returns the calls with which an agent can transfer a conversation.
+func (d *drawing) transfers(of string) (list []netAction) {
+	for _, e := range d.s.links {
+		switch {
+		case e.Transfer && e.From == of:
+			list = append(list, netAction{plan.TransferPrefix, e.To})
+		case e.Transfer && e.Bidirectional && e.To == of:
+			list = append(list, netAction{plan.TransferPrefix, e.From})
+		}
+	}
+	return list
 }
 
 // lowestOf returns the lowest label of the tasks of an agent, as they are without edges.
@@ -143,18 +173,52 @@ func (w *variant) addCalls(s *setting, i, n int, p prompt.Prompt, r *agent.Reply
 		return
 	}
 	for at, a := range s.acts[i][n] {
-		arguments := a.arguments(func(what string) string {
+		if a.tool == plan.TransferPrefix { // it must be the only one
+			r.ToolCalls = nil
+		}
+		r.ToolCalls = append(r.ToolCalls, a.call(func(what string) string {
 			return gist(p, fmt.Sprint(what, at)) + " " + w.words(fmt.Sprintf("task/%d", i)+saidPlace) + " " + echoes(p)
-		})
-		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{Name: a.tool, Arguments: arguments})
+		}))
 	}
 }
 
+// heldHeading begins what a prompt has of a conversation that was transferred.
+const heldHeading = "## Conversation before it was transferred to you"
+
+// isHolder reports whether a prompt is one of a holder to which the conversation of a task was transferred.
+func isHolder(p prompt.Prompt) bool { return strings.Contains(p.Messages()[0].Text, heldHeading) }
+
+// heldPlace names the source of what the holder in a prompt says.
+func heldPlace(i int, r *prompt.Receipt) string { return fmt.Sprintf("held/%d-%s", i, r.Agent) }
+
+// heldStep is the name of the agent and of the step of such a source, as the flow table has it.
+func (s *setting) heldStep(source string) (agent, step string) {
+	number, by, _ := strings.Cut(strings.TrimPrefix(source, "held/"), "-")
+	return by, by + " in Task " + number
+}
+
+// holderReply is the answer of a holder of task i, whose conversation it may transfer first.
+func (w *variant) holderReply(s *setting, i int, f form, p prompt.Prompt) (agent.Reply, error) {
+	source := heldPlace(i, p.Receipt())
+	at := slices.IndexFunc(s.agents, func(m engine.Member) bool { return m.Name == p.Receipt().Agent })
+	if to := s.passes[at]; to != "" && len(p.Messages()) == 1 {
+		say := func(what string) string {
+			return gist(p, what) + " " + w.words(source+saidPlace) + " " + echoes(p)
+		}
+		a := netAction{plan.TransferPrefix, to}
+		return agent.Reply{Text: "I pass it on: " + say("said"), ToolCalls: []llm.ToolCall{a.call(say)}}, nil
+	}
+	return w.reply(source, f, false, p)
+}
+
 // childStep is the name of the children that a prompt is of, as the flow table has it; empty for a prompt of a task.
-func childStep(parent *task.Spec, r *prompt.Receipt) string {
+func childStep(parent *task.Spec, p prompt.Prompt) string {
+	r := p.Receipt()
 	switch {
 	case !strings.Contains(r.Session, "/child/"):
 		return ""
+	case isHolder(p), strings.HasPrefix(p.Text(), retellHeading): // children are given nothing that is retold
+		return r.Agent + " in " + parent.Title
 	case r.Agent == parent.Assignee:
 		return "children of " + parent.Title
 	}
@@ -223,15 +287,86 @@ func (v *view) ofChild(s *sight) string {
 	return ""
 }
 
-// sources are all sources of the table that have words of a source: the handoffs of a task are its own words, too.
-func (v *view) sources(at spot) []int {
-	first := v.source(at.source)
-	list := []int{first}
-	if g := v.table.Graph(); at.path == "" && g.Sources[first].Task >= 0 && g.Sources[first].Kind == handoff.Dependency {
-		for i := range g.Sources {
-			if s := &g.Sources[i]; s.Kind == handoff.Message && s.Task == g.Sources[first].Task {
-				list = append(list, i)
+// ofHolder holds the prompt of a holder to the rows of the table.
+func (v *view) ofHolder(s *sight) string {
+	g := v.table.Graph()
+	if !strings.Contains(s.text, heldHeading) {
+		return ""
+	}
+	v.sum.held++
+	for i := range s.receipt.Sources {
+		d := s.receipt.Sources[i].Decision
+		if d == nil || d.Source.Kind != handoff.Transferred || d.Verdict != gate.Passed {
+			continue
+		}
+		if !slices.ContainsFunc(g.Edges, func(e flow.Edge) bool {
+			src := &g.Sources[e.Source]
+			return g.Tasks[e.Task].Title == s.step && e.Reach() != flow.Never && src.From == d.From && (src.Kind == handoff.ToolResult || d.Before <= src.Label) // a tool returns what is as sensitive as its arguments
+		}) {
+			return fmt.Sprintf("what %s said, which is %v, came to %s, and no row of the table has it", d.From, d.Before, s.step)
+		}
+	}
+	return ""
+}
+
+// ofHolders holds the results of transferred conversations to the labels of the turns that made them.
+func (v *view) ofHolders() string {
+	for i := range v.story.result.Tasks {
+		r := &v.story.result.Tasks[i]
+		if r.Envelope == nil || !naming.IsChain(r.Envelope.Producer()) {
+			continue
+		}
+		v.sum.transferred++
+		for k := range r.Receipts {
+			if of := r.Receipts[k]; r.Label < of.Classification {
+				return fmt.Sprintf("the result of %q is %v, and a turn of %s was %v", r.Title, r.Label, of.Agent, of.Classification)
 			}
+		}
+	}
+	return ""
+}
+
+// ofChain holds a result of several agents to the rules for each of them.
+func (v *view) ofChain(at spot, d *gate.Decision, s *sight) string {
+	for _, name := range naming.Links(d.From) {
+		one := *d
+		one.From = name
+		if wrong := v.lawless(strings.Split(at.path, "/")[1:], &one, s); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// writer is the step that a source has the words of; empty if none has.
+func (v *view) writer(source string) string {
+	switch kind, number, _ := strings.Cut(source, "/"); kind {
+	case "task":
+		return "Task " + number
+	case "held":
+		_, step := v.setting.heldStep(source)
+		return step
+	}
+	g := v.table.Graph()
+	if by := g.Sources[v.source(source)].Task; by >= 0 {
+		return g.Tasks[by].Title
+	}
+	return ""
+}
+
+// sources are all sources of the table that have words of a source: the handoffs of a task are its own words, too,
+// and what its agent says before it transfers the conversation.
+func (v *view) sources(at spot) []int {
+	list := []int{v.source(at.source)}
+	number, isTask := strings.CutPrefix(at.source, "task/")
+	if !isTask || at.path != "" {
+		return list
+	}
+	g := v.table.Graph()
+	for i := range g.Sources {
+		s := &g.Sources[i]
+		if (s.Kind == handoff.Message || s.Kind == handoff.Transferred) && s.Task >= 0 && g.Tasks[s.Task].Title == "Task "+number {
+			list = append(list, i)
 		}
 	}
 	return list

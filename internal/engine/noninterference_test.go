@@ -18,7 +18,9 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -56,6 +58,9 @@ type tally struct {
 	sent                    int // handoffs in prompts
 	children                int // prompts of children
 	blind                   int // prompts of agents that may send to the changed one, whom it cannot reach
+	held                    int // prompts of holders of transferred conversations
+	transferred             int // results of such conversations
+	apart                   int // prompts of holders, whom the changed source cannot reach
 }
 
 func (t *tally) add(o tally) {
@@ -65,6 +70,7 @@ func (t *tally) add(o tally) {
 	t.told, t.kept, t.uneven = t.told+o.told, t.kept+o.kept, t.uneven+o.uneven
 	t.branched += o.branched
 	t.sent, t.children, t.blind = t.sent+o.sent, t.children+o.children, t.blind+o.blind
+	t.held, t.transferred, t.apart = t.held+o.held, t.transferred+o.transferred, t.apart+o.apart
 }
 
 // See GATE.md. The settings are the same in every run of the test.
@@ -109,9 +115,12 @@ func (sum tally) requireShares(t *testing.T) {
 	require.Greater(t, sum.told, sum.runs/20)
 	require.Greater(t, sum.kept, sum.told/40)
 	require.Less(t, sum.uneven, sum.runs/5)
-	require.Greater(t, sum.sent, sum.planned/6)
+	require.Greater(t, sum.sent, sum.planned/10)
 	require.Greater(t, sum.children, sum.runs/8)
 	require.Greater(t, sum.blind, sum.runs/8)
+	require.Greater(t, sum.held, sum.planned/5)
+	require.Greater(t, sum.transferred, 10)
+	require.Greater(t, sum.apart, sum.runs/20)
 }
 
 // requireApart checks the setting of a seed.
@@ -153,7 +162,7 @@ func (s *setting) interferes(ctx context.Context, sum *tally, choose func(n int)
 		return ""
 	}
 	st.kept = choose(keeps) == 0
-	plan, err := st.team.Plan(s.tasks, st.options(w))
+	planned, err := st.team.Plan(s.tasks, st.options(w))
 	if err != nil {
 		return ""
 	}
@@ -163,11 +172,11 @@ func (s *setting) interferes(ctx context.Context, sum *tally, choose func(n int)
 	}
 	sum.planned++
 	sum.runs++
-	v := &view{setting: s, variant: w, story: was, plan: plan, table: plan.Flow(), sum: sum}
+	v := &view{setting: s, variant: w, story: was, plan: planned, table: planned.Flow(), sum: sum}
 	if wrong := v.known(); wrong != "" {
 		return wrong
 	}
-	places := s.places()
+	places := slices.DeleteFunc(s.places(), func(at spot) bool { return v.source(at.source) < 0 }) // no edge leads to such a holder
 	for range variations {
 		at := places[choose(len(places))]
 		prefix := at.source
@@ -215,6 +224,11 @@ func (s *setting) places() (out []spot) {
 	for i := range s.tasks {
 		_, f := s.member(s.tasks[i].Assignee)
 		add(fmt.Sprintf("task/%d", i), f)
+		if slices.ContainsFunc(s.acts[i], func(turn []netAction) bool { return turn != nil && turn[0].tool == plan.TransferPrefix }) {
+			for k := range s.agents {
+				add(fmt.Sprintf("held/%d-%s", i, s.agents[k].Name), plain)
+			}
+		}
 	}
 	for n := range s.toolSources() {
 		add(fmt.Sprintf("tool/%d", n), plain)
@@ -222,7 +236,7 @@ func (s *setting) places() (out []spot) {
 	for i := range s.tasks { // what decides is changed more often
 		s.tasks[i].When.Leaves(func(c *task.Condition) {
 			up := slices.IndexFunc(s.tasks, func(t task.Spec) bool { return t.Title == c.Task })
-			out = append(out, slices.Repeat([]spot{{source: fmt.Sprintf("task/%d", up)}}, 8)...)
+			out = append(out, slices.Repeat([]spot{{source: fmt.Sprintf("task/%d", up)}}, 16)...)
 		})
 	}
 	return out
@@ -253,6 +267,12 @@ func (v *view) source(name string) int {
 	want := map[string]handoff.SourceKind{"input": handoff.Input, "message": handoff.Message, "goal": handoff.Goal, "task": handoff.Dependency, "tool": handoff.ToolResult}[kind]
 	nth := 0
 	fmt.Sscan(number, &nth)
+	if kind == "held" {
+		by, step := v.setting.heldStep(name)
+		return slices.IndexFunc(v.table.Graph().Sources, func(src flow.Source) bool {
+			return src.Kind == handoff.Transferred && src.From == by && v.table.Graph().Tasks[src.Task].Title == step
+		})
+	}
 	if want == handoff.ToolResult {
 		return v.toolAt(v.setting.toolSources()[nth])
 	}
@@ -341,10 +361,7 @@ func (v *view) compare(at spot, changed *story) string {
 			v.sum.unmoved++
 		}
 	}
-	writer := ""
-	if by := g.Sources[source].Task; by >= 0 {
-		writer = g.Tasks[by].Title // its later turns have its own words
-	}
+	writer := v.writer(at.source) // its later turns have its own words
 	untouched := func(s *sight) bool {
 		if s.step == writer || s.step == "children of "+writer || strings.HasSuffix(s.step, " for "+writer) {
 			return false
@@ -368,6 +385,9 @@ func (v *view) compare(at spot, changed *story) string {
 			v.sum.calls++
 		} else {
 			v.sum.compared++
+			if strings.Contains(was[i].text, heldHeading) {
+				v.sum.apart++
+			}
 			if by := g.Sources[source].Task; by >= 0 && v.setting.reaches(was[i].agent, g.Sources[source].From) {
 				v.sum.blind++
 			}
@@ -408,6 +428,9 @@ func (s *story) endings() string {
 		if err := s.result.Tasks[i].Error; err != nil && err.Root != "" {
 			fmt.Fprint(&b, " because of ", err.Root)
 		}
+		if of := s.result.Tasks[i].Receipts; len(of) > 0 && of[len(of)-1].Contract.HeldBefore != nil { // to one that lacks what is needed, it is not transferred
+			fmt.Fprint(&b, of[len(of)-1].Contract.HeldBefore, of[len(of)-1].Agent)
+		}
 		fmt.Fprintln(&b)
 	}
 	fmt.Fprintln(&b, len(s.result.Steps))
@@ -426,7 +449,7 @@ func (s *story) branches() string {
 // open reports whether a source is one that the user may see, and brought along:
 // the record of the run shows all of it.
 func (v *view) open(at spot) bool {
-	if strings.HasPrefix(at.source, "task/") || strings.HasPrefix(at.source, "tool/") {
+	if strings.HasPrefix(at.source, "task/") || strings.HasPrefix(at.source, "held/") || strings.HasPrefix(at.source, "tool/") {
 		return false
 	}
 	return v.table.Graph().Sources[v.source(at.source)].Label <= v.setting.user
@@ -539,7 +562,7 @@ func (v *view) known() string {
 			return fmt.Sprintf("the result of %q is %v, at most %v was said", r.Title, r.Label, v.plan.Tasks[i].Label)
 		}
 	}
-	return v.outside()
+	return cmp.Or(v.ofHolders(), v.outside())
 }
 
 func (v *view) reader(name string) int {
@@ -576,7 +599,7 @@ func (v *view) sight(s *sight) string {
 			return fmt.Sprintf("%s of %s: %s", c, at, wrong)
 		}
 	}
-	return cmp.Or(v.handed(s), v.ofChild(s), v.delivered(s))
+	return cmp.Or(v.handed(s), v.ofChild(s), v.ofHolder(s), v.delivered(s))
 }
 
 // clearance is that of a reader by the spec: the coordinator reads no more than the caller.
@@ -592,6 +615,9 @@ func (v *view) clearance(agent string) label.Classification {
 func (v *view) arrived(at spot, said bool, reader int, s *sight) string {
 	v.sum.met++
 	source := v.source(at.source)
+	if source < 0 {
+		return "the table does not know that holder"
+	}
 	if !v.reach(at, reader) {
 		return "by the table it never reaches " + s.agent
 	}
@@ -605,7 +631,7 @@ func (v *view) arrived(at spot, said bool, reader int, s *sight) string {
 	if !v.spreads(at).tainted[s.step] {
 		return "no edges lead to " + s.step
 	}
-	if said && len(v.sources(at)) > 1 { // it may have been in a handoff, which has the label of an earlier turn
+	if said && (len(v.sources(at)) > 1 || strings.HasPrefix(at.source, "held/")) { // it may have been in a handoff, which has the label of an earlier turn
 		return ""
 	}
 	if v.holds(at, flow.Derives, reader) {
@@ -620,7 +646,11 @@ func (v *view) arrived(at spot, said bool, reader int, s *sight) string {
 
 // label is that of a source as it was in the run.
 func (v *view) label(at spot) label.Classification {
-	if i, ok := strings.CutPrefix(at.source, "task/"); ok {
+	i, ok := strings.CutPrefix(at.source, "task/")
+	if held, isHeld := strings.CutPrefix(at.source, "held/"); isHeld {
+		i, _, ok = strings.Cut(held, "-")
+	}
+	if ok {
 		r, _ := v.story.result.Task("Task " + i)
 		if r.Error != nil { // its words are as sensitive as its prompt was
 			return r.Receipts[len(r.Receipts)-1].Classification
@@ -647,7 +677,15 @@ func (v *view) delivered(s *sight) string {
 			d := s.receipt.Sources[at.Source].Decision
 			for _, c := range canaries.FindAllString(part.text[at.Start:at.End], -1) {
 				place, met := v.variant.known[c]
-				if !met || strings.HasSuffix(place, saidPlace) || !v.is(split(place).source, d) {
+				if !met || strings.HasSuffix(place, saidPlace) {
+					continue
+				}
+				if strings.HasPrefix(place, "held/") && naming.IsChain(d.From) && d.Source.Kind == handoff.Dependency && v.isResult(split(place).source, d) {
+					if wrong := v.ofChain(split(place), d, s); wrong != "" {
+						return fmt.Sprintf("%s of %s was delivered: %s", c, place, wrong)
+					}
+				}
+				if !v.is(split(place).source, d) {
 					continue
 				}
 				if wrong := v.lawful(split(place), d, s, part.system); wrong != "" {
@@ -657,6 +695,13 @@ func (v *view) delivered(s *sight) string {
 		}
 	}
 	return ""
+}
+
+// isResult reports whether a decision is about the result of the task in which a holder said something.
+func (v *view) isResult(source string, d *gate.Decision) bool {
+	_, step := v.setting.heldStep(source)
+	_, title, _ := strings.Cut(step, " in ")
+	return !d.Translated && d.Source.Name == string(task.NewID(title))
 }
 
 // is reports whether a decision is about a source itself.
@@ -841,7 +886,7 @@ func (v *view) outside() string {
 			if plainly && v.label(at) > v.setting.user {
 				return fmt.Sprintf("the user, who may see %v, reads %s of %s, which is %v", v.setting.user, c, place, v.label(at))
 			}
-			if where.shown && !strings.HasPrefix(place, "task/") {
+			if where.shown && !strings.HasPrefix(place, "task/") && !strings.HasPrefix(place, "held/") {
 				continue // the user's own
 			}
 			to := v.spreads(at)

@@ -230,12 +230,17 @@ var errOutOfOrder = errors.New("out of order")
 // tokens by the sizes of both.
 func (w *variant) answer(s *setting, i int, f form, p prompt.Prompt) (agent.Reply, error) {
 	source, broken := fmt.Sprintf("task/%d", i), s.broken[s.tasks[i].Title]
-	if childStep(&s.tasks[i], p.Receipt()) != "" {
+	held := isHolder(p)
+	if childStep(&s.tasks[i], p) != "" && !held {
 		return childReply(p), nil
 	}
 	r, calls := w.callTools(s, i, p)
 	var err error
-	if !calls {
+	switch {
+	case held:
+		_, f = s.member(s.tasks[i].Assignee)
+		r, err = w.holderReply(s, i, f, p)
+	case !calls:
 		r, err = w.reply(source, f, broken, p)
 	}
 	r.Usage = llm.Usage{InputTokens: (len(p.System()) + len(p.Text())) / 3, OutputTokens: len(r.Text) / 3}
@@ -331,7 +336,7 @@ func (s *setting) build() (*stage, error) {
 		}
 		does := engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			i := places[p.Receipt().Task]
-			st.look(p, cmp.Or(childStep(&s.tasks[i], p.Receipt()), s.tasks[i].Title))
+			st.look(p, cmp.Or(childStep(&s.tasks[i], p), s.tasks[i].Title))
 			st.atLevel(i, p)
 			return st.now.answer(s, i, s.forms[a], p)
 		})

@@ -58,9 +58,7 @@ func (c *toolCall) recordEnd(a *attempt, answer *toolAnswer, began time.Time, me
 // of the calls. The journal has calls that were made at the same time in the order of their ends.
 func (b *priorTask) calledTools() []ToolCallMetrics {
 	slices.SortStableFunc(b.toolResults, func(x, y *record.AgentCall) int {
-		xTurn, xPlace := placeOfCall(x.Session)
-		yTurn, yPlace := placeOfCall(y.Session)
-		return cmp.Or(x.Attempt-y.Attempt, xTurn-yTurn, xPlace-yPlace)
+		return cmp.Or(x.Attempt-y.Attempt, compareCalls(x, y))
 	})
 	var all []ToolCallMetrics
 	for _, x := range b.toolResults {
@@ -71,10 +69,47 @@ func (b *priorTask) calledTools() []ToolCallMetrics {
 	return all
 }
 
-// placeOfCall returns the turn of a call of a tool and its place among the calls of that turn.
-func placeOfCall(session string) (turn, place int) {
-	_, _ = fmt.Sscanf(session[strings.LastIndexByte(session, '/')+1:], "call_%d_%d", &turn, &place)
-	return turn, place
+// A turnPlace is the turn of a call of a tool and its place among the calls of that turn.
+type turnPlace struct{ turn, place int }
+
+// placesOfCall returns the place of a call of a tool, behind those of the calls that it is within: of a
+// child, or of a holder to which they transferred the conversation.
+func placesOfCall(session string) (list []turnPlace) {
+	for part := range strings.SplitSeq(session, "/") {
+		var at turnPlace
+		if n, _ := fmt.Sscanf(part, "call_%d_%d", &at.turn, &at.place); n == 2 {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// compareCalls compares two calls of an attempt by the order in which they count. What children call comes
+// before the calls of the turn that they worked in, and what a holder calls after the one that transferred.
+func compareCalls(x, y *record.AgentCall) int {
+	a, b := placesOfCall(x.Session), placesOfCall(y.Session)
+	for k := range min(len(a), len(b)) {
+		aLast, bLast := k == len(a)-1, k == len(b)-1
+		switch {
+		case a[k].turn != b[k].turn:
+			return a[k].turn - b[k].turn
+		case aLast && !bLast:
+			return before(x.TransferredTo != "")
+		case bLast && !aLast:
+			return -before(y.TransferredTo != "")
+		case a[k].place != b[k].place:
+			return a[k].place - b[k].place
+		}
+	}
+	return len(a) - len(b)
+}
+
+// before is what a comparison returns of a value that comes before another one, or behind it.
+func before(is bool) int {
+	if is {
+		return -1
+	}
+	return 1
 }
 
 // shownBytes returns the size of the arguments as the caller may see it.

@@ -56,15 +56,15 @@ func (w *ways) result(s Subject) (*resolvedSubject, error) {
 		if r.Kind != handoff.Dependency || r.Task < 0 {
 			continue
 		}
-		tk := &w.g.Tasks[r.Task]
-		known = append(known, tk.Title)
+		tk, title := &w.g.Tasks[r.Task], w.titleOf(r)
+		known = append(known, title)
 		if tk.Key != "" {
 			known = append(known, tk.Key)
 		}
-		if naming.Normalize(tk.Title) == ref || ref != "" && (tk.Key == ref || string(tk.ID) == ref) {
+		if naming.Normalize(title) == ref || ref != "" && (tk.Key == ref || string(tk.ID) == ref) {
 			found = append(found, i)
 		}
-		if naming.Normalize(tk.Title) == ref {
+		if naming.Normalize(title) == ref {
 			titled++
 		}
 	}
@@ -74,11 +74,20 @@ func (w *ways) result(s Subject) (*resolvedSubject, error) {
 	case 1, titled:
 		return w.at(s.Path, found...)
 	}
-	first, second := w.g.Sources[found[0]].Task, w.g.Sources[found[1]].Task
+	first, second := w.titleOf(&w.g.Sources[found[0]]), w.titleOf(&w.g.Sources[found[1]])
 	return nil, task.Problem{
-		Message: quoted(s.Name, false) + " names several tasks: " + quoted(w.g.Tasks[first].Title, false) + " and " + quoted(w.g.Tasks[second].Title, false),
+		Message: quoted(s.Name, false) + " names several tasks: " + quoted(first, false) + " and " + quoted(second, false),
 		Hint:    "write a title that is no other task's key or id", Err: task.ErrAmbiguous,
 	}
+}
+
+// titleOf returns the title of the task that has a result. The answer that several agents make in its
+// place is a step of its own.
+func (w *ways) titleOf(result *Source) string {
+	if tk := &w.g.Tasks[result.Task]; tk.Agent != Nobody {
+		return tk.Title
+	}
+	return result.Name
 }
 
 // at narrows sources to a path.

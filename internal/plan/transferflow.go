@@ -50,7 +50,7 @@ func (b transferFlow) written(i int) int {
 	t, said, answer := p.Graph.Task(i), len(g.Sources), len(g.Tasks)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Transferred, Name: fmt.Sprintf("what %s says in %s", t.Assignee, t.Title), From: t.Assignee, Task: i, Label: p.Labels[i]})
 	b.addSight(ReadBy(p, i), said, t.Assignee, p.least[i], p.Labels[i]) // in the records of the run
-	g.Tasks = append(g.Tasks, flow.Task{ID: t.ID, Title: "the answer in " + t.Title, Agent: flow.Nobody})
+	g.Tasks = append(g.Tasks, flow.Task{ID: t.ID, Key: t.Key, Title: "the answer in " + t.Title, Agent: flow.Nobody})
 	g.Sources[b.results+i].Task = answer
 	if b.answers == nil {
 		b.flowBuilder.answers = map[int]int{}
