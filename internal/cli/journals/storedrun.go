@@ -107,7 +107,7 @@ func (k *StoredRun) collect() {
 		}
 	}
 	k.statuses()
-	k.collectCalls()
+	collectCalls(k)
 	for _, q := range (&journal.Stored{History: k.History}).Questions() {
 		t := k.TaskOf(q.Task, q.Title, q.Agent)
 		t.Question, t.Step = q, t.Step || strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
@@ -121,7 +121,7 @@ func (k *StoredRun) collect() {
 
 // collectCalls gives each task its model calls, transfers and files, in the order of the journal. A call
 // that has not ended comes last.
-func (k *StoredRun) collectCalls() {
+func collectCalls(k *StoredRun) {
 	k.firstTurns, k.childEnds, k.agents = map[string]*record.AgentCall{}, map[string]*record.AgentCall{}, map[string]string{}
 	unended := map[string]*record.AgentCall{} // by session: first turns of attempts that were interrupted later
 	calls, begun := map[string]*record.CallStart{}, map[string]bool{}
