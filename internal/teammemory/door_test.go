@@ -33,6 +33,7 @@ func TestWriteRefuses(t *testing.T) {
 			want: `write memory "ana/k": invalid entry: written in another's name: the envelope is from "bob"`},
 		{name: "another's name in other letters", agent: "ana", producer: "Ana", key: "k", is: []error{teammemory.ErrForeign}},
 		{name: "the user's name", agent: handoff.User, producer: "ana", key: "k", is: []error{teammemory.ErrForeign}},
+		{name: "a note of several", agent: "ana", producer: "ana > bob", key: "k", is: []error{teammemory.ErrForeign}},
 		{name: "no end but a negative one", agent: "ana", key: "k", ttl: -1, want: "-1 turns to live: write 0 for no end"},
 		{name: "key of a result", agent: "ana", key: "task:t1:result", want: `keys of the form "task:<id>:result" are for results: choose another`},
 		{name: "key of no task's result", agent: "ana", key: "task::result", want: "are for results"},
@@ -54,6 +55,18 @@ func TestWriteRefuses(t *testing.T) {
 			require.Empty(t, lines(t, m, teammemory.Everything()))
 		})
 	}
+}
+
+// The result of a conversation that was transferred stands under the agent that began it.
+func TestResultsOfTransferredConversations(t *testing.T) {
+	t.Parallel()
+	m := teammemory.New(nil)
+	e := said(t, "ana > bob", "t1", envelope.Text("x"))
+	for _, agent := range []string{"bob", "an", "ana > bob", handoff.User} {
+		require.ErrorIs(t, m.Writer().WriteResult(t.Context(), agent, e, 0), teammemory.ErrInvalid, agent)
+	}
+	require.NoError(t, m.Writer().WriteResult(t.Context(), "ana", e, 0))
+	require.Len(t, lines(t, m, teammemory.Everything()), 1)
 }
 
 // Requirement: G31.

@@ -80,7 +80,7 @@ func (e *Entry) check() error {
 	switch {
 	case e.Envelope == nil:
 		return fmt.Errorf("%w: no envelope", ErrInvalid)
-	case e.Envelope.Producer() != e.Agent:
+	case !e.isOf(e.Envelope.Producer()):
 		return fmt.Errorf("%w: %w: the envelope is from %q", ErrInvalid, ErrForeign, e.Envelope.Producer())
 	case e.Turn < 0 || e.Turn > maxCount:
 		return fmt.Errorf("%w: turn %d: turns count from 0 to %d", ErrInvalid, e.Turn, maxCount)
@@ -90,6 +90,12 @@ func (e *Entry) check() error {
 		return fmt.Errorf("%w: %d turns to live: write 0 for no end", ErrInvalid, e.TTLTurns)
 	}
 	return e.checkTask()
+}
+
+// isOf reports whether what a producer made may be under the name of the agent: its own, or the result of a
+// conversation that the agent transferred.
+func (e *Entry) isOf(producer string) bool {
+	return producer == e.Agent || e.Task != "" && naming.IsChain(producer) && naming.First(producer) == e.Agent
 }
 
 // checkTask holds that the key, the entry and the envelope speak of one task.

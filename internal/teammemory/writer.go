@@ -27,6 +27,8 @@ func (w Writer) Write(ctx context.Context, agent, key string, e *envelope.Envelo
 
 // WriteResult keeps the result of a task that has completed, which the envelope
 // names, and begins the next turn, at which the result then counts as written.
+// The producer of the envelope is the agent, or several of which it is the first:
+// the agent transferred its conversation to the others.
 // It is refused as by [Writer.Write]; also an envelope that names no task. After
 // an error no turn has begun.
 func (w Writer) WriteResult(ctx context.Context, agent string, e *envelope.Envelope, ttlTurns int) error {
