@@ -38,10 +38,13 @@ mutants:
 	RUNTEAM_MUTANTS=1 $(GO) test ./internal/mutants -run TestMutantsAreNoticed -timeout 0 -v | grep -E "^ *---|^(ok|FAIL)|passes with"
 
 # SQLite, translated from C, is spared the checks of its unsafe pointers: they double its time. lint vets all. The
-# tests of the root and of internal/mutants are left out: they only read files.
+# tests of the root and of internal/mutants are left out: they only read files. Of internal/cli, whose tests mostly start
+# whole commands one after the other, those run that serve, steer or follow a run.
 race:
-	packages=$$($(GO) list ./...) && $(GO) test -race -vet=off -gcflags='modernc.org/...=-d=checkptr=0' \
-		$$(echo "$$packages" | grep -vE '^$(MODULE)(/internal/mutants)?$$')
+	packages=$$($(GO) list ./...) && $(GO) test -race -vet=off -timeout 20m -gcflags='modernc.org/...=-d=checkptr=0' \
+		$$(echo "$$packages" | grep -vE '^$(MODULE)(/internal/mutants|/internal/cli)?$$')
+	$(GO) test -race -vet=off -timeout 20m -gcflags='modernc.org/...=-d=checkptr=0' \
+		-run 'Serve|Steer|Chat|Inspect|Live|Policy|Follow|Stream' ./internal/cli
 
 # Tests against model servers, MCP servers and a client of other projects. They need Node 20 or later, and the
 # packages of foreign/package.json from npm.
