@@ -195,8 +195,7 @@ func TestHandoffsAboveTheCeiling(t *testing.T) {
 	})
 }
 
-// TestRepliesToReplies checks that a reply may ask for a reply in turn, and that a reply which found no room may be
-// sent again.
+// TestRepliesToReplies checks that a reply may ask for a reply in turn, also in a run that is resumed after each commit.
 func TestRepliesToReplies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -210,14 +209,20 @@ func TestRepliesToReplies(t *testing.T) {
 		require.Empty(t, res.Warnings)
 		require.Regexp(t, `(?s)Reply from b .*mean or gust`, n.last("a"))
 		require.Regexp(t, `(?s)Reply from a .*\nthe mean\n`, n.last("b"))
+		answered := 0
 		for commits := range journal.len() + 1 {
 			again := &newsroom{}
 			require.NoError(t, resumed(t, scripts(again), journal.history(commits), spec("a"), spec("b")).Err(), "after %d commits", commits)
+			if strings.Contains(again.last("a"), "No reply: no task of b is left") {
+				continue // b went on before a, which was asked anew, had sent its question
+			}
 			for who, text := range map[string]string{"a": "mean or gust", "b": "\nthe mean\n"} {
 				if last := again.last(who); last != "" {
+					answered++
 					require.Equal(t, 1, strings.Count(last, text), "%s after %d commits:\n%s", who, commits, last)
 				}
 			}
 		}
+		require.Greater(t, answered, journal.len()/2)
 	})
 }

@@ -139,12 +139,11 @@ func (m *runMessages) restoreHandoff(s *record.SentMessage) {
 	p := m.run.priorRun
 	h := newSentHandoff(s.ID, s.From, taskOfCall(s.Call), &d)
 	m.keep(h)
-	if e := p.results[s.Call]; p.own && e != nil {
-		if e.Code == codes.Tool && e.Result != nil {
-			h.end = e.Result.Text
-		}
+	e := p.results[s.Call]
+	if p.own && e != nil && e.Code == codes.Tool && e.Result != nil {
+		h.end = e.Result.Text
 	}
-	if h.awaited() && p.own {
+	if hasEnded := e != nil && e.Code != codes.ReplyPending; p.own && h.awaited() && !hasEnded {
 		h.clock.spent = waitedFor(p, s)
 	}
 	var ok bool

@@ -140,8 +140,10 @@ func (a runtimeCaller) answerWait(x *modelCall, said *envelope.Envelope, c *repl
 			return err
 		}
 	}
-	answer.made = &ToolCallMetrics{Tool: plan.SendHandoff, Duration: h.clock.spent, Failed: answer.failed}
-	a.recordCall(c.place, answer)
+	if a.callBefore(c.place) == nil { // else an earlier process has counted and recorded it
+		answer.made = &ToolCallMetrics{Tool: plan.SendHandoff, Duration: h.clock.spent, Failed: answer.failed}
+		a.recordCall(c.place, answer)
+	}
 	return nil
 }
 
