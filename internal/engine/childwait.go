@@ -59,37 +59,31 @@ func (l *childLife) watch(a *attempt, x *modelCall) (stop func()) {
 		}
 		return s.pausedFor() - before, until
 	}
+	rest := func() (time.Duration, chan struct{}) {
+		shift, until := paused()
+		return left - (time.Since(began) - shift), until
+	}
 	var work sync.WaitGroup
 	work.Go(func() {
-		for {
-			shift, until := paused()
-			rest := left - (time.Since(began) - shift)
-			if rest <= 0 {
-				l.late(a.late())
-				return
-			}
-			timer := time.NewTimer(rest)
-			up := timer.C
-			if until != nil {
-				up = nil // never while the run is paused
-			}
-			select {
-			case <-over:
-				timer.Stop()
-				return
-			case <-until:
-			case <-up: // but the run may have been paused meanwhile
-			}
-			timer.Stop()
+		if awaitClock(rest, nil, over) {
+			l.late(a.late())
 		}
 	})
 	return func() {
 		close(over)
 		work.Wait()
 		shift, _ := paused()
-		a.contract.ExpiresAt = a.contract.ExpiresAt.Add(shift)
-		if x != &a.modelCall {
-			x.contract.ExpiresAt = x.contract.ExpiresAt.Add(shift)
-		}
+		extend(a, x, shift)
+	}
+}
+
+// extend moves the end of the time of an attempt, and of x, the turn that it is in.
+func extend(a *attempt, x *modelCall, by time.Duration) {
+	if a.contract.ExpiresAt.IsZero() {
+		return
+	}
+	a.contract.ExpiresAt = a.contract.ExpiresAt.Add(by)
+	if x != &a.modelCall {
+		x.contract.ExpiresAt = x.contract.ExpiresAt.Add(by)
 	}
 }

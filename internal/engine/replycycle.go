@@ -146,7 +146,7 @@ func readersOf(s *scheduler, h *sentHandoff) (list []int) {
 	}
 	reader, unread := r.messages.readerOf(h.msg)
 	for i := range r.tasks {
-		if !mayWorkOn(r, i, h.to) || r.queue.Status(i).Terminal() || !unread && i != reader {
+		if !plan.MayHold(r.plan, i, h.to) || r.queue.Status(i).Terminal() || !unread && i != reader {
 			continue
 		}
 		if unread {
@@ -159,14 +159,6 @@ func readersOf(s *scheduler, h *sentHandoff) (list []int) {
 		list = append(list, i)
 	}
 	return list
-}
-
-// mayWorkOn reports whether an agent performs a task, or its conversation may be transferred to it.
-func mayWorkOn(r *results, i int, agent string) bool {
-	if r.tasks[i].Assignee == agent {
-		return true
-	}
-	return slices.ContainsFunc(plan.Holders(r.plan, i), func(h plan.Holder) bool { return r.team.Config.Agents[h.Member].Name == agent })
 }
 
 // canReply reports whether a task may send handoffs.

@@ -222,24 +222,29 @@ func (t *turnWait) lasted() time.Duration {
 
 // await returns when all waits have ended, when ctx ends, or when the time of the task is up. The clocks
 // stand while the run is paused.
-func (t *turnWait) await(ctx context.Context) {
+func (t *turnWait) await(ctx context.Context) { awaitClock(t.left, t.ended, ctx.Done()) }
+
+// awaitClock waits until no time is left, which it reports, or until over is closed. left says how long is
+// left, and by which channel a pause of the run ends, if there is one: the time stands meanwhile. It is
+// asked again after each pause, and each time that something is received from changed.
+func awaitClock(left func() (rest time.Duration, paused chan struct{}), changed, over <-chan struct{}) (up bool) {
 	for {
-		left, paused := t.left()
-		if left <= 0 {
-			return
+		rest, paused := left()
+		if rest <= 0 {
+			return true
 		}
-		var up <-chan time.Time // never while the run is paused
-		timer := time.NewTimer(left)
-		if paused == nil {
-			up = timer.C
+		timer := time.NewTimer(rest)
+		ends := timer.C
+		if paused != nil {
+			ends = nil
 		}
 		select {
-		case <-t.ended:
-		case <-ctx.Done():
+		case <-changed:
+		case <-over:
 			timer.Stop()
-			return
+			return false
 		case <-paused: // it has been resumed
-		case <-up: // but the run may have been paused meanwhile
+		case <-ends: // but the run may have been paused meanwhile
 		}
 		timer.Stop()
 	}
@@ -291,12 +296,7 @@ func (t *turnWait) end(ctx context.Context, x *modelCall) (err error) {
 		w.handoff.clock.stop(r.steering)
 		suspended = suspended || w.suspended && w.handoff.reply == nil && ctx.Err() == nil
 	}
-	if shift := time.Since(t.began) - lasted; !t.contract.ExpiresAt.IsZero() {
-		t.contract.ExpiresAt = t.contract.ExpiresAt.Add(shift)
-		if x != &t.modelCall {
-			x.contract.ExpiresAt = x.contract.ExpiresAt.Add(shift)
-		}
-	}
+	extend(t.attempt, x, time.Since(t.began)-lasted)
 	if !suspended {
 		t.slotless = false
 		t.scheduler.running++

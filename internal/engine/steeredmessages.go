@@ -66,7 +66,8 @@ func (s *steering) reader(c *record.LeftCommand, caps *gate.Capabilities) (to in
 	}
 	for i := range r.tasks {
 		a := s.working[i]
-		if isHeld := a != nil && holderOf(a).caps.Agent == caps.Agent; !isHeld && !mayHold(s.run, i, caps.Agent) || r.queue.Status(i).Terminal() {
+		isHeld := a != nil && holderOf(a).caps.Agent == caps.Agent || r.tasks[i].Assignee == caps.Agent
+		if !isHeld && (r.plan == nil || !plan.MayHold(r.plan, i, caps.Agent)) || r.queue.Status(i).Terminal() {
 			continue
 		}
 		open = true
@@ -86,14 +87,6 @@ func (s *steering) reader(c *record.LeftCommand, caps *gate.Capabilities) (to in
 		return -1, nil
 	}
 	return -1, err
-}
-
-// mayHold reports whether an agent performs a task, or may get its conversation.
-func mayHold(r *run, i int, agent string) bool {
-	if r.tasks[i].Assignee == agent {
-		return true
-	}
-	return r.plan != nil && slices.ContainsFunc(plan.Holders(r.plan, i), func(h plan.Holder) bool { return r.team.Config.Agents[h.Member].Name == agent })
 }
 
 // delivers reports whether a text passes under these terms.

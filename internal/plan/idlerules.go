@@ -82,7 +82,7 @@ func (c *idleCheck) highest(from, to string) label.Classification {
 		level = c.options.Answer.Classification
 	}
 	for i := range c.plan.Graph.Len() {
-		if t := c.plan.Graph.Task(i); t.Assignee == from || holds(c.plan, i, from) {
+		if t := c.plan.Graph.Task(i); MayHold(c.plan, i, from) {
 			level = level.Join(c.plan.Labels[i])
 		} else if from == handoff.User {
 			for _, u := range t.Uses {

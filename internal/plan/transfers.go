@@ -222,9 +222,9 @@ func addHolders(by []agentUsage, p *Plan, i int) {
 	}
 }
 
-// holds reports whether the conversation of task i can be transferred to an agent.
-func holds(p *Plan, i int, agent string) bool {
-	return slices.ContainsFunc(Holders(p, i), func(h Holder) bool { return p.Roster().Config.Agents[h.Member].Name == agent })
+// MayHold reports whether an agent performs task i, or its conversation can be transferred to it.
+func MayHold(p *Plan, i int, agent string) bool {
+	return p.Graph.Task(i).Assignee == agent || slices.ContainsFunc(Holders(p, i), func(h Holder) bool { return p.Roster().Config.Agents[h.Member].Name == agent })
 }
 
 // transferPairs adds the pairs between which something may be delivered because the conversation of task i
