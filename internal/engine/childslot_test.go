@@ -90,7 +90,10 @@ func TestParentsEndAfterTheBudget(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			return agent.Reply{ToolCalls: []llm.ToolCall{call("unknown", `{}`)}, Usage: llm.Usage{InputTokens: 10_000}}, nil
 		})
-		expert := member("expert", says("9 percent"))
+		expert := member("expert", agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			time.Sleep(time.Minute) // the second task takes the place meanwhile
+			return agent.Reply{Text: "9 percent"}, nil
+		}))
 		tm, err := engine.New(engine.Config{Agents: []engine.Member{clerk, expert}, Edges: []handoff.Edge{{From: "clerk", To: "expert", Delegate: true}}})
 		require.NoError(t, err)
 		began := time.Now()

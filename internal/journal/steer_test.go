@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
@@ -184,7 +185,8 @@ func TestCommandThatIsNotTakenIsWithdrawn(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, list)
 
-		time.AfterFunc(time.Second, func() { _, _ = r.End(context.Background()) })
+		ending := r
+		time.AfterFunc(time.Second, func() { _, _ = ending.End(context.Background()) })
 		err = j.Steer(t.Context(), "r1", pause("ann"))
 		require.ErrorIs(t, err, steer.ErrNotRunning)
 		require.ErrorContains(t, err, "it ended before it took the command")
@@ -195,14 +197,25 @@ func TestCommandThatIsNotTakenIsWithdrawn(t *testing.T) {
 		require.Empty(t, list)
 
 		// Once the process has read the command, the sender waits for its decision.
-		time.AfterFunc(time.Second, func() { list, err = r.Commands(context.Background()) })
-		time.AfterFunc(7*time.Second, func() { _ = r.Refuse(context.Background(), list[0].Number, "no task is called that") })
+		var process sync.WaitGroup
+		process.Go(func() {
+			time.Sleep(time.Second)
+			list, err := r.Commands(context.Background())
+			assert.NoError(t, err)
+			time.Sleep(6 * time.Second)
+			assert.NoError(t, r.Refuse(context.Background(), list[0].Number, "no task is called that"))
+		})
 		require.ErrorIs(t, j.Steer(t.Context(), "r1", pause("ann")), steer.ErrRefused)
-		require.NoError(t, err)
-		time.AfterFunc(time.Second, func() { list, err = r.Commands(context.Background()) })
+		process.Wait()
+		process.Go(func() {
+			time.Sleep(time.Second)
+			list, err = r.Commands(context.Background())
+		})
 		began = time.Now()
 		require.ErrorContains(t, j.Steer(t.Context(), "r1", pause("ann")), "it may still take effect")
 		require.InDelta(t, 10, time.Since(began).Seconds(), 0.3)
+		process.Wait()
+		require.NoError(t, err)
 		again, err := r.Commands(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, list, again, "it still waits for a decision")
