@@ -37,12 +37,13 @@ lint:
 mutants:
 	RUNTEAM_MUTANTS=1 $(GO) test ./internal/mutants -run TestMutantsAreNoticed -timeout 0 -v | grep -E "^ *---|^(ok|FAIL)|passes with"
 
-# SQLite, translated from C, is spared the checks of its unsafe pointers: they double its time. lint vets all. The
-# tests of the root and of internal/mutants are left out: they only read files. Of internal/cli, whose tests mostly start
-# whole commands one after the other, those run that serve, steer or follow a run.
+# SQLite, translated from C, is spared the checks of its unsafe pointers: they double its time. lint vets all. Left out
+# are packages that share nothing between goroutines, and the examples, whose commands are those of internal/cli. Of
+# internal/cli, whose tests mostly start whole commands one after the other, those run that serve, steer or follow a run.
+NOT_RACED = examples|task|internal/(assign|cli|filetree|jsonvalue|mutants|pick|planning|specfile|texttemplate)
 race:
 	packages=$$($(GO) list ./...) && $(GO) test -race -vet=off -timeout 20m -gcflags='modernc.org/...=-d=checkptr=0' \
-		$$(echo "$$packages" | grep -vE '^$(MODULE)(/internal/mutants|/internal/cli)?$$')
+		$$(echo "$$packages" | grep -vE '^$(MODULE)(/($(NOT_RACED)))?$$')
 	$(GO) test -race -vet=off -timeout 20m -gcflags='modernc.org/...=-d=checkptr=0' \
 		-run 'Serve|Steer|Chat|Inspect|Live|Policy|Follow|Stream' ./internal/cli
 

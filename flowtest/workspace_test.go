@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/flowtest"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
@@ -110,6 +111,7 @@ func TestCanariesAreFollowedThroughFiles(t *testing.T) {
 // TestLargeFoldersAreSearched plants in one of many files, which together exceed a prompt.
 func TestLargeFoldersAreSearched(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "repo"), 0o700))
 	for i := range 300 {

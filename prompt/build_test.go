@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/provenance"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -197,6 +198,7 @@ func TestTextsAreCutToOneLength(t *testing.T) {
 
 func TestPromptsNeverExceedTheirSize(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	units := rapid.SampledFrom([]string{"x", "é", "\U0001f600", "\n", "\\", fakeToken + " ", "ab\n"})
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDesk(t)
@@ -231,6 +233,7 @@ func TestPromptsNeverExceedTheirSize(t *testing.T) {
 // Requirement: G35.
 func TestNothingIsCutWithoutATrace(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	for room := range 60 { // down to less than the placeholder needs
 		d := newDesk(t)
 		b := d.brief()

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -61,6 +62,7 @@ func eachItem(items ...string) ([]task.Spec, []team.Input) {
 // answer belongs to what was shown, and not to the position of an item.
 func TestReusedItemsSurviveChangesOfTheList(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	rapid.Check(t, func(t *rapid.T) {
 		a, j := &asker{}, journal.InMemory()
 		defer j.Close()

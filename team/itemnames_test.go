@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -289,6 +290,7 @@ func TestNamesAfterAResume(t *testing.T) {
 // each item keeps its name: no prompt has a position.
 func TestNamedItemsAreReusedInAnyOrder(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	rapid.Check(t, func(t *rapid.T) {
 		j, known := journal.InMemory(), map[string]bool{}
 		defer j.Close()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/slowtest"
 )
 
 // among writes a closed chain of n decisions with other lines between: two
@@ -58,6 +59,7 @@ func TestChainCoversTheOtherLines(t *testing.T) {
 // Requirement: G45.
 func TestEveryAlterationOfOtherLinesIsFound(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	for name, k := range map[string][]byte{"SHA-256": nil, "HMAC": key} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

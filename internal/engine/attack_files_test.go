@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 	"github.com/runteam/runteam/tool/builtin"
@@ -16,6 +17,7 @@ import (
 
 func TestOutputFilesOfACorrectedAnswer(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	const text = `if grep -q 'Answer again'; then echo second > b.txt; echo '{"score": 7}'; else echo first > a.txt; echo none; fi`
 	a := &agent.Process{Command: "sh", Args: []string{"-c", text}}
 	if a.Unconfined() {

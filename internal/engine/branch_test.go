@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -126,6 +127,7 @@ func outcomes(res *engine.Result) map[string]string {
 // and reuses their answers: the same tasks run, and none is asked again.
 func TestBranchesOfAnyGraph(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	rapid.Check(t, func(t *rapid.T) {
 		specs, seed := drawBranches(t), rapid.IntRange(0, 1000).Draw(t, "seed")
 		with := func() *chooser { return &chooser{&counter{}, seed} }

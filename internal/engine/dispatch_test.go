@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -138,7 +139,7 @@ func TestLargeGraphs(t *testing.T) {
 		ran.Add(1)
 		return agent.Reply{Text: "x"}, nil
 	}))
-	for name, specs := range map[string][]task.Spec{"a chain": specsOf(100_000, shapes[1].deps), "wide": specsOf(10_000, shapes[0].deps)} {
+	for name, specs := range map[string][]task.Spec{"a chain": specsOf(100_000/slowtest.Every(20), shapes[1].deps), "wide": specsOf(10_000/slowtest.Every(20), shapes[0].deps)} {
 		ran.Store(0)
 		res := run(t, tm, nil, specs...)
 		require.True(t, res.Success(), name)

@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -172,7 +173,7 @@ func TestContextSentDuringARunStaysBelowThePlan(t *testing.T) {
 func TestRunWithConcurrentCallers(t *testing.T) {
 	t.Parallel()
 	var tasks []map[string]any
-	for i := range 30 {
+	for i := range 30 / slowtest.Every(3) {
 		tasks = append(tasks, map[string]any{"title": fmt.Sprint("t", i), "description": "d", "memoryScope": "all", "maxRetries": 2, "retryDelayMs": 0})
 	}
 	text, err := json.Marshal(tasks)

@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
@@ -307,6 +308,7 @@ var canaryWord = regexp.MustCompile(`canary[ab]`)
 // Requirement: G54.
 func TestPlannedReachIsInTheTable(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	rapid.Check(t, func(t *rapid.T) {
 		var mu sync.Mutex
 		read := map[[2]string]bool{} // agent and input

@@ -21,6 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -115,6 +116,7 @@ func TestJSONOfASuccessHasNoErrors(t *testing.T) {
 // The JSON is written in pieces; what a piece ends in must not matter.
 func TestWriteJSONInPieces(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		runes := rapid.SampledFrom([]string{"€", "𝄞", "é", "\xff", "\xe2\x82", "\u2028", "<&>", "\"\\", "a"}).Draw(rt, "runes")
 		text := strings.Repeat("x", rapid.IntRange(65_530, 65_540).Draw(rt, "before")) + strings.Repeat(runes, rapid.IntRange(1, 3_000).Draw(rt, "times"))

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/slowtest"
 )
 
 // mounted mounts a small disk, or skips the test where that is not allowed.
@@ -121,6 +122,7 @@ func TestRunIsRemovedFromANearlyFullDisk(t *testing.T) {
 // the form without an index and where a killed process left its log.
 func TestOldRunsAreRemovedFromAFullDisk(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	for name, change := range map[string]func(t *testing.T, path string){
 		"closed":           func(*testing.T, string) {},
 		"an older form":    func(t *testing.T, path string) { edit(t, path, "drop index answers_of", "pragma user_version = 1") },

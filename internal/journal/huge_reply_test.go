@@ -29,6 +29,7 @@ import (
 // task, and not the run.
 func TestHugeReplyFailsOnlyItsTask(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	list, err := jsonvalue.Parse("[" + strings.Repeat("1e20,", 400_000) + "1]") // 2 MB, of which the canonical form takes 9
 	require.NoError(t, err)
 	huge := map[string]struct {
@@ -111,6 +112,7 @@ func TestManyLongErrorsFitIntoTheLastEntry(t *testing.T) {
 // reasoning and an answer that was rejected fit into one line.
 func TestHugeReasoningIsCut(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	for level, of := range map[label.Classification]string{label.Internal: "password: Xk9#mP2q ", label.Secret: "é\u2028<&>\"\x01"} {
 		t.Run(level.String(), func(t *testing.T) {
 			t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -79,6 +80,7 @@ func result(t *rapid.T) *envelope.Record {
 // processes.
 func TestAppendedEntriesAreReadBack(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	asked := rapid.Custom(func(t *rapid.T) record.Entry {
 		return record.Entry{Asked: &record.CallStart{Session: rapid.String().Draw(t, "session"), Task: task.ID(rapid.String().Draw(t, "task")), Attempt: counts.Draw(t, "attempt"), Time: moment.Draw(t, "time")}}
 	})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -169,6 +170,7 @@ func FuzzRecording(f *testing.F) {
 
 func TestRecordingKeepsLongAndStrangeTexts(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	everything := make([]rune, 0, 70_000)
 	for r := rune(0); r <= 0x11000; r++ {
 		if r < 0xd800 || r > 0xdfff {

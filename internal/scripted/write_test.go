@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/internal/slowtest"
 )
 
 // written returns the file of a script.
@@ -105,6 +106,7 @@ func TestWriteToRefusesInvalidScripts(t *testing.T) {
 
 func TestWriteToNamesTheTooLargeReply(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	s := &scripted.Script{Replies: []scripted.Reply{{Body: strings.Repeat("x", scripted.MaxFile)}, {Text: "and one more"}}}
 	var b bytes.Buffer
 	_, err := s.WriteTo(&b)

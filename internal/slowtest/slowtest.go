@@ -20,8 +20,8 @@ func Only(t testing.TB) {
 	}
 }
 
-// NotUnderRace skips a test of one goroutine that takes long under the race detector, which
-// could find nothing in it.
+// NotUnderRace skips a test that takes long under the race detector: one of large values or of many cases, on paths
+// that other tests take under it.
 func NotUnderRace(t testing.TB) {
 	t.Helper()
 	if RaceDetector {

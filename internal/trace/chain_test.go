@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/trace"
 )
 
@@ -41,6 +42,7 @@ func edit(line string) string {
 // Requirement: G45.
 func TestNoLineOfATraceCanBeAltered(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	for name, tt := range map[string]struct {
 		key   []byte
 		words int

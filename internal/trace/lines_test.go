@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 )
@@ -152,6 +153,7 @@ func TestEncodedLinesEqualAddedLines(t *testing.T) {
 
 func TestLinesAreOfTheirKind(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	e := trace.NewEncoder(nil)
 	line := func(value any) string {
 		l := trace.NewLines(of("r1"))

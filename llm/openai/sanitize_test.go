@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 )
@@ -100,6 +101,7 @@ func squeezed(s string) string {
 // into every text that reaches a caller.
 func TestSanitizedTextsHaveNoEcho(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	header := func(name string) func(string) http.HandlerFunc {
 		return func(s string) http.HandlerFunc {
 			return func(w http.ResponseWriter, r *http.Request) {

@@ -9,12 +9,14 @@ import (
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/llm"
 	"github.com/stretchr/testify/require"
 )
 
 func TestRecordingTooLargeForAScript(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	r := &Recording{File: &files.Output{Flag: "record", Path: filepath.Join(t.TempDir(), "f.yaml")}, Models: &scripted.Recorder{}}
 	long := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{Text: strings.Repeat("long ", scripted.MaxFile/20)}, nil
