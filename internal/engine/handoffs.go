@@ -220,7 +220,7 @@ func (a runtimeCaller) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Valu
 		return nil, err
 	}
 	h := newSentHandoff(id, a.caps.Agent, a.task.ID, &d)
-	draft := mailbox.Draft{From: a.caps.Agent, To: d.To, Content: d.Message, Structured: structured, Classification: header.Classification}
+	draft := mailbox.Draft{From: a.caps.Agent, To: d.To, Content: d.Message, Structured: structured, Classification: header.Classification, Name: id}
 	if err := a.post(x, h, of, draft, header, at); err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (a runtimeCaller) post(x *modelCall, h, of *sentHandoff, draft mailbox.Draf
 	if err != nil {
 		return err
 	}
-	m.record(msg, record.SentMessage{ID: h.id, Session: x.contract.Session, Call: at.id, Key: at.key})
+	m.record(msg, record.SentMessage{Session: x.contract.Session, Call: at.id, Key: at.key})
 	m.notifyOnceDurable(notify)
 	emitSent(x, msg)
 	h.msg = msg

@@ -43,7 +43,7 @@ type runMessages struct {
 	mu    sync.Mutex            // guards the rest; taken before the lock of the ledger
 	open  bool                  // what the program sends is recorded from now on
 	count int                   // the highest number in an id
-	names map[mailbox.ID]string // of those that are not acknowledged
+	names map[mailbox.ID]string // of those that waited in a bus before the run
 }
 
 // carryBus gives a message bus to a run that resumes or replays one with a bus, so
@@ -142,31 +142,61 @@ func (m *runMessages) begin() {
 		waiting, err := m.bus.Unread(name)
 		must(err)
 		for _, w := range waiting {
-			m.record(w, record.SentMessage{})
+			m.adopt(w)
 		}
 	}
 }
 
-// sent records a message of the program.
-func (m *runMessages) sent(msg mailbox.Message) { m.record(msg, record.SentMessage{}) }
+// adopt names and records a message that was sent before the run.
+func (m *runMessages) adopt(msg mailbox.Message) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if msg.Name != "" || m.names[msg.ID] != "" {
+		return
+	}
+	msg.Name = m.newName()
+	m.names[msg.ID] = msg.Name
+	m.note(msg, record.SentMessage{})
+}
 
-// record gives a message a name and brings it to the journal, unless it has one.
-// s has what is known of the message otherwise: its ID, if it has one already,
-// and where it comes from.
+// sent names and records a message of the program.
+func (m *runMessages) sent(msg mailbox.Message) (name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.open {
+		return ""
+	}
+	msg.Name = m.newName()
+	m.note(msg, record.SentMessage{})
+	return msg.Name
+}
+
+// nextName returns a name for a message that is sent next.
+func (m *runMessages) nextName() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.newName()
+}
+
+// newName returns a name that no message has. The caller holds the lock.
+func (m *runMessages) newName() string {
+	m.count++
+	return "message/" + strconv.Itoa(m.count)
+}
+
+// record brings a message to the journal. s has what is known of it otherwise: where it comes from.
 func (m *runMessages) record(msg mailbox.Message, s record.SentMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.names[msg.ID]; known || !m.open {
-		return
-	}
-	if s.ID == "" {
-		m.count++
-		s.ID = "message/" + strconv.Itoa(m.count)
-	}
-	m.names[msg.ID] = s.ID
+	m.note(msg, s)
+}
+
+// note does what record does. The caller holds the lock.
+func (m *runMessages) note(msg mailbox.Message, s record.SentMessage) {
 	if m.run.ledger == nil {
 		return
 	}
+	s.ID = msg.Name
 	s.Shown = m.run.sees(msg.From, gate.Source{Kind: handoff.Message, Name: s.ID}, msg.Envelope.Classification())
 	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), gate.RecordOf(msg.Envelope)
 	m.run.ledger.note(record.Entry{Sent: &s})
@@ -174,16 +204,12 @@ func (m *runMessages) record(msg mailbox.Message, s record.SentMessage) {
 
 // name returns what the run calls a message.
 func (m *runMessages) name(msg mailbox.Message) string {
+	if msg.Name != "" {
+		return msg.Name
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.names[msg.ID]
-}
-
-// setName sets the name that the journal has for a message.
-func (m *runMessages) setName(msg mailbox.Message, name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.names[msg.ID] = name
 }
 
 // sendGiven sends the message of the options with this number. If the run sent it
@@ -192,22 +218,20 @@ func (m *runMessages) sendGiven(number int, of *plan.Message, before *record.Sen
 	h := envelope.Header{Classification: of.Classification, Hops: 1}
 	d := mailbox.Draft{From: of.From, To: of.To, Content: of.Text, Classification: of.Classification, TTL: of.TTL}
 	if isUnchanged(of, before) {
-		h.CreatedAt, h.ExpiresAt, d.TTL = before.Message.CreatedAt, before.Message.ExpiresAt, 0
-		msg, err := m.post.Restore(d, h)
-		if err == nil {
-			m.setName(msg, before.ID)
-		}
+		h.CreatedAt, h.ExpiresAt, d.TTL, d.Name = before.Message.CreatedAt, before.Message.ExpiresAt, 0, before.ID
+		_, err := m.post.Restore(d, h)
 		return err
+	}
+	if before != nil {
+		d.Name = before.ID
+	} else {
+		d.Name = m.nextName()
 	}
 	msg, notify, err := m.post.Send(d, h)
 	if err != nil {
 		return err
 	}
-	s := record.SentMessage{Given: number}
-	if before != nil {
-		s.ID = before.ID
-	}
-	m.record(msg, s)
+	m.record(msg, record.SentMessage{Given: number})
 	m.notifyOnceDurable(notify)
 	return nil
 }
@@ -243,8 +267,7 @@ func (m *runMessages) putBack(s *record.SentMessage) (msg mailbox.Message, ok bo
 		err = invalid
 	} else if err = e.Genuine(); err == nil {
 		structured, _ := jsonvalue.Parse(string(s.Message.JSON))
-		if msg, err = m.post.Restore(mailbox.Draft{From: s.From, To: s.To, Content: s.Message.Text, Structured: structured}, s.Message.Header); err == nil {
-			m.setName(msg, s.ID)
+		if msg, err = m.post.Restore(mailbox.Draft{From: s.From, To: s.To, Content: s.Message.Text, Structured: structured, Name: s.ID}, s.Message.Header); err == nil {
 			return msg, true
 		}
 	}
@@ -265,6 +288,7 @@ func (m *runMessages) send(a *attempt) {
 		delete(m.held, a.recalled.Session)
 	}
 	for _, d := range a.outbox.end() {
+		d.Name = m.nextName()
 		msg, notify, err := m.post.Send(d, a.outbox.header)
 		if err != nil {
 			m.run.warn(fmt.Sprintf("a message from %q to %q was not sent: %v", d.From, d.To, err))
