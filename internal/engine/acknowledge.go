@@ -40,11 +40,11 @@ func settleMessages(m *runMessages, i int, id task.ID, agent string) {
 	given, delivered := m.given[i]
 	switch {
 	case !delivered:
-		had = append(had, m.again[i]...) // of an earlier process
+		had = joined(had, m.again[i]) // of an earlier process
 	case m.read[i]:
-		had = append(had, given...)
+		had = joined(had, given)
 	default:
-		back = append(back, given...)
+		back = joined(back, given)
 	}
 	if m.post.Forgets() || !m.read[i] {
 		delete(m.given, i)

@@ -181,7 +181,7 @@ func (m *runMessages) nextName() string {
 // newName returns a name that no message has. The caller holds the lock.
 func (m *runMessages) newName() string {
 	m.count++
-	return "message/" + strconv.Itoa(m.count)
+	return mailbox.Numbered(m.count)
 }
 
 // record brings a message to the journal. s has what is known of it otherwise: where it comes from.
@@ -192,10 +192,11 @@ func (m *runMessages) record(msg mailbox.Message, s record.SentMessage) {
 }
 
 // note does what record does. The caller holds the lock.
-func (m *runMessages) note(msg mailbox.Message, s record.SentMessage) {
+func (m *runMessages) note(msg mailbox.Message, of record.SentMessage) {
 	if m.run.ledger == nil {
 		return
 	}
+	s := of // a copy, which is made for a journal only
 	s.ID = msg.Name
 	s.Shown = m.run.sees(msg.From, gate.Source{Kind: handoff.Message, Name: s.ID}, msg.Envelope.Classification())
 	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), gate.RecordOf(msg.Envelope)
@@ -287,7 +288,8 @@ func (m *runMessages) send(a *attempt) {
 		}
 		delete(m.held, a.recalled.Session)
 	}
-	for _, d := range a.outbox.end() {
+	for _, l := range a.outbox.end() {
+		d := a.outbox.draft(l)
 		d.Name = m.nextName()
 		msg, notify, err := m.post.Send(d, a.outbox.header)
 		if err != nil {

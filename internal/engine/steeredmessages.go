@@ -141,7 +141,7 @@ func (m *runMessages) direct(i int, agent string, msg mailbox.Message) {
 // at the task has them too.
 func (m *runMessages) directedTo(a *attempt) []mailbox.Message {
 	list := m.nextDirected(a.index, a.task.Assignee)
-	m.given[a.index] = append(slices.Clip(list), m.given[a.index]...)
+	m.given[a.index] = joined(list, m.given[a.index])
 	return list
 }
 

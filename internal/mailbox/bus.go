@@ -161,7 +161,12 @@ func messagesOf(entries []*entry) []Message {
 }
 
 // idOf returns the ID of message i.
-func idOf(i int) ID { return ID("message/" + strconv.Itoa(i+1)) }
+func idOf(i int) ID { return ID(Numbered(i + 1)) }
+
+// Numbered returns a name of a message, such as message/3.
+func Numbered(n int) string {
+	return string(strconv.AppendInt(append(make([]byte, 0, 24), "message/"...), int64(n), 10))
+}
 
 // numberOf returns the number of the message with an ID; -1 if it is no ID of a message.
 func numberOf(id ID) int {

@@ -84,7 +84,10 @@ func (r *roster) address(d *Draft) ([]int, error) {
 		return r.toAll(d)
 	}
 	to, err := r.direct(d)
-	return []int{to}, err
+	if err != nil {
+		return nil, err
+	}
+	return r.each[to : to+1 : to+1], nil
 }
 
 // check reports everything that is wrong with what a draft says; the names are
