@@ -269,21 +269,14 @@ func emitSent(x *modelCall, msg mailbox.Message) {
 
 // withoutMembers returns an object without some of its members; the zero value if none is left.
 func withoutMembers(v jsonvalue.Value, names ...string) (left jsonvalue.Value, err error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(v.Canonical()), &members); err != nil {
-		return left, err
-	}
+	members, _ := v.Value().(map[string]any)
 	for _, name := range names {
 		delete(members, name)
 	}
 	if len(members) == 0 {
 		return left, nil
 	}
-	raw, err := json.Marshal(members)
-	if err != nil {
-		return left, err
-	}
-	return jsonvalue.Parse(string(raw))
+	return jsonvalue.Encode(members)
 }
 
 // handoffID returns the id of a handoff, a UUID of version 5 made of the place of its call. It says
