@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
@@ -21,7 +21,7 @@ import (
 
 // runMessages holds the messages of a run: the bus where they wait, which task got which,
 // and the name of each in the journal. Only the goroutine that owns the run uses
-// it, except for what mu guards, since a program may send at any time.
+// it, except for open and names, since a program may send at any time.
 type runMessages struct {
 	run      *runScope
 	bus      *mailbox.Bus
@@ -40,10 +40,8 @@ type runMessages struct {
 
 	holders map[int]*holderInbox // of the agents to which conversations were transferred, by task
 
-	mu    sync.Mutex            // guards the rest; taken before the lock of the ledger
-	open  bool                  // what the program sends is recorded from now on
-	count int                   // the highest number in an id
-	names map[mailbox.ID]string // of those that waited in a bus before the run
+	open  atomic.Bool // what the program sends is recorded from now on
+	names messageNames
 }
 
 // carryBus gives a message bus to a run that resumes or replays one with a bus, so
@@ -86,7 +84,7 @@ func (r *run) releaseClaims() {
 func (r *runScope) newRunMessages(b *mailbox.Bus) *runMessages {
 	return &runMessages{
 		run: r, bus: b, handoffs: map[string]*sentHandoff{}, sentBy: map[task.ID][]*sentHandoff{}, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
-		held: map[string][]*record.SentMessage{}, names: map[mailbox.ID]string{}, directed: map[int][]mailbox.Message{}, turns: map[int][]mailbox.Message{},
+		held: map[string][]*record.SentMessage{}, directed: map[int][]mailbox.Message{}, turns: map[int][]mailbox.Message{},
 		holders: map[int]*holderInbox{},
 	}
 }
@@ -104,7 +102,7 @@ func (r *run) openMessages() {
 	m := r.messages
 	given := map[int]*record.SentMessage{}
 	for _, s := range before {
-		m.count = max(m.count, number(s.ID))
+		m.names.skip(number(s.ID))
 		if s.Given > 0 {
 			given[s.Given] = s // the newest, if the option was changed meanwhile
 		}
@@ -135,9 +133,7 @@ func (r *run) openInbox() {
 // begin records the messages that already wait in the bus, and from then on all
 // that the program sends.
 func (m *runMessages) begin() {
-	m.mu.Lock()
-	m.open = true
-	m.mu.Unlock()
+	m.open.Store(true)
 	for _, name := range m.bus.Agents() {
 		waiting, err := m.bus.Unread(name)
 		must(err)
@@ -149,50 +145,23 @@ func (m *runMessages) begin() {
 
 // adopt names and records a message that was sent before the run.
 func (m *runMessages) adopt(msg mailbox.Message) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if msg.Name != "" || m.names[msg.ID] != "" {
-		return
+	if m.names.adopt(&msg) {
+		m.record(msg, record.SentMessage{})
 	}
-	msg.Name = m.newName()
-	m.names[msg.ID] = msg.Name
-	m.note(msg, record.SentMessage{})
 }
 
 // sent names and records a message of the program.
 func (m *runMessages) sent(msg mailbox.Message) (name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.open {
+	if !m.open.Load() {
 		return ""
 	}
-	msg.Name = m.newName()
-	m.note(msg, record.SentMessage{})
+	msg.Name = m.names.next()
+	m.record(msg, record.SentMessage{})
 	return msg.Name
 }
 
-// nextName returns a name for a message that is sent next.
-func (m *runMessages) nextName() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.newName()
-}
-
-// newName returns a name that no message has. The caller holds the lock.
-func (m *runMessages) newName() string {
-	m.count++
-	return mailbox.Numbered(m.count)
-}
-
 // record brings a message to the journal. s has what is known of it otherwise: where it comes from.
-func (m *runMessages) record(msg mailbox.Message, s record.SentMessage) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.note(msg, s)
-}
-
-// note does what record does. The caller holds the lock.
-func (m *runMessages) note(msg mailbox.Message, of record.SentMessage) {
+func (m *runMessages) record(msg mailbox.Message, of record.SentMessage) {
 	if m.run.ledger == nil {
 		return
 	}
@@ -204,14 +173,7 @@ func (m *runMessages) note(msg mailbox.Message, of record.SentMessage) {
 }
 
 // name returns what the run calls a message.
-func (m *runMessages) name(msg mailbox.Message) string {
-	if msg.Name != "" {
-		return msg.Name
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.names[msg.ID]
-}
+func (m *runMessages) name(msg mailbox.Message) string { return m.names.of(msg) }
 
 // sendGiven sends the message of the options with this number. If the run sent it
 // before, it keeps its name and, unless it was changed, its times.
@@ -226,7 +188,7 @@ func (m *runMessages) sendGiven(number int, of *plan.Message, before *record.Sen
 	if before != nil {
 		d.Name = before.ID
 	} else {
-		d.Name = m.nextName()
+		d.Name = m.names.next()
 	}
 	msg, notify, err := m.post.Send(d, h)
 	if err != nil {
@@ -290,7 +252,7 @@ func (m *runMessages) send(a *attempt) {
 	}
 	for _, l := range a.outbox.end() {
 		d := a.outbox.draft(l)
-		d.Name = m.nextName()
+		d.Name = m.names.next()
 		msg, notify, err := m.post.Send(d, a.outbox.header)
 		if err != nil {
 			m.run.warn(fmt.Sprintf("a message from %q to %q was not sent: %v", d.From, d.To, err))

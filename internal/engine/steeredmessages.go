@@ -116,7 +116,7 @@ func (s *steering) send(c *record.LeftCommand, agent string, to int) error {
 		r.messages.begin()
 	}
 	m := r.messages
-	msg, notify, err := m.post.Send(mailbox.Draft{From: handoff.User, To: agent, Content: c.Text, Classification: c.Classification, Name: m.nextName()}, envelope.Header{Classification: c.Classification, Hops: 1})
+	msg, notify, err := m.post.Send(mailbox.Draft{From: handoff.User, To: agent, Content: c.Text, Classification: c.Classification, Name: m.names.next()}, envelope.Header{Classification: c.Classification, Hops: 1})
 	if err != nil {
 		return refused("%w", err)
 	}
