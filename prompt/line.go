@@ -34,9 +34,14 @@ func (p *piece) inline(l brief.Layout) bool {
 }
 
 func clean(text string, l brief.Layout) bool {
-	if !isPlain(text) && strings.ContainsFunc(text, func(r rune) bool {
+	switch {
+	case isPlain(text):
+		if begins := strings.TrimLeft(text, " "); begins == "" || begins[0] != '#' && begins[0] != '[' {
+			return true // it has one line, and each opener begins with one of these
+		}
+	case strings.ContainsFunc(text, func(r rune) bool {
 		return naming.EndsLine(r) || brief.Invisible(r) || r == unicode.ReplacementChar
-	}) {
+	}):
 		return false
 	}
 	line, _ := brief.Find(text, l.Reserved())

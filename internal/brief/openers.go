@@ -76,7 +76,7 @@ func GoalOpener(text string) (line int, opener string) { return Find(text, goalO
 // compatibility forms such as full-width letters and ligatures. Every opener
 // begins with # or a bracket.
 func Find(text string, reserved []string) (line int, opener string) {
-	if !strings.ContainsAny(text, "#[") && isASCII(text) {
+	if strings.IndexByte(text, '#') < 0 && strings.IndexByte(text, '[') < 0 && isASCII(text) {
 		return 0, ""
 	}
 	for line = 1; ; line++ {

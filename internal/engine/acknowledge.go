@@ -40,11 +40,11 @@ func settleMessages(m *runMessages, i int, id task.ID, agent string) {
 	given, delivered := m.given[i]
 	switch {
 	case !delivered:
-		had = append(had, m.again[i]...) // of an earlier process
+		had = joined(had, m.again[i]) // of an earlier process
 	case m.read[i]:
-		had = append(had, given...)
+		had = joined(had, given)
 	default:
-		back = append(back, given...)
+		back = joined(back, given)
 	}
 	if m.post.Forgets() || !m.read[i] {
 		delete(m.given, i)
@@ -65,20 +65,17 @@ func (m *runMessages) acknowledge(agent string, list []mailbox.Message) {
 	if len(list) == 0 {
 		return
 	}
-	for _, msg := range list {
-		delete(m.offered, msg.ID)
-		if h := m.handoffs[m.name(msg)]; h != nil {
+	for i := range list {
+		delete(m.offered, list[i].ID)
+		if len(m.handoffs) == 0 {
+			continue
+		}
+		if h := m.handoffs[m.name(list[i])]; h != nil {
 			h.isRead = true
 			drop(m, h)
 		}
 	}
-	gone, err := m.post.Acknowledge(agent, idsOf(list)...)
-	must(err) // they were taken from this inbox
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, id := range gone {
-		delete(m.names, id)
-	}
+	must(m.post.Acknowledge(agent, idsOf(list)...)) // they were taken from this inbox
 }
 
 // keep keeps a handoff for the tasks that may refer to it.

@@ -220,7 +220,7 @@ func (a runtimeCaller) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Valu
 		return nil, err
 	}
 	h := newSentHandoff(id, a.caps.Agent, a.task.ID, &d)
-	draft := mailbox.Draft{From: a.caps.Agent, To: d.To, Content: d.Message, Structured: structured, Classification: header.Classification}
+	draft := mailbox.Draft{From: a.caps.Agent, To: d.To, Content: d.Message, Structured: structured, Classification: header.Classification, Name: id}
 	if err := a.post(x, h, of, draft, header, at); err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (a runtimeCaller) post(x *modelCall, h, of *sentHandoff, draft mailbox.Draf
 	if err != nil {
 		return err
 	}
-	m.record(msg, record.SentMessage{ID: h.id, Session: x.contract.Session, Call: at.id, Key: at.key})
+	m.record(msg, record.SentMessage{Session: x.contract.Session, Call: at.id, Key: at.key})
 	m.notifyOnceDurable(notify)
 	emitSent(x, msg)
 	h.msg = msg
@@ -269,21 +269,14 @@ func emitSent(x *modelCall, msg mailbox.Message) {
 
 // withoutMembers returns an object without some of its members; the zero value if none is left.
 func withoutMembers(v jsonvalue.Value, names ...string) (left jsonvalue.Value, err error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(v.Canonical()), &members); err != nil {
-		return left, err
-	}
+	members, _ := v.Value().(map[string]any)
 	for _, name := range names {
 		delete(members, name)
 	}
 	if len(members) == 0 {
 		return left, nil
 	}
-	raw, err := json.Marshal(members)
-	if err != nil {
-		return left, err
-	}
-	return jsonvalue.Parse(string(raw))
+	return jsonvalue.Encode(members)
 }
 
 // handoffID returns the id of a handoff, a UUID of version 5 made of the place of its call. It says

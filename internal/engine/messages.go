@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/internal/event"
@@ -29,7 +30,7 @@ func (a *attempt) deliver() {
 	if _, given := r.messages.given[a.index]; !given {
 		list := r.messages.again[a.index]
 		if !converses {
-			list = append(list, r.messages.takeUnread(a)...)
+			list = joined(list, r.messages.takeUnread(a))
 		}
 		r.messages.given[a.index] = list
 		a.start = time.Now() // not before the last of them was sent
@@ -37,10 +38,22 @@ func (a *attempt) deliver() {
 	if !converses {
 		r.messages.directedTo(a)
 	}
+	a.offers = slices.Grow(a.offers, len(r.messages.given[a.index]))
 	for _, m := range r.messages.given[a.index] {
 		a.offers = append(a.offers, r.messages.offerOf(m, a.member))
 		a.messageCount++
 	}
+}
+
+// joined returns one list after the other. It copies them only if neither is empty.
+func joined(first, second []mailbox.Message) []mailbox.Message {
+	switch {
+	case len(first) == 0:
+		return slices.Clip(second)
+	case len(second) == 0:
+		return slices.Clip(first)
+	}
+	return slices.Concat(first, second)
 }
 
 // started emits an event for each message in the prompt.

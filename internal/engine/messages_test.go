@@ -197,3 +197,36 @@ func TestInboxWithoutRoomIsAWarning(t *testing.T) {
 	require.Len(t, res.Warnings, 1)
 	require.Contains(t, res.Warnings[0], "message 2 was not sent: ")
 }
+
+// A message waits in the bus of a program through a run that has no task for its reader. Each run names it for
+// itself, and the prompt that has it says where it is from.
+func TestMessageWaitsThroughARun(t *testing.T) {
+	t.Parallel()
+	var bob listens
+	var bus *mailbox.Bus
+	send := func(to, text string) {
+		_, err := bus.Send(mailbox.Draft{From: handoff.User, To: to, Content: text})
+		require.NoError(t, err)
+	}
+	tm := newTeamWith(t, edges("ada>bob"), member("ada", func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		send("bob", "sent during the first run")
+		return agent.Reply{Text: "x"}, nil
+	}), engine.Member{Name: "bob", Agent: &bob})
+	bus = tm.NewBus()
+	send("ada", "for the first run")
+	run(t, tm, &engine.RunOptions{Bus: bus}, spec("ada"))
+	send("bob", "sent between the runs")
+	var heard audience
+	o := heard.options()
+	o.Bus = bus
+	o.Messages = []engine.Message{{From: handoff.User, To: "bob", Text: "sent with the second run"}}
+	run(t, tm, o, spec("bob"))
+	var names []string
+	for _, e := range heard.events {
+		if e.Type == event.Message {
+			names = append(names, e.ID)
+		}
+	}
+	require.Equal(t, []string{"message/1", "message/2", "message/3"}, names)
+	require.Regexp(t, `(?s)sent during the first run.*sent between the runs.*sent with the second run`, bob.prompts[0])
+}

@@ -30,11 +30,14 @@ type Outbox struct {
 	header envelope.Header
 	err    error // why nothing may be sent
 
-	mu     sync.Mutex // guards the rest
-	ended  bool       // the attempt has ended
-	drafts []mailbox.Draft
-	bytes  int
+	mu      sync.Mutex // guards the rest
+	ended   bool       // the attempt has ended
+	letters []letter
+	bytes   int
 }
+
+// A letter is what an agent sends.
+type letter struct{ to, text string }
 
 type outboxKey struct{}
 
@@ -53,7 +56,7 @@ func (o *Outbox) Send(to, text string) error {
 	if to == "" || to == mailbox.Everyone {
 		return fmt.Errorf("%w: the reader %q is no agent; name one, or use Broadcast", ErrOutbox, to)
 	}
-	return o.add(mailbox.Draft{To: to, Content: text})
+	return o.add(letter{to, text})
 }
 
 // Broadcast sends a text to every agent to which an edge leads. Its errors are those
@@ -61,46 +64,49 @@ func (o *Outbox) Send(to, text string) error {
 // is an error too, and then the text is sent to nobody: send it to each reader that
 // may have it.
 func (o *Outbox) Broadcast(text string) error {
-	return o.add(mailbox.Draft{To: mailbox.Everyone, Content: text})
+	return o.add(letter{mailbox.Everyone, text})
 }
 
-func (o *Outbox) add(d mailbox.Draft) error {
+func (o *Outbox) add(l letter) error {
 	if o == nil || o.post == nil {
 		return fmt.Errorf("%w: no edge leads from the agent to another one, or ctx belongs to no attempt; set Config.Edges of the team", ErrOutbox)
 	}
 	if o.err != nil {
 		return o.err
 	}
-	d.From = o.from
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.ended {
 		return fmt.Errorf("%w: the attempt of %q has ended; send before Run returns", ErrOutbox, o.from)
 	}
-	d.Classification = o.header.Classification
-	if err := o.post.Check(d); err != nil {
+	if err := o.post.Check(o.draft(l)); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
-	if len(o.drafts) >= plan.MaxHandoffs {
+	if len(o.letters) >= plan.MaxHandoffs {
 		return fmt.Errorf("%w: an attempt at a task sends at most %d messages", ErrOutbox, plan.MaxHandoffs)
 	}
-	if o.bytes += len(d.Content); o.bytes > gate.MaxReply {
-		o.bytes -= len(d.Content)
+	if o.bytes += len(l.text); o.bytes > gate.MaxReply {
+		o.bytes -= len(l.text)
 		return fmt.Errorf("%w: the messages of one attempt are larger than %d MiB; send less", ErrOutbox, gate.MaxReply>>20)
 	}
-	o.drafts = append(o.drafts, d)
+	o.letters = append(o.letters, l)
 	return nil
 }
 
+// draft returns a message of the attempt.
+func (o *Outbox) draft(l letter) mailbox.Draft {
+	return mailbox.Draft{From: o.from, To: l.to, Content: l.text, Classification: o.header.Classification}
+}
+
 // end closes the outbox and returns what was sent. Later sends are errors.
-func (o *Outbox) end() []mailbox.Draft {
+func (o *Outbox) end() []letter {
 	if o == nil {
 		return nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ended = true
-	return o.drafts
+	return o.letters
 }
 
 // newOutbox returns the outbox of an attempt whose agent is called now; nil if

@@ -21,7 +21,7 @@ import (
 // retained is how many entries a run keeps for messages and calls.
 func retained(r *run) (n int) {
 	m := r.messages
-	n = m.post.Len() + len(m.names) + len(m.handoffs) + len(m.sentBy) + len(m.read) + len(m.offered) + len(m.held) + len(r.calls.byTask)
+	n = m.post.Len() + len(m.names.earlier) + len(m.handoffs) + len(m.sentBy) + len(m.read) + len(m.offered) + len(m.held) + len(r.calls.byTask)
 	for _, by := range []map[int][]int{sizesOf(m.given), sizesOf(m.again), sizesOf(m.directed), sizesOf(m.turns)} {
 		for _, list := range by {
 			n += 1 + len(list)

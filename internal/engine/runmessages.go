@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
@@ -21,7 +21,7 @@ import (
 
 // runMessages holds the messages of a run: the bus where they wait, which task got which,
 // and the name of each in the journal. Only the goroutine that owns the run uses
-// it, except for what mu guards, since a program may send at any time.
+// it, except for open and names, since a program may send at any time.
 type runMessages struct {
 	run      *runScope
 	bus      *mailbox.Bus
@@ -40,10 +40,8 @@ type runMessages struct {
 
 	holders map[int]*holderInbox // of the agents to which conversations were transferred, by task
 
-	mu    sync.Mutex            // guards the rest; taken before the lock of the ledger
-	open  bool                  // what the program sends is recorded from now on
-	count int                   // the highest number in an id
-	names map[mailbox.ID]string // of those that are not acknowledged
+	open  atomic.Bool // what the program sends is recorded from now on
+	names messageNames
 }
 
 // carryBus gives a message bus to a run that resumes or replays one with a bus, so
@@ -86,7 +84,7 @@ func (r *run) releaseClaims() {
 func (r *runScope) newRunMessages(b *mailbox.Bus) *runMessages {
 	return &runMessages{
 		run: r, bus: b, handoffs: map[string]*sentHandoff{}, sentBy: map[task.ID][]*sentHandoff{}, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
-		held: map[string][]*record.SentMessage{}, names: map[mailbox.ID]string{}, directed: map[int][]mailbox.Message{}, turns: map[int][]mailbox.Message{},
+		held: map[string][]*record.SentMessage{}, directed: map[int][]mailbox.Message{}, turns: map[int][]mailbox.Message{},
 		holders: map[int]*holderInbox{},
 	}
 }
@@ -104,7 +102,7 @@ func (r *run) openMessages() {
 	m := r.messages
 	given := map[int]*record.SentMessage{}
 	for _, s := range before {
-		m.count = max(m.count, number(s.ID))
+		m.names.skip(number(s.ID))
 		if s.Given > 0 {
 			given[s.Given] = s // the newest, if the option was changed meanwhile
 		}
@@ -135,56 +133,47 @@ func (r *run) openInbox() {
 // begin records the messages that already wait in the bus, and from then on all
 // that the program sends.
 func (m *runMessages) begin() {
-	m.mu.Lock()
-	m.open = true
-	m.mu.Unlock()
+	m.open.Store(true)
 	for _, name := range m.bus.Agents() {
 		waiting, err := m.bus.Unread(name)
 		must(err)
 		for _, w := range waiting {
-			m.record(w, record.SentMessage{})
+			m.adopt(w)
 		}
 	}
 }
 
-// sent records a message of the program.
-func (m *runMessages) sent(msg mailbox.Message) { m.record(msg, record.SentMessage{}) }
+// adopt names and records a message that was sent before the run.
+func (m *runMessages) adopt(msg mailbox.Message) {
+	if m.names.adopt(&msg) {
+		m.record(msg, record.SentMessage{})
+	}
+}
 
-// record gives a message a name and brings it to the journal, unless it has one.
-// s has what is known of the message otherwise: its ID, if it has one already,
-// and where it comes from.
-func (m *runMessages) record(msg mailbox.Message, s record.SentMessage) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, known := m.names[msg.ID]; known || !m.open {
-		return
+// sent names and records a message of the program.
+func (m *runMessages) sent(msg mailbox.Message) (name string) {
+	if !m.open.Load() {
+		return ""
 	}
-	if s.ID == "" {
-		m.count++
-		s.ID = "message/" + strconv.Itoa(m.count)
-	}
-	m.names[msg.ID] = s.ID
+	msg.Name = m.names.next()
+	m.record(msg, record.SentMessage{})
+	return msg.Name
+}
+
+// record brings a message to the journal. s has what is known of it otherwise: where it comes from.
+func (m *runMessages) record(msg mailbox.Message, of record.SentMessage) {
 	if m.run.ledger == nil {
 		return
 	}
+	s := of // a copy, which is made for a journal only
+	s.ID = msg.Name
 	s.Shown = m.run.sees(msg.From, gate.Source{Kind: handoff.Message, Name: s.ID}, msg.Envelope.Classification())
 	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), gate.RecordOf(msg.Envelope)
 	m.run.ledger.note(record.Entry{Sent: &s})
 }
 
 // name returns what the run calls a message.
-func (m *runMessages) name(msg mailbox.Message) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.names[msg.ID]
-}
-
-// setName sets the name that the journal has for a message.
-func (m *runMessages) setName(msg mailbox.Message, name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.names[msg.ID] = name
-}
+func (m *runMessages) name(msg mailbox.Message) string { return m.names.of(msg) }
 
 // sendGiven sends the message of the options with this number. If the run sent it
 // before, it keeps its name and, unless it was changed, its times.
@@ -192,22 +181,20 @@ func (m *runMessages) sendGiven(number int, of *plan.Message, before *record.Sen
 	h := envelope.Header{Classification: of.Classification, Hops: 1}
 	d := mailbox.Draft{From: of.From, To: of.To, Content: of.Text, Classification: of.Classification, TTL: of.TTL}
 	if isUnchanged(of, before) {
-		h.CreatedAt, h.ExpiresAt, d.TTL = before.Message.CreatedAt, before.Message.ExpiresAt, 0
-		msg, err := m.post.Restore(d, h)
-		if err == nil {
-			m.setName(msg, before.ID)
-		}
+		h.CreatedAt, h.ExpiresAt, d.TTL, d.Name = before.Message.CreatedAt, before.Message.ExpiresAt, 0, before.ID
+		_, err := m.post.Restore(d, h)
 		return err
+	}
+	if before != nil {
+		d.Name = before.ID
+	} else {
+		d.Name = m.names.next()
 	}
 	msg, notify, err := m.post.Send(d, h)
 	if err != nil {
 		return err
 	}
-	s := record.SentMessage{Given: number}
-	if before != nil {
-		s.ID = before.ID
-	}
-	m.record(msg, s)
+	m.record(msg, record.SentMessage{Given: number})
 	m.notifyOnceDurable(notify)
 	return nil
 }
@@ -243,8 +230,7 @@ func (m *runMessages) putBack(s *record.SentMessage) (msg mailbox.Message, ok bo
 		err = invalid
 	} else if err = e.Genuine(); err == nil {
 		structured, _ := jsonvalue.Parse(string(s.Message.JSON))
-		if msg, err = m.post.Restore(mailbox.Draft{From: s.From, To: s.To, Content: s.Message.Text, Structured: structured}, s.Message.Header); err == nil {
-			m.setName(msg, s.ID)
+		if msg, err = m.post.Restore(mailbox.Draft{From: s.From, To: s.To, Content: s.Message.Text, Structured: structured, Name: s.ID}, s.Message.Header); err == nil {
 			return msg, true
 		}
 	}
@@ -264,7 +250,9 @@ func (m *runMessages) send(a *attempt) {
 		}
 		delete(m.held, a.recalled.Session)
 	}
-	for _, d := range a.outbox.end() {
+	for _, l := range a.outbox.end() {
+		d := a.outbox.draft(l)
+		d.Name = m.names.next()
 		msg, notify, err := m.post.Send(d, a.outbox.header)
 		if err != nil {
 			m.run.warn(fmt.Sprintf("a message from %q to %q was not sent: %v", d.From, d.To, err))

@@ -116,7 +116,7 @@ func (s *steering) send(c *record.LeftCommand, agent string, to int) error {
 		r.messages.begin()
 	}
 	m := r.messages
-	msg, notify, err := m.post.Send(mailbox.Draft{From: handoff.User, To: agent, Content: c.Text, Classification: c.Classification}, envelope.Header{Classification: c.Classification, Hops: 1})
+	msg, notify, err := m.post.Send(mailbox.Draft{From: handoff.User, To: agent, Content: c.Text, Classification: c.Classification, Name: m.names.next()}, envelope.Header{Classification: c.Classification, Hops: 1})
 	if err != nil {
 		return refused("%w", err)
 	}
@@ -141,7 +141,7 @@ func (m *runMessages) direct(i int, agent string, msg mailbox.Message) {
 // at the task has them too.
 func (m *runMessages) directedTo(a *attempt) []mailbox.Message {
 	list := m.nextDirected(a.index, a.task.Assignee)
-	m.given[a.index] = append(slices.Clip(list), m.given[a.index]...)
+	m.given[a.index] = joined(list, m.given[a.index])
 	return list
 }
 

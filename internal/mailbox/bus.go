@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +78,7 @@ func New(agents []string, o Options) (*Bus, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Bus{agents: names, options: o, messages: log{kept: map[int]entry{}}, inboxes: make([]inbox, len(names.names))}, nil
+	return &Bus{agents: names, options: o, inboxes: make([]inbox, len(names.names))}, nil
 }
 
 func (o *Options) check() (err error) {
@@ -111,60 +110,70 @@ func (b *Bus) usable() error {
 // A log is the messages of a bus. They are numbered in the order of sending, from 0, and the ID of message i is
 // message/<i+1>. So the number of messages that were sent is all that is needed to know of those that are gone.
 type log struct {
-	sent int           // messages so far
-	kept map[int]entry // of these, by number
+	sent int      // messages so far
+	kept []*entry // by number; some may be gone, never most of them
+	gone int      // of these
 }
 
-// An entry is a message that is kept.
+// An entry is a message that is kept. What it says does not change.
 type entry struct {
 	Message
-	readers int // who have not acknowledged it
+	number  int
+	readers int // who have not acknowledged it; 0 if it is gone
 }
+
+// byNumber compares an entry with a number.
+func byNumber(e *entry, number int) int { return cmp.Compare(e.number, number) }
 
 // nextID returns the ID of the message that is sent next.
 func (l *log) nextID() ID { return idOf(l.sent) }
 
-// add appends a message to so many readers and returns its number.
-func (l *log) add(m Message, readers int) (at int) {
-	at = l.sent
+// add appends a message to so many readers.
+func (l *log) add(m Message, readers int) *entry {
+	e := &entry{m, l.sent, readers}
 	l.sent++
-	l.kept[at] = entry{m, readers}
-	return at
+	l.kept = append(l.kept, e)
+	return e
 }
 
-// acknowledge notes that a reader of message i needs it no more, and reports whether it was the last one.
-func (l *log) acknowledge(i int) (gone bool) {
-	e := l.kept[i]
+// acknowledge notes that a reader of a message needs it no more. When all have, it is gone.
+func (l *log) acknowledge(e *entry) {
 	if e.readers--; e.readers > 0 {
-		l.kept[i] = e
-		return false
+		return
 	}
-	delete(l.kept, i)
-	return true
+	if l.gone++; 2*l.gone > len(l.kept) {
+		l.kept, l.gone = slices.DeleteFunc(l.kept, func(e *entry) bool { return e.readers == 0 }), 0
+	}
 }
 
-// find returns the number of the message with this ID, if it is kept.
-func (l *log) find(id ID) (int, bool) {
-	digits, _ := strings.CutPrefix(string(id), "message/")
-	n, err := strconv.Atoi(digits)
-	if err != nil || idOf(n-1) != id {
-		return 0, false
-	}
-	_, ok := l.kept[n-1]
-	return n - 1, ok
+// all returns the messages that are kept, in the order of sending.
+func (l *log) all() []*entry {
+	return slices.DeleteFunc(slices.Clone(l.kept), func(e *entry) bool { return e.readers == 0 })
 }
 
-// numbers returns those of the messages that are kept, in the order of sending.
-func (l *log) numbers() []int { return slices.Sorted(maps.Keys(l.kept)) }
-
-// choose returns copies of some messages.
-func (l *log) choose(numbers []int) []Message {
-	list := make([]Message, len(numbers))
-	for k, i := range numbers {
-		list[k] = l.kept[i].Message
+// messagesOf returns copies of some messages.
+func messagesOf(entries []*entry) []Message {
+	list := make([]Message, len(entries))
+	for k, e := range entries {
+		list[k] = e.Message
 	}
 	return list
 }
 
 // idOf returns the ID of message i.
-func idOf(i int) ID { return ID("message/" + strconv.Itoa(i+1)) }
+func idOf(i int) ID { return ID(Numbered(i + 1)) }
+
+// Numbered returns a name of a message, such as message/3.
+func Numbered(n int) string {
+	return string(strconv.AppendInt(append(make([]byte, 0, 24), "message/"...), int64(n), 10))
+}
+
+// numberOf returns the number of the message with an ID; -1 if it is no ID of a message.
+func numberOf(id ID) int {
+	digits, ok := strings.CutPrefix(string(id), "message/")
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || digits[0] < '1' || digits[0] > '9' {
+		return -1
+	}
+	return n - 1
+}

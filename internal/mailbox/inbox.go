@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// An inbox is what one agent was sent. Both lists are indexes of messages, in
-// the order of sending; what is not unread is read.
+// An inbox is what one agent was sent. Both lists are in the order of sending;
+// what is not unread is read.
 type inbox struct {
-	all, unread   []int
+	all, unread   []*entry
 	subscriptions []*subscription
 }
 
@@ -21,7 +21,7 @@ func (b *Bus) Unread(agent string) ([]Message, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.messages.choose(box.unread), nil
+	return messagesOf(box.unread), nil
 }
 
 // All returns every message to an agent, read and unread, broadcasts among
@@ -33,7 +33,7 @@ func (b *Bus) All(agent string) ([]Message, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.messages.choose(box.all), nil
+	return messagesOf(box.all), nil
 }
 
 // Conversation returns what two parties have written to each other, both ways,
@@ -50,10 +50,9 @@ func (b *Bus) Conversation(one, other string) ([]Message, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []Message
-	for _, i := range b.messages.numbers() {
-		m := b.messages.kept[i].Message
-		if m.From == one && m.To == other || m.From == other && m.To == one {
-			list = append(list, m)
+	for _, e := range b.messages.all() {
+		if e.From == one && e.To == other || e.From == other && e.To == one {
+			list = append(list, e.Message)
 		}
 	}
 	return list, nil
@@ -75,16 +74,16 @@ func (b *Bus) Take(agent string, accept func(Message) bool) ([]Message, error) {
 	}
 	wanted := b.unread(box)
 	if accept != nil {
-		wanted = slices.DeleteFunc(wanted, func(i int) bool { return !accept(b.message(i)) })
+		wanted = slices.DeleteFunc(wanted, func(e *entry) bool { return !accept(e.Message) })
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	taken := slices.DeleteFunc(wanted, func(i int) bool {
-		_, still := slices.BinarySearch(box.unread, i)
+	taken := slices.DeleteFunc(wanted, func(e *entry) bool {
+		_, still := slices.BinarySearchFunc(box.unread, e.number, byNumber)
 		return !still
 	})
 	box.read(taken)
-	return b.messages.choose(taken), nil
+	return messagesOf(taken), nil
 }
 
 // MarkRead marks messages to an agent as read; marking one twice is fine. An
@@ -102,46 +101,46 @@ func (b *Bus) MarkUnread(agent string, ids ...ID) error {
 	return b.mark("mark unread", agent, ids, (*inbox).putBack)
 }
 
-func (b *Bus) mark(verb, agent string, ids []ID, how func(*inbox, []int)) error {
+func (b *Bus) mark(verb, agent string, ids []ID, how func(*inbox, []*entry)) error {
 	box, err := b.box(verb, agent)
 	if err != nil {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	indexes := make([]int, len(ids))
+	list := make([]*entry, len(ids))
 	for k, id := range ids {
-		i, ok := b.messages.find(id)
-		if ok {
-			_, ok = slices.BinarySearch(box.all, i)
-		}
+		at, ok := slices.BinarySearchFunc(box.all, numberOf(id), byNumber)
 		if !ok {
 			return fmt.Errorf("%s: %w message %.60q: it was not sent to %q", verb, ErrUnknown, id, agent)
 		}
-		indexes[k] = i
+		list[k] = box.all[at]
 	}
-	slices.Sort(indexes)
-	how(box, indexes)
+	how(box, inOrder(list))
 	return nil
 }
 
-// read takes sorted indexes from the unread messages.
-func (box *inbox) read(indexes []int) { box.unread = without(box.unread, indexes) }
+// inOrder puts messages into the order of sending, each once.
+func inOrder(list []*entry) []*entry {
+	slices.SortFunc(list, func(a, b *entry) int { return byNumber(a, b.number) })
+	return slices.Compact(list)
+}
 
-// without removes sorted indexes from a list.
-func without(list, indexes []int) []int {
-	return slices.DeleteFunc(list, func(i int) bool {
-		_, found := slices.BinarySearch(indexes, i)
-		return found
+// read takes some messages from the unread ones.
+func (box *inbox) read(list []*entry) { box.unread = without(box.unread, list) }
+
+// without removes messages from a list. Both are in the order of sending.
+func without(list, removed []*entry) []*entry {
+	return slices.DeleteFunc(list, func(e *entry) bool {
+		for len(removed) > 0 && removed[0].number < e.number {
+			removed = removed[1:]
+		}
+		return len(removed) > 0 && removed[0] == e
 	})
 }
 
-// putBack adds indexes to the unread messages.
-func (box *inbox) putBack(indexes []int) {
-	box.unread = append(box.unread, indexes...)
-	slices.Sort(box.unread)
-	box.unread = slices.Compact(box.unread)
-}
+// putBack adds messages to the unread ones.
+func (box *inbox) putBack(list []*entry) { box.unread = inOrder(append(box.unread, list...)) }
 
 // box returns the inbox of an agent. The error names the operation.
 func (b *Bus) box(verb, agent string) (*inbox, error) {
@@ -155,16 +154,9 @@ func (b *Bus) box(verb, agent string) (*inbox, error) {
 	return &b.inboxes[i], nil
 }
 
-// unread returns which messages are unread now.
-func (b *Bus) unread(box *inbox) []int {
+// unread returns the messages that are unread now.
+func (b *Bus) unread(box *inbox) []*entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(box.unread)
-}
-
-// message returns one message.
-func (b *Bus) message(i int) Message {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.messages.kept[i].Message
 }

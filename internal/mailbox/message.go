@@ -31,6 +31,7 @@ type Draft struct {
 	Classification label.Classification // how sensitive it is; zero means internal
 	TTL            time.Duration        // how long it may be read; zero means without end
 	ExpiresAt      time.Time            // when it ends, if that is earlier; zero means never
+	Name           string               // what its run calls it; empty for no name
 }
 
 // A Message is what was sent. It is a value whose envelope cannot change. Only
@@ -42,6 +43,7 @@ type Message struct {
 	At       time.Time          // when it was sent, in UTC
 	Bytes    int                // length of its content
 	Envelope *envelope.Envelope // its content, label and expiry
+	Name     string             // what its run calls it; empty for one that was sent outside of a run
 }
 
 // classification is that of the envelope; a Message that was not sent has none.

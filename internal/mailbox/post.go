@@ -3,7 +3,6 @@ package mailbox
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/runteam/runteam/envelope"
 )
@@ -16,15 +15,15 @@ var ErrBusy = errors.New("bus in use")
 type Post struct {
 	bus  *Bus
 	run  string
-	sent func(Message)
+	sent func(Message) (name string)
 }
 
 // Attach lets a run use the bus, one at a time: another Attach is an [ErrBusy]
 // until [Post.Detach]. Meanwhile [Bus.Send] and [Bus.Broadcast] take only what
 // the user (handoff.User) sends. If sent is not nil, it is called with each of these
-// messages before anyone can read it, in the order of sending; it must not call
-// the bus.
-func (b *Bus) Attach(run string, sent func(Message)) (*Post, error) {
+// messages before anyone can read it, in the order of sending, and names it; it must
+// not call the bus.
+func (b *Bus) Attach(run string, sent func(Message) (name string)) (*Post, error) {
 	if err := b.usable(); err != nil {
 		return nil, fmt.Errorf("attach: %w", err)
 	}
@@ -114,30 +113,27 @@ func (p *Post) Restore(d Draft, h envelope.Header) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	return p.bus.deposit(&d, e, readers), nil
+	return p.bus.deposit(&d, e, readers).Message, nil
 }
 
 // Acknowledge says that an agent needs messages no more, which it has read. If the bus forgets, they leave its
-// inbox, and those that no other reader has left are gone; these are returned. Otherwise they are kept, and none is
-// returned. An id of no message to that agent is an [ErrUnknown], and then nothing changes.
-func (p *Post) Acknowledge(agent string, ids ...ID) (gone []ID, err error) {
+// inbox, and those that no other reader has left are gone; otherwise they are kept. An id of no message to that
+// agent is an [ErrUnknown], and then nothing changes.
+func (p *Post) Acknowledge(agent string, ids ...ID) error {
 	if err := p.usable(); err != nil {
-		return nil, err
+		return err
 	}
 	b := p.bus
-	err = b.mark("acknowledge", agent, ids, func(box *inbox, indexes []int) {
-		box.read(indexes)
+	return b.mark("acknowledge", agent, ids, func(box *inbox, list []*entry) {
+		box.read(list)
 		if !b.options.Forget {
 			return
 		}
-		box.all = without(box.all, indexes)
-		for _, i := range slices.Compact(indexes) {
-			if b.messages.acknowledge(i) {
-				gone = append(gone, idOf(i))
-			}
+		box.all = without(box.all, list)
+		for _, e := range list {
+			b.messages.acknowledge(e)
 		}
 	})
-	return gone, err
 }
 
 // Forgets reports whether messages that are acknowledged are gone.
@@ -150,5 +146,5 @@ func (p *Post) Len() int {
 	}
 	p.bus.mu.Lock()
 	defer p.bus.mu.Unlock()
-	return len(p.bus.messages.kept)
+	return len(p.bus.messages.kept) - p.bus.messages.gone
 }

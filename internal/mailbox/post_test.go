@@ -18,7 +18,10 @@ func TestOnlyTheRunSendsForAgents(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{MaxUnread: 2})
 	var seen []string
-	p, err := b.Attach("run-2", func(m mailbox.Message) { seen = append(seen, string(m.ID)) })
+	p, err := b.Attach("run-2", func(m mailbox.Message) string {
+		seen = append(seen, string(m.ID))
+		return "named " + string(m.ID)
+	})
 	require.NoError(t, err)
 	_, err = b.Attach("run-3", nil)
 	require.EqualError(t, err, `attach: bus in use: run "run-2" has it; wait for its end, or make another bus`)
@@ -40,6 +43,7 @@ func TestOnlyTheRunSendsForAgents(t *testing.T) {
 	require.Empty(t, told)
 	notify()
 	require.Equal(t, []mailbox.Message{m}, told)
+	require.Equal(t, "named message/1", unread(t, b, "writer")[0].Name, "by the run")
 	h := m.Envelope.Header()
 	require.Equal(t, "run-2", h.Run)
 	require.Equal(t, "analyst", h.Producer)

@@ -16,6 +16,7 @@ import (
 type roster struct {
 	names []string
 	index map[string]int
+	each  []int                        // the index of each agent
 	ways  map[way]label.Classification // along which agents may write, and the highest label of what they write
 }
 
@@ -37,6 +38,7 @@ func newRoster(names []string) (roster, error) {
 			continue
 		}
 		folded[strings.ToLower(name)], r.index[name] = name, i
+		r.each = append(r.each, i)
 	}
 	return r, errors.Join(errs...)
 }

@@ -84,7 +84,10 @@ func (r *roster) address(d *Draft) ([]int, error) {
 		return r.toAll(d)
 	}
 	to, err := r.direct(d)
-	return []int{to}, err
+	if err != nil {
+		return nil, err
+	}
+	return r.each[to : to+1 : to+1], nil
 }
 
 // check reports everything that is wrong with what a draft says; the names are
@@ -142,28 +145,29 @@ func (b *Bus) store(d *Draft, h envelope.Header, readers []int, only string) (m 
 	if err != nil {
 		return Message{}, nil, err
 	}
-	m = b.deposit(d, e, readers)
+	added := b.deposit(d, e, readers)
+	if only != "" && b.post != nil && b.post.sent != nil {
+		added.Name = b.post.sent(added.Message)
+	}
+	m = added.Message
 	for _, r := range readers {
 		for _, s := range b.inboxes[r].subscriptions {
 			s.push(m)
 			subscribers = append(subscribers, s)
 		}
 	}
-	if only != "" && b.post != nil && b.post.sent != nil {
-		b.post.sent(m)
-	}
 	return m, subscribers, nil
 }
 
 // deposit appends a message to the inboxes of its readers. The caller holds the lock.
-func (b *Bus) deposit(d *Draft, e *envelope.Envelope, readers []int) Message {
-	m := Message{ID: e.ID(), From: d.From, To: d.To, At: e.CreatedAt(), Bytes: len(d.Content) + len(d.Structured.Canonical()), Envelope: e}
-	at := b.messages.add(m, len(readers))
+func (b *Bus) deposit(d *Draft, e *envelope.Envelope, readers []int) *entry {
+	m := Message{ID: e.ID(), From: d.From, To: d.To, At: e.CreatedAt(), Bytes: len(d.Content) + len(d.Structured.Canonical()), Envelope: e, Name: d.Name}
+	added := b.messages.add(m, len(readers))
 	for _, r := range readers {
 		box := &b.inboxes[r]
-		box.all, box.unread = append(box.all, at), append(box.unread, at)
+		box.all, box.unread = append(box.all, added), append(box.unread, added)
 	}
-	return m
+	return added
 }
 
 // room names the readers that may not get another message. The caller holds the lock.

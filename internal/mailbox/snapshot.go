@@ -90,17 +90,17 @@ func checkVersion(version int) error {
 func (b *Bus) Snapshot() Snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	numbers := b.messages.numbers()
-	s := Snapshot{Version: SnapshotVersion, Messages: make([]Stored, len(numbers))}
-	for k, m := range b.messages.choose(numbers) {
-		s.Messages[k] = Stored{From: m.From, To: m.To, Envelope: m.Envelope.Record()}
+	kept := b.messages.all()
+	s := Snapshot{Version: SnapshotVersion, Messages: make([]Stored, len(kept))}
+	for k, e := range kept {
+		s.Messages[k] = Stored{From: e.From, To: e.To, Envelope: e.Envelope.Record()}
 	}
 	for r, name := range b.agents.names {
 		box := &b.inboxes[r]
-		for _, i := range box.all {
-			k, _ := slices.BinarySearch(numbers, i)
+		for _, e := range box.all {
+			k, _ := slices.BinarySearchFunc(kept, e.number, byNumber)
 			list := &s.Messages[k].Read
-			if _, unread := slices.BinarySearch(box.unread, i); unread {
+			if _, unread := slices.BinarySearchFunc(box.unread, e.number, byNumber); unread {
 				list = &s.Messages[k].Unread
 			}
 			*list = append(*list, name)
@@ -147,16 +147,16 @@ func (b *Bus) restore(s *Stored) error {
 	if s.Envelope.Text == "" {
 		return fmt.Errorf("%w message: it has no text", ErrInvalid)
 	}
-	at := b.messages.add(Message{
+	added := b.messages.add(Message{
 		ID: e.ID(), From: s.From, To: s.To, At: e.CreatedAt().UTC(), Bytes: len(s.Envelope.Text) + len(s.Envelope.JSON), Envelope: e,
 	}, len(s.Read)+len(s.Unread))
 	for _, name := range s.Read {
 		box := &b.inboxes[b.agents.index[name]]
-		box.all = append(box.all, at)
+		box.all = append(box.all, added)
 	}
 	for _, name := range s.Unread {
 		box := &b.inboxes[b.agents.index[name]]
-		box.all, box.unread = append(box.all, at), append(box.unread, at)
+		box.all, box.unread = append(box.all, added), append(box.unread, added)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (b *Bus) checkWay(s *Stored) error {
 // checkHeader holds an envelope's header to what the bus would have written.
 func (b *Bus) checkHeader(s *Stored) error {
 	h := &s.Envelope.Header
-	if _, twice := b.messages.find(h.ID); twice {
+	if n := numberOf(h.ID); n >= 0 && n < b.messages.sent {
 		return fmt.Errorf("%w id %q", task.ErrDuplicate, h.ID)
 	}
 	switch {
