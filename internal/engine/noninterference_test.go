@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
@@ -37,8 +38,8 @@ import (
 // tasks and the first failed dependency of one that was canceled, and no gate hides them.
 // Why a task failed by itself is compared.
 //
-// Where the gate rules otherwise on a pair that the place does reach, only the words of
-// prompts are compared: receipts have the size class of a failure that is withheld, and
+// Where the gate rules otherwise on a pair that the place does reach, or a result comes to
+// another size class, only the words of prompts are compared: receipts have the size class of a failure that is withheld, and
 // events and results the verdict and the rule of every ruling, also above the user's
 // clearance (G50).
 
@@ -386,7 +387,7 @@ func (v *view) compare(at spot, changed *story) string {
 	if len(was) != len(is) {
 		return fmt.Sprintf("there are %d prompts whose readers it never reaches, instead of %d", len(is), len(was))
 	}
-	same := v.story.ruled == changed.ruled
+	same := v.story.ruled == changed.ruled && slices.Equal(v.story.sizes(), changed.sizes())
 	for i := range was {
 		if !same {
 			is[i].receipt = was[i].receipt
@@ -451,6 +452,16 @@ func (s *story) endings() string {
 	}
 	fmt.Fprintln(&b, len(s.result.Steps))
 	return b.String()
+}
+
+// sizes are the size classes of the results of a run, which receipts have of what is withheld.
+func (s *story) sizes() (classes []int) {
+	for i := range s.result.Tasks {
+		if e := s.result.Tasks[i].Envelope; e != nil {
+			classes = append(classes, bytesize.Class(e.Size()))
+		}
+	}
+	return classes
 }
 
 // branches is which tasks of a run were needed.

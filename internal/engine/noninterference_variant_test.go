@@ -244,7 +244,10 @@ func (w *variant) answer(s *setting, i int, f form, p prompt.Prompt) (agent.Repl
 		r, err = w.reply(source, f, broken, p)
 	}
 	r.Usage = llm.Usage{InputTokens: (len(p.System()) + len(p.Text())) / 3, OutputTokens: len(r.Text) / 3}
-	r.Reasoning = "because " + gist(p, "reasoning") + " " + w.words(source) + " " + echoes(p)
+	r.Reasoning = "because " + gist(p, "reasoning") + " " + echoes(p)
+	if !strings.HasPrefix(p.Text(), retellHeading) { // which can be less sensitive than the task
+		r.Reasoning += " " + w.words(source)
+	}
 	r.Call = llm.CallInfo{Model: gist(p, "model"), RequestID: gist(p, "request"), FinishReason: gist(p, "finish")}
 	r.Warnings = []string{"look at " + gist(p, "warning")}
 	return r, err
