@@ -335,3 +335,96 @@ func TestStreamIsRecorded(t *testing.T) {
 	require.Equal(t, v.shown, again.shown, "a stored answer is shown as one piece")
 	require.NoError(t, j.Close())
 }
+
+// A desk is a team whose first agent streams a text and transfers its conversation, and whose second one streams the
+// answer. Of those that shown names, the viewer must be shown something before their turns end.
+func desk(t *testing.T, v *viewer, policy *handoff.Policy, level label.Classification, shown [2]bool) *team.Team {
+	t.Helper()
+	look, err := tool.New("look", "Looks.", func(context.Context, struct{}) (string, error) { return "", nil }, tool.Options{Effect: tool.None, Produces: &level})
+	require.NoError(t, err)
+	said := func(text string, shown bool) llm.Model {
+		pieces := []string{text, prose(40), "wait"}
+		if !shown {
+			pieces = pieces[:2]
+		}
+		return writes(t, v, pieces...)
+	}
+	first := llm.ModelFunc(func(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+		res, err := said("Billing knows. ", shown[0]).Call(ctx, r, emit)
+		res.Reasoning = "CANARY-THOUGHT"
+		res.FinishReason, res.ToolCalls = "tool_calls", []llm.ToolCall{{ID: "1", Name: "transfer_to_billing", Arguments: `{"reason":"CANARY-REASON"}`}}
+		return res, err
+	})
+	tm, err := team.New(team.Config{
+		Policy: policy,
+		Edges:  []handoff.Edge{{From: "triage", To: "billing", Transfer: true}},
+		Agents: []team.Member{
+			{Name: "triage", Agent: agent.New(first, agent.Options{}), Accepts: label.Confidential},
+			{Name: "billing", Agent: agent.New(said("It is paid. ", shown[1]), agent.Options{}), Accepts: label.Confidential, Tools: []*tool.Tool{look}},
+			{Name: "other", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "An answer."}, nil })},
+		},
+	})
+	require.NoError(t, err)
+	return tm
+}
+
+// What the first holder of a conversation wrote is taken back when the next one begins, whose text has a decision of its
+// own. A holder whose text, or whose part in the result, is withheld from the caller shows nothing.
+func TestStreamOfATransferredConversation(t *testing.T) {
+	t.Parallel()
+	minimal := func(from string) *handoff.Policy {
+		return &handoff.Policy{Rules: []handoff.PairRule{{From: from, To: "user", Mode: handoff.Minimal}}}
+	}
+	low := label.Internal
+	both := []string{"triage", "triage > billing"}
+	for name, tt := range map[string]struct {
+		policy  *handoff.Policy
+		tool    label.Classification // of what a tool of the second returns
+		o       team.RunOptions
+		shown   [2]bool // of each holder
+		decided []string
+	}{
+		"both":                            {shown: [2]bool{true, true}, decided: both},
+		"not the text of the second":      {policy: minimal("billing"), shown: [2]bool{true, false}, decided: both[:1]},
+		"not the text of the first":       {policy: minimal("triage")},
+		"a tool of the second reads more": {tool: label.Confidential, o: team.RunOptions{UserAccepts: &low}},
+		"a tool of the second reads less": {tool: label.Internal, o: team.RunOptions{UserAccepts: &low}, shown: [2]bool{true, true}, decided: both},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newViewer()
+			tm := desk(t, v, tt.policy, tt.tool, tt.shown)
+			var all strings.Builder
+			writers, decided := map[string]string{}, []string(nil)
+			tt.o.Stream = func(d event.Delta) {
+				if d.Title == "Help" {
+					all.WriteString(d.Text)
+					writers[d.Agent] += d.Text
+					v.take(d)
+				}
+			}
+			tt.o.Subscribers = []func(event.Event){func(e event.Event) {
+				if h, ok := e.Data.(event.Handoff); ok && h.Kind == "stream" {
+					decided = append(decided, h.From)
+				}
+			}}
+			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "Help", Description: "Help.", Assignee: "triage"}, {Title: "Answer", Description: "Answer.", Assignee: "other"}}, &tt.o)
+			require.NoError(t, err)
+			require.NotContains(t, all.String(), "CANARY")
+			require.Equal(t, tt.shown[0], strings.HasPrefix(writers["triage"], "Billing knows. "), writers)
+			require.NotContains(t, writers["triage"], "paid")
+			require.Equal(t, tt.shown[1], writers["billing"] != "", writers)
+			want := ""
+			if tt.shown[1] {
+				want = "It is paid. " + prose(40)
+			}
+			require.Equal(t, want, v.shown["Help"])
+			require.Equal(t, tt.shown[1], v.done["Help"])
+			require.Equal(t, tt.shown[0], v.resets == 1)
+			require.Equal(t, tt.decided, decided)
+			if tt.shown[1] {
+				require.Equal(t, res.Tasks[0].Result, v.shown["Help"])
+			}
+		})
+	}
+}

@@ -99,3 +99,40 @@ func TestStreamOfARunThatFails(t *testing.T) {
 	plain := call{dir: dir, args: strings.Fields("run --offline --script script.yaml")}.run(t)
 	require.Equal(t, plain.stdout, got.stdout)
 }
+
+// The answer of a task whose conversation is transferred is that of the last holder: it follows what the first one
+// wrote, which does not count.
+func TestStreamOfATransferredConversation(t *testing.T) {
+	t.Parallel()
+	first, last := strings.Repeat("Let me see who knows that of all of us. ", 50)+"\n\n", strings.Repeat("Your money is on its way to you. ", 50)+"\n"
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		text, end := first, `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"transfer_to_billing","arguments":"{\"reason\":\"CANARY-REASON\"}"}}]}}`
+		if strings.Contains(string(body), "You settle bills.") {
+			text, end = last, `{"index":0,"delta":{}}`
+		}
+		content, _ := json.Marshal(text)
+		fmt.Fprintf(w, `data: {"model":"m","choices":[{"index":0,"delta":{"reasoning_content":"CANARY-THOUGHT"}}]}`+"\n\n")
+		fmt.Fprintf(w, `data: {"model":"m","choices":[{"index":0,"delta":{"content":%s}}]}`+"\n\n", content)
+		reason := "stop"
+		if text == first {
+			reason = "tool_calls"
+		}
+		fmt.Fprintf(w, "data: {\"model\":\"m\",\"choices\":[%s]}\n\ndata: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\ndata: [DONE]\n\n", end, reason)
+	}))
+	t.Cleanup(srv.Close)
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `model: m
+agents: [{name: triage}, {name: billing, systemPrompt: You settle bills.}]
+edges: [{from: triage, to: billing, transfer: true}]
+tasks: [{title: Help, assignee: triage, description: d}]
+`})
+	got := call{dir: dir, args: []string{"run", "--stream"}, env: map[string]string{"OPENAI_BASE_URL": srv.URL}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	require.NotContains(t, got.stdout, "CANARY")
+	require.True(t, strings.HasSuffix(got.stdout, last), got.stdout)
+	if before := strings.TrimSuffix(got.stdout, last); before != "" { // unless the caller was slower than both
+		require.True(t, strings.HasPrefix(first, strings.TrimSuffix(before, "\n")), before)
+		require.Contains(t, got.stderr, "the answer begins again")
+	}
+}

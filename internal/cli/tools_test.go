@@ -356,3 +356,32 @@ tasks: [{title: T, description: d}]
 	got = call{dir: dir, args: []string{"plan"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 }
+
+// What later holders cannot call is a warning at the tool of the agent, with the way of the conversation.
+func TestCheckWarnsOfToolsOfLaterHolders(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ accepts, trusts, want string }{
+		"untrusted": {want: `team.yaml:9:7: warning: agent "billing": calls of tool "s/pay" are refused in task "T", which can be transferred to it (triage > billing): the tool has external effects, and the definition of tool "s/pay", written by a server, is untrusted; add "s/pay" to allowUntrusted of agent "billing", or endorse what "tool:s/pay" delivers to it` + "\n"},
+		"label":     {accepts: ", accepts: public", trusts: "allowUntrusted: [s/pay], ", want: `team.yaml:9:9: warning: agent "billing": calls of tool "s/pay" are refused in task "T", which can be transferred to it (triage > billing): its context is at least internal, and the tool accepts at most public; raise accepts of the tool to internal, or remove it from the tools of "billing"` + "\n"},
+		"neither":   {trusts: "allowUntrusted: [s/pay], "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := clitest.Folder(t, map[string]string{"team.yaml": `model: m
+tools: {s: {mcp: {command: none}, allow: [find, pay]` + tt.accepts + `}}
+agents:
+  - {name: triage}
+  - name: billing
+    description: Pays.
+    ` + strings.TrimSuffix(tt.trusts, ", ") + `
+    tools:
+      - s/pay
+edges: [{from: triage, to: billing, transfer: true}]
+tasks: [{title: T, assignee: triage, description: d}]
+`})
+			got := call{dir: dir, args: []string{"check"}}.run(t)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+			require.Equal(t, tt.want, got.stderr)
+		})
+	}
+}

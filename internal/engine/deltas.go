@@ -57,6 +57,13 @@ func (d *deltas) push(p *pendingDelta, piece event.Delta) {
 	}
 }
 
+// setAgent names the agent that writes what follows of a text.
+func (d *deltas) setAgent(p *pendingDelta, agent string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p.Agent = agent
+}
+
 // take returns what waits of the text that has waited longest, or false at the end.
 func (d *deltas) take() (event.Delta, bool) {
 	d.mu.Lock()

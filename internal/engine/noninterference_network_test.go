@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
 )
 
 // A network is what agents of a setting may do with each other while they work, and what they do.
@@ -24,6 +25,7 @@ type network struct {
 	spawns []bool          // of each agent
 	acts   [][][]netAction // by task and turn
 	passes []string        // of each agent: whom it transfers a conversation to that was transferred to it; empty if it answers
+	looks  [][]int         // of each agent: the tools that it calls before, of its own
 }
 
 // A netAction is a call of a tool of the runtime: what it passes on is made of all that the agent has read.
@@ -59,7 +61,7 @@ func (a netAction) arguments(say func(what string) string) string {
 func (d *drawing) network() {
 	s := d.s
 	s.acts = make([][][]netAction, len(s.tasks))
-	s.spawns, s.passes = make([]bool, len(s.agents)), make([]string, len(s.agents))
+	s.spawns, s.passes, s.looks = make([]bool, len(s.agents)), make([]string, len(s.agents)), make([][]int, len(s.agents))
 	if !d.chance(45, "network") {
 		return
 	}
@@ -87,6 +89,7 @@ func (d *drawing) network() {
 		e.Transfer = d.chance(50, "transfer")
 		s.links = append(s.links, e)
 	}
+	d.equipHolders()
 	for i := range s.spawns {
 		if to := d.transfers(s.agents[i].Name); len(to) > 0 && d.chance(60, "passes it on") {
 			s.passes[i] = pickOne(d, to, "the next holder").to
@@ -99,6 +102,37 @@ func (d *drawing) network() {
 		}
 		for range d.number(1, 3, "turns") {
 			s.acts[i] = append(s.acts[i], d.netActions(s.tasks[i].Assignee))
+		}
+	}
+	for i, own := range s.toolsOf {
+		if len(own) > 0 && d.chance(70, "looks it up") {
+			s.looks[i] = some(d, own, 3, "calls of a holder")
+		}
+	}
+}
+
+// equipHolders gives tools to agents that have none, and to which a conversation can be transferred. They fit the tasks
+// that these agents have.
+func (d *drawing) equipHolders() {
+	s := d.s
+	for at := range s.agents {
+		m := &s.agents[at]
+		if len(s.toolsOf[at]) > 0 || !slices.ContainsFunc(s.links, func(e handoff.Edge) bool {
+			return e.Transfer && (e.To == m.Name || e.Bidirectional && e.From == m.Name)
+		}) {
+			continue
+		}
+		for range d.number(1, 2, "tools of a holder") {
+			x := settingTool{name: fmt.Sprintf("tool%d", len(s.tools)), form: pickOne(d, []form{closed, unclosed}, "arguments")}
+			x.options.Accepts = max(d.highestOf(m.Name), pickOne(d, classes[2:], "accepts"))
+			x.options.Effect = pickOne(d, []tool.Effect{tool.None, tool.Workspace, tool.External}, "effect")
+			if x.options.Produces = new(d.lowestOf(m.Name)); x.options.Effect != tool.None && *x.options.Produces == x.options.Accepts {
+				x.options.Stateful = d.chance(40, "stateful")
+			}
+			x.files = x.options.Effect != tool.None && d.chance(60, "files")
+			s.toolsOf[at] = append(s.toolsOf[at], len(s.tools))
+			s.tools = append(s.tools, x)
+			m.AllowUntrusted = append(m.AllowUntrusted, x.name)
 		}
 	}
 }
@@ -157,6 +191,16 @@ func (d *drawing) lowestOf(name string) label.Classification {
 	return level
 }
 
+// highestOf returns the highest label of the tasks of an agent, as they are without edges.
+func (d *drawing) highestOf(name string) (level label.Classification) {
+	for i := range d.s.tasks {
+		if d.s.tasks[i].Assignee == name {
+			level = level.Join(d.labels[i])
+		}
+	}
+	return level
+}
+
 // edges are all edges of a setting.
 func (s *setting) edges() []handoff.Edge { return slices.Concat(s.messageEdges(), s.links) }
 
@@ -188,6 +232,16 @@ const heldHeading = "## Conversation before it was transferred to you"
 // isHolder reports whether a prompt is one of a holder to which the conversation of a task was transferred.
 func isHolder(p prompt.Prompt) bool { return strings.Contains(p.Messages()[0].Text, heldHeading) }
 
+// turnNumber is how many turns of the agent are before a prompt.
+func turnNumber(p prompt.Prompt) (n int) {
+	for _, m := range p.Messages() {
+		if m.Role == "assistant" {
+			n++
+		}
+	}
+	return n
+}
+
 // heldPlace names the source of what the holder in a prompt says.
 func heldPlace(i int, r *prompt.Receipt) string { return fmt.Sprintf("held/%d-%s", i, r.Agent) }
 
@@ -197,14 +251,23 @@ func (s *setting) heldStep(source string) (agent, step string) {
 	return by, by + " in Task " + number
 }
 
-// holderReply is the answer of a holder of task i, whose conversation it may transfer first.
+// holderReply is the answer of a holder of task i, which may call its tools first and then transfer the conversation.
 func (w *variant) holderReply(s *setting, i int, f form, p prompt.Prompt) (agent.Reply, error) {
 	source := heldPlace(i, p.Receipt())
 	at := slices.IndexFunc(s.agents, func(m engine.Member) bool { return m.Name == p.Receipt().Agent })
-	if to := s.passes[at]; to != "" && len(p.Messages()) == 1 {
-		say := func(what string) string {
-			return gist(p, what) + " " + w.words(source+saidPlace) + " " + echoes(p)
+	if strings.HasPrefix(p.Text(), retellHeading) {
+		return w.reply(source, f, false, p)
+	}
+	turn := turnNumber(p)
+	say := func(what string) string {
+		return gist(p, what) + " " + w.words(source+saidPlace) + " " + echoes(p)
+	}
+	if len(s.looks[at]) > 0 {
+		if turn--; turn < 0 {
+			return agent.Reply{Text: "I look it up: " + say("said"), ToolCalls: w.toolCalls(s, s.looks[at], source, p)}, nil
 		}
+	}
+	if to := s.passes[at]; to != "" && turn == 0 {
 		a := netAction{plan.TransferPrefix, to}
 		return agent.Reply{Text: "I pass it on: " + say("said"), ToolCalls: []llm.ToolCall{a.call(say)}}, nil
 	}

@@ -28,7 +28,8 @@ type setting struct {
 	tasks     []task.Spec
 	broken    map[string]bool // tasks whose agent ends with an error
 	tools     []settingTool
-	toolsOf   [][]int   // of each agent
+	toolsOf   [][]int // of each agent
+	sources   []toolSource
 	calls     [][][]int // of tools, by task and turn
 	policy    *handoff.Policy
 	network

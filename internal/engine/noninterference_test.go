@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
@@ -37,8 +38,8 @@ import (
 // tasks and the first failed dependency of one that was canceled, and no gate hides them.
 // Why a task failed by itself is compared.
 //
-// Where the gate rules otherwise on a pair that the place does reach, only the words of
-// prompts are compared: receipts have the size class of a failure that is withheld, and
+// Where the gate rules otherwise on a pair that the place does reach, or a result comes to
+// another size class, only the words of prompts are compared: receipts have the size class of a failure that is withheld, and
 // events and results the verdict and the rule of every ruling, also above the user's
 // clearance (G50).
 
@@ -61,6 +62,8 @@ type tally struct {
 	held                    int // prompts of holders of transferred conversations
 	transferred             int // results of such conversations
 	apart                   int // prompts of holders, whom the changed source cannot reach
+	heldCalls               int // calls of tools by holders
+	apartCalls              int // of them, calls that the changed source cannot reach
 }
 
 func (t *tally) add(o tally) {
@@ -71,6 +74,7 @@ func (t *tally) add(o tally) {
 	t.branched += o.branched
 	t.sent, t.children, t.blind = t.sent+o.sent, t.children+o.children, t.blind+o.blind
 	t.held, t.transferred, t.apart = t.held+o.held, t.transferred+o.transferred, t.apart+o.apart
+	t.heldCalls, t.apartCalls = t.heldCalls+o.heldCalls, t.apartCalls+o.apartCalls
 }
 
 // See GATE.md. The settings are the same in every run of the test.
@@ -112,7 +116,7 @@ func (sum tally) requireShares(t *testing.T) {
 	require.Greater(t, sum.moved, sum.runs/4)
 	require.Greater(t, sum.met, sum.runs*10)
 	require.Greater(t, sum.branched, sum.runs/200)
-	require.Greater(t, sum.told, sum.runs/20)
+	require.Greater(t, sum.told, sum.runs/25)
 	require.Greater(t, sum.kept, sum.told/40)
 	require.Less(t, sum.uneven, sum.runs/5)
 	require.Greater(t, sum.sent, sum.planned/10)
@@ -121,6 +125,8 @@ func (sum tally) requireShares(t *testing.T) {
 	require.Greater(t, sum.held, sum.planned/5)
 	require.Greater(t, sum.transferred, 10)
 	require.Greater(t, sum.apart, sum.runs/20)
+	require.Greater(t, sum.heldCalls, sum.planned/5)
+	require.Greater(t, sum.apartCalls, sum.runs/40)
 }
 
 // requireApart checks the setting of a seed.
@@ -224,13 +230,13 @@ func (s *setting) places() (out []spot) {
 	for i := range s.tasks {
 		_, f := s.member(s.tasks[i].Assignee)
 		add(fmt.Sprintf("task/%d", i), f)
-		if slices.ContainsFunc(s.acts[i], func(turn []netAction) bool { return turn != nil && turn[0].tool == plan.TransferPrefix }) {
+		if s.transfersTask(i) {
 			for k := range s.agents {
 				add(fmt.Sprintf("held/%d-%s", i, s.agents[k].Name), plain)
 			}
 		}
 	}
-	for n := range s.toolSources() {
+	for n := range s.sources {
 		add(fmt.Sprintf("tool/%d", n), plain)
 	}
 	for i := range s.tasks { // what decides is changed more often
@@ -240,6 +246,11 @@ func (s *setting) places() (out []spot) {
 		})
 	}
 	return out
+}
+
+// transfersTask reports whether the agent of a task transfers its conversation.
+func (s *setting) transfersTask(i int) bool {
+	return slices.ContainsFunc(s.acts[i], func(turn []netAction) bool { return turn != nil && turn[0].tool == plan.TransferPrefix })
 }
 
 // split cuts the name of a place into source and path.
@@ -259,6 +270,9 @@ type view struct {
 	plan    *engine.Plan
 	table   *flow.Table
 	sum     *tally
+
+	named      map[int][]string   // what steps returned
+	toolPlaces map[toolSource]int // what toolAt returned
 }
 
 // source is the index of a source in the table.
@@ -274,7 +288,7 @@ func (v *view) source(name string) int {
 		})
 	}
 	if want == handoff.ToolResult {
-		return v.toolAt(v.setting.toolSources()[nth])
+		return v.toolAt(v.setting.sources[nth])
 	}
 	for i, src := range v.table.Graph().Sources {
 		if src.Kind != want || want == handoff.Message && src.Task >= 0 { // the handoffs of a task
@@ -373,7 +387,7 @@ func (v *view) compare(at spot, changed *story) string {
 	if len(was) != len(is) {
 		return fmt.Sprintf("there are %d prompts whose readers it never reaches, instead of %d", len(is), len(was))
 	}
-	same := v.story.ruled == changed.ruled
+	same := v.story.ruled == changed.ruled && slices.Equal(v.story.sizes(), changed.sizes())
 	for i := range was {
 		if !same {
 			is[i].receipt = was[i].receipt
@@ -383,6 +397,9 @@ func (v *view) compare(at spot, changed *story) string {
 		}
 		if was[i].call != nil {
 			v.sum.calls++
+			if was[i].call.caller.held {
+				v.sum.apartCalls++
+			}
 		} else {
 			v.sum.compared++
 			if strings.Contains(was[i].text, heldHeading) {
@@ -435,6 +452,16 @@ func (s *story) endings() string {
 	}
 	fmt.Fprintln(&b, len(s.result.Steps))
 	return b.String()
+}
+
+// sizes are the size classes of the results of a run, which receipts have of what is withheld.
+func (s *story) sizes() (classes []int) {
+	for i := range s.result.Tasks {
+		if e := s.result.Tasks[i].Envelope; e != nil {
+			classes = append(classes, bytesize.Class(e.Size()))
+		}
+	}
+	return classes
 }
 
 // branches is which tasks of a run were needed.
@@ -911,7 +938,7 @@ func (s *setting) String() string {
 		x := &s.tools[i]
 		fmt.Fprintf(&b, "%s accepts %v, produces %v, effect %q, stateful %v %q, files %v\n", x.name, x.options.Accepts, x.options.Level(), x.options.Effect, x.options.Stateful, x.options.State, x.files)
 	}
-	fmt.Fprintf(&b, "tools of agents %v, calls of tasks %v\n", s.toolsOf, s.calls)
+	fmt.Fprintf(&b, "tools of agents %v, calls of tasks %v, of holders %v\n", s.toolsOf, s.calls, s.looks)
 	for _, in := range s.inputs {
 		fmt.Fprintf(&b, "%s is %v, form %d\n", in.name, in.level, in.form)
 	}

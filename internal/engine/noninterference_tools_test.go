@@ -136,35 +136,49 @@ func (d *drawing) ruledForm(pair [2]string) (form, bool) {
 	return unclosed, isTool
 }
 
-// A toolSource is a tool as the table has it: for each task one without state, and for all of
-// them one with state.
+// A toolSource is a tool as the table has it: for each task, and each holder to which its conversation
+// can be transferred, one without state, and for all of them one with state.
 type toolSource struct {
-	tool, task int // no task of one with state
+	tool, task int    // no task of one with state
+	holder     string // empty for the task's own agent, and of one with state
 }
 
-// toolSources are the tools in the order of the table.
-func (s *setting) toolSources() (list []toolSource) {
+// listTools returns the tools in the order of the table.
+func (s *setting) listTools() (list []toolSource) {
 	for i := range s.tasks {
 		at := slices.IndexFunc(s.agents, func(m engine.Member) bool { return m.Name == s.tasks[i].Assignee })
 		for _, k := range s.taskTools(at, &s.tasks[i]) {
-			from := toolSource{k, i}
-			if s.tools[k].options.Stateful {
-				from.task = -1
-			}
-			if !slices.Contains(list, from) {
+			if from := s.toolSource(k, i, ""); !slices.Contains(list, from) {
 				list = append(list, from)
+			}
+		}
+	}
+	for i := range s.tasks {
+		if !s.transfersTask(i) {
+			continue
+		}
+		for at := range s.agents {
+			for _, k := range s.looks[at] {
+				if from := s.toolSource(k, i, s.agents[at].Name); !slices.Contains(list, from) {
+					list = append(list, from)
+				}
 			}
 		}
 	}
 	return list
 }
 
-// toolPlace names the source of what a tool says in a task.
-func (s *setting) toolPlace(k, i int) string {
+// toolSource is the source of what a tool says in a task to a holder, or to the task's own agent.
+func (s *setting) toolSource(k, i int, holder string) toolSource {
 	if s.tools[k].options.Stateful {
-		i = -1
+		return toolSource{k, -1, ""}
 	}
-	return fmt.Sprintf("tool/%d", slices.Index(s.toolSources(), toolSource{k, i}))
+	return toolSource{k, i, holder}
+}
+
+// toolPlace names that source.
+func (s *setting) toolPlace(k, i int, holder string) string {
+	return fmt.Sprintf("tool/%d", slices.Index(s.sources, s.toolSource(k, i, holder)))
 }
 
 // calling is the step of a tool that a task calls.
@@ -188,18 +202,22 @@ func (st *stage) buildTools(places map[task.ID]int) (list []*tool.Tool) {
 // useTool is what a tool does: it returns everything that it can read, and its own words.
 func (st *stage) useTool(k, i int, c tool.Call) (tool.Result, error) {
 	x := &st.setting.tools[k]
-	if tk := &st.setting.tasks[i]; tk.Tools != nil && !slices.Contains(tk.Tools, x.name) {
-		panic("called " + x.name + ", which the task does not have")
-	}
 	read := string(c.Arguments)
 	if x.files {
 		read += readFiles(c)
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	tk, by := &st.setting.tasks[i], st.callers[i]
+	step := tk.Title
+	if by.held {
+		step = by.agent + " in " + tk.Title
+	} else if tk.Tools != nil && !slices.Contains(tk.Tools, x.name) {
+		panic("called " + x.name + ", which the task does not have")
+	}
 	st.called = append(st.called, sight{
-		agent: x.reader(), step: calling(st.setting.tasks[i].Title, x.reader()), text: read,
-		call: &toolSight{id: c.ID, from: st.setting.tasks[i].Assignee, arguments: c.Arguments, files: len(read) > len(c.Arguments), level: st.levels[i]},
+		agent: x.reader(), step: calling(step, x.reader()), text: read,
+		call: &toolSight{id: c.ID, caller: by, arguments: c.Arguments, files: len(read) > len(c.Arguments)},
 	})
 	if o := &x.options; o.Stateful {
 		state := o.State
@@ -209,7 +227,11 @@ func (st *stage) useTool(k, i int, c tool.Call) (tool.Result, error) {
 		st.states[state] += read
 		read = st.states[state]
 	}
-	words := st.now.words(st.toolPlace(k, i))
+	holder := ""
+	if by.held {
+		holder = by.agent
+	}
+	words := st.now.words(st.toolPlace(k, i, holder))
 	return tool.Result{
 		Text: "The tool says " + words + " about " + letters(12, read),
 		JSON: json.RawMessage(encoded(map[string]any{"alpha": words, "beta": map[string]any{"x": echoesOf(read)}, "gamma": letters(12, read, "gamma")})),
@@ -244,23 +266,22 @@ const saidPlace = "/said"
 
 // callTools is the reply of an agent in a turn in which it calls tools; false if it answers.
 func (w *variant) callTools(s *setting, i int, p prompt.Prompt) (agent.Reply, bool) {
-	n := 0
-	for _, m := range p.Messages() {
-		if m.Role == "assistant" {
-			n++
-		}
-	}
-	turns, source := s.calls[i], fmt.Sprintf("task/%d", i)
+	n, turns, source := turnNumber(p), s.calls[i], fmt.Sprintf("task/%d", i)
 	if n >= max(len(turns), len(s.acts[i])) || strings.HasPrefix(p.Text(), retellHeading) {
 		return agent.Reply{}, false
 	}
+	r := agent.Reply{Text: "I look it up: " + gist(p, "said") + " " + w.words(source+saidPlace) + " " + echoes(p)}
+	if n < len(turns) {
+		r.ToolCalls = w.toolCalls(s, turns[n], source, p)
+	}
+	w.addCalls(s, i, n, p, &r)
+	return r, len(r.ToolCalls) > 0
+}
+
+// toolCalls are calls of tools by an agent whose words are a source's.
+func (w *variant) toolCalls(s *setting, tools []int, source string, p prompt.Prompt) (calls []llm.ToolCall) {
 	words := func(what string) string {
 		return gist(p, what) + " " + w.words(source+saidPlace) + " " + echoes(p)
-	}
-	r := agent.Reply{Text: "I look it up: " + words("said")}
-	var tools []int
-	if n < len(turns) {
-		tools = turns[n]
 	}
 	for at, k := range tools {
 		value := w.value(source+saidPlace, s.tools[k].form, func(place string) string {
@@ -270,19 +291,24 @@ func (w *variant) callTools(s *setting, i int, p prompt.Prompt) (agent.Reply, bo
 			return gist(p, place+strconv.Itoa(at)) + " " + w.words(source+saidPlace)
 		}, 417, "red", "abcd").(map[string]any)
 		delete(value, "gamma") // what is left of a list has other indexes
-		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{Name: s.tools[k].name, Arguments: encoded(value)})
+		calls = append(calls, llm.ToolCall{Name: s.tools[k].name, Arguments: encoded(value)})
 	}
-	w.addCalls(s, i, n, p, &r)
-	return r, len(r.ToolCalls) > 0
+	return calls
+}
+
+// A turnAgent is the agent of the last prompt of a task that is not one of its children.
+type turnAgent struct {
+	agent string
+	level label.Classification // of the prompt
+	held  bool                 // the conversation was transferred to it
 }
 
 // A toolSight is what a sight has beside its text if its reader is a tool.
 type toolSight struct {
 	id        string
-	from      string // the agent that called
+	caller    turnAgent
 	arguments json.RawMessage
-	files     bool                 // it read files
-	level     label.Classification // of the prompt that was answered with the call
+	files     bool // it read files
 }
 
 // call holds what a tool was given to its clearance, the rules for the pair and the table.
@@ -306,12 +332,18 @@ func (v *view) call(s *sight) string {
 			return fmt.Sprintf("%s of %s: no edges lead to %s", c, at, s.step)
 		}
 	}
-	accepts := v.table.Graph().Readers[reader].Clearance
-	if s.call.level > accepts {
-		v.sum.lowered++
+	accepts, level := v.table.Graph().Readers[reader].Clearance, s.call.caller.level
+	if s.call.caller.held {
+		v.sum.heldCalls++
 	}
-	if s.call.level > accepts && s.call.files {
-		return fmt.Sprintf("it accepts %v, and read files of a conversation that is %v", accepts, s.call.level)
+	switch {
+	case level <= accepts:
+	case s.call.caller.held:
+		return fmt.Sprintf("it accepts %v, and a later holder called it from a conversation that is %v", accepts, level)
+	case s.call.files:
+		return fmt.Sprintf("it accepts %v, and read files of a conversation that is %v", accepts, level)
+	default:
+		v.sum.lowered++
 	}
 	var value any
 	if err := json.Unmarshal(s.call.arguments, &value); err != nil {
@@ -328,7 +360,8 @@ func (v *view) call(s *sight) string {
 
 // argument holds one text in the arguments of a call.
 func (v *view) argument(s *sight, path []string, accepts label.Classification) string {
-	d := &gate.Decision{From: s.call.from, To: s.agent, Before: s.call.level, After: min(s.call.level, accepts)}
+	level := s.call.caller.level
+	d := &gate.Decision{From: s.call.caller.agent, To: s.agent, Before: level, After: min(level, accepts)}
 	for i := range v.setting.policy.Rules {
 		r := v.setting.policy.Rules[i]
 		if r.Ceiling = nil; (r.From != d.From && r.From != handoff.Anyone) || (r.To != d.To && r.To != handoff.Anyone) {
@@ -341,7 +374,7 @@ func (v *view) argument(s *sight, path []string, accepts label.Classification) s
 			return "it read files with the whole conversation, which a rule limits"
 		}
 	}
-	if s.call.level <= accepts {
+	if level <= accepts {
 		return ""
 	}
 	for _, e := range v.setting.policy.Declassify {
@@ -349,7 +382,7 @@ func (v *view) argument(s *sight, path []string, accepts label.Classification) s
 			return ""
 		}
 	}
-	return fmt.Sprintf("the argument /%s is %v, and nothing lowers it for %s", strings.Join(path, "/"), s.call.level, s.agent)
+	return fmt.Sprintf("the argument /%s is %v, and nothing lowers it for %s", strings.Join(path, "/"), level, s.agent)
 }
 
 // narrows reports whether a rule delivers only parts of a value.
@@ -375,34 +408,68 @@ func leaves(value any, path []string, f func(path []string, text string)) {
 	}
 }
 
-// steps returns the names of a task of the graph: a tool has one for each task that calls it.
+// steps returns the names of a task of the graph: a tool has one for each task, and each holder, that calls it.
 func (v *view) steps(i int) (names []string) {
+	if known := v.named[i]; known != nil {
+		return known
+	}
+	if v.named == nil {
+		v.named = map[int][]string{}
+	}
+	defer func() { v.named[i] = names }()
 	g := v.table.Graph()
 	if !strings.HasPrefix(g.Tasks[i].Title, gate.ToolReader("")) {
 		return []string{g.Tasks[i].Title}
 	}
 	for k := range g.Edges {
-		if e := &g.Edges[k]; g.Sources[e.Source].Task == i && e.Task < len(v.setting.tasks) {
+		if e := &g.Edges[k]; g.Sources[e.Source].Task == i && v.calls(e.Task, i) {
 			names = append(names, calling(g.Tasks[e.Task].Title, g.Tasks[i].Title))
 		}
 	}
 	return names
 }
 
-// atLevel notes the label of a prompt of a task.
-func (st *stage) atLevel(i int, p prompt.Prompt) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.levels[i] = p.Receipt().Classification
+// calls reports whether a task of the graph, which gets what a tool returns, is one that calls the tool: that of an
+// agent, or of a holder that passes on to the tool what it says.
+func (v *view) calls(by, tool int) bool {
+	g := v.table.Graph()
+	return by < len(v.setting.tasks) || slices.ContainsFunc(g.Edges, func(e flow.Edge) bool {
+		src := &g.Sources[e.Source]
+		return e.Task == tool && src.Task == by && src.Kind == handoff.Transferred
+	})
 }
 
-// toolAt is the index of a tool in the table: children have the same tools.
-func (v *view) toolAt(of toolSource) int {
+// noteCaller notes who reads a prompt of a task.
+func (st *stage) noteCaller(i int, p prompt.Prompt) {
+	r := p.Receipt()
+	if childStep(&st.setting.tasks[i], p) != "" && !isHolder(p) || strings.HasPrefix(p.Text(), retellHeading) {
+		return
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.callers[i] = turnAgent{agent: r.Agent, level: r.Classification, held: isHolder(p)}
+}
+
+// toolAt is the index of a tool in the table: children have the same tools. It is negative for one that only
+// agents have to which the conversation cannot be transferred.
+func (v *view) toolAt(of toolSource) (at int) {
+	if known, is := v.toolPlaces[of]; is {
+		return known
+	}
+	if v.toolPlaces == nil {
+		v.toolPlaces = map[toolSource]int{}
+	}
+	defer func() { v.toolPlaces[of] = at }()
 	g, name := v.table.Graph(), v.setting.tools[of.tool].reader()
 	for i := range g.Sources {
-		if g.Sources[i].From == name && (of.task < 0 || slices.ContainsFunc(g.Edges, func(e flow.Edge) bool { return e.Source == i && e.Task == of.task })) {
+		if g.Sources[i].From == name && (of.task < 0 || slices.ContainsFunc(g.Edges, func(e flow.Edge) bool {
+			if of.holder == "" || e.Source != i {
+				return e.Source == i && e.Task == of.task
+			}
+			return e.Task >= len(v.setting.tasks) && g.Tasks[e.Task].Title == of.holder+" in "+v.setting.tasks[of.task].Title && v.calls(e.Task, g.Sources[i].Task)
+		})) {
 			return i
 		}
 	}
-	panic("no source " + name)
+	return -1
 }

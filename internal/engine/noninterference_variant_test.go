@@ -244,7 +244,10 @@ func (w *variant) answer(s *setting, i int, f form, p prompt.Prompt) (agent.Repl
 		r, err = w.reply(source, f, broken, p)
 	}
 	r.Usage = llm.Usage{InputTokens: (len(p.System()) + len(p.Text())) / 3, OutputTokens: len(r.Text) / 3}
-	r.Reasoning = "because " + gist(p, "reasoning") + " " + w.words(source) + " " + echoes(p)
+	r.Reasoning = "because " + gist(p, "reasoning") + " " + echoes(p)
+	if !strings.HasPrefix(p.Text(), retellHeading) { // which can be less sensitive than the task
+		r.Reasoning += " " + w.words(source)
+	}
 	r.Call = llm.CallInfo{Model: gist(p, "model"), RequestID: gist(p, "request"), FinishReason: gist(p, "finish")}
 	r.Warnings = []string{"look at " + gist(p, "warning")}
 	return r, err
@@ -303,14 +306,14 @@ type stage struct {
 	team *engine.Team
 	now  *variant // what is played
 
-	mu     sync.Mutex // guards what is noted
-	sights []sight    // of agents
-	called []sight    // of tools
-	ruled  strings.Builder
-	told   strings.Builder
-	shown  []string                     // of each prompt
-	levels map[int]label.Classification // of the last prompt of each task
-	states map[string]string            // what tools keep
+	mu      sync.Mutex // guards what is noted
+	sights  []sight    // of agents
+	called  []sight    // of tools
+	ruled   strings.Builder
+	told    strings.Builder
+	shown   []string          // of each prompt
+	callers map[int]turnAgent // by task
+	states  map[string]string // what tools keep
 
 	kept   bool // a trace and a journal are kept too
 	traced *trace.Writer
@@ -318,6 +321,7 @@ type stage struct {
 
 // build makes the team, or says why there is none.
 func (s *setting) build() (*stage, error) {
+	s.sources = s.listTools()
 	st := &stage{setting: s}
 	places := map[task.ID]int{}
 	for i := range s.tasks {
@@ -337,7 +341,7 @@ func (s *setting) build() (*stage, error) {
 		does := engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			i := places[p.Receipt().Task]
 			st.look(p, cmp.Or(childStep(&s.tasks[i], p), s.tasks[i].Title))
-			st.atLevel(i, p)
+			st.noteCaller(i, p)
 			return st.now.answer(s, i, s.forms[a], p)
 		})
 		cfg.Agents[a].Agent = does
@@ -451,7 +455,7 @@ func (st *stage) options(w *variant) *engine.RunOptions {
 // play runs a variant. The error says why it cannot be run.
 func (st *stage) play(ctx context.Context, w *variant) (*story, error) {
 	st.now, st.sights, st.called, st.traced = w, nil, nil, nil
-	st.levels, st.states = map[int]label.Classification{}, map[string]string{}
+	st.callers, st.states = map[int]turnAgent{}, map[string]string{}
 	st.ruled.Reset()
 	st.told.Reset()
 	st.shown = nil

@@ -163,7 +163,7 @@ func (s *stream) stop() {
 }
 
 // reopen has the gate decide anew: another agent writes what follows.
-func (s *stream) reopen() {
+func (s *stream) reopen(agent string) {
 	if s == nil {
 		return
 	}
@@ -171,6 +171,7 @@ func (s *stream) reopen() {
 	defer s.mu.Unlock()
 	s.opened = false
 	s.reset()
+	s.to.setAgent(&s.pending, agent)
 }
 
 // takeBack takes back what the caller has of an attempt that does not count.

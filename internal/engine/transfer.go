@@ -342,7 +342,7 @@ func (l turnLoop) follow(ctx context.Context) error {
 		if a.contract.Duration > 0 && !a.contract.ExpiresAt.IsZero() {
 			h.worked = a.contract.Duration - time.Until(a.contract.ExpiresAt)
 		}
-		a.stream.reopen()
+		a.stream.reopen(h.caps.Agent)
 		perform(ctx, &h.modelCall, h)
 		if v := h.view(); v.needsEntry() && !errors.Is(h.err, errLater) {
 			a.run.ledger.note(v.entry())

@@ -120,16 +120,29 @@ func unseen(t *Roster, from, person string, level label.Classification, that, wh
 }
 
 // adviseUnshown warns that a person can only refuse what an agent makes, with a label of at least level:
-// the question shows what the user may see, and nobody approves what is not shown.
-func adviseUnshown(c *checker, at subject, person, what, from string, source gate.Source, level label.Classification) {
+// the question shows what the user may see, and nobody approves what is not shown. It reports whether that is so.
+func adviseUnshown(c *checker, at subject, person, what, from string, source gate.Source, level label.Classification) bool {
+	why, hint := unshownBy(c, from, source, level)
+	if why == "" {
+		return false
+	}
+	message := fmt.Sprintf("%q can only refuse %s: the question shows what the user of the run may see, and %s", person, what, why)
+	if !slices.ContainsFunc(c.advice, func(p task.Problem) bool { return p.Message == message }) {
+		c.advise(at, message, hint)
+	}
+	return true
+}
+
+// unshownBy says why a question does not show all of what an agent makes, with a label of at least level; empty
+// if it can.
+func unshownBy(c *checker, from string, source gate.Source, level label.Classification) (why, hint string) {
 	accepts, terms := c.options.RecordClearance(), c.team.Terms(from, handoff.User)
-	var why, hint string
 	switch {
 	case level > accepts:
 		why = fmt.Sprintf("it is at least %v, and the user may see %v", level, accepts)
 		hint = "remove approve, or keep from it what the user may not see"
 	case c.team.Rules == nil || from == handoff.User || PassesWhole(terms, from, source, level, accepts):
-		return
+		return "", ""
 	default:
 		why = fmt.Sprintf("the rules from %q to %q withhold or redact a part of it", from, handoff.User)
 		if cited := terms.Cited(); len(cited) > 0 && cited[0].Line != "" {
@@ -137,10 +150,7 @@ func adviseUnshown(c *checker, at subject, person, what, from string, source gat
 		}
 		hint = "change the rules so that the user gets all of it, or remove approve"
 	}
-	message := fmt.Sprintf("%q can only refuse %s: the question shows what the user of the run may see, and %s", person, what, why)
-	if !slices.ContainsFunc(c.advice, func(p task.Problem) bool { return p.Message == message }) {
-		c.advise(at, message, hint)
-	}
+	return why, hint
 }
 
 // CheckPlanApprover reports that the person who has to approve the plans of the coordinator can see

@@ -9,8 +9,9 @@ import (
 )
 
 // checkApproverLabels reports the tools of task i whose calls can never be approved, since the person
-// may not see what the task passes to them.
-func (c *loweringCheck) checkApproverLabels(i int, level label.Classification) {
+// may not see what the task passes to them. It notes those of which the person sees too little in unshown, by
+// agent and tool.
+func (c *loweringCheck) checkApproverLabels(i int, level label.Classification, unshown map[[2]string]bool) {
 	var people []string
 	tools := map[string][]string{} // by the person
 	for _, f := range c.plan.Tools(i) {
@@ -28,15 +29,20 @@ func (c *loweringCheck) checkApproverLabels(i int, level label.Classification) {
 			c.task(i).report(detail, hint, &gate.Refusal{Rule: rule, Reason: detail})
 			continue
 		}
-		adviseUnshown(c.checker, c.task(i), person, "calls of "+toolsText(tools[person]), from, gate.Source{Kind: handoff.Arguments}, level)
+		if adviseUnshown(c.checker, c.task(i), person, "calls of "+toolsText(tools[person]), from, gate.Source{Kind: handoff.Arguments}, level) {
+			for _, name := range tools[person] {
+				unshown[[2]string{from, name}] = true
+			}
+		}
 	}
 }
 
 // addApproval adds the person who has to approve calls of a tool as a reader of what an agent passes to the
-// tool in task i, and the task that it works in as a reader of what that person says.
-func (b toolFlow) addApproval(f *tool.Tool, i int, agent string, in int, pass func(to int)) {
+// tool in task i, and the task that it works in as a reader of what that person says. It returns the source of
+// that, if there is one.
+func (b toolFlow) addApproval(f *tool.Tool, i int, agent string, in int, pass func(to int)) (said []int) {
 	if f.Approve == "" {
-		return
+		return nil
 	}
 	m, _ := b.team.Index(f.Approve)
 	g, t, caps := &b.graph, b.plan.Graph.Task(i), &b.team.Capabilities[m]
@@ -50,4 +56,5 @@ func (b toolFlow) addApproval(f *tool.Tool, i int, agent string, in int, pass fu
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.ToolResult, Name: title, From: f.Approve, Task: at, Label: b.plan.Labels[i]})
 	b.addSight(ReadBy(b.plan, i), source, f.Approve, label.Public, b.plan.Labels[i])
 	b.toolResult(source, in, ReadBy(b.plan, i).Terms(f.Approve, agent))
+	return []int{source}
 }

@@ -3,12 +3,14 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
 )
 
 // checkPayloads reports dependencies that are delivered in a form that their results do
@@ -202,7 +204,7 @@ func (c *labelCheck) path(i int) string {
 			fmt.Fprintf(&b, "%v by what others may have written to the shared memory", level)
 			return b.String()
 		case by.kind == "":
-			fmt.Fprintf(&b, "%v by its own classification", level)
+			fmt.Fprintf(&b, "%v by %s", level, raisedByTool(c.checker, i))
 			return b.String()
 		case n == longestPath:
 			b.WriteString("and others before it")
@@ -215,4 +217,35 @@ func (c *labelCheck) path(i int) string {
 		i = int(c.plan.Graph.Upstream(i)[by.n])
 		fmt.Fprintf(&b, "%s %q, ", how, c.plan.Graph.Task(i).Title)
 	}
+}
+
+// raisedByTool says which tool gave task i its label; if none did, the label is the task's own.
+func raisedByTool(c *checker, i int) string {
+	p := c.plan
+	raises := func(f *tool.Tool) bool { return f.Level() == p.Labels[i] }
+	named := func(list []*tool.Tool) string {
+		if k := slices.IndexFunc(list, raises); k >= 0 {
+			return list[k].Name
+		}
+		return ""
+	}
+	if p.Graph.Task(i).Classification == p.Labels[i] {
+		return "its own classification"
+	}
+	if name := named(reachableIn(p, i)); name != "" {
+		return fmt.Sprintf("what its tool %q returns", name)
+	}
+	for _, to := range Delegates(p, i) {
+		m := &c.team.Config.Agents[to.Member]
+		if name := named(ForChildren(m.Tools)); name != "" {
+			return fmt.Sprintf("what tool %q returns to %q, to which it can delegate", name, m.Name)
+		}
+	}
+	for _, h := range Holders(p, i) {
+		m := &c.team.Config.Agents[h.Member]
+		if name := named(m.reachable(m.Tools)); name != "" {
+			return fmt.Sprintf("what tool %q returns to %q, to which it can be transferred", name, m.Name)
+		}
+	}
+	return "its own classification"
 }

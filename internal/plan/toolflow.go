@@ -43,6 +43,7 @@ func (b toolFlow) addTools() {
 			b.addToolResult(gate.ToolReader(f.Name), sources[k], i)
 		}
 		children := childFlow{b.flowBuilder}.addChildren(i, written, inputs[i])
+		var said []int // by people who approve calls
 		for k, f := range tools {
 			pass := func(to int) {
 				b.wholeEdge(written, to, gate.RuleTools) // an argument can be what the agent is about to answer
@@ -60,9 +61,9 @@ func (b toolFlow) addTools() {
 			for _, to := range b.addArguments(f, argumentsReader{gate.ToolReader(f.Name), f.Accepts}, i, b.plan.Graph.Task(i).Assignee, g.Sources[sources[k]].Task) {
 				pass(to)
 			}
-			b.addApproval(f, i, b.plan.Graph.Task(i).Assignee, i, pass)
+			said = append(said, b.addApproval(f, i, b.plan.Graph.Task(i).Assignee, i, pass)...)
 		}
-		transferFlow{b}.addHolders(i, written, inputs[i], sources, children)
+		transferFlow{b}.addHolders(i, written, inputs[i], sources, children, said)
 		for _, n := range children {
 			b.addChildTools(n, i, tools, sources)
 		}
@@ -160,7 +161,7 @@ func (b toolFlow) addArguments(f *tool.Tool, by argumentsReader, i int, agent st
 	}
 	source, made := len(g.Sources), len(g.Tasks)
 	g.Tasks = append(g.Tasks, flow.Task{Title: "arguments for " + reader + " in " + t.Title, Agent: flow.Nobody})
-	s := flow.Source{Kind: handoff.Arguments, Name: "arguments of " + t.Title, From: t.Assignee, Task: made, Label: p.Labels[i]}
+	s := flow.Source{Kind: handoff.Arguments, Name: "arguments of " + t.Title, From: agent, Task: made, Label: p.Labels[i]}
 	parameters := b.team.Parameters[f.Name]
 	b.describe(&s, parameters)
 	g.Sources = append(g.Sources, s)

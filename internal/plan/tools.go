@@ -208,11 +208,12 @@ func (c *checker) checkToolNames(about func() subject, s *task.Spec) {
 // checkToolLabels reports tools that can never be called: the context of a task is always
 // more sensitive than the tool accepts, and no entry of the policy lowers it.
 func (c *loweringCheck) checkToolLabels() {
-	p := c.plan
+	p, unshown := c.plan, map[[2]string]bool{}
+	defer func() { checkHolderTools(c.checker, unshown) }()
 	for i := range p.Graph.Len() {
 		tk := p.Graph.Task(i)
 		level := p.least[i].Join(p.ToolLabel(i))
-		c.checkApproverLabels(i, level)
+		c.checkApproverLabels(i, level, unshown)
 		for _, f := range p.Tools(i) {
 			reader := gate.ToolReader(f.Name)
 			terms := c.team.Terms(tk.Assignee, reader)
@@ -253,28 +254,34 @@ func (c *checker) checkUntrusted(i int, f *tool.Tool) {
 	if f.Effect == tool.None || f.Effect == tool.Workspace || slices.Contains(c.team.Config.Agents[c.plan.Members[i]].AllowUntrusted, f.Name) {
 		return
 	}
-	report := func(what, from string) {
-		detail := fmt.Sprintf("the tool %q of agent %q has external effects, and %s is untrusted", f.Name, tk.Assignee, what)
-		refused := &UntrustedCallError{Tool: f.Name, Agent: int(c.plan.Members[i]), refusal: &gate.Refusal{Rule: gate.RuleTools, Reason: detail}}
-		c.task(i).report(detail, fmt.Sprintf("add %q to AllowUntrusted of agent %q, or endorse what %q delivers to it", f.Name, tk.Assignee, from), refused)
+	what, from := untrustedOf(c, i, tk.Assignee, c.plan.Tools(i))
+	if what == "" {
+		return
 	}
-	for _, t := range c.plan.Tools(i) {
+	detail := fmt.Sprintf("the tool %q of agent %q has external effects, and %s is untrusted", f.Name, tk.Assignee, what)
+	refused := &UntrustedCallError{Tool: f.Name, Agent: int(c.plan.Members[i]), refusal: &gate.Refusal{Rule: gate.RuleTools, Reason: detail}}
+	c.task(i).report(detail, fmt.Sprintf("add %q to AllowUntrusted of agent %q, or endorse what %q delivers to it", f.Name, tk.Assignee, from), refused)
+}
+
+// untrustedOf returns what an agent with these tools always has in its context in task i and nobody endorses,
+// and who delivers it; empty if there is nothing.
+func untrustedOf(c *checker, i int, agent string, tools []*tool.Tool) (what, from string) {
+	tk := c.plan.Graph.Task(i)
+	for _, t := range tools {
 		if t.Foreign {
-			report(fmt.Sprintf("the definition of tool %q, written by a server,", t.Name), gate.ToolReader(t.Name))
-			return
+			return fmt.Sprintf("the definition of tool %q, written by a server,", t.Name), gate.ToolReader(t.Name)
 		}
 	}
 	for _, u := range tk.Uses {
-		if !c.team.Terms(handoff.User, tk.Assignee).Endorses() {
-			report(fmt.Sprintf("input %q", u.Name), handoff.User)
-			return
+		if !c.team.Terms(handoff.User, agent).Endorses() {
+			return fmt.Sprintf("input %q", u.Name), handoff.User
 		}
 	}
 	for j, up := range c.plan.Graph.Upstream(i) {
 		from := c.plan.Graph.Task(int(up))
-		if terms := c.team.Terms(from.Assignee, tk.Assignee); !tk.DependsOn[j].Optional && terms.Mode() != handoff.Minimal && !terms.Endorses() {
-			report(fmt.Sprintf("the result of task %q", from.Title), from.Assignee)
-			return
+		if terms := c.team.Terms(from.Assignee, agent); !tk.DependsOn[j].Optional && terms.Mode() != handoff.Minimal && !terms.Endorses() {
+			return fmt.Sprintf("the result of task %q", from.Title), from.Assignee
 		}
 	}
+	return "", ""
 }

@@ -38,6 +38,7 @@ type holderNode struct {
 	tools    []*tool.Tool
 	results  []int // the sources of what its tools return
 	children []int // and its children
+	refusals []int // and of what people say who approve its calls
 }
 
 // written returns the source of what the agent of task i writes: the result of the task, or what it says
@@ -61,14 +62,14 @@ func (b transferFlow) written(i int) int {
 }
 
 // addHolders adds the holders of task i, whose agent writes a source, reads what inputs say, and has the
-// results of tools and children.
-func (b transferFlow) addHolders(i, written int, inputs []flow.Edge, tools []int, children []childNode) {
+// results of tools and children, and the words of people who refuse its calls.
+func (b transferFlow) addHolders(i, written int, inputs []flow.Edge, tools []int, children []childNode, refusals []int) {
 	p := b.plan
 	holders := Holders(p, i)
 	if len(holders) == 0 {
 		return
 	}
-	first := holderNode{member: int(p.Members[i]), agent: p.Graph.Task(i).Assignee, task: i, said: written, results: tools}
+	first := holderNode{member: int(p.Members[i]), agent: p.Graph.Task(i).Assignee, task: i, said: written, results: tools, refusals: refusals}
 	for _, n := range children {
 		first.children = append(first.children, n.source)
 	}
@@ -82,13 +83,18 @@ func (b transferFlow) addHolders(i, written int, inputs []flow.Edge, tools []int
 		b.addGrants(i, n, inputs)
 		b.addInbox(n)
 		for e := range nodes {
-			b.addPieces(i, &nodes[e], n)
+			b.addPieces(i, &nodes[e], n, false)
 		}
 		for at, f := range n.tools {
 			b.toolResult(n.results[at], n.task, ReadBy(p, i).Terms(gate.ToolReader(f.Name), n.agent))
 		}
 		b.addCalls(i, n, b.graph.Edges[start:len(b.graph.Edges):len(b.graph.Edges)])
 		b.wholeEdge(n.said, b.graph.Sources[b.results+i].Task, gate.RuleTransfer)
+	}
+	for k := 1; k < len(nodes); k++ {
+		for e := range nodes {
+			b.addPieces(i, &nodes[e], &nodes[k], true)
+		}
 	}
 }
 
@@ -151,8 +157,8 @@ func (b transferFlow) addInbox(n *holderNode) {
 }
 
 // addPieces adds what a holder gets of an earlier one: what that said, and what its tools and children
-// returned to it, up to what the edges between them carry.
-func (b transferFlow) addPieces(i int, from, to *holderNode) {
+// returned to it, or what people refused it, up to what the edges between them carry.
+func (b transferFlow) addPieces(i int, from, to *holderNode, refusals bool) {
 	most := b.team.Network.carries(from.member, to.member)
 	if most == nil {
 		return
@@ -167,6 +173,12 @@ func (b transferFlow) addPieces(i int, from, to *holderNode) {
 			e.Delivers, e.Withheld, e.Lowers, e.Note = pick.Selection{}, true, nil, "" // its parts were not validated
 		}
 		b.graph.Edges = append(b.graph.Edges, e)
+	}
+	if refusals {
+		for _, source := range from.refusals {
+			add(source, b.graph.Sources[source].From, label.Public)
+		}
+		return
 	}
 	add(from.said, from.agent, least)
 	for _, source := range append(append([]int(nil), from.results...), from.children...) {
@@ -185,6 +197,6 @@ func (b transferFlow) addCalls(i int, n *holderNode, reads []flow.Edge) {
 			}
 		}
 		pass(b.graph.Sources[n.results[k]].Task)
-		b.addApproval(f, i, n.agent, n.task, pass)
+		n.refusals = append(n.refusals, b.addApproval(f, i, n.agent, n.task, pass)...)
 	}
 }

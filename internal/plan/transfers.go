@@ -194,17 +194,9 @@ func (c *labelCheck) checkTransfers() {
 	p := c.plan
 	for i := range p.Graph.Len() {
 		for _, h := range Holders(p, i) {
-			caps, least := &c.team.Capabilities[h.Member], p.least[i].Join(p.ToolLabel(i))
-			var why string
-			switch {
-			case caps.Clearance() < least:
-				why = fmt.Sprintf("the task is at least %v, and %q may see %v", least, caps.Agent, caps.Clearance())
-			case caps.Produces < least:
-				why = fmt.Sprintf("the task is at least %v, and %q produces at most %v", least, caps.Agent, caps.Produces)
-			default:
-				continue
+			if why, hint := cannotHold(c.checker, i, h.Member); why != "" {
+				c.advise(c.about(fmt.Sprintf("edge %d", h.Edge+1), "edges", h.Edge), fmt.Sprintf("task %q cannot be transferred along it: %s", p.Graph.Task(i).Title, why), hint)
 			}
-			c.advise(c.about(fmt.Sprintf("edge %d", h.Edge+1), "edges", h.Edge), fmt.Sprintf("task %q cannot be transferred along it: %s", p.Graph.Task(i).Title, why), "")
 		}
 	}
 }
@@ -254,12 +246,16 @@ func transferPairs(p *Plan, i int, used map[[2]string]bool) {
 		earlier = append(earlier, m.Name)
 		for _, f := range m.reachable(m.Tools) {
 			reader := gate.ToolReader(f.Name)
-			earlier = append(earlier, reader)
+			if earlier = append(earlier, reader); f.Approve != "" {
+				earlier = append(earlier, f.Approve)
+			}
 			used[[2]string{m.Name, reader}], used[[2]string{reader, m.Name}], used[[2]string{reader, handoff.User}] = true, true, true
 		}
 	}
 	for _, f := range p.Tools(i) {
-		earlier = append(earlier, gate.ToolReader(f.Name))
+		if earlier = append(earlier, gate.ToolReader(f.Name)); f.Approve != "" {
+			earlier = append(earlier, f.Approve)
+		}
 	}
 	for _, h := range holders {
 		name := p.Roster().Config.Agents[h.Member].Name

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
 )
 
 // places records where everything in a File is written.
@@ -214,7 +215,7 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 	}
 	switch parts[0] {
 	case "agents":
-		if n := p.approverOf(parts); n != nil {
+		if n := cmp.Or(p.approverOf(parts), p.toolOf(parts)); n != nil {
 			return n, n.src, n.at
 		}
 		if f := pick(p.agents, parts); f != nil {
@@ -269,17 +270,44 @@ func (p *places) approverOf(parts []string) *node {
 	if len(parts) != 5 || parts[2] != "tools" || parts[4] != "approve" {
 		return nil
 	}
-	i, err := strconv.Atoi(parts[1])
-	k, err2 := strconv.Atoi(parts[3])
-	if err != nil || err2 != nil || p.tools == nil || i >= len(p.tools.file.Agents) || k >= len(p.tools.file.Agents[i].Member.Tools) {
+	f, _ := p.agentTool(parts)
+	if f == nil {
 		return nil
 	}
 	for _, e := range p.tools.list {
-		if slices.Contains(e.tools, p.tools.file.Agents[i].Member.Tools[k]) {
+		if slices.Contains(e.tools, f) {
 			return e.fields.own("approve")
 		}
 	}
 	return nil
+}
+
+// toolOf returns the name in the list of an agent, or its preset, that gives the agent the tool to which a
+// pointer leads; nil for any other pointer.
+func (p *places) toolOf(parts []string) *node {
+	if len(parts) != 4 || parts[2] != "tools" {
+		return nil
+	}
+	f, agent := p.agentTool(parts)
+	if f == nil || agent == nil {
+		return nil
+	}
+	for _, item := range agent.get("tools").parts() {
+		if slices.Contains(p.tools.exact(item.text), f.Name) {
+			return item
+		}
+	}
+	return agent.get("toolPreset")
+}
+
+// agentTool returns the tool of an agent to which a pointer leads, and the agent as it is written; nil if there is none.
+func (p *places) agentTool(parts []string) (*tool.Tool, *fields) {
+	i, err := strconv.Atoi(parts[1])
+	k, err2 := strconv.Atoi(parts[3])
+	if err != nil || err2 != nil || p.tools == nil || i >= len(p.tools.file.Agents) || k >= len(p.tools.file.Agents[i].Member.Tools) {
+		return nil, nil
+	}
+	return p.tools.file.Agents[i].Member.Tools[k], pick(p.agents, parts)
 }
 
 // inTask follows a pointer into a task.
