@@ -82,15 +82,31 @@ func (h handoffPlan) each(visit func(to, from int, n Neighbor, senders []int)) {
 			for _, to := range h.tasks[n.Member] {
 				senders := h.tasks[from]
 				if h.precise {
-					if h.after[to] == nil {
-						h.after[to] = h.followers(int32(to))
-					}
-					senders = without(senders, h.after[to])
+					senders = without(senders, h.afterwards(to))
 				}
 				visit(to, from, n, senders)
 			}
 		}
 	}
+}
+
+// afterwards returns which tasks follow from a reader.
+func (h handoffPlan) afterwards(to int) []bool {
+	if h.after[to] == nil {
+		h.after[to] = h.followers(int32(to))
+	}
+	return h.after[to]
+}
+
+// follows reports whether a task is known to follow from a reader, so that it sends that nothing.
+func (h handoffPlan) follows(to, i int) bool { return h.precise && h.afterwards(to)[i] }
+
+// ungranted reports whether a plan of the coordinator grants no task of a member a tool of the runtime. Then
+// the edges for it are not used, and there is nothing to say about them.
+func (h handoffPlan) ungranted(member int, name string) bool {
+	return h.Options().Planned && !slices.ContainsFunc(h.tasks[member], func(i int) bool {
+		return slices.ContainsFunc(RuntimeTools(h.Plan, i), func(f RuntimeTool) bool { return f.Name == name })
+	})
 }
 
 // without returns the tasks that are not among others.
@@ -203,7 +219,7 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 	found := map[way]*edgeUse{}
 	var order []way
 	h.each(func(to, from int, n Neighbor, senders []int) {
-		if len(h.tasks[from]) == 0 || c.sendsAlong(from, n) {
+		if len(h.tasks[from]) == 0 || c.sendsAlong(from, n) || h.ungranted(from, SendHandoff) {
 			return // nothing is sent during the run, or something of the options is read
 		}
 		w := way{from, n.Member}
@@ -224,9 +240,12 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 	}
 	for from := range h.tasks {
 		for _, n := range c.team.Network.Neighbors(from) {
-			if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 && n.Delegate {
+			if len(h.tasks[n.Member]) > 0 || len(h.tasks[from]) == 0 {
+				continue
+			}
+			if n.Delegate && !h.ungranted(from, DelegateToAgent) {
 				checkDelegate(c, c.team.Config.Agents[from].Name, n, h.tasks[from])
-			} else if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 && !n.Transfer { // else it reads them when it gets the conversation
+			} else if !n.Delegate && !n.Transfer && !h.ungranted(from, SendHandoff) { // else it reads them when it gets the conversation
 				to := c.team.Config.Agents[n.Member].Name
 				c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, so nobody reads what %q sends to it", to, c.team.Config.Agents[from].Name), "")
 			}
@@ -237,7 +256,7 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 // reportEdge reports an edge that cannot be used. A coordinator that has planned cannot change edges.
 func (c *labelCheck) reportEdge(edge int, detail, hint string) {
 	at := c.about(fmt.Sprintf("edge %d", edge+1), "edges", edge)
-	if c.options.Planned {
+	if c.plan.Options().Planned { // also when the policy of such a run is replaced
 		c.advise(at, detail, hint)
 		return
 	}

@@ -91,6 +91,7 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	p.memory, p.arrivals = c.memory, c.arrivals
 	if sends {
 		c.checkEdges(handoffs)
+		c.checkNamedTools(handoffs)
 	}
 	checkDelegates(c)
 	c.checkTransfers()
