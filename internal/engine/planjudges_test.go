@@ -331,7 +331,7 @@ func TestPlannedReachIsInTheTable(t *testing.T) {
 			Coordinator: &engine.Coordinator{Agent: c, MayPlan: synth.Constructs{ForEach: true, Verify: true}, MayGrant: synth.Grants{Inputs: true, Tools: true}},
 		})
 		require.NoError(t, err)
-		o := &engine.RunOptions{Inputs: []engine.Input{{Name: "a", Text: `["canarya", "canarya too"]`}, {Name: "b", Text: `["canaryb"]`}}}
+		o := &engine.RunOptions{Inputs: []engine.Input{{Name: "a", Text: `["canarya", "canarya too"]`}, {Name: "b", Text: `["canaryb"]`}}, MaxConcurrency: rapid.IntRange(1, 2).Draw(t, "at the same time")}
 		c.plans = []string{grantable(t, tm, c, o, randomPlan(t, edges))}
 		c.prompts = nil
 		_, err = tm.RunTeam(t.Context(), engine.Goal{Text: "Reach the goal."}, o)
@@ -496,7 +496,7 @@ func randomPlan(t *rapid.T, edges []handoff.Edge) (list []map[string]any) {
 			s["forEach"] = map[string]any{"input": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "list"), "maxItems": 2}
 			s["uses"] = []string{} // it could name the list again
 		}
-		if i > 0 {
+		if i > 0 && rapid.Bool().Draw(t, "depends") {
 			before := map[string]any{"optional": true}
 			key := "task"
 			if list[i-1]["forEach"] != nil {

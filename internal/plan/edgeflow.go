@@ -101,10 +101,24 @@ func (h handoffPlan) afterwards(to int) []bool {
 // follows reports whether a task is known to follow from a reader, so that it sends that nothing.
 func (h handoffPlan) follows(to, i int) bool { return h.precise && h.afterwards(to)[i] }
 
+// isPlanned reports whether a coordinator planned all tasks, in this run or in another one.
+func isPlanned(p *Plan) bool {
+	if p.Options().Planned {
+		return true
+	}
+	for i := range p.Graph.Len() {
+		t := p.Graph.Task(i)
+		if from := t.Source.Record; !Joins(t) && !t.IsComputed() && (from == nil || from.From == handoff.User) {
+			return false
+		}
+	}
+	return true
+}
+
 // ungranted reports whether a plan of the coordinator grants no task of a member a tool of the runtime. Then
 // the edges for it are not used, and there is nothing to say about them.
 func (h handoffPlan) ungranted(member int, name string) bool {
-	return h.Options().Planned && !slices.ContainsFunc(h.tasks[member], func(i int) bool {
+	return isPlanned(h.Plan) && !slices.ContainsFunc(h.tasks[member], func(i int) bool {
 		return slices.ContainsFunc(RuntimeTools(h.Plan, i), func(f RuntimeTool) bool { return f.Name == name })
 	})
 }
@@ -253,10 +267,11 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 	}
 }
 
-// reportEdge reports an edge that cannot be used. A coordinator that has planned cannot change edges.
+// reportEdge reports an edge that cannot be used. A coordinator that has planned cannot change edges, and its
+// plan can be run later: saved, or under another policy.
 func (c *labelCheck) reportEdge(edge int, detail, hint string) {
 	at := c.about(fmt.Sprintf("edge %d", edge+1), "edges", edge)
-	if c.plan.Options().Planned { // also when the policy of such a run is replaced
+	if isPlanned(c.plan) {
 		c.advise(at, detail, hint)
 		return
 	}
