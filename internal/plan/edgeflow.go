@@ -115,12 +115,17 @@ func isPlanned(p *Plan) bool {
 	return true
 }
 
-// ungranted reports whether a plan of the coordinator grants no task of a member a tool of the runtime. Then
-// the edges for it are not used, and there is nothing to say about them.
-func (h handoffPlan) ungranted(member int, name string) bool {
-	return isPlanned(h.Plan) && !slices.ContainsFunc(h.tasks[member], func(i int) bool {
-		return slices.ContainsFunc(RuntimeTools(h.Plan, i), func(f RuntimeTool) bool { return f.Name == name })
-	})
+// granted returns the members of which a task may have a tool of the runtime: all, unless a coordinator planned
+// the tasks and grants it to none of the member's. Then the edges for it are not used, and there is nothing to
+// say about them.
+func (h handoffPlan) granted(name string) []bool {
+	granted, planned := make([]bool, len(h.tasks)), isPlanned(h.Plan)
+	for member, tasks := range h.tasks {
+		granted[member] = !planned || slices.ContainsFunc(tasks, func(i int) bool {
+			return slices.ContainsFunc(RuntimeTools(h.Plan, i), func(f RuntimeTool) bool { return f.Name == name })
+		})
+	}
+	return granted
 }
 
 // without returns the tasks that are not among others.
@@ -232,8 +237,9 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 	type way struct{ from, to int }
 	found := map[way]*edgeUse{}
 	var order []way
+	sends, delegates := h.granted(SendHandoff), h.granted(DelegateToAgent)
 	h.each(func(to, from int, n Neighbor, senders []int) {
-		if len(h.tasks[from]) == 0 || c.sendsAlong(from, n) || h.ungranted(from, SendHandoff) {
+		if len(h.tasks[from]) == 0 || c.sendsAlong(from, n) || !sends[from] {
 			return // nothing is sent during the run, or something of the options is read
 		}
 		w := way{from, n.Member}
@@ -257,9 +263,9 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 			if len(h.tasks[n.Member]) > 0 || len(h.tasks[from]) == 0 {
 				continue
 			}
-			if n.Delegate && !h.ungranted(from, DelegateToAgent) {
+			if n.Delegate && delegates[from] {
 				checkDelegate(c, c.team.Config.Agents[from].Name, n, h.tasks[from])
-			} else if !n.Delegate && !n.Transfer && !h.ungranted(from, SendHandoff) { // else it reads them when it gets the conversation
+			} else if !n.Delegate && !n.Transfer && sends[from] { // else it reads them when it gets the conversation
 				to := c.team.Config.Agents[n.Member].Name
 				c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, so nobody reads what %q sends to it", to, c.team.Config.Agents[from].Name), "")
 			}

@@ -18,12 +18,15 @@ import (
 // list have it in common.
 type namedTool struct{ written, title, tool string }
 
+// A namedToolCheck checks the tools of the runtime that planned tasks name.
+type namedToolCheck struct {
+	handoffPlan
+	found *findings
+}
+
 // checkNamedTools reports tools of the runtime that a planned task names and can never use.
-func (c *labelCheck) checkNamedTools(h handoffPlan) {
-	if !c.options.Planned {
-		return
-	}
-	p := c.plan
+func (c namedToolCheck) checkNamedTools() {
+	p := c.Plan
 	first, useless := map[namedTool]task.Problem{}, []namedTool(nil)
 	usable := map[namedTool]bool{}
 	for i := range p.Graph.Len() {
@@ -31,10 +34,10 @@ func (c *labelCheck) checkNamedTools(h handoffPlan) {
 		if len(t.Tools) == 0 || Joins(t) || t.IsComputed() {
 			continue
 		}
-		own := c.team.Network.toolsOf(int(p.Members[i]))
+		own := p.Roster().Network.toolsOf(int(p.Members[i]))
 		for k := range own {
 			f := &own[k]
-			at := slices.IndexFunc(t.Tools, func(name string) bool { return name == f.Name || name == f.Other && name != "" })
+			at := slices.IndexFunc(t.Tools, func(name string) bool { return f.isNamed([]string{name}) })
 			if at < 0 {
 				continue
 			}
@@ -42,7 +45,7 @@ func (c *labelCheck) checkNamedTools(h handoffPlan) {
 			if t.Instance != nil {
 				key.title = t.Instance.Title
 			}
-			why, hint := c.uselessBecause(h, i, f)
+			why, hint := c.uselessBecause(i, f)
 			if why == "" {
 				usable[key] = true
 			} else if _, known := first[key]; !known {
@@ -56,23 +59,23 @@ func (c *labelCheck) checkNamedTools(h handoffPlan) {
 	}
 	for _, key := range useless {
 		if !usable[key] {
-			c.add(first[key])
+			c.found.add(first[key])
 		}
 	}
 }
 
 // uselessBecause says why task i can never use a tool of the runtime, and what to plan instead; empty if it
 // can.
-func (c *labelCheck) uselessBecause(h handoffPlan, i int, f *RuntimeTool) (why, hint string) {
-	p := c.plan
+func (c namedToolCheck) uselessBecause(i int, f *RuntimeTool) (why, hint string) {
+	p := c.Plan
 	switch {
 	case f.To != nil:
 		return cannotHold(p, i, f.To.Member), "leave it out, and plan a task for an agent that may see the result"
 	case f.Name == SendHandoff:
-		return c.unreadBecause(h, i), "leave it out, or plan a task for a reader that this one does not depend on"
+		return c.unreadBecause(i), "leave it out, or plan a task for a reader that this one does not depend on"
 	case f.Name == DelegateToAgent:
 		var reasons []string
-		for _, to := range c.team.Network.delegates(int(p.Members[i])) {
+		for _, to := range p.Roster().Network.delegates(int(p.Members[i])) {
 			if delegates(p, i, to) {
 				return "", ""
 			}
@@ -84,12 +87,12 @@ func (c *labelCheck) uselessBecause(h handoffPlan, i int, f *RuntimeTool) (why, 
 }
 
 // unreadBecause says why nobody can ever read what task i sends; empty if somebody can.
-func (c *labelCheck) unreadBecause(h handoffPlan, i int) string {
-	p, agents := c.plan, c.team.Config.Agents
+func (c namedToolCheck) unreadBecause(i int) string {
+	p, agents := c.Plan, c.Roster().Config.Agents
 	var reasons []string
-	for _, n := range c.team.Network.Neighbors(int(p.Members[i])) {
+	for _, n := range p.Roster().Network.Neighbors(int(p.Members[i])) {
 		name := agents[n.Member].Name
-		if len(h.tasks[n.Member]) == 0 {
+		if len(c.tasks[n.Member]) == 0 {
 			if n.Transfer || mayBeHeldBy(p, n.Member) { // it reads them when it gets a conversation
 				return ""
 			}
@@ -97,9 +100,9 @@ func (c *labelCheck) unreadBecause(h handoffPlan, i int) string {
 			continue
 		}
 		u := edgeUse{Neighbor: n, least: label.Secret}
-		for _, to := range h.tasks[n.Member] {
-			if !h.follows(to, i) {
-				u.count(h, to, int(p.Members[i]), []int{i})
+		for _, to := range c.tasks[n.Member] {
+			if !c.follows(to, i) {
+				u.count(c.handoffPlan, to, int(p.Members[i]), []int{i})
 			}
 		}
 		switch {
@@ -108,7 +111,7 @@ func (c *labelCheck) unreadBecause(h handoffPlan, i int) string {
 		case !u.ordered:
 			reasons = append(reasons, fmt.Sprintf("every task of %q has ended before", name))
 		case !u.below:
-			reasons = append(reasons, fmt.Sprintf("its context is at least %v, and the edge to %q carries at most %v", h.least(i), name, n.Max))
+			reasons = append(reasons, fmt.Sprintf("its context is at least %v, and the edge to %q carries at most %v", c.least(i), name, n.Max))
 		case u.withheld != nil && u.withheld.Withheld():
 			reasons = append(reasons, u.withheld.Detail)
 		default:
