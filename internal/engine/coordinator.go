@@ -84,7 +84,7 @@ func rosterFor(c *coordinator, s *step) *envelope.Envelope {
 	}
 	members := c.team.Members()
 	for i := range members {
-		members[i].Name = s.by.Rules.ShownName(members[i].Name)
+		members[i].Name, members[i].Runtime = s.by.Rules.ShownName(members[i].Name), nil // these name agents
 	}
 	unnamed, err := newRoster(members, c.runScope)
 	if err != nil { // too large, with numbers that are longer than the names

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,8 +19,10 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
@@ -302,48 +305,42 @@ func TestPlannedLoopsMayRepeat(t *testing.T) {
 
 var canaryWord = regexp.MustCompile(`canary[ab]`)
 
-// TestPlannedReachIsInTheTable runs random plans with judges and lists of inputs. Its agents repeat
-// what they read. What any of them, or the coordinator, was given is in the flow table of the plan.
+// TestPlannedReachIsInTheTable runs random plans with judges, lists of inputs and tools of the runtime. Its
+// agents repeat what they read, also in what they send, in goals and when they transfer. What any of them, or
+// the coordinator, was given is in the flow table of the plan.
 //
 // Requirement: G54.
 func TestPlannedReachIsInTheTable(t *testing.T) {
 	t.Parallel()
 	slowtest.NotUnderRace(t)
+	used := map[string]bool{} // tools of the runtime that brought a canary to some agent
 	rapid.Check(t, func(t *rapid.T) {
-		var mu sync.Mutex
-		read := map[[2]string]bool{} // agent and input
-		note := func(who, text string) []string {
-			mu.Lock()
-			defer mu.Unlock()
-			found := canaryWord.FindAllString(text, -1)
-			for _, word := range found {
-				read[[2]string{who, strings.TrimPrefix(word, "canary")}] = true
-			}
-			return found
-		}
+		r := &reach{read: map[[2]string]bool{}}
 		var members []engine.Member
 		for _, name := range []string{"ada", "bob", "eve"} {
-			members = append(members, member(name, func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
-				said := strings.Join(note(name, p.Text()), " ")
-				if strings.HasPrefix(p.Text(), "# Task: t") && strings.Contains(p.Text(), ": judge") {
-					return agent.Reply{Text: fmt.Sprintf(`{"accept": %t, "critique": %q}`, len(said)%2 == 0, said)}, nil
-				}
-				return agent.Reply{Text: "said " + said}, nil
-			}))
+			members = append(members, r.member(name))
 		}
-		c := &planner{plans: []string{randomPlan(t)}, answer: func(p prompt.Prompt) (string, error) {
-			note(handoff.Coordinator, p.Text())
+		members[0].Spawn, members[1].Spawn = &plan.Spawning{Max: 2}, &plan.Spawning{Max: 2}
+		edges := randomEdges(t)
+		c := &planner{answer: func(p prompt.Prompt) (string, error) {
+			r.note(handoff.Coordinator, p.Text())
 			return "the answer", nil
 		}}
-		tm, err := engine.New(engine.Config{Agents: members, Coordinator: &engine.Coordinator{Agent: c, MayPlan: synth.Constructs{ForEach: true, Verify: true}, MayGrant: synth.Grants{Inputs: true}}})
+		tm, err := engine.New(engine.Config{
+			Agents: members, Edges: edges,
+			Coordinator: &engine.Coordinator{Agent: c, MayPlan: synth.Constructs{ForEach: true, Verify: true}, MayGrant: synth.Grants{Inputs: true, Tools: true}},
+		})
 		require.NoError(t, err)
-		o := &engine.RunOptions{Inputs: []engine.Input{{Name: "a", Text: `["canarya", "canarya too"]`}, {Name: "b", Text: `["canaryb"]`}}}
+		o := &engine.RunOptions{Inputs: []engine.Input{{Name: "a", Text: `["canarya", "canarya too"]`}, {Name: "b", Text: `["canaryb"]`}}, MaxConcurrency: rapid.IntRange(1, 2).Draw(t, "at the same time")}
+		c.plans = []string{grantable(t, tm, c, o, randomPlan(t, edges))}
+		c.prompts = nil
 		_, err = tm.RunTeam(t.Context(), engine.Goal{Text: "Reach the goal."}, o)
 		require.NoError(t, err)
 		c.prompts = nil
 		p, err := tm.PlanTeam(t.Context(), engine.Goal{Text: "Reach the goal."}, o)
 		require.NoError(t, err)
-		for pair := range read {
+		maps.Copy(used, r.brought)
+		for pair := range r.read {
 			claims := 0
 			for _, claim := range []string{"reaches", "derives into"} {
 				a, err := flow.ParseAssertion(fmt.Sprintf("input %s never %s %s", pair[1], claim, pair[0]))
@@ -357,12 +354,140 @@ func TestPlannedReachIsInTheTable(t *testing.T) {
 			require.Less(t, claims, 2, "%v in %s", pair, c.plans[0])
 		}
 	})
+	require.Equal(t, map[string]bool{plan.SendHandoff: true, plan.SpawnAgent: true, plan.DelegateToAgent: true, plan.TransferPrefix: true}, used, "each tool is used")
+}
+
+// A reach notes which canaries agents were given.
+type reach struct {
+	mu      sync.Mutex         // guards the rest
+	read    map[[2]string]bool // agent and input
+	brought map[string]bool    // tools of the runtime with which an agent passed some on
+}
+
+// note notes what an agent was given, and returns the canaries in it.
+func (r *reach) note(who, text string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := canaryWord.FindAllString(text, -1)
+	for _, word := range found {
+		r.read[[2]string{who, strings.TrimPrefix(word, "canary")}] = true
+	}
+	return strings.Join(found[:min(len(found), 20)], " ")
+}
+
+// member returns an agent that repeats the canaries which it reads: it passes them to each of its tools, in one
+// turn, then transfers the conversation if it can, and else answers.
+func (r *reach) member(name string) engine.Member {
+	return member(name, func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		said := r.note(name, conversation(p))
+		var calls, transfer []llm.ToolCall
+		for _, f := range p.Tools() {
+			passed := f.Name
+			switch {
+			case f.Name == plan.SendHandoff || f.Name == plan.DelegateToAgent:
+				for _, to := range []string{"ada", "bob", "eve"} {
+					if !strings.Contains(f.Parameters, `"`+to+`"`) {
+					} else if f.Name == plan.SendHandoff {
+						calls = append(calls, call(f.Name, fmt.Sprintf(`{"to":%q,"message":"see %s"}`, to, said)))
+					} else {
+						calls = append(calls, call(f.Name, fmt.Sprintf(`{"to":%q,"goal":"see %s"}`, to, said)))
+					}
+				}
+			case f.Name == plan.SpawnAgent:
+				calls = append(calls, call(f.Name, fmt.Sprintf(`{"goal":"see %s"}`, said)))
+			default:
+				passed = plan.TransferPrefix
+				transfer = []llm.ToolCall{call(f.Name, fmt.Sprintf(`{"reason":"see %s"}`, said))}
+			}
+			if said != "" {
+				r.mu.Lock()
+				if r.brought == nil {
+					r.brought = map[string]bool{}
+				}
+				r.brought[passed] = true
+				r.mu.Unlock()
+			}
+		}
+		switch turns := len(p.Messages()); {
+		case turns == 1 && len(calls) > 0:
+			return agent.Reply{Text: "said " + said, ToolCalls: calls}, nil
+		case transfer != nil && !strings.Contains(conversation(p), "Call refused") && strings.Count(p.Messages()[0].Text, "see ") < 3:
+			return agent.Reply{Text: "said " + said, ToolCalls: transfer}, nil
+		case strings.HasPrefix(p.Text(), "# Task: t") && strings.Contains(p.Text(), ": judge"):
+			return agent.Reply{Text: fmt.Sprintf(`{"accept": %t, "critique": %q}`, len(said)%2 == 0, said)}, nil
+		}
+		return agent.Reply{Text: "said " + said}, nil
+	})
+}
+
+// randomEdges draws edges between three agents.
+func randomEdges(t *rapid.T) (list []handoff.Edge) {
+	for _, way := range [][2]string{{"ada", "bob"}, {"bob", "eve"}, {"eve", "ada"}} {
+		if rapid.Bool().Draw(t, "is connected") {
+			list = append(list, handoff.Edge{
+				From: way[0], To: way[1], Bidirectional: rapid.Bool().Draw(t, "is bidirectional"), Delegate: rapid.Bool().Draw(t, "delegates"), Transfer: rapid.Bool().Draw(t, "transfers"),
+			})
+		}
+	}
+	return list
+}
+
+// grantable returns a plan without the tools that could never be used in it.
+func grantable(t *rapid.T, tm *engine.Team, c *planner, o *engine.RunOptions, list []map[string]any) string {
+	for range 20 {
+		raw, err := json.Marshal(list)
+		require.NoError(t, err)
+		c.plans, c.prompts = []string{string(raw)}, nil
+		if _, err = tm.PlanTeam(t.Context(), engine.Goal{Text: "Reach the goal."}, o); err == nil {
+			return string(raw)
+		}
+		refused := refusedTool.FindAllStringSubmatch(err.Error(), -1)
+		require.NotEmpty(t, refused, "%v in %s", err, raw)
+		for _, of := range refused {
+			s := list[of[1][0]-'1']
+			s["tools"] = slices.DeleteFunc(s["tools"].([]string), func(name string) bool { return name == of[2] })
+			if v, ok := s["verify"].(map[string]any); ok {
+				judge := v["judges"].([]any)[0].(map[string]any)
+				judge["tools"] = slices.DeleteFunc(judge["tools"].([]string), func(name string) bool { return name == of[2] })
+			}
+		}
+	}
+	t.Fatalf("no plan is left of %v", list)
+	return ""
+}
+
+var refusedTool = regexp.MustCompile(`task (\d) "[^"]*": tools\[\d\]: "([a-z_]+)" could never be used: `)
+
+// runtimeTools returns the tools of the runtime that an agent has with these edges.
+func runtimeTools(agent string, edges []handoff.Edge) (names []string) {
+	if agent != "eve" {
+		names = append(names, plan.SpawnAgent)
+	}
+	for _, e := range edges {
+		to := e.To
+		if e.Bidirectional && e.To == agent {
+			to = e.From
+		} else if e.From != agent {
+			continue
+		}
+		names = append(names, plan.SendHandoff)
+		if e.Delegate {
+			names = append(names, plan.DelegateToAgent)
+		}
+		if e.Transfer {
+			names = append(names, plan.TransferPrefix+to)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // randomPlan draws a plan of up to three tasks.
-func randomPlan(t *rapid.T) string {
+func randomPlan(t *rapid.T, edges []handoff.Edge) (list []map[string]any) {
+	tools := func(agent any) []string { // some of its tools
+		return slices.DeleteFunc(runtimeTools(agent.(string), edges), func(string) bool { return !rapid.Bool().Draw(t, "has tool") })
+	}
 	names := rapid.SampledFrom([]string{"ada", "bob", "eve"})
-	var plan []map[string]any
 	for i := range rapid.IntRange(1, 3).Draw(t, "tasks") {
 		s := map[string]any{"title": fmt.Sprintf("t%d", i), "description": "Do it.", "assignee": names.Draw(t, "agent")}
 		uses := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b"}), 0, 1, rapid.ID[string])
@@ -371,13 +496,13 @@ func randomPlan(t *rapid.T) string {
 			s["forEach"] = map[string]any{"input": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "list"), "maxItems": 2}
 			s["uses"] = []string{} // it could name the list again
 		}
-		if i > 0 {
+		if i > 0 && rapid.Bool().Draw(t, "depends") {
 			before := map[string]any{"optional": true}
 			key := "task"
-			if plan[i-1]["forEach"] != nil {
+			if list[i-1]["forEach"] != nil {
 				key = "each"
 			}
-			before[key] = plan[i-1]["title"]
+			before[key] = list[i-1]["title"]
 			s["dependsOn"] = []any{before}
 		}
 		if rapid.Bool().Draw(t, "is judged") {
@@ -385,11 +510,11 @@ func randomPlan(t *rapid.T) string {
 			if s["forEach"] != nil && rapid.Bool().Draw(t, "has item") {
 				judge["uses"] = []string{"item"}
 			}
+			judge["tools"] = tools(judge["agent"])
 			s["verify"] = map[string]any{"judges": []any{judge, names.Draw(t, "second judge")}, "onDissent": rapid.SampledFrom([]string{"revise", "keep"}).Draw(t, "dissent")}
 		}
-		plan = append(plan, s)
+		s["tools"] = tools(s["assignee"])
+		list = append(list, s)
 	}
-	raw, err := json.Marshal(plan)
-	require.NoError(t, err)
-	return string(raw)
+	return list
 }

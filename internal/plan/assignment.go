@@ -15,7 +15,7 @@ func (t *Roster) Candidates() []assign.Agent {
 	for i := range list {
 		m, caps := &t.Config.Agents[i], &t.Capabilities[i]
 		list[i] = assign.Agent{
-			Name: m.Name, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities, Tools: m.toolNames(), Provider: m.Provider,
+			Name: m.Name, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities, Tools: slices.Concat(m.toolNames(), t.Network.toolNames(i), t.Network.otherNames(i)), Provider: m.Provider,
 			Clearance: caps.Clearance(), Produces: caps.Produces, OutputTags: caps.OutputTags, MaxSession: caps.MaxSession,
 		}
 	}

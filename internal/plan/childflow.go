@@ -108,12 +108,16 @@ func checkDelegates(c *labelCheck) {
 			if delegates(p, i, to) {
 				continue
 			}
-			most := min(to.Max, c.team.Capabilities[to.Member].Clearance())
-			detail := fmt.Sprintf("its context is at least %v, and at most %v can be delegated to %q", leastGoal(p, i), most, c.team.Config.Agents[to.Member].Name)
-			c.advise(c.about(fmt.Sprintf("edge %d", to.Edge+1), "edges", to.Edge), fmt.Sprintf("task %q cannot delegate along it: %s", p.Graph.Task(i).Title, detail), "")
+			c.advise(c.about(fmt.Sprintf("edge %d", to.Edge+1), "edges", to.Edge), fmt.Sprintf("task %q cannot delegate along it: %s", p.Graph.Task(i).Title, cannotDelegate(p, i, to)), "")
 		}
 	}
 	checkToolless(c)
+}
+
+// cannotDelegate says why task i can never delegate to a neighbor.
+func cannotDelegate(p *Plan, i int, to Neighbor) string {
+	most := min(to.Max, p.Roster().Capabilities[to.Member].Clearance())
+	return fmt.Sprintf("its context is at least %v, and at most %v can be delegated to %q", leastGoal(p, i), most, p.Roster().Config.Agents[to.Member].Name)
 }
 
 // checkToolless reports agents that have no tool left when they work on goals.

@@ -71,6 +71,7 @@ func (t *Roster) Members() []planning.Agent {
 			}
 			list[i].Tools = append(list[i].Tools, known)
 		}
+		list[i].Runtime = plannable(t, i)
 	}
 	return list
 }
@@ -78,7 +79,7 @@ func (t *Roster) Members() []planning.Agent {
 // Duties are what the coordinator's system prompt depends on.
 func (t *Roster) Duties(o *Options) planning.Duties {
 	c := t.Config.Coordinator
-	d := planning.Duties{SystemPrompt: c.SystemPrompt, Instructions: c.Instructions, MayGrant: c.MayGrant, MayPlan: c.MayPlan}
+	d := planning.Duties{SystemPrompt: c.SystemPrompt, Instructions: c.Instructions, MayGrant: c.MayGrant, MayPlan: c.MayPlan, Runtime: runtimeKinds(t)}
 	if c.MayGrant.Inputs {
 		for _, in := range o.Inputs {
 			d.Inputs = append(d.Inputs, planning.Input{Name: in.Name, Classification: in.Classification, Form: formOf(&in)})

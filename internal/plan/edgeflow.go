@@ -82,15 +82,50 @@ func (h handoffPlan) each(visit func(to, from int, n Neighbor, senders []int)) {
 			for _, to := range h.tasks[n.Member] {
 				senders := h.tasks[from]
 				if h.precise {
-					if h.after[to] == nil {
-						h.after[to] = h.followers(int32(to))
-					}
-					senders = without(senders, h.after[to])
+					senders = without(senders, h.afterwards(to))
 				}
 				visit(to, from, n, senders)
 			}
 		}
 	}
+}
+
+// afterwards returns which tasks follow from a reader.
+func (h handoffPlan) afterwards(to int) []bool {
+	if h.after[to] == nil {
+		h.after[to] = h.followers(int32(to))
+	}
+	return h.after[to]
+}
+
+// follows reports whether a task is known to follow from a reader, so that it sends that nothing.
+func (h handoffPlan) follows(to, i int) bool { return h.precise && h.afterwards(to)[i] }
+
+// isPlanned reports whether a coordinator planned all tasks, in this run or in another one.
+func isPlanned(p *Plan) bool {
+	if p.Options().Planned {
+		return true
+	}
+	for i := range p.Graph.Len() {
+		t := p.Graph.Task(i)
+		if from := t.Source.Record; !Joins(t) && !t.IsComputed() && (from == nil || from.From == handoff.User) {
+			return false
+		}
+	}
+	return true
+}
+
+// granted returns the members of which a task may have a tool of the runtime: all, unless a coordinator planned
+// the tasks and grants it to none of the member's. Then the edges for it are not used, and there is nothing to
+// say about them.
+func (h handoffPlan) granted(name string) []bool {
+	granted, planned := make([]bool, len(h.tasks)), isPlanned(h.Plan)
+	for member, tasks := range h.tasks {
+		granted[member] = !planned || slices.ContainsFunc(tasks, func(i int) bool {
+			return slices.ContainsFunc(RuntimeTools(h.Plan, i), func(f RuntimeTool) bool { return f.Name == name })
+		})
+	}
+	return granted
 }
 
 // without returns the tasks that are not among others.
@@ -202,8 +237,9 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 	type way struct{ from, to int }
 	found := map[way]*edgeUse{}
 	var order []way
+	sends, delegates := h.granted(SendHandoff), h.granted(DelegateToAgent)
 	h.each(func(to, from int, n Neighbor, senders []int) {
-		if len(h.tasks[from]) == 0 || c.sendsAlong(from, n) {
+		if len(h.tasks[from]) == 0 || c.sendsAlong(from, n) || !sends[from] {
 			return // nothing is sent during the run, or something of the options is read
 		}
 		w := way{from, n.Member}
@@ -224,9 +260,12 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 	}
 	for from := range h.tasks {
 		for _, n := range c.team.Network.Neighbors(from) {
-			if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 && n.Delegate {
+			if len(h.tasks[n.Member]) > 0 || len(h.tasks[from]) == 0 {
+				continue
+			}
+			if n.Delegate && delegates[from] {
 				checkDelegate(c, c.team.Config.Agents[from].Name, n, h.tasks[from])
-			} else if len(h.tasks[n.Member]) == 0 && len(h.tasks[from]) > 0 && !n.Transfer { // else it reads them when it gets the conversation
+			} else if !n.Delegate && !n.Transfer && sends[from] { // else it reads them when it gets the conversation
 				to := c.team.Config.Agents[n.Member].Name
 				c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, so nobody reads what %q sends to it", to, c.team.Config.Agents[from].Name), "")
 			}
@@ -234,10 +273,11 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 	}
 }
 
-// reportEdge reports an edge that cannot be used. A coordinator that has planned cannot change edges.
+// reportEdge reports an edge that cannot be used. A coordinator that has planned cannot change edges, and its
+// plan can be run later: saved, or under another policy.
 func (c *labelCheck) reportEdge(edge int, detail, hint string) {
 	at := c.about(fmt.Sprintf("edge %d", edge+1), "edges", edge)
-	if c.options.Planned {
+	if isPlanned(c.plan) {
 		c.advise(at, detail, hint)
 		return
 	}

@@ -91,6 +91,9 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	p.memory, p.arrivals = c.memory, c.arrivals
 	if sends {
 		c.checkEdges(handoffs)
+		if c.options.Planned {
+			namedToolCheck{handoffs, &c.findings}.checkNamedTools()
+		}
 	}
 	checkDelegates(c)
 	c.checkTransfers()

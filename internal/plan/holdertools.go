@@ -34,7 +34,7 @@ func holdings(c *checker, i int) (list []holding) {
 	for ; len(ways) > 0; ways = ways[1:] {
 		way := ways[0]
 		member := way[len(way)-1].Member
-		if why, _ := cannotHold(c, i, member); known[member] || len(way) > MaxTransfers || why != "" {
+		if why, _ := cannotHold(p, i, member); known[member] || len(way) > MaxTransfers || why != "" {
 			continue
 		}
 		known[member] = true
@@ -235,8 +235,8 @@ func (c *holderCheck) isUntrusted(from string, h *holding, m *Member, most label
 func leastHeld(p *Plan, i int) label.Classification { return p.least[i].Join(p.ToolLabel(i)) }
 
 // cannotHold says why a member can never take task i over, and what to do; empty if it can.
-func cannotHold(c *checker, i, member int) (why, hint string) {
-	p, caps, t := c.plan, &c.team.Capabilities[member], c.plan.Graph.Task(i)
+func cannotHold(p *Plan, i, member int) (why, hint string) {
+	caps, t := &p.Roster().Capabilities[member], p.Graph.Task(i)
 	least := leastHeld(p, i)
 	switch {
 	case caps.Clearance() < least:
@@ -250,14 +250,14 @@ func cannotHold(c *checker, i, member int) (why, hint string) {
 	if r, refused := errors.AsType[*gate.Refusal](err); refused {
 		return r.Reason, r.Hint
 	}
-	return withheldFrom(c, i, caps)
+	return withheldFrom(p, i, caps)
 }
 
 // withheldFrom says what a member that takes task i over requires and never gets; empty if there is nothing.
-func withheldFrom(c *checker, i int, caps *gate.Capabilities) (why, hint string) {
-	p, t := c.plan, c.plan.Graph.Task(i)
+func withheldFrom(p *Plan, i int, caps *gate.Capabilities) (why, hint string) {
+	t := p.Graph.Task(i)
 	never := func(what, from string, least label.Classification) {
-		terms := c.team.Terms(from, caps.Agent)
+		terms := p.Roster().Terms(from, caps.Agent)
 		x := terms.Admit(least, caps.Clearance(), caps.Agent)
 		if why == "" && terms.Mode() != handoff.Minimal && x.Withheld() {
 			why = fmt.Sprintf("it requires %s, which is withheld from %q: %s", what, caps.Agent, x.Detail)

@@ -73,10 +73,7 @@ func New(cfg Config) (*Roster, error) {
 	}
 	equip(t)
 	for i := range t.Capabilities {
-		for _, f := range t.Network.toolsOf(i) {
-			t.Capabilities[i].Tools = append(slices.Clip(t.Capabilities[i].Tools), f.Name)
-		}
-		t.Capabilities[i].Tools = append(t.Capabilities[i].Tools, otherTransferNames(t, i)...)
+		t.Capabilities[i].Tools = slices.Concat(t.Capabilities[i].Tools, t.Network.toolNames(i), t.Network.otherNames(i))
 	}
 	return t, nil
 }

@@ -21,6 +21,10 @@ type RuntimeTool struct {
 	// To is the agent to which a call transfers the conversation; nil for any other tool.
 	To *Neighbor
 
+	// Other is the name of a tool that transfers under a policy that differs in whether it hides
+	// identities; empty if there is none. A task can name the tool by either.
+	Other string
+
 	// Required says that a call may wait for a reply, whose label is then part of that of its task.
 	Required bool
 }
@@ -60,7 +64,12 @@ func RuntimeTools(p *Plan, i int) []RuntimeTool {
 	if named == nil || len(own) == 0 {
 		return own
 	}
-	return slices.DeleteFunc(slices.Clone(own), func(t RuntimeTool) bool { return !slices.Contains(named, t.Name) })
+	return slices.DeleteFunc(slices.Clone(own), func(t RuntimeTool) bool { return !t.isNamed(named) })
+}
+
+// isNamed reports whether a task that names these tools has the tool.
+func (t *RuntimeTool) isNamed(by []string) bool {
+	return slices.Contains(by, t.Name) || t.Other != "" && slices.Contains(by, t.Other)
 }
 
 // toolsOf returns the tools of the runtime that a member has.
@@ -75,6 +84,16 @@ func (n *Network) toolsOf(member int) []RuntimeTool {
 func (n *Network) toolNames(member int) (names []string) {
 	for _, t := range n.toolsOf(member) {
 		names = append(names, t.Name)
+	}
+	return names
+}
+
+// otherNames returns the names that they have under another policy; see [RuntimeTool].
+func (n *Network) otherNames(member int) (names []string) {
+	for _, t := range n.toolsOf(member) {
+		if t.Other != "" {
+			names = append(names, t.Other)
+		}
 	}
 	return names
 }

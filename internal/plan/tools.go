@@ -181,18 +181,19 @@ func (c *checker) checkToolNames(about func() subject, s *task.Spec) {
 		return
 	}
 	known, who := c.team.Config.toolNames(), "no agent has"
+	var other []string
 	if m, ok := c.team.Index(s.Assignee); ok {
 		known, who = c.team.Config.Agents[m].toolNames(), fmt.Sprintf("agent %q does not have", s.Assignee)
-		known = append(known, c.team.Network.toolNames(m)...)
+		known, other = append(known, c.team.Network.toolNames(m)...), c.team.Network.otherNames(m)
 	} else if s.Assignee != "" {
 		return // the agent is unknown
 	} else {
 		for m := range c.team.Config.Agents {
-			known = append(known, c.team.Network.toolNames(m)...)
+			known, other = append(known, c.team.Network.toolNames(m)...), append(other, c.team.Network.otherNames(m)...)
 		}
 	}
 	for k, name := range s.Tools {
-		if slices.Contains(known, strings.TrimSpace(name)) {
+		if name := strings.TrimSpace(name); slices.Contains(known, name) || slices.Contains(other, name) {
 			continue
 		}
 		hint := "give the tool to an agent, or remove it here"

@@ -60,6 +60,12 @@ func transferTo(t *Roster, to Neighbor) RuntimeTool {
 		"reason": map[string]any{"type": "string", "maxLength": MaxTransferReason, "description": "why, and what that agent should know"},
 	})
 	f.To = &to
+	if f.Other = transferName(m.Name); f.Other == f.Name {
+		f.Other = transferName(gate.Numbered(to.Member))
+	}
+	if f.Other == f.Name {
+		f.Other = ""
+	}
 	return f
 }
 
@@ -71,19 +77,6 @@ func TransferTools(t *Roster, member int) (list []RuntimeTool) {
 		}
 	}
 	return list
-}
-
-// otherTransferNames returns the names that the tools of a member have under a policy that differs in
-// whether it hides identities: the policy of a run can be replaced.
-func otherTransferNames(t *Roster, member int) (names []string) {
-	for _, to := range t.Network.transfers(member) {
-		name := gate.Numbered(to.Member)
-		if t.Rules.HidesIdentity() {
-			name = t.Config.Agents[to.Member].Name
-		}
-		names = append(names, transferName(name))
-	}
-	return names
 }
 
 // checkTransferNames reports edges whose tools would have a name that another tool of the agent has.
@@ -98,7 +91,7 @@ func checkTransferNames(t *Roster, found *task.Problems) {
 		for _, to := range t.Network.transfers(i) {
 			of := t.Config.Agents[to.Member].Name
 			at := subject{found: found, pointer: naming.Pointer("edges", to.Edge, "transfer"), name: fmt.Sprintf("edge %d", to.Edge+1)}
-			for _, name := range []string{transferName(of), transferName(gate.Numbered(to.Member))} {
+			for _, name := range slices.Compact([]string{transferName(of), transferName(gate.Numbered(to.Member))}) {
 				if other := known[name]; other != "" {
 					at.report(fmt.Sprintf("agent %q would have two tools %q: that which transfers to %q, and %s", m.Name, name, of, other), renameHint(other, of), task.ErrDuplicate)
 					break
@@ -194,7 +187,7 @@ func (c *labelCheck) checkTransfers() {
 	p := c.plan
 	for i := range p.Graph.Len() {
 		for _, h := range Holders(p, i) {
-			if why, hint := cannotHold(c.checker, i, h.Member); why != "" {
+			if why, hint := cannotHold(p, i, h.Member); why != "" {
 				c.advise(c.about(fmt.Sprintf("edge %d", h.Edge+1), "edges", h.Edge), fmt.Sprintf("task %q cannot be transferred along it: %s", p.Graph.Task(i).Title, why), hint)
 			}
 		}

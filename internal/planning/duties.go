@@ -15,6 +15,16 @@ type Duties struct {
 	MayGrant     Grants // what its plans may grant in addition to dependencies
 	MayPlan      Constructs
 	Inputs       []Input // what it may grant by uses; listed only if MayGrant.Inputs
+	Runtime      RuntimeTools
+}
+
+// RuntimeTools are the tools of the runtime that agents of the roster have. They are explained only if
+// MayGrant.Tools.
+type RuntimeTools struct {
+	Send     bool // send_handoff
+	Spawn    bool // spawn_agent
+	Delegate bool // delegate_to_agent
+	Transfer bool // transfer_to_NAME
 }
 
 // An Input is what a coordinator knows about a named input, as the spec states it. It
@@ -36,7 +46,7 @@ func System(d Duties) (before, after string) {
 	if strings.TrimSpace(before) == "" {
 		before = opening
 	}
-	sections := []string{d.inputs(), d.format(), d.explained(), d.judges(), d.guidance(), synthesising}
+	sections := []string{d.inputs(), d.format(), d.explained(), d.judges(), d.guidance(), d.together(), synthesising}
 	if strings.TrimSpace(d.Instructions) != "" {
 		sections = append(sections, "## Further Instructions\n"+d.Instructions)
 	}
@@ -226,6 +236,28 @@ func (d *Duties) guidance() string {
 	}
 	if d.MayGrant.Memory {
 		text += "\n- \"memoryScope\": \"all\" gives a task a short digest of all results so far. Prefer dependencies: they are delivered whole."
+	}
+	return text
+}
+
+// together explains the tools of the runtime.
+func (d *Duties) together() string {
+	has := d.Runtime
+	if !d.MayGrant.Tools || has == (RuntimeTools{}) {
+		return ""
+	}
+	text := "## Working Together\nWith these tools agents work together while they run. A task has one only if its \"tools\" name it, as any other tool. Prefer dependencies where the order is known."
+	if has.Send {
+		text += "\n- \"send_handoff\": the agent sends messages to agents that its description names. They are read by tasks of those agents that run at the same time or later. So no task that reads them may be one that the sender depends on, directly or through others. For an answer, name it in tasks of both agents that do not depend on each other."
+	}
+	if has.Spawn {
+		text += "\n- \"spawn_agent\": the agent has copies of itself pursue goals side by side, with those of the task's other tools that it passes on."
+	}
+	if has.Delegate {
+		text += "\n- \"delegate_to_agent\": the agent has another agent pursue a goal with that agent's own tools, and gets the answer. The other agent needs no task for that."
+	}
+	if has.Transfer {
+		text += "\n- A name that begins with \"transfer_to_\": the agent can give its task to the other agent, who finishes it with its own tools. The other agent needs no task for that."
 	}
 	return text
 }

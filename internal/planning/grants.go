@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -59,13 +60,34 @@ func (r grantReader) called(v any, agent string, path ...any) []string {
 	if agent != "" {
 		who = fmt.Sprintf("agent %s does not have", quote(agent))
 	}
-	for i, tool := range r.short(v, maxTools, path...) {
+	for i, tool := range r.short(v, 2*maxTools, path...) {
 		called = append(called, tool)
 		if at := append(slices.Clip(path), i); !slices.Contains(known, tool) && (agent == "" || r.agents[agent]) {
-			r.bad(ErrUnknownTool, fmt.Sprintf("%s: %s the tool %s", name(at), who, quote(tool)), r.nearest(tool, known), at...)
+			r.bad(ErrUnknownTool, fmt.Sprintf("%s: %s the tool %s", name(at), who, quote(tool)), r.otherTool(tool, known), at...)
 		}
 	}
 	return called
+}
+
+// otherTool is a hint for a tool that an agent does not have. Another agent may have it.
+func (r grantReader) otherTool(tool string, known []string) string {
+	var owners []string
+	for _, agent := range r.rules.Agents {
+		if slices.Contains(r.rules.Tools[agent], tool) {
+			owners = append(owners, quote(agent))
+		}
+	}
+	instead := "remove it"
+	if len(known) > 0 {
+		instead = "write one of " + naming.List(known)
+	}
+	switch {
+	case len(owners) > 0:
+		return instead + ", or give the task to an agent that has it: " + naming.List(owners)
+	case len(known) == 0:
+		return instead
+	}
+	return r.nearest(tool, known)
 }
 
 // tools returns the names of the tools of an agent or, for no agent, of all of them.

@@ -18,6 +18,7 @@ type Agent struct {
 	SystemPrompt string // its first line replaces a missing description; the rest is not shown
 	Capabilities []string
 	Tools        []Tool // that its tasks may be given; none if plans may not grant tools
+	Runtime      []Tool // of the runtime, which they may be given too
 }
 
 // A Tool is what a coordinator may know about a tool.
@@ -37,9 +38,8 @@ type entry struct {
 
 // Manifest returns the roster as a coordinator reads it: a JSON array, in the
 // order of the roster, of objects with name, model, roleSummary (at most 140
-// characters), capabilities (the first 20) and tools (the first 24, each with name and
-// description). Each text
-// is one clean line of at most 140 characters; one that holds a secret or a
+// characters), capabilities (the first 20) and tools (the first 24, and of those of the
+// runtime the first 24, each with name and description). Each text is one clean line of at most 140 characters; one that holds a secret or a
 // control token of a chat template is left out. The error is a name that no
 // agent can have ([naming.CheckName]), or a manifest above
 // [jsonvalue.MaxBytes].
@@ -52,7 +52,7 @@ func Manifest(agents []Agent) (jsonvalue.Value, error) {
 		}
 		entries[i] = entry{
 			Name: a.Name, Model: shown(a.Model), RoleSummary: summary(a),
-			Capabilities: shownList(a.Capabilities, maxCapabilities), Tools: shownTools(a.Tools),
+			Capabilities: shownList(a.Capabilities, maxCapabilities), Tools: shownTools(a),
 		}
 	}
 	raw, err := json.Marshal(entries)
@@ -81,10 +81,13 @@ func summary(a *Agent) string {
 }
 
 // shownTools returns the tools of an agent as the manifest may show them.
-func shownTools(list []Tool) (out []Tool) {
-	for _, t := range list {
-		if name := shown(t.Name); name == t.Name && len(out) < maxTools {
-			out = append(out, Tool{name, shown(t.Description)})
+func shownTools(a *Agent) (out []Tool) {
+	for _, list := range [...][]Tool{a.Tools, a.Runtime} {
+		most := len(out) + maxTools
+		for _, t := range list {
+			if name := shown(t.Name); name == t.Name && len(out) < most {
+				out = append(out, Tool{name, shown(t.Description)})
+			}
 		}
 	}
 	return out
@@ -94,7 +97,7 @@ func shownTools(list []Tool) (out []Tool) {
 func ToolNames(agents []Agent) map[string][]string {
 	names := make(map[string][]string, len(agents))
 	for i := range agents {
-		for _, t := range shownTools(agents[i].Tools) {
+		for _, t := range shownTools(&agents[i]) {
 			names[agents[i].Name] = append(names[agents[i].Name], t.Name)
 		}
 	}

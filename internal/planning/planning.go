@@ -60,5 +60,5 @@ type Constructs struct {
 type Grants struct {
 	Memory bool // memoryScope: all
 	Inputs bool // uses: named inputs
-	Tools  bool // tools: tools of the agent of the task; without it, planned tasks have none
+	Tools  bool // tools: tools of the agent of the task, and those of the runtime that it has; without it, planned tasks have none
 }

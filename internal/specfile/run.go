@@ -234,16 +234,38 @@ func (r checker) checkUnused() {
 	}
 }
 
-// checkGrantedTools warns of tools that no planned task can have.
+// checkGrantedTools warns of tools, also of those of the runtime, that no planned task can have.
 func (r checker) checkGrantedTools() {
 	if r.file.Goal == nil || r.file.Coordinator == nil || r.file.Coordinator.MayGrant.Tools || len(r.found) > 0 {
 		return
 	}
 	for i := range r.file.Agents {
-		if m := &r.file.Agents[i].Member; len(m.Tools) > 0 && r.places.agents[i] != nil {
-			r.warn(r.places.agents[i].node, "write coordinator: {mayGrant: [tools]}", "%s: no planned task can have its tools", agentName(i, m.Name))
+		m := &r.file.Agents[i].Member
+		if r.places.agents[i] == nil {
+			continue
+		}
+		var idle []string
+		if len(m.Tools) > 0 {
+			idle = append(idle, "have its tools")
+		}
+		if m.Spawn != nil {
+			idle = append(idle, "spawn children")
+		}
+		if r.hasWay(m.Name) {
+			idle = append(idle, "use its edges")
+		}
+		if len(idle) > 0 {
+			r.warn(r.places.agents[i].node, "write coordinator: {mayGrant: [tools]}", "%s: no planned task can %s", agentName(i, m.Name), strings.Join(idle, " or "))
 		}
 	}
+}
+
+// hasWay reports whether an edge leads from an agent, and no message of the spec is sent along it.
+func (r checker) hasWay(agent string) bool {
+	if slices.ContainsFunc(r.file.Run.Messages, func(m plan.Message) bool { return m.From == agent }) {
+		return false
+	}
+	return slices.ContainsFunc(r.file.Config.Edges, func(e handoff.Edge) bool { return e.From == agent || e.Bidirectional && e.To == agent })
 }
 
 // usedInputs returns a function that reports whether a task uses an input, or a plan may.

@@ -26,9 +26,9 @@ func (s *saver) tools() *node {
 	return all.orNil()
 }
 
-// hasTools reports whether an agent has tools.
+// hasTools reports whether an agent has tools, its own or those of the runtime.
 func (f *File) hasTools() bool {
-	return slices.ContainsFunc(f.Agents, func(a Agent) bool { return len(a.Member.Tools) > 0 })
+	return len(f.Config.Edges) > 0 || slices.ContainsFunc(f.Agents, func(a Agent) bool { return len(a.Member.Tools) > 0 || a.Member.Spawn != nil })
 }
 
 // toolsNode returns the names of the tools of a task, or of a judge, as a spec writes them; nil if it

@@ -78,6 +78,34 @@ func TestSavedPlanKeepsTheToolsOfItsTasks(t *testing.T) {
 	require.Equal(t, tasks[1].Tools, got.Tasks[1].Tools)
 }
 
+// So does one of a team whose agents have only tools of the runtime. An edge that the plan does not use, or that
+// nobody reads, keeps it from running as little as it kept the coordinator from planning it.
+func TestSavedPlanKeepsTheToolsOfTheRuntime(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "team.yaml", "model: m\ngoal: Go.\ncoordinator: {mayGrant: [tools]}\nagents: [{name: a, spawn: {}}, {name: b}, {name: c}]\nedges: [{from: a, to: b, bidirectional: true, transfer: true}]\npolicy: {hideIdentity: true}\n")
+	f, err := specfile.Load(specfile.Options{Path: dir})
+	require.NoError(t, err)
+	require.Empty(t, f.Warnings)
+	from := provenance.Source{Record: &provenance.Record{From: "coordinator"}}
+	for _, tools := range [][]string{{"send_handoff", "spawn_agent", "transfer_to_b"}, {"transfer_to_agent_2"}, {}} {
+		tasks := []task.Spec{
+			{Title: "One", Description: "d", Assignee: "b", Tools: []string{}, Source: from},
+			{Title: "Two", Description: "d", Assignee: "a", DependsOn: task.On("One"), Tools: tools, Source: from},
+		}
+		path, left := save(t, f, *f.Goal, tasks, dir)
+		require.Empty(t, left)
+		got, err := specfile.Load(specfile.Options{Path: path})
+		require.NoError(t, err)
+		require.Equal(t, []string{}, got.Tasks[0].Tools)
+		require.Equal(t, tools, got.Tasks[1].Tools)
+		tm, err := got.Build(idle)
+		require.NoError(t, err)
+		_, err = tm.Plan(got.Tasks, &got.Run)
+		require.NoError(t, err)
+	}
+}
+
 func TestToolsThatNoPlannedTaskCanHave(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
@@ -92,6 +120,19 @@ func TestToolsThatNoPlannedTaskCanHave(t *testing.T) {
 		require.Len(t, f.Warnings, len(want), text)
 		for i, w := range want {
 			require.Contains(t, f.Warnings[i].Message+": "+f.Warnings[i].Hint, w, text)
+		}
+	}
+	const team = "model: m\ngoal: Go.\nagents: [{name: a, spawn: {}}, {name: b}, {name: c}]\nedges: [{from: a, to: b}, {from: c, to: b, bidirectional: true}]\n"
+	for text, want := range map[string][]string{
+		"": {`agent "a": no planned task can spawn children or use its edges`, `agent "b": no planned task can use its edges`, `agent "c": no planned task can use its edges`},
+		"messages: [{from: c, to: b, text: Hello.}]\n": {`agent "a"`, `agent "b"`},
+		"coordinator: {mayGrant: [tools]}\n":           nil,
+	} {
+		f, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(team + text)})
+		require.NoError(t, err, text)
+		require.Len(t, f.Warnings, len(want), text)
+		for i, w := range want {
+			require.Contains(t, f.Warnings[i].Message, w, text)
 		}
 	}
 }
