@@ -405,10 +405,11 @@ func (s *steering) attach(ctx context.Context, a *attempt) {
 
 // detach ends what attach began, and reports whether somebody has canceled the task of the attempt.
 func (s *steering) detach(a *attempt) (canceled bool) {
+	canceled = errors.Is(a.err, errRecordedCancel)
 	if s == nil {
-		return false
+		return canceled
 	}
-	canceled = (errors.Is(context.Cause(a.ctx), ErrCanceledTask) || s.held[a].canceled) && a.err != nil
+	canceled = canceled || (errors.Is(context.Cause(a.ctx), ErrCanceledTask) || s.held[a].canceled) && a.err != nil
 	a.cancel(nil)
 	delete(s.held, a)
 	if s.working[a.index] == a {
