@@ -184,6 +184,9 @@ func recordCommand(s *steering, c *record.LeftCommand, checked *checkedPolicy) (
 func (s *steering) prepare(c *record.LeftCommand, p *checkedPolicy) (entry *record.Command, do func() error, err error) {
 	r := s.run
 	entry = &record.Command{Kind: c.Kind, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: c.Time, Number: c.Number}
+	if c.Number != 0 {
+		entry.Taken = time.Now()
+	}
 	switch {
 	case s.over || r.phase == record.PhaseEnded:
 		err = refused("it has ended")
