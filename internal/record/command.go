@@ -17,7 +17,7 @@ type Command struct {
 	By     string     `json:"by"`
 	Reason string     `json:"reason,omitempty"`
 	Time   time.Time  `json:"time"`
-	Taken  time.Time  `json:"taken,omitzero"` // when the run took it, if another process sent it; see Effective
+	Taken  time.Time  `json:"taken,omitzero"`   // when the run took it, if another process sent it; see Effective
 	Policy *Policy    `json:"policy,omitempty"` // the new one
 
 	// Number is that of the LeftCommand; zero if this process sent it. With the entry, it waits
