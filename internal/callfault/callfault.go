@@ -70,3 +70,27 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 type OfferError struct{ Models []string }
 
 func (e *OfferError) Error() string { return "the endpoint offers other models" }
+
+// What can end a call before it is answered.
+const (
+	TimeLimit   = "timeout"
+	Canceled    = "canceled"    // with its task or its run
+	Interrupted = "interrupted" // with the other calls of a turn; the agent goes on
+)
+
+// OwnLimit is the depth of a time limit of the work that made the call itself.
+const OwnLimit = -1
+
+// An EndedError says how a call ended that was given up before it was answered. A script repeats it, and the
+// work that made the call ends as it did then.
+type EndedError struct {
+	By    string // TimeLimit, Canceled or Interrupted
+	Depth int    // with TimeLimit: whose limit, zero for the task and one more for each child below it; or OwnLimit
+}
+
+func (e *EndedError) Error() string {
+	if e.By == TimeLimit {
+		return "when this was recorded, a time limit ended the call"
+	}
+	return "when this was recorded, the call was " + e.By
+}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/runteam/runteam/internal/cli/clitest"
@@ -285,4 +286,42 @@ replies:
 	require.Contains(t, got.stdout, "response required, to a: there was no reply (TIMEOUT)\n")
 	got = call{dir: dir, args: []string{"show", "--handoffs", "-o", "json"}}.run(t)
 	require.Contains(t, got.stdout, `"noReply":true`)
+}
+
+// In a run whose process was killed, nothing waits any more: a handoff says that the run was interrupted.
+func TestHandoffsOfAnInterruptedRun(t *testing.T) {
+	t.Parallel()
+	for want, work := range map[string]string{
+		"the run was interrupted before it was read":       "{task: Work, text: done, delay: 1h}",
+		"the run was interrupted before there was a reply": "{task: Work, turn: 1, delay: 200ms, toolCalls: [{name: send_handoff, arguments: {to: a, message: Wait.}}]}\n  - {task: Work, text: done, delay: 1h}",
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			dir := clitest.Folder(t, map[string]string{"team.yaml": `
+model: m
+offline: script.yaml
+agents: [{name: a}, {name: b}]
+edges: [{from: a, to: b, bidirectional: true}]
+tasks:
+  - {title: Ask, assignee: a, description: Ask.}
+  - {title: Work, assignee: b, description: Work.}
+`, "script.yaml": `
+replies:
+  - {task: Ask, turn: 1, toolCalls: [{name: send_handoff, arguments: {to: b, message: May I?, response: {expectation: required, timeoutMs: 600000}}}]}
+  - {task: Ask, text: asked}
+  - ` + work + "\n"})
+			cmd := call{dir: dir, args: []string{"run", "--offline"}}.command(t)
+			require.NoError(t, cmd.Start())
+			sent := func() string { return call{dir: dir, args: []string{"show", "--handoffs"}}.run(t).stdout }
+			require.Eventually(t, func() bool {
+				text := sent()
+				return strings.Contains(text, "response required, to a: waiting\n") && strings.Contains(text, "read by Work (b) in turn 2") == strings.Contains(want, "reply")
+			}, 20*time.Second, 50*time.Millisecond)
+			require.NoError(t, cmd.Process.Kill())
+			_ = cmd.Wait()
+			require.Contains(t, sent(), "response required, to a: "+want+"\n")
+			got := call{dir: dir, args: []string{"show", "--handoffs", "-o", "json"}}.run(t)
+			require.Contains(t, got.stdout, `"reply":{"state":"interrupted"}`)
+		})
+	}
 }

@@ -286,6 +286,9 @@ func (g *childGroup) end(ctx context.Context, c *childCall) error {
 		a.run.ledger.note(v.entry())
 	}
 	interrupted := errors.Is(context.Cause(ctx), ErrInterrupted)
+	if outer := outerEnd(a, child, child.err); outer != nil {
+		return outer
+	}
 	switch err := child.err; {
 	case err != nil && ctx.Err() != nil && !interrupted, errors.Is(err, ErrJournal), errors.Is(err, ErrRecord):
 		return err
@@ -362,7 +365,7 @@ func (g *childGroup) wait() (waited bool, err error) {
 	stop()
 	a.stopped = a.stopped || errors.Is(context.Cause(g.life.ctx), ErrInterrupted)
 	if err != nil {
-		return true, withCause(g.life.parent, err)
+		return true, endOfWait(a, g.life.parent, err)
 	}
 	for _, c := range g.list {
 		if c.err != nil {

@@ -66,7 +66,7 @@ func (l *childLife) watch(a *attempt, x *modelCall) (stop func()) {
 	var work sync.WaitGroup
 	work.Go(func() {
 		if awaitClock(rest, nil, over) {
-			l.late(a.late())
+			l.late(&lateParent{a.late(), a.depth})
 		}
 	})
 	return func() {

@@ -276,6 +276,7 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 	watched, end := x.stream.watch(ctx, x)
 	x.reply, err = x.ask(supervise.With(withWorkspace(watched, x, o), meter, max(x.turn, 1)), text)
 	end()
+	err = asRecorded(x, attemptOf(o), err)
 	err = meter.settleReply(&x.reply, err)
 	x.paid, x.cost = meter.addUsage(&x.reply)
 	now := time.Now()

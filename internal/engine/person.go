@@ -95,7 +95,7 @@ func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) error {
 		if err = ctx.Err(); err == nil {
 			a.inAgent = true
 			a.reply, err = a.ask(ctx, text)
-			a.inAgent = false
+			a.inAgent, err = false, asRecorded(&a.modelCall, a, err)
 		}
 		return err
 	}
@@ -118,9 +118,9 @@ func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) error {
 			return a.close(limited, a, now)
 		case ctx.Err() != nil:
 			return withCause(ctx, err)
-		case limited.Err() != nil && a.task.OnTimeout == "fail":
+		case limited.Err() != nil && a.task.OnTimeout == "fail", errors.Is(err, ErrAttemptTimeout) && a.task.OnTimeout == "fail":
 			return fmt.Errorf("%w within %v", ErrPersonTimeout, a.contract.Duration)
-		case errors.Is(err, person.ErrLater), limited.Err() != nil:
+		case errors.Is(err, person.ErrLater), limited.Err() != nil, errors.Is(err, ErrAttemptTimeout):
 			return errLater
 		}
 		return err

@@ -66,16 +66,17 @@ func pausedBetween(p *priorRun, from, to time.Time) (paused time.Duration) {
 		if c == nil {
 			continue
 		}
-		for next < len(p.history.Begins) && !p.history.Begins[next].Time.After(c.Time) {
+		at := c.Effective()
+		for next < len(p.history.Begins) && !p.history.Begins[next].Time.After(at) {
 			if next++; !began.IsZero() {
 				end(p.history.Begins[next-1].Time)
 			}
 		}
 		switch {
 		case c.Kind == steer.Pause && began.IsZero():
-			began = c.Time
+			began = at
 		case c.Kind == steer.Resume && !began.IsZero():
-			end(c.Time)
+			end(at)
 		}
 	}
 	if !began.IsZero() {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -125,6 +126,73 @@ func TestWaitsGoOnAfterACrash(t *testing.T) {
 		res := run(t, team(again), &engine.RunOptions{RunID: "r", Journal: after(alive)}, specs...)
 		require.NoError(t, res.Err())
 		require.InDelta(t, 3, of(t, res, "a").Metrics.End.Sub(began).Minutes(), 0.01, "the lease says that it worked on")
+	})
+}
+
+// A leaving is a journal in which other processes leave commands, each for a process to take at a moment.
+type leaving struct {
+	*memory
+	left map[time.Time]record.LeftCommand // by when it can be read
+}
+
+func (l *leaving) OpenRun(context.Context, record.Opening) (record.Log, error) { return l, nil }
+
+func (l *leaving) Waiting(context.Context) ([]record.Answer, error) { return nil, nil }
+
+func (l *leaving) Refuse(_ context.Context, _ int64, why string) error { panic(why) }
+
+func (l *leaving) Mask(key record.Key) record.Key { return key }
+
+func (l *leaving) Commands(context.Context) (list []record.LeftCommand, err error) {
+	for at, c := range l.left {
+		if !at.After(time.Now()) {
+			list = append(list, c)
+			delete(l.left, at)
+		}
+	}
+	return list, nil
+}
+
+// TestAPauseCountsFromWhenItTookEffect checks that a wait does not end early in a process that continues a run which
+// was paused: a command may have been sent before the process that took it began.
+func TestAPauseCountsFromWhenItTookEffect(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		team := func(n *newsroom) *engine.Team {
+			return edged(t, both("a<>b"), n.member(t, "a", requires("b", "x", 10), done), n.member(t, "b", append(slices.Repeat([]step{waits}, 60), done)...))
+		}
+		diedAt := func(l *memory, minutes float64) *record.History {
+			for commits := range l.len() {
+				h := l.history(commits)
+				for i := range h.Log {
+					if x := h.Log[i].Exchange; x != nil && x.Agent == "b" && x.End.Sub(h.Begins[0].Time).Minutes() >= minutes-0.01 {
+						if l.prior != nil {
+							h.Begins, h.Log = slices.Concat(l.prior.Begins, h.Begins), slices.Concat(l.prior.Log, h.Log)
+						}
+						return h
+					}
+				}
+			}
+			t.Fatal("no such entry")
+			return nil
+		}
+		specs, first := []task.Spec{spec("a"), spec("b")}, &memory{}
+		run(t, team(&newsroom{}), &engine.RunOptions{RunID: "r", Journal: first}, specs...)
+		time.Sleep(time.Hour)
+		began, sent := time.Now(), time.Now().Add(-time.Second) // while that process opened the journal
+		second := &leaving{memory: after(diedAt(first, 3)), left: map[time.Time]record.LeftCommand{
+			began.Add(2 * time.Minute):  {Command: steer.Command{Kind: steer.Pause, By: "ann"}, Time: sent, Number: 1},
+			began.Add(32 * time.Minute): {Command: steer.Command{Kind: steer.Resume, By: "ann"}, Time: began.Add(31 * time.Minute), Number: 2},
+		}}
+		run(t, team(&newsroom{}), &engine.RunOptions{RunID: "r", Journal: second}, specs...)
+		died := diedAt(second.memory, 36)
+		time.Sleep(time.Hour)
+		n, resumed := &newsroom{}, time.Now()
+		res := run(t, team(n), &engine.RunOptions{RunID: "r", Journal: after(died)}, specs...)
+		require.NoError(t, res.Err())
+		require.Contains(t, n.last("a"), "No reply within 10m0s.")
+		// It waited 2 minutes in the first process, and in the second 2 before and some 4 after the pause.
+		require.InDelta(t, 2+1, of(t, res, "a").Metrics.End.Sub(resumed).Minutes(), 0.6)
 	})
 }
 

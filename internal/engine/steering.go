@@ -184,6 +184,9 @@ func recordCommand(s *steering, c *record.LeftCommand, checked *checkedPolicy) (
 func (s *steering) prepare(c *record.LeftCommand, p *checkedPolicy) (entry *record.Command, do func() error, err error) {
 	r := s.run
 	entry = &record.Command{Kind: c.Kind, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: c.Time, Number: c.Number}
+	if c.Number != 0 {
+		entry.Taken = time.Now()
+	}
 	switch {
 	case s.over || r.phase == record.PhaseEnded:
 		err = refused("it has ended")
@@ -405,10 +408,11 @@ func (s *steering) attach(ctx context.Context, a *attempt) {
 
 // detach ends what attach began, and reports whether somebody has canceled the task of the attempt.
 func (s *steering) detach(a *attempt) (canceled bool) {
+	canceled = errors.Is(a.err, errRecordedCancel)
 	if s == nil {
-		return false
+		return canceled
 	}
-	canceled = (errors.Is(context.Cause(a.ctx), ErrCanceledTask) || s.held[a].canceled) && a.err != nil
+	canceled = canceled || (errors.Is(context.Cause(a.ctx), ErrCanceledTask) || s.held[a].canceled) && a.err != nil
 	a.cancel(nil)
 	delete(s.held, a)
 	if s.working[a.index] == a {

@@ -20,7 +20,12 @@ type commandLine struct {
 func (l *commandLine) digestInput(run string) []byte {
 	at, _ := l.Time.MarshalText() // of a time that JSON holds
 	fields := []string{run, string(l.Kind), string(l.Task), l.Title, l.Agent, l.By, l.Reason, string(at)}
-	return joinLengths(append(fields, policyFields(l.Policy)...)...)
+	fields = append(fields, policyFields(l.Policy)...)
+	if !l.Taken.IsZero() {
+		taken, _ := l.Taken.MarshalText()
+		fields = append(fields, string(taken))
+	}
+	return joinLengths(fields...)
 }
 
 // policyFields returns what the digest of a command covers of a policy; nothing without one.
@@ -35,7 +40,7 @@ func policyFields(p *record.Policy) []string {
 // command returns the stored form of a Command.
 func (e *encoder) command(c *record.Command) (*commandLine, error) {
 	out := &commandLine{Command: *c}
-	out.Time = out.Time.UTC().Round(0)
+	out.Time, out.Taken = out.Time.UTC().Round(0), out.Taken.UTC().Round(0)
 	out.Digest = e.vault.digest("command", out.digestInput(e.run))
 	if c.Reason == "" || !e.above.has(c.Task) {
 		return out, nil

@@ -101,7 +101,7 @@ func TestLineOfACommand(t *testing.T) {
 	j := InMemory(Options{Key: bytes.Repeat([]byte{1}, KeyBytes)})
 	defer j.Close() //nolint:errcheck // it ends with the test
 	e, d := &encoder{run: "r", vault: j.vault, above: &sensitiveTasks{}}, &decoder{run: "r", vault: j.vault}
-	given := &record.Command{Kind: steer.Interrupt, Task: "t", Title: "T", Agent: "a", By: "ann", Reason: "because", Time: time.Unix(7, 0).UTC()}
+	given := &record.Command{Kind: steer.Interrupt, Task: "t", Title: "T", Agent: "a", By: "ann", Reason: "because", Time: time.Unix(7, 0).UTC(), Taken: time.Unix(9, 0).UTC()}
 	encode := func() []byte {
 		line, err := e.command(given)
 		require.NoError(t, err)
@@ -113,11 +113,12 @@ func TestLineOfACommand(t *testing.T) {
 	got, err := d.command(raw)
 	require.NoError(t, err)
 	require.Equal(t, given, got)
-	for _, change := range [][2]string{{`"T"`, `"U"`}, {`"t"`, `"u"`}, {`"a"`, `"b"`}, {`"ann"`, `"bob"`}, {`"because"`, `"why"`}, {`"interrupt"`, `"rerun"`}} {
+	for _, change := range [][2]string{{`"T"`, `"U"`}, {`"t"`, `"u"`}, {`"a"`, `"b"`}, {`"ann"`, `"bob"`}, {`"because"`, `"why"`}, {`"interrupt"`, `"rerun"`}, {`00:00:07Z`, `00:00:06Z`}, {`00:00:09Z`, `00:00:08Z`}, {`,"taken":"1970-01-01T00:00:09Z"`, ``}} {
 		got, err := d.command([]byte(strings.Replace(string(raw), change[0], change[1], 1)))
 		require.NoError(t, err)
 		require.Nil(t, got, change[0])
 	}
+	require.Contains(t, string(raw), `,"taken":"1970-01-01T00:00:09Z"`)
 	e.above.add("t")
 	raw = encode()
 	require.NotContains(t, string(raw), "because")

@@ -17,11 +17,20 @@ type Command struct {
 	By     string     `json:"by"`
 	Reason string     `json:"reason,omitempty"`
 	Time   time.Time  `json:"time"`
+	Taken  time.Time  `json:"taken,omitzero"`   // when the run took it, if another process sent it; see Effective
 	Policy *Policy    `json:"policy,omitempty"` // the new one
 
 	// Number is that of the LeftCommand; zero if this process sent it. With the entry, it waits
 	// no more.
 	Number int64 `json:"-"`
+}
+
+// Effective returns when the command took effect. Its sender may have waited for the process to begin.
+func (c *Command) Effective() time.Time {
+	if c.Taken.IsZero() {
+		return c.Time
+	}
+	return c.Taken
 }
 
 // A LeftCommand is a command that another process left for the one that works on the run.

@@ -68,7 +68,7 @@ func (d *decoder) reply(n ast.Node, r *Reply) {
 	seen := d.mapping(n, "reply", fields{
 		"task": &r.Task, "goal": &r.Goal, "coordinator": (*string)(&r.Coordinator), "part": (*count)(&r.Part), "turn": (*count)(&r.Turn), "system": &r.System,
 		"text": &r.Text, "toolCalls": &r.ToolCalls, "delay": &r.Delay, "status": &r.Status, "retryAfter": &r.RetryAfter, "body": &r.Body,
-		"times": (*count)(&r.Times), "cut": &r.Cut, "usage": &r.Usage, "messages": &r.Messages,
+		"times": (*count)(&r.Times), "cut": &r.Cut, "ended": &r.Ended, "usage": &r.Usage, "messages": &r.Messages,
 	})
 	if seen == nil || len(d.faults) > before {
 		return
@@ -80,8 +80,8 @@ func (d *decoder) reply(n ast.Node, r *Reply) {
 		}
 	}
 	r.At = d.place(at)
-	if seen["text"] == nil && len(r.ToolCalls) == 0 && seen["status"] == nil && seen["body"] == nil {
-		d.fail(n, "reply: it says nothing: write text, toolCalls, status or body")
+	if seen["text"] == nil && len(r.ToolCalls) == 0 && seen["status"] == nil && seen["body"] == nil && seen["ended"] == nil {
+		d.fail(n, "reply: it says nothing: write text, toolCalls, status, body or ended")
 	} else if key, message := r.check(); message != "" {
 		d.fail(seen[key].Key, "%s", message)
 	} else if _, err := compile(r.Text); err != nil {

@@ -127,7 +127,7 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 	if !wait(r, a.Delay) {
 		panic(http.ErrAbortHandler) // not the empty reply that a return would send
 	}
-	if a.Status != 0 || a.Body != "" {
+	if a.Status != 0 || a.Body != "" || a.Ended != "" {
 		if err = a.checkMessages(got); err == nil {
 			a.fail(w)
 			return
@@ -206,6 +206,10 @@ func (a *answer) named() string {
 func (a *answer) fail(w http.ResponseWriter) {
 	if a.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((a.RetryAfter+time.Second-1)/time.Second)))
+	}
+	if a.Ended != "" {
+		refuse(w, endedStatus, "ended", endedPrefix+a.Ended)
+		return
 	}
 	status := max(a.Status, http.StatusOK)
 	if a.Body == "" && status >= 400 {

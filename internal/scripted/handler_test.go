@@ -186,13 +186,19 @@ func TestContentInParts(t *testing.T) {
 func TestScriptsInGoAreChecked(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]scripted.Reply{
-		"reply 1: status: want a number": {Status: 42},
-		"remove one of them":             {Text: "x", Status: 500},
-		"only a text can be cut":         {Body: "x", Cut: true},
-		"only a text has one":            {Body: "x", Usage: &scripted.Usage{}},
-		"goes with a status from 400":    {Text: "x", RetryAfter: 1},
-		"not below zero":                 {Text: "x", Delay: -1},
-		"reply 1: text: ":                {Text: "{{ nope }}"},
+		"reply 1: status: want a number":      {Status: 42},
+		"remove one of them":                  {Text: "x", Status: 500},
+		"only a text can be cut":              {Body: "x", Cut: true},
+		"only a text has one":                 {Body: "x", Usage: &scripted.Usage{}},
+		"goes with a status from 400":         {Text: "x", RetryAfter: 1},
+		"not below zero":                      {Text: "x", Delay: -1},
+		`canceled or interrupted, not "late"`: {Ended: "late"},
+		`interrupted, not "child 1 timeout"`:  {Ended: "child 1 timeout"},
+		`interrupted, not "child 0 timeout"`:  {Ended: "child 0 timeout"},
+		`interrupted, not "parent timeout"`:   {Ended: "parent timeout"},
+		"ended: a call that ended without":    {Ended: "timeout", Text: "x"},
+		"has no text, toolCalls, status":      {Ended: "canceled", Status: 500},
+		"reply 1: text: ":                     {Text: "{{ nope }}"},
 	} {
 		_, err := scripted.New(&scripted.Script{Replies: []scripted.Reply{r}}, false)
 		require.ErrorContains(t, err, want)

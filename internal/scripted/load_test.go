@@ -80,7 +80,7 @@ func TestParseErrorsHavePositions(t *testing.T) {
 		{"unknown key", "reply: []\nreplies:\n- {txt: x}", []string{`s.yaml:1:1: script: unknown key "reply"; known are models, replies`, `s.yaml:3:4: reply: unknown key "txt"; known are body, coordinator, cut,`}},
 		{"a key twice", "replies: []\nreplies: []", []string{`s.yaml:2:1: mapping key "replies" already defined`}},
 		{"null", "replies:", []string{"replies: want a list, not nothing"}},
-		{"says nothing", "replies:\n- {task: x}", []string{"s.yaml:2:", "write text, toolCalls, status or body"}},
+		{"says nothing", "replies:\n- {task: x}", []string{"s.yaml:2:", "write text, toolCalls, status, body or ended"}},
 		{"number as text", "replies:\n- text: 5", []string{"s.yaml:2:9: text: want a text, not a number; put quotes around it"}},
 		{"text as number", "replies:\n- status: '500'", []string{"s.yaml:2:11: status: want a whole number from 0, not a text"}},
 		{"status", "replies:\n- status: 42", []string{"s.yaml:2:3: status: want a number from 200 to 599"}},

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 )
@@ -26,6 +27,10 @@ import (
 // delays keep the order of its calls, see [paced].
 type Recorder struct {
 	Now func() time.Time // the clock; nil means time.Now
+
+	// Ended says how the end of its context ended a call, by the cause of that; nil for a call that is made again.
+	// Such calls are left out, and all calls that their context ended are if Ended is nil.
+	Ended func(cause error) *callfault.EndedError
 
 	mu    sync.Mutex // guards what follows, and the replies in it
 	calls []*recorded
@@ -81,13 +86,18 @@ func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Del
 	}
 	c, got := m.into.begin(req)
 	res, err := m.model.Call(ctx, req, emit)
-	if err != nil && isCanceled(ctx) {
-		return res, err // a call without an answer is left out, like one that has not ended
-	}
 	var reply Reply
-	if err != nil {
+	switch ended, repeated := errors.AsType[*callfault.EndedError](err); {
+	case err != nil && isCanceled(ctx):
+		if ended = m.into.endOf(ctx, got); ended == nil {
+			return res, err // it is left out, like a call that has not ended
+		}
+		reply = Reply{Ended: endedText(ended), Messages: got.messages().agents()}
+	case repeated:
+		reply = Reply{Ended: endedText(ended), Messages: got.messages().agents()}
+	case err != nil:
 		reply = failed(err)
-	} else {
+	default:
 		reply = answered(res, req.Tools, got)
 		reply.Messages = got.messages().agents()
 	}
@@ -101,12 +111,32 @@ func (m *recording) Endpoint() string { return endpoint.Of(m.model) }
 // Endpoints returns the base URLs that the model calls.
 func (m *recording) Endpoints() []string { return endpoint.All(m.model) }
 
-// Question records that a person is asked, with the text of a prompt. Call answered with the answer;
-// a question without one is left out.
-func (r *Recorder) Question(system, text string) (answered func(answer string)) {
+// A Question is put to a person. It is left out of the recording until it has ended.
+type Question struct {
+	ctx  context.Context // in which the person is asked
+	into *Recorder
+	call *recorded
+	got  *received
+}
+
+// Question records that a person is asked, with the text of a prompt. The question is open at most until ctx ends.
+func (r *Recorder) Question(ctx context.Context, system, text string) *Question {
 	c, got := r.begin(llm.Request{System: system, Messages: []llm.Message{{Role: llm.User, Text: text}}})
-	return func(answer string) {
-		r.end(c, got, Reply{Text: literal(sent(answer)), Messages: got.messages().agents()})
+	return &Question{ctx, r, c, got}
+}
+
+// Answered records the answer.
+func (q *Question) Answered(answer string) {
+	q.into.end(q.call, q.got, Reply{Text: literal(sent(answer)), Messages: q.got.messages().agents()})
+}
+
+// Unanswered records a question that was not answered before somebody or a time limit ended it, if that is so.
+func (q *Question) Unanswered() {
+	if cause := context.Cause(q.ctx); cause == nil || cause == context.Canceled { //nolint:errorlint // nothing ended it but the end of the run
+		return
+	}
+	if ended := q.into.endOf(q.ctx, q.got); ended != nil {
+		q.into.end(q.call, q.got, Reply{Ended: endedText(ended), Messages: q.got.messages().agents()})
 	}
 }
 

@@ -38,6 +38,7 @@ type Reply struct {
 	Body       string        // sent unchanged instead of a text
 	Times      int           // how many calls this reply answers before the next match does; zero means all
 	Cut        bool          // close the connection halfway through the answer
+	Ended      string        `json:",omitzero"` // instead of an answer: how the call ended, such as "timeout"; see parseEnded
 	Usage      *Usage        // nil means a fourth of the bytes, rounded up
 
 	// Messages are members of the team of which the prompt must have a message, or a reply that a call
@@ -72,6 +73,9 @@ type Usage struct {
 // empty message if there is none.
 func (r Reply) check() (key, message string) {
 	raw := r.Status != 0 || r.Body != ""
+	if message := r.checkEnded(); message != "" {
+		return "ended", message
+	}
 	switch {
 	case r.Coordinator != "" && !slices.Contains(steps, r.Coordinator):
 		return "coordinator", fmt.Sprintf("coordinator: want one of %s, not %q", listed(steps), r.Coordinator)

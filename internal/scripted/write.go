@@ -96,6 +96,7 @@ func (f *file) reply(r Reply) {
 	f.plain("status", strconv.Itoa(r.Status), r.Status != 0)
 	f.plain("retryAfter", r.RetryAfter.String(), r.RetryAfter != 0)
 	f.plain("cut", "true", r.Cut)
+	f.plain("ended", r.Ended, r.Ended != "")
 	if u := r.Usage; u != nil {
 		f.plain("usage", fmt.Sprintf("{input: %d, output: %d}", u.Input, u.Output), true)
 	}
@@ -103,7 +104,7 @@ func (f *file) reply(r Reply) {
 	f.text("text", r.Text)
 	if len(r.ToolCalls) > 0 {
 		f.toolCalls(r.ToolCalls)
-	} else if r.Text == "" && r.Body == "" && r.Status == 0 {
+	} else if r.Text == "" && r.Body == "" && r.Status == 0 && r.Ended == "" {
 		f.plain("text", `""`, true)
 	}
 }

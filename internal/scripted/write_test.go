@@ -159,6 +159,10 @@ func TestScriptsSurviveARoundTrip(t *testing.T) {
 		case 2:
 			r.Coordinator = rapid.SampledFrom([]scripted.Step{scripted.Plan, scripted.Repair, scripted.Synthesis, ""}).Draw(t, "step")
 		}
+		if rapid.IntRange(0, 7).Draw(t, "ends") == 0 {
+			r.Ended = rapid.SampledFrom([]string{"timeout", "task timeout", "child timeout", "child 2 timeout", "child 16 timeout", "canceled", "interrupted"}).Draw(t, "ended")
+			return r
+		}
 		if rapid.Bool().Draw(t, "raw") {
 			r.Status, r.Body, r.RetryAfter = rapid.IntRange(400, 599).Draw(t, "status"), texts().Draw(t, "body"), duration.Draw(t, "after")
 			return r

@@ -80,7 +80,7 @@ func ExampleParse() {
 	_, err := scripted.Parse("script.yaml", []byte("replies:\n  - txt: hello\n"))
 	fmt.Println(err)
 	// Output:
-	// script.yaml:2:5: reply: unknown key "txt"; known are body, coordinator, cut, delay, goal, messages, part, retryAfter, status, system, task, text, times, toolCalls, turn, usage
+	// script.yaml:2:5: reply: unknown key "txt"; known are body, coordinator, cut, delay, ended, goal, messages, part, retryAfter, status, system, task, text, times, toolCalls, turn, usage
 	//    1 | replies:
 	// >  2 |   - txt: hello
 	//            ^

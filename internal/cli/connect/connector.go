@@ -267,6 +267,9 @@ func fromScript(m llm.Model) llm.Model {
 			res.Endpoint = offlineScript
 		}
 		if failed, ok := errors.AsType[*llm.Error](err); ok {
+			if ended := scripted.EndOf(failed); ended != nil {
+				return res, ended
+			}
 			named := *failed
 			named.Endpoint = offlineScript
 			err = &named

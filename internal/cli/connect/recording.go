@@ -26,7 +26,7 @@ type Recording struct {
 	Models *scripted.Recorder
 	note   error // a warning about the file that was written
 
-	questions sync.Map // to people, by session: functions that take the answer
+	questions sync.Map // to people that are open, by session: each a *scripted.Question
 }
 
 // record returns a model whose answers are recorded.
@@ -47,7 +47,7 @@ func (r *Recording) recordPerson(ask asking) asking {
 	}
 	return func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 		session := p.Receipt().Session
-		r.questions.Store(session, r.Models.Question(p.System(), p.Text()))
+		r.questions.Store(session, r.Models.Question(ctx, p.System(), p.Text()))
 		reply, err := ask(ctx, p)
 		if err == nil {
 			r.Answered(session, cmp.Or(reply.Text, reply.JSON.Canonical()))
@@ -58,14 +58,21 @@ func (r *Recording) recordPerson(ask asking) asking {
 
 // Answered records the answer to the question of a session. Only the first one counts.
 func (r *Recording) Answered(session, text string) {
-	if answered, ok := r.questions.LoadAndDelete(session); ok {
-		answered.(func(string))(text)
+	if q, ok := r.questions.LoadAndDelete(session); ok {
+		q.(*scripted.Question).Answered(text)
 	}
 }
 
 // Save writes the answers. A script that is too large to be read again is written with a warning.
 func (r *Recording) Save() error {
-	if r == nil || r.Empty() { // an empty recording must not replace another one
+	if r == nil {
+		return nil
+	}
+	r.questions.Range(func(_, q any) bool {
+		q.(*scripted.Question).Unanswered()
+		return true
+	})
+	if r.Empty() { // an empty recording must not replace another one
 		return nil
 	}
 	var text bytes.Buffer

@@ -65,7 +65,7 @@ func (x *execution) openRecords(cmd *cobra.Command) (err error) {
 		if err := j.record.Check(used...); err != nil {
 			return err
 		}
-		x.recording = &connect.Recording{File: &j.record, Models: &scripted.Recorder{}}
+		x.recording = &connect.Recording{File: &j.record, Models: &scripted.Recorder{Ended: engine.CallEnd}}
 	}
 	used = append(used, j.record.Path, j.Journal.Path, j.Journal.KeyFile)
 	if x.trace, err = j.trace.Begin(cmd, x.con, x.file, j.record.Force, used...); err != nil {

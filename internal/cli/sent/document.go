@@ -102,24 +102,29 @@ func (h *Handoff) write(w io.Writer) {
 		fmt.Fprintf(w, "  status %s\n", terminal.CleanLine(strings.TrimSuffix(map[bool]string{true: "ok", false: "not ok"}[s.OK]+": "+s.Reason, ": ")))
 	}
 	if r := p.Response; r != nil {
-		fmt.Fprintf(w, "  response %s, to %s%s\n", terminal.CleanLine(r.Expectation), terminal.CleanLine(r.ReplyTo), h.Meta.Reply.text())
+		fmt.Fprintf(w, "  response %s, to %s%s\n", terminal.CleanLine(r.Expectation), terminal.CleanLine(r.ReplyTo), h.replyText())
 	}
 	if h.ContextRef != "" {
 		fmt.Fprintf(w, "  answers %s\n", terminal.CleanLine(h.ContextRef))
 	}
 }
 
-// text returns a clause that says what became of a reply; empty if none is awaited.
-func (r *Reply) text() string {
-	switch {
+// replyText returns a clause that says what became of the reply; empty if none is awaited.
+func (h *Handoff) replyText() string {
+	switch r := h.Meta.Reply; {
 	case r == nil:
 		return ""
+	case r.State == replyInterrupted && h.Unread():
+		return ": the run was interrupted before it was read"
+	case r.State == replyInterrupted:
+		return ": the run was interrupted before there was a reply"
 	case r.State == replyNone:
 		return ": there was no reply" + format.Unless(r.Code == "", " ("+r.Code+")")
 	case r.By != "":
 		return ": answered by " + terminal.CleanLine(r.By)
+	default:
+		return ": " + r.State
 	}
-	return ": " + r.State
 }
 
 // time24 is how times of a day are written.

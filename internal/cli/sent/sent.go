@@ -82,16 +82,17 @@ type Meta struct {
 
 // A Reply says what became of the reply for which the sender of a handoff waits.
 type Reply struct {
-	State string `json:"state"`             // waiting, answered, none
+	State string `json:"state"`             // waiting, answered, none, interrupted
 	By    string `json:"handoff,omitempty"` // the ID of the reply, if the viewer may see which one it is
 	Code  string `json:"code,omitempty"`    // why there is none
 }
 
 // The states of replies.
 const (
-	replyWaiting  = "waiting"
-	replyAnswered = "answered"
-	replyNone     = "none"
+	replyWaiting     = "waiting"
+	replyAnswered    = "answered"
+	replyNone        = "none"
+	replyInterrupted = "interrupted" // the run has no process any more, and did not end
 )
 
 // A Reading is a prompt for which the gate decided about a handoff.
@@ -163,9 +164,14 @@ func addReplies(k *journals.StoredRun, list []Handoff, index map[string]int) {
 	}
 	for i := range list {
 		m := &list[i].Meta
-		t := k.ByID[m.Task]
-		if over := t == nil || t.Status.Terminal() || !k.Ended.IsZero() && k.Status != string(engine.StatusSuspended); m.Reply != nil && m.Reply.State == replyWaiting && (m.NoReply || over) {
+		if m.Reply == nil || m.Reply.State != replyWaiting {
+			continue
+		}
+		switch t := k.ByID[m.Task]; {
+		case m.NoReply, t == nil, t.Status.Terminal(), !k.Ended.IsZero() && k.Status != string(engine.StatusSuspended):
 			m.Reply.State = replyNone
+		case k.Ended.IsZero() && !k.Live():
+			m.Reply.State = replyInterrupted
 		}
 	}
 }

@@ -6,7 +6,7 @@ import { pair, paths } from "./prompt.js";
 import { nameOf, stateOf } from "./state.js";
 
 // replyWords says what became of the reply that a handoff requires.
-function replyWords(r) { return r.state === "waiting" ? "waiting for a reply" : r.state === "answered" ? "answered" : "no reply" + (r.code ? ": " + r.code : ""); }
+function replyWords(r) { return ({ waiting: "waiting for a reply", none: "no reply" }[r.state] ?? r.state) + (r.code ? ": " + r.code : ""); }
 
 const kinds = (c) => c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" + n : "")).join(", ");
 
