@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
@@ -85,8 +87,10 @@ func (r *Recording) Save() error {
 	return r.File.Write(text.Bytes())
 }
 
-// Empty reports whether there are no answers.
-func (r *Recording) Empty() bool { return len(r.Models.Script().Replies) == 0 }
+// Empty reports whether there are no answers, and no call that a time limit or an interrupt ended.
+func (r *Recording) Empty() bool {
+	return !slices.ContainsFunc(r.Models.Script().Replies, func(one scripted.Reply) bool { return one.Ended != callfault.Canceled })
+}
 
 // Summary says what is in the file, or why there is none, and how to replay it if the run was not
 // interrupted.
