@@ -1,6 +1,6 @@
 // The answer of a run with its inputs and errors, and its events.
 
-import { bdi, bytes, clock, count, empty, failure, fill, h, labelChip, loading, money, statusWord } from "./dom.js";
+import { bdi, bytes, clock, count, empty, failure, fill, h, heads, labelChip, loading, money, statusWord } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { textBlock } from "./text.js";
 import { origin } from "./trace.js";
@@ -24,7 +24,7 @@ export class AnswerView {
       doc.warnings?.length > 0 && h("section", null, h("h2", null, "Warnings"), h("ul", { class: "plain" }, doc.warnings.map((w) => h("li", { class: "notice" }, bdi(w))))),
       this.usage(),
       h("section", null, h("h2", null, "Inputs"), doc.inputs?.length > 0 ? h("table", { class: "grid slim" },
-        h("thead", null, h("tr", null, ["Input", "Label", "Size", "Line"].map((x) => h("th", { scope: "col" }, x)))),
+        heads(["Input", "Label", "Size", "Line"]),
         h("tbody", null, doc.inputs.map((i) => h("tr", null, h("td", null, bdi(i.name)), h("td", null, labelChip(i.classification)), h("td", { class: "num" }, i.bytes === undefined ? "" : bytes(i.bytes)), h("td", { class: "mono" }, bdi(i.line ?? "")))))) : h("p", { class: "muted" }, "none")),
       doc.commands?.length > 0 && h("section", null, h("h2", null, "Steered"), h("ul", { class: "plain" }, doc.commands.map((c) => h("li", null, h("span", { class: "mono muted" }, clock(c.sentAt)), " ", h("b", null, c.command), " ", bdi(c.title || c.agent || ""), " by ", bdi(c.by), c.reason && [": ", bdi(c.reason)])))));
   }
@@ -34,7 +34,7 @@ export class AnswerView {
     if (!usage?.agents?.length) return null;
     const row = (r, name) => h("tr", null, h("td", null, bdi(name)), h("td", { class: "right num" }, count(r.calls)), h("td", { class: "right num" }, count(r.tokenUsage?.input_tokens)), h("td", { class: "right num" }, count(r.tokenUsage?.output_tokens)), h("td", { class: "right num" }, money(r.cost) || "–"));
     return h("section", null, h("h2", null, "Use"), h("table", { class: "grid slim" },
-      h("thead", null, h("tr", null, ["Agent", "Calls", "In", "Out", "Cost"].map((x, i) => h("th", { scope: "col", class: i ? "right" : "" }, x)))),
+      heads(["Agent", "Calls", "In", "Out", "Cost"], [1, 2, 3, 4]),
       h("tbody", null, usage.agents.map((r) => row(r, r.agent)), (usage.models ?? []).map((r) => row(r, r.model || "no model")), row(usage.total, "total"))));
   }
 

@@ -1,7 +1,7 @@
 // Two runs, or a run and its replay: which prompts, results and costs differ.
 
 import { exported, get, path } from "./api.js";
-import { bdi, button, compact, count, empty, failure, fill, h, labelChip, loading, short, statusWord } from "./dom.js";
+import { bdi, button, compact, count, empty, failure, fill, h, heads, labelChip, loading, short, statusWord } from "./dom.js";
 
 export class CompareView {
   constructor(page) {
@@ -45,7 +45,7 @@ export class CompareView {
     const sum = (side) => tasks.reduce((n, t) => n + total(t[side]), 0);
     fill(this.result,
       h("p", { class: "verdict-line " + (doc.equal ? "holds" : "broken") }, h("b", null, doc.equal ? "Equal" : "They differ"), doc.equal ? ` in all ${count(tasks.length)} tasks. ` : ` in ${count(differ.length)} of ${count(tasks.length)} tasks. `, h("span", { class: "muted num" }, "Tokens ", compact(sum("before")), " → ", compact(sum("after")))),
-      h("table", { class: "grid compare-table" }, h("thead", null, h("tr", null, ["Task", "Prompt", "Result", "State", "Label", "Tokens"].map((x) => h("th", { scope: "col" }, x)))),
+      h("table", { class: "grid compare-table" }, heads(["Task", "Prompt", "Result", "State", "Label", "Tokens"]),
         h("tbody", null, [...differ, ...tasks.filter(same)].map((t) => this.row(t, doc)))));
   }
 

@@ -228,16 +228,24 @@ export function loading(what) {
   return h("div", { class: "loading", role: "status" }, h("span", { class: "bar" }), h("span", { class: "sr" }, "Loading " + what + "…"));
 }
 
-// failure shows an error of the API with its hint, its problems and a way to try again.
-export function failure(err, again) {
-  return h("div", { class: "failure", role: "alert" },
-    h("p", { class: "failure-title" }, bdi(err.message)),
-    err.hint && h("p", null, bdi(err.hint)),
-    problems(err.problems),
-    again && button("Try again", again, { class: "small" }));
+// told says an error of the API, with its hint and its problems.
+export function told(err, onclick) {
+  return [h("p", { class: "failure-title" }, bdi(err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems, onclick)];
 }
 
-export function problems(list, onclick) {
+// failure shows an error with a way to try again.
+export function failure(err, again) {
+  return h("div", { class: "failure", role: "alert" }, told(err), again && button("Try again", again, { class: "small" }));
+}
+
+// field is a part of a form with its title; heads are the titles of columns, those of right on the right.
+export function field(id, title, ...input) { return h("div", { class: "field" }, h("label", { for: id }, title), input); }
+
+export function heads(titles, right) {
+  return h("thead", null, h("tr", null, titles.map((x, i) => h("th", { scope: "col", class: right?.includes(i) && "right" }, x))));
+}
+
+function problems(list, onclick) {
   if (!list?.length) return null;
   return h("ul", { class: "problems" }, list.map((p) => h("li", null,
     p.pointer && (onclick ? button(p.pointer, () => onclick(p.pointer), { class: "link mono" }) : h("code", null, bdi(p.pointer))), " ",

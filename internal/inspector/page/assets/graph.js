@@ -315,7 +315,7 @@ export class GraphView {
     if (n.kind !== "input") g.append(s("g", { transform: "translate(13 12)" }, statusIcon(status, { width: 13, height: 13 })));
     const x = n.kind === "input" ? 16 : 33, end = this.clip(n.w - (small ? 26 : 8));
     g.append(s("text", { class: "title", x, y: small ? n.h / 2 + 4 : 23, "clip-path": end }, title.slice(0, 200)));
-    const words = small ? [] : [fold ? n.kind === "loop" ? (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " rounds" : (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " items" : held || n.agent || "", !held && t?.model].filter(Boolean);
+    const words = small ? [] : [fold ? (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + (n.kind === "loop" ? " rounds" : " items") : held || n.agent || "", !held && t?.model].filter(Boolean);
     if (!small) g.append(s("text", { class: "sub", x: 14, y: 40, "clip-path": end }, words.join(" · ").slice(0, 200)), s("text", { class: "sub num", x: 14, y: n.h - 9 }, this.numbers(n, t)));
     if (label) g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
     g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, family && "children: " + family, held, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));

@@ -1,7 +1,7 @@
 // The policy of a run: what it is, what holds for a pair, and, while the run works, another one.
 
 import { exported, get, getTagged, path, send } from "./api.js";
-import { bdi, button, count, empty, escapeHidden, failure, fill, h, loading, problems, toast } from "./dom.js";
+import { bdi, button, count, empty, escapeHidden, failure, field, fill, h, loading, toast, told } from "./dom.js";
 import { pair, paths } from "./prompt.js";
 import { textBlock } from "./text.js";
 
@@ -81,7 +81,7 @@ export class PolicyView {
     this.status = h("div", { role: "alert" });
     const form = h("form", { class: "form" },
       h("p", { class: "muted hint", id: "policy-about" }, "In the form of the spec's policy. It is checked against everything that has not completed; if anything is wrong, nothing changes."),
-      h("div", { class: "field" }, h("label", { for: "policy-json" }, "Policy (JSON)"), area), h("div", { class: "field" }, h("label", { for: "policy-reason" }, "Why? (kept with the command)"), reason), this.status,
+      field("policy-json", "Policy (JSON)", area), field("policy-reason", "Why? (kept with the command)", reason), this.status,
       h("footer", null, button("Undo", () => { area.value = text; fill(this.status); }), h("button", { type: "submit", class: "primary" }, "Replace the policy")));
     form.addEventListener("submit", (e) => { e.preventDefault(); this.put(area, reason.value); });
     return form;
@@ -95,7 +95,7 @@ export class PolicyView {
       toast("The policy holds from the next decision on");
       this.load();
     } catch (err) {
-      fill(this.status, h("p", { class: "failure-title" }, bdi(err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems, (p) => goTo(area, p)),
+      fill(this.status, told(err, (p) => goTo(area, p)),
         err.status === 412 && h("p", null, "Somebody else replaced the policy. ", button("Read it again (your text is lost)", () => this.load(), { class: "small" })));
     }
   }

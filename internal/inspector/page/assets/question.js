@@ -1,7 +1,7 @@
 // A question to a person, with the form of its answer.
 
 import { path, post } from "./api.js";
-import { ago, bdi, fill, h, labelChip, problems, short, toast } from "./dom.js";
+import { ago, bdi, field, fill, h, labelChip, short, toast, told } from "./dom.js";
 import { textBlock } from "./text.js";
 
 let serial = 0;
@@ -15,8 +15,8 @@ export function questionCard(app, q, withRun) {
   const fields = (q.fields ?? []).map((f) => formField(id, f, inputs));
   const text = fields.length === 0 && h("textarea", { id: id + "-text", rows: 3 });
   const form = app.canWrite() && h("form", { class: "form" }, fields,
-    text && h("div", { class: "field" }, h("label", { for: id + "-text" }, q.schema ? "Answer (JSON)" : "Answer"), text),
-    h("div", { class: "field" }, h("label", { for: id + "-reason" }, "Why? (kept with the answer)"), reason), status,
+    text && field(id + "-text", q.schema ? "Answer (JSON)" : "Answer", text),
+    field(id + "-reason", "Why? (kept with the answer)", reason), status,
     h("footer", null, h("button", { type: "submit", class: "primary" }, "Answer")));
   const what = q.tool ? ["May ", h("b", null, bdi(q.agent)), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title)];
   const card = h("details", { class: "card question", open: !withRun && q.status === "suspended" },
@@ -48,7 +48,7 @@ function formField(id, f, inputs) {
     if (/json/i.test(f.kind)) try { return JSON.parse(input.value); } catch { return input.value; }
     return input.value;
   });
-  return h("div", { class: "field" }, h("label", { for: fid }, title), input, about);
+  return field(fid, title, input, about);
 }
 
 async function answer(q, inputs, text, reason, status, card) {
@@ -63,6 +63,7 @@ async function answer(q, inputs, text, reason, status, card) {
     toast(taken ? "The run has taken the answer" : "The answer is stored; the run takes it when it continues");
     card.remove();
   } catch (err) {
-    fill(status, h("p", { class: "failure-title" }, bdi(err.code === "conflict" ? "Somebody else answered first: " + err.message : err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems));
+    if (err.code === "conflict") err.message = "Somebody else answered first: " + err.message;
+    fill(status, told(err));
   }
 }

@@ -1,7 +1,7 @@
 // The list of runs, the open questions, and the form that starts a run.
 
 import { get, post } from "./api.js";
-import { ago, bdi, button, clicks, compact, count, dialog, duration, empty, failure, fill, h, labelChip, loading, money, plural, problems, short, statusChip, statusWord, toast } from "./dom.js";
+import { ago, bdi, button, clicks, compact, count, dialog, duration, empty, failure, field, fill, h, heads, labelChip, loading, money, plural, short, statusChip, statusWord, toast, told } from "./dom.js";
 import { questionCard } from "./question.js";
 
 const open = ["in_progress", "ready", "waiting", "blocked", "pending"];
@@ -123,9 +123,8 @@ export class RunsPage {
   }
 
   table(caption, runs) {
-    const head = ["Run", "Status", "Started", "Took", "Tasks", "Tokens", "Cost", "Withheld"];
     return h("table", { class: "grid" }, h("caption", null, caption, h("span", { class: "muted" }, " " + count(runs.length))),
-      h("thead", null, h("tr", null, head.map((x, i) => h("th", { scope: "col", class: i > 4 || i === 3 ? "right" : "" }, x)))),
+      heads(["Run", "Status", "Started", "Took", "Tasks", "Tokens", "Cost", "Withheld"], [3, 5, 6, 7]),
       h("tbody", null, runs.map((r) => this.rows.get(r.runId))));
   }
 
@@ -190,7 +189,7 @@ class StartForm {
     const el = h("textarea", { id, rows: 3, required: !input?.hasDefault && Boolean(into), placeholder: input?.hasDefault ? "as in the spec" : "" });
     if (into) into.set(input.name, el);
     else this.goal = el;
-    return field(id, title, el, input && labelChip(input.classification));
+    return field(id, [title, " ", input && labelChip(input.classification)], el);
   }
 
   async start() {
@@ -203,12 +202,8 @@ class StartForm {
       toast("The run has started");
       this.app.go("#/runs/" + runId);
     } catch (err) {
-      fill(this.problems, h("p", { class: "failure-title" }, bdi(err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems));
+      fill(this.problems, told(err));
     }
   }
-}
-
-export function field(id, title, input, more) {
-  return h("div", { class: "field" }, h("label", { for: id }, title, more && [" ", more]), input);
 }
 

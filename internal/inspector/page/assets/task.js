@@ -1,7 +1,7 @@
 // One task: its prompts with their sources, its result, its handoffs, and what happened.
 
 import { exported, get, path } from "./api.js";
-import { ago, bdi, button, bytes, clock, compact, count, duration, empty, failure, fill, h, labelChip, loading, money, plural, statusChip, statusWord } from "./dom.js";
+import { ago, bdi, button, bytes, clock, compact, count, duration, empty, failure, fill, h, heads, labelChip, loading, money, plural, statusChip, statusWord } from "./dom.js";
 import { handoffList, handoffsOf, sentList } from "./edge.js";
 import { PromptView } from "./prompt.js";
 import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
@@ -160,7 +160,7 @@ export class TaskPanel {
     return [
       view ? h("section", null, h("p", { class: "muted hint" }, "Select any text to see how it got here.", d.truncated && h("span", { class: "tag warn" }, "truncated")), view.el) : empty("No result", d.error?.message ? bdi(d.error.message) : "The task has not completed."),
       structured && h("details", { open: !view }, h("summary", null, "Structured result"), structured.el),
-      mine.length > 0 && h("section", null, h("h3", null, "Artifacts"), h("table", { class: "grid slim" }, h("thead", null, h("tr", null, ["Name", "Type", "Label", "Size"].map((x) => h("th", { scope: "col" }, x)))),
+      mine.length > 0 && h("section", null, h("h3", null, "Artifacts"), h("table", { class: "grid slim" }, heads(["Name", "Type", "Label", "Size"]),
         h("tbody", null, mine.map((a) => h("tr", null, h("td", { class: "mono" }, bdi(a.name)), h("td", null, a.removed ? "removed" : a.type), h("td", null, labelChip(a.label)), h("td", { class: "num" }, a.withheld ? h("span", { class: "tag warn" }, bdi(a.withheld)) : bytes(a.bytes ?? 0))))))),
     ];
   }
