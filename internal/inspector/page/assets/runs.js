@@ -7,11 +7,16 @@ import { questionCard } from "./question.js";
 const open = ["in_progress", "ready", "waiting", "blocked", "pending"];
 const statuses = ["completed", ...open.slice(0, 3), "failed", "cancelled", "skipped", "not_needed", ...open.slice(3)];
 
-// countsOf counts the tasks of a listed run as the command does: those that ended by their outcome.
-function countsOf({ tasks = {}, outcomes: o = {} }) {
+// countsOf counts the tasks of a listed run as the command does: those that ended by their outcome. So many have a question.
+function countsOf({ tasks = {}, outcomes: o = {} }, asked) {
   const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
   const counts = { completed: o.completed ?? 0, failed: o.failed ?? 0, cancelled: o.cancelled ?? 0, skipped: o.notRun ?? 0, not_needed: o.notNeeded ?? 0 };
   if (sum(counts) < sum(tasks)) for (const st of open) counts[st] = tasks[st] ?? 0; // in an interrupted run, none is open
+  const waits = Math.min(counts.in_progress ?? 0, asked - (counts.waiting ?? 0)); // of which no event says so
+  if (waits > 0) {
+    counts.in_progress -= waits;
+    counts.waiting = (counts.waiting ?? 0) + waits;
+  }
   return counts;
 }
 
@@ -56,6 +61,7 @@ export class RunsPage {
     try {
       const [{ runs, more }, open] = await Promise.all([get("/runs?limit=100"), get("/questions")]);
       if (this.app.page !== this) return;
+      this.asked = open;
       this.showQuestions(open);
       this.runs = runs;
       this.hasMore = more && this.more.length === 0 || this.hasMore;
@@ -138,7 +144,7 @@ export class RunsPage {
       h("td", { class: "c-status" }, statusChip(r.status)),
       h("td", { class: "c-when" }, h("time", { datetime: r.startedAt, title: r.startedAt }, ago(r.startedAt))),
       h("td", { class: "c-took right num" }, took),
-      h("td", { class: "c-tasks" }, progress(countsOf(r))),
+      h("td", { class: "c-tasks" }, progress(countsOf(r, new Set(this.asked.filter((q) => q.runId === r.runId).map((q) => q.task)).size))),
       h("td", { class: "c-tokens right num", title: r.tokens && count(r.tokens.input) + " in, " + count(r.tokens.output) + " out" }, tokens ? compact(tokens) : none(), h("span", { class: "unit" }, " tokens")),
       h("td", { class: "c-cost right num" }, money(r.cost) || h("span", { class: "muted" }, none())),
       h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : h("span", { class: "muted" }, none()), h("span", { class: "unit" }, " withheld")));
