@@ -65,7 +65,7 @@ func TestEveryoneCanSteer(t *testing.T) {
 	p.until(`document.querySelector("#start-spec")`)
 	requireAccessible(t, p, "the form that starts a run")
 	p.click("dialog button[type=submit]", "Start")
-	p.click(".question summary", "Decide")
+	p.showsIn(".question[open] summary", "Question: Decide")
 	p.settle()
 	for _, dark := range []bool{false, true} {
 		p.look(look{width: 1440, height: 900, dark: dark})

@@ -1,7 +1,7 @@
 // Two runs, or a run and its replay: which prompts, results and costs differ.
 
 import { exported, get, path } from "./api.js";
-import { bdi, button, compact, count, empty, failure, fill, h, heads, labelChip, loading, short, statusWord } from "./dom.js";
+import { bdi, button, compact, count, empty, failure, fill, h, heads, labelChip, loading, muted, short, statusWord } from "./dom.js";
 
 export class CompareView {
   constructor(page) {
@@ -76,7 +76,7 @@ export class CompareView {
 
   // replayed shows the result of a replay that has no comparison.
   replayed(doc) {
-    fill(this.result, h("p", { class: "verdict-line" }, h("b", null, "The replay ended as ", statusWord(doc.status))), h("ul", { class: "plain" }, (doc.tasks ?? []).map((t) => h("li", null, bdi(t.title), " ", h("span", { class: "muted" }, statusWord(t.status))))));
+    fill(this.result, h("p", { class: "verdict-line" }, h("b", null, "The replay ended as ", statusWord(doc.status))), h("ul", { class: "plain" }, (doc.tasks ?? []).map((t) => h("li", null, bdi(t.title), " ", muted(statusWord(t.status))))));
   }
 }
 

@@ -90,6 +90,11 @@ export function clicks(el, f) {
 // bdi isolates a text that somebody else wrote from the text around it.
 export function bdi(text, cls) { return h("bdi", { class: cls }, text); }
 
+export function code(text) { return h("code", null, bdi(text)); }
+
+// muted is a text beside what matters.
+export function muted(...text) { return h("span", { class: "muted" }, text); }
+
 // fill replaces the children of an element.
 export function fill(el, ...children) {
   el.replaceChildren();
@@ -248,8 +253,8 @@ export function heads(titles, right) {
 function problems(list, onclick) {
   if (!list?.length) return null;
   return h("ul", { class: "problems" }, list.map((p) => h("li", null,
-    p.pointer && (onclick ? button(p.pointer, () => onclick(p.pointer), { class: "link mono" }) : h("code", null, bdi(p.pointer))), " ",
-    bdi(p.message), p.hint && h("span", { class: "muted" }, "; ", bdi(p.hint)))));
+    p.pointer && (onclick ? button(p.pointer, () => onclick(p.pointer), { class: "link mono" }) : code(p.pointer)), " ",
+    bdi(p.message), p.hint && muted("; ", bdi(p.hint)))));
 }
 
 let toasts;

@@ -1,13 +1,20 @@
 // A question to a person, with the form of its answer.
 
 import { path, post } from "./api.js";
-import { ago, bdi, field, fill, h, labelChip, short, toast, told } from "./dom.js";
+import { ago, bdi, code, field, fill, h, labelChip, muted, short, toast, told } from "./dom.js";
 import { textBlock } from "./text.js";
 
 let serial = 0;
 
+// showQuestions shows the open questions, each in its card, and opens the only one. It leaves alone the cards of
+// questions that are still open, since somebody may be writing.
+export function showQuestions(app, el, open, withRun) {
+  for (const card of [...el.children]) if (!open.some((q) => q.runId + q.id === card.dataset.id)) card.remove();
+  for (const q of open) if (![...el.children].some((card) => card.dataset.id === q.runId + q.id)) el.append(questionCard(app, q, withRun, open.length === 1));
+}
+
 // questionCard shows an open question; withRun adds the link to its run.
-export function questionCard(app, q, withRun) {
+function questionCard(app, q, withRun, only) {
   const id = "q" + ++serial, inputs = new Map();
   const view = textBlock(q.prompt, { label: "What is asked", most: 14 });
   const status = h("div", { role: "alert" });
@@ -19,10 +26,10 @@ export function questionCard(app, q, withRun) {
     field(id + "-reason", "Why? (kept with the answer)", reason), status,
     h("footer", null, h("button", { type: "submit", class: "primary" }, "Answer")));
   const what = q.tool ? ["May ", h("b", null, bdi(q.agent)), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title)];
-  const card = h("details", { class: "card question", open: !withRun && q.status === "suspended" },
-    h("summary", null, h("span", { class: "q-what" }, what), h("span", { class: "muted" }, " for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
+  const card = h("details", { class: "card question", open: only || !withRun && q.status === "suspended", data: { id: q.runId + q.id, task: q.task } },
+    h("summary", null, h("span", { class: "q-what" }, "Question: ", what), muted(" for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
       withRun && h("span", { class: "q-run muted" }, bdi(q.name || "run"), " ", short(q.runId))),
-    h("div", { class: "q-body" }, h("div", null, view.el, withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || h("p", { class: "muted" }, "To answer: ", h("code", null, bdi(q.answerCommand)))));
+    h("div", { class: "q-body" }, h("div", null, view.el, withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || h("p", { class: "muted" }, "To answer: ", code(q.answerCommand))));
   if (form) form.addEventListener("submit", (e) => { e.preventDefault(); answer(q, inputs, text, reason, status, card); });
   return card;
 }

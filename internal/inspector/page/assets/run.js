@@ -8,7 +8,7 @@ import { EdgePanel, FoldPanel } from "./edge.js";
 import { FlowView } from "./flow.js";
 import { GraphView } from "./graph.js";
 import { PolicyView } from "./policy.js";
-import { questionCard } from "./question.js";
+import { showQuestions } from "./question.js";
 import { progress } from "./runs.js";
 import { RunState } from "./state.js";
 import { steer } from "./steer.js";
@@ -198,12 +198,25 @@ export class RunPage {
     if (exported) return;
     try {
       const list = await get(path("runs", this.id, "questions"));
+      showQuestions(this.app, this.open, list);
       this.state.asked(list);
-      const key = list.map((q) => q.id).join();
-      if (key === this.questionKey) return;
-      this.questionKey = key;
-      fill(this.open, list.map((q) => questionCard(this.app, q, false)));
+      this.panel?.update?.(new Set(this.state.tasks.keys()));
     } catch { /* the list of runs shows them, too */ }
+  }
+
+  // question returns the card of the question of a task.
+  question(task) { return [...this.open.children].find((card) => card.dataset.task === task); }
+
+  // answer leads to the question of a task, which a narrow page shows without the panel.
+  answer(task) {
+    if (this.open.getClientRects().length === 0) this.back();
+    setTimeout(() => {
+      const card = this.question(task);
+      if (!card) return;
+      card.open = true;
+      card.scrollIntoView({ block: "nearest" });
+      card.querySelector("form :is(input, textarea), summary").focus();
+    }, 50);
   }
 
   pause() { steer(this, this.state.paused ? "resume" : "pause"); }

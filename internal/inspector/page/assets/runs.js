@@ -1,8 +1,8 @@
 // The list of runs, the open questions, and the form that starts a run.
 
 import { get, post } from "./api.js";
-import { ago, bdi, button, clicks, compact, count, dialog, duration, empty, failure, field, fill, h, heads, labelChip, loading, money, plural, short, statusChip, statusWord, toast, told } from "./dom.js";
-import { questionCard } from "./question.js";
+import { ago, bdi, button, clicks, compact, count, dialog, duration, empty, failure, field, fill, h, heads, labelChip, loading, money, muted, plural, short, statusChip, statusWord, toast, told } from "./dom.js";
+import { showQuestions } from "./question.js";
 
 const open = ["in_progress", "ready", "waiting", "blocked", "pending"];
 const statuses = ["completed", ...open.slice(0, 3), "failed", "cancelled", "skipped", "not_needed", ...open.slice(3)];
@@ -23,7 +23,7 @@ function countsOf({ tasks = {}, outcomes: o = {} }, asked) {
 // progress draws how many tasks are in which state.
 export function progress(counts) {
   const all = Object.values(counts ?? {}).reduce((a, b) => a + b, 0);
-  if (!all) return h("span", { class: "muted" }, "–");
+  if (!all) return muted("–");
   const shown = statuses.filter((st) => counts[st] > 0);
   const text = shown.map((st) => count(counts[st]) + " " + statusWord(st)).join(", ");
   return h("span", { class: "progress", title: text },
@@ -62,7 +62,7 @@ export class RunsPage {
       const [{ runs, more }, open] = await Promise.all([get("/runs?limit=100"), get("/questions")]);
       if (this.app.page !== this) return;
       this.asked = open;
-      this.showQuestions(open);
+      showQuestions(this.app, this.questions, open, true);
       this.runs = runs;
       this.hasMore = more && this.more.length === 0 || this.hasMore;
       this.show();
@@ -70,18 +70,6 @@ export class RunsPage {
       if (again && err.status !== 401) return;
       this.key = undefined;
       fill(this.list, failure(err, () => this.load()));
-    }
-  }
-
-  // showQuestions leaves alone the forms of questions that are still open, since somebody may be writing.
-  showQuestions(open) {
-    this.cards ??= new Map();
-    for (const [id, card] of this.cards) if (!open.some((q) => q.runId + q.id === id)) { card.remove(); this.cards.delete(id); }
-    for (const q of open) {
-      if (this.cards.has(q.runId + q.id)) continue;
-      const card = questionCard(this.app, q, true);
-      this.cards.set(q.runId + q.id, card);
-      this.questions.append(card);
     }
   }
 
@@ -129,7 +117,7 @@ export class RunsPage {
   }
 
   table(caption, runs) {
-    return h("table", { class: "grid" }, h("caption", null, caption, h("span", { class: "muted" }, " " + count(runs.length))),
+    return h("table", { class: "grid" }, h("caption", null, caption, muted(" " + count(runs.length))),
       heads(["Run", "Status", "Started", "Took", "Tasks", "Tokens", "Cost", "Withheld"], [3, 5, 6, 7]),
       h("tbody", null, runs.map((r) => this.rows.get(r.runId))));
   }
@@ -146,8 +134,8 @@ export class RunsPage {
       h("td", { class: "c-took right num" }, took),
       h("td", { class: "c-tasks" }, progress(countsOf(r, new Set(this.asked.filter((q) => q.runId === r.runId).map((q) => q.task)).size))),
       h("td", { class: "c-tokens right num", title: r.tokens && count(r.tokens.input) + " in, " + count(r.tokens.output) + " out" }, tokens ? compact(tokens) : none(), h("span", { class: "unit" }, " tokens")),
-      h("td", { class: "c-cost right num" }, money(r.cost) || h("span", { class: "muted" }, none())),
-      h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : h("span", { class: "muted" }, none()), h("span", { class: "unit" }, " withheld")));
+      h("td", { class: "c-cost right num" }, money(r.cost) || muted(none())),
+      h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : muted(none()), h("span", { class: "unit" }, " withheld")));
   }
 
   async startForm() {

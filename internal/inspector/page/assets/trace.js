@@ -1,7 +1,7 @@
 // "How did this text get here?": follows a text back to who introduced it.
 
 import { exported, get, path } from "./api.js";
-import { bdi, button, count, dialog, failure, fill, h, loading, plural } from "./dom.js";
+import { bdi, button, count, dialog, failure, fill, h, loading, muted, plural } from "./dom.js";
 
 let float;
 
@@ -83,8 +83,8 @@ function draw(page, text, task, found, body, d) {
   fill(body, quote(text),
     h("div", { class: "origins" }, origins.map((o, i) => h("p", { class: i ? "origin also" : "origin" }, h("span", { class: "origin-word" }, i ? "also from" : "comes from"), " ", originText(o),
       o.task && [" ", button("open", () => jump(page, d, { task: o.task, where: "result" }), { class: "link" })],
-      o.unseen > 0 && h("span", { class: "muted" }, " unless it was in " + plural(o.unseen, "withheld piece") + " of its prompt")))),
-    h("h3", null, task ? "Its way to here" : "Its way through the run", " ", h("span", { class: "muted" }, plural(occurrences.length, "place"))),
+      o.unseen > 0 && muted(" unless it was in " + plural(o.unseen, "withheld piece") + " of its prompt")))),
+    h("h3", null, task ? "Its way to here" : "Its way through the run", " ", muted(plural(occurrences.length, "place"))),
     h("ol", { class: "way" }, originStep(origins[0]), on.map((st) => step(page, d, st, task))),
     off.length > 0 && h("details", null, h("summary", null, "It also reached ", plural(off.length, "other task")), h("ol", { class: "way" }, off.map((st) => step(page, d, st, task)))),
     unsearched > 0 && h("p", { class: "muted" }, plural(unsearched, "piece") + " above your clearance were not searched."));
@@ -131,10 +131,10 @@ function step(page, d, st, here) {
   }
   const t = page.state.tasks.get(st.task);
   return h("li", { class: st.task === here ? "here" : "" }, h("span", { class: "way-dot", "aria-hidden": "true" }),
-    h("div", null, h("b", null, bdi(t?.name || st.title || "the answer")), st.agent && h("span", { class: "muted" }, " by ", bdi(st.agent)), st.task === here && h("span", { class: "tag" }, "here"),
+    h("div", null, h("b", null, bdi(t?.name || st.title || "the answer")), st.agent && muted(" by ", bdi(st.agent)), st.task === here && h("span", { class: "tag" }, "here"),
       h("ul", { class: "plain" }, [...seen.values()].map((list) => h("li", null,
-        list.slice(0, 8).map((o, i) => button(i ? count(i + 1) : places[o.where] + (o.attempt > 1 ? ", attempt " + o.attempt : ""), () => jump(page, d, o), { class: "link" + (i ? " num" : ""), "aria-label": places[o.where] + ", place " + (i + 1) })).flatMap((b, i) => i ? [" · ", b] : [b]), list.length > 8 && h("span", { class: "muted" }, " and " + plural(list.length - 8, "more place")),
-        [...new Set(list.flatMap((o) => o.from ?? []))].map((f) => h("div", { class: "from muted" }, "↳ ", bdi(f))), list[0].loose && h("span", { class: "muted" }, " with other whitespace"))))));
+        list.slice(0, 8).map((o, i) => button(i ? count(i + 1) : places[o.where] + (o.attempt > 1 ? ", attempt " + o.attempt : ""), () => jump(page, d, o), { class: "link" + (i ? " num" : ""), "aria-label": places[o.where] + ", place " + (i + 1) })).flatMap((b, i) => i ? [" · ", b] : [b]), list.length > 8 && muted(" and " + plural(list.length - 8, "more place")),
+        [...new Set(list.flatMap((o) => o.from ?? []))].map((f) => h("div", { class: "from muted" }, "↳ ", bdi(f))), list[0].loose && muted(" with other whitespace"))))));
 }
 
 function jump(page, d, o) {
