@@ -1,7 +1,7 @@
 // The graph of a run. The server computed where everything is; here only what is in sight is drawn,
 // and far away all nodes of a state are one path.
 
-import { get, path } from "./api.js";
+import { get, ofRun } from "./api.js";
 import { button, change, clicks, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
 import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 
@@ -43,7 +43,7 @@ export class GraphView {
     const query = [...this.expanded].map((t) => "expand=" + encodeURIComponent(t)).join("&");
     if (this.nodes.size === 0) fill(this.info, loading("the graph"));
     try {
-      this.take(await get(path("runs", this.page.id, "graph") + (query ? "?" + query : "")));
+      this.take(await get(ofRun(this.page, "graph") + (query ? "?" + query : "")));
       fill(this.info, this.nodes.size === 0 && empty("No tasks yet", "A goal is being planned, or nothing has begun."));
     } catch (err) {
       if (!was) return fill(this.info, failure(err, () => this.load()));
@@ -308,7 +308,7 @@ export class GraphView {
     const g = s("g", { class: `node n-${status} k-${n.kind ?? "task"} l-${label || "none"}`, transform: `translate(${n.x} ${n.y})`, tabindex: n.id === this.current ? 0 : -1, role: "button", data: { id: n.id } });
     if (n.id === this.selected) g.classList.add("selected");
     if (fold) g.append(s("rect", { class: "back", x: 5, y: 5, width: n.w, height: n.h, rx: 8 }));
-    g.append(s("rect", { class: "body", width: n.w, height: n.h, rx: 8 }), s("path", { class: "bar", d: `M0 8a8 8 0 0 1 4-6.900v${n.h - 2.2}a8 8 0 0 1-4-6.900z` }));
+    g.append(s("rect", { class: "body", width: n.w, height: n.h, rx: 8 }), s("path", { class: "bar", d: `M0 8a8 8 0 0 1 4-6.9v${n.h - 2.2}a8 8 0 0 1-4-6.9z` }));
     const small = n.h < 50, kids = t && !fold ? childrenOf(t) : {}, all = kids.working + kids.ended, held = t && holdersOf(t);
     const family = all > 0 && (kids.working > 0 ? kids.working + " working, " + kids.ended + " ended" : all + (all > 1 ? " children" : " child"));
     if (family) g.append(s("g", { class: "kids", transform: `translate(${n.w - 10} 0)` }, s("rect", { x: -6 * family.length - 6, y: -9, width: 6 * family.length + 12, height: 17, rx: 8 }), s("text", { class: "sub", y: 4, "text-anchor": "end" }, family)));
@@ -506,7 +506,7 @@ export class GraphView {
 }
 
 function arrow() {
-  return s("defs", null, s("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7.2, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse", markerUnits: "userSpaceOnUse" }, s("path", { d: "M0 0.600L8 4L0 7.400z", class: "tip" })));
+  return s("defs", null, s("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7.2, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse", markerUnits: "userSpaceOnUse" }, s("path", { d: "M0 0.6L8 4L0 7.4z", class: "tip" })));
 }
 
 function legend() {

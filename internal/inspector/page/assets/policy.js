@@ -1,14 +1,14 @@
 // The policy of a run: what it is, what holds for a pair, and, while the run works, another one.
 
-import { exported, get, getTagged, path, send } from "./api.js";
-import { bdi, button, code, count, empty, escapeHidden, failure, field, fill, h, loading, muted, toast, told } from "./dom.js";
+import { exported, get, getTagged, ofRun, path, send } from "./api.js";
+import { bdi, button, code, count, empty, escapeHidden, failure, field, fill, h, loading, muted, section, toast, told } from "./dom.js";
 import { pair, paths } from "./prompt.js";
 import { textBlock } from "./text.js";
 
 export class PolicyView {
   constructor(page) {
     this.page = page;
-    this.base = path("runs", page.id, "governance", "handoff-rules");
+    this.base = ofRun(page, "governance", "handoff-rules");
     this.el = h("div", { class: "scroll pad policy" });
     this.load();
   }
@@ -37,8 +37,8 @@ export class PolicyView {
       h("div", { class: "flow-head" }, h("h2", null, "Policy"), digest && muted("digest ", code(digest.slice(0, 16)))),
       this.others(),
       h("div", { class: "policy-cols" },
-        h("section", null, h("h3", null, "Rules ", muted(count(rules?.length ?? 0))), rules?.length > 0 ? this.rules(rules) : empty("No rules", "A dependency is granted whole; secrets and personal data are redacted everywhere."), !this.earlier && this.ask()),
-        h("section", null, h("h3", null, edit ? "Edit" : "As JSON"), edit ? this.editor(text) : [this.view.el, !exported && !this.earlier && h("p", { class: "muted hint" }, this.page.state.live ? "This viewer may only read." : "A policy can be replaced while the run works.")])));
+        section(["Rules ", muted(count(rules?.length ?? 0))], rules?.length > 0 ? this.rules(rules) : empty("No rules", "A dependency is granted whole; secrets and personal data are redacted everywhere."), !this.earlier && this.ask()),
+        section(edit ? "Edit" : "As JSON", edit ? this.editor(text) : [this.view.el, !exported && !this.earlier && h("p", { class: "muted hint" }, this.page.state.live ? "This viewer may only read." : "A policy can be replaced while the run works.")])));
   }
 
   // others says which policies the run had before, and leads back to the newest one.

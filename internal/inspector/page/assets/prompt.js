@@ -1,7 +1,7 @@
 // A prompt with its sources side by side: every range of bytes has the colour and the number of
 // where it came from.
 
-import { bdi, button, bytes, code, count, fill, h, labelChip, muted, plural } from "./dom.js";
+import { bdi, bold, button, bytes, code, count, fill, h, labelChip, muted, note, plural } from "./dom.js";
 import { TextView, charAt } from "./text.js";
 import { origin } from "./trace.js";
 
@@ -173,7 +173,7 @@ export class PromptView {
     const d = s.decision, from = [...this.prompt.system ?? [], ...this.prompt.text ?? []].find((x) => x.source === i)?.from ?? s.producer;
     const dep = d?.source?.kind === "dependency" || d?.source?.kind === "files" ? d.source.name : "";
     const el = h("div", { class: "source " + this.color(i), data: { source: i }, onmouseenter: () => this.light(i), onmouseleave: () => this.light(undefined) },
-      h("div", { class: "source-head" }, h("button", { type: "button", class: "chip " + this.color(i), "aria-label": `Show source ${this.numbers.get(i)} in the prompt`, onclick: () => this.flash(i) }, String(this.numbers.get(i))), h("b", null, bdi(nameOf(from))), labelChip(d?.labelAfter ?? s.classification)),
+      h("div", { class: "source-head" }, h("button", { type: "button", class: "chip " + this.color(i), "aria-label": `Show source ${this.numbers.get(i)} in the prompt`, onclick: () => this.flash(i) }, String(this.numbers.get(i))), bold(nameOf(from)), labelChip(d?.labelAfter ?? s.classification)),
       h("p", { class: "muted num" }, this.sizes.get(i) > 0 && plural(this.sizes.get(i), "byte") + " here", d?.bytesBefore !== undefined && ` · ${bytes(d.bytesBefore)} before the gate`, d?.mode && d.mode !== "full" && " · " + d.mode),
       h("dl", { class: "pairs" }, d ? this.decision(d) : [pair("Written in", s.spec && code(s.spec)), pair("Parameter", s.param && bdi(s.param)), pair("By", bdi(s.producer))]),
       dep && h("p", { class: "source-links" }, button("Open the task", () => this.page.openTask(dep, { tab: "result" }), { class: "link" }), button("Open the handoff", () => this.page.app.go(this.page.edgeLink(dep, this.task)), { class: "link" })));
@@ -192,14 +192,14 @@ export class PromptView {
   withheld(p) {
     if (!p.withheld?.length) return null;
     return [h("h3", null, "Withheld ", muted(count(p.withheld.length))), p.withheld.map((w) => h("div", { class: "source withheld" },
-      h("div", { class: "source-head" }, h("span", { class: "chip cw", "aria-hidden": "true" }, "▒"), h("b", null, bdi(w.what.replace(/^of /, "parts of ")))),
+      h("div", { class: "source-head" }, h("span", { class: "chip", "aria-hidden": "true" }, "▒"), bold(w.what.replace(/^of /, "parts of "))),
       h("dl", { class: "pairs" }, pair("Why", w.reason && bdi(w.reason.replaceAll("_", " "))), pair("Rule", [bdi(w.rule), w.line && [" ", code(w.line)]]), pair("Paths", w.paths?.length > 0 && paths(w.paths)), pair("Text", w.text && "the text next to the structured part"), pair("Detail", w.detail && bdi(w.detail)))))];
   }
 
   absent(p) {
     const a = p.notSent ?? {}, list = [...(a.inputs ?? []).map((x) => ["input " + x.name, x.line, x.classification]), ...(a.results ?? []).map((x) => [x.name || x.title, x.line, null, x.id])];
     if (list.length === 0) return null;
-    return h("details", { class: "absent" }, h("summary", null, "Existed, and was not granted ", muted(count(list.length + (a.moreResults ?? 0)))), h("ul", { class: "plain" }, list.map(([name, line, label, id]) => h("li", null, id ? button(name, () => this.page.openTask(id), { class: "link" }) : bdi(name), " ", labelChip(label), line && [" ", code(line)]))), a.moreResults > 0 && h("p", { class: "muted" }, "and " + plural(a.moreResults, "more result")));
+    return h("details", { class: "absent" }, h("summary", null, "Existed, and was not granted ", muted(count(list.length + (a.moreResults ?? 0)))), h("ul", { class: "plain" }, list.map(([name, line, label, id]) => h("li", null, id ? button(name, () => this.page.openTask(id), { class: "link" }) : bdi(name), " ", labelChip(label), line && [" ", code(line)]))), a.moreResults > 0 && note("and " + plural(a.moreResults, "more result")));
   }
 }
 

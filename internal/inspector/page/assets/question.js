@@ -1,7 +1,7 @@
 // A question to a person, with the form of its answer.
 
 import { path, post } from "./api.js";
-import { ago, bdi, code, field, fill, h, labelChip, muted, short, toast, told } from "./dom.js";
+import { ago, bdi, bold, code, field, fill, h, labelChip, muted, note, short, toast, told } from "./dom.js";
 import { textBlock } from "./text.js";
 
 let serial = 0;
@@ -25,11 +25,11 @@ function questionCard(app, q, withRun, only) {
     text && field(id + "-text", q.schema ? "Answer (JSON)" : "Answer", text),
     field(id + "-reason", "Why? (kept with the answer)", reason), status,
     h("footer", null, h("button", { type: "submit", class: "primary" }, "Answer")));
-  const what = q.tool ? ["May ", h("b", null, bdi(q.agent)), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title)];
+  const what = q.tool ? ["May ", bold(q.agent), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title)];
   const card = h("details", { class: "card question", open: only || !withRun && q.status === "suspended", data: { id: q.runId + q.id, task: q.task } },
     h("summary", null, h("span", { class: "q-what" }, "Question: ", what), muted(" for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
       withRun && h("span", { class: "q-run muted" }, bdi(q.name || "run"), " ", short(q.runId))),
-    h("div", { class: "q-body" }, h("div", null, view.el, withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || h("p", { class: "muted" }, "To answer: ", code(q.answerCommand))));
+    h("div", { class: "q-body" }, h("div", null, view.el, withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || note("To answer: ", code(q.answerCommand))));
   if (form) form.addEventListener("submit", (e) => { e.preventDefault(); answer(q, inputs, text, reason, status, card); });
   return card;
 }

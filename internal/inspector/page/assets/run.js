@@ -1,6 +1,6 @@
 // One run: its summary, its views, and the panel of a task or of an edge.
 
-import { downloadURL, exported, get, path } from "./api.js";
+import { downloadURL, exported, get, ofRun, path } from "./api.js";
 import { bdi, button, change, compact, count, duration, failure, fill, h, loading, money, s, short, statusChip, toast, visible } from "./dom.js";
 import { AnswerView, EventsView } from "./answer.js";
 import { CompareView } from "./compare.js";
@@ -117,7 +117,7 @@ export class RunPage {
       live && button("Message", () => steer(this, "message"), { class: "small" }),
       live && button("Cancel", () => steer(this, "cancel"), { class: "small danger" }),
       !state.live && state.status !== "ok" && doc.command && this.app.canWrite() && button("Resume", () => steer(this, "restart"), { class: "small" }),
-      !exported && h("a", { class: "button small", href: downloadURL(path("runs", this.id, "export")), download: "" }, "Export"));
+      !exported && h("a", { class: "button small", href: downloadURL(ofRun(this, "export")), download: "" }, "Export"));
     if (doc.spec) this.stats.title = "spec: " + visible(doc.spec);
     this.tick();
   }
@@ -197,7 +197,7 @@ export class RunPage {
   async questions() {
     if (exported) return;
     try {
-      const list = await get(path("runs", this.id, "questions"));
+      const list = await get(ofRun(this, "questions"));
       showQuestions(this.app, this.open, list);
       this.state.asked(list);
       this.panel?.update?.(new Set(this.state.tasks.keys()));

@@ -1,7 +1,7 @@
 // The state of one run: its document, kept up to date by its events. Events are collected and
 // applied once per frame; listeners learn which tasks changed.
 
-import { exported, follow, get, path } from "./api.js";
+import { exported, follow, get, ofRun } from "./api.js";
 import { statusWord } from "./dom.js";
 
 const working = new Set(["running", "in_progress"]);
@@ -28,7 +28,7 @@ export class RunState {
   }
 
   async load() {
-    this.take(await get(path("runs", this.id)));
+    this.take(await get(ofRun(this)));
   }
 
   // take replaces the state by a document.
@@ -79,11 +79,11 @@ export class RunState {
   // start follows the events of the run, and what its models write.
   start() {
     if (this.stops) return;
-    this.stops = [follow(path("runs", this.id, "events"), {
+    this.stops = [follow(ofRun(this, "events"), {
       event: (type, e) => this.push(e),
       state: (state, err) => this.connected(state, err),
     })];
-    this.stops.push(follow(path("runs", this.id, "stream"), {
+    this.stops.push(follow(ofRun(this, "stream"), {
       event: (_, d) => this.push({ type: "delta", ...d }),
       state: (state) => { this.streams = state === "open"; },
     }));
@@ -92,7 +92,7 @@ export class RunState {
   // replay reads the events of a run that has ended.
   async readEvents() {
     if (this.stops || this.allRead) return;
-    const { events } = await get(path("runs", this.id, "events"));
+    const { events } = await get(ofRun(this, "events"));
     this.allRead = true;
     for (const e of events) this.apply(e, new Set(), true);
     this.tell(new Set(), true);
@@ -114,7 +114,7 @@ export class RunState {
     for (const stop of this.stops?.slice(1) ?? []) stop();
     this.flush();
     try {
-      this.take(await get(path("runs", this.id)));
+      this.take(await get(ofRun(this)));
     } catch { /* what the events said stays */ }
     this.live = false;
     this.tell(new Set(this.tasks.keys()), true);
@@ -349,7 +349,7 @@ export class RunState {
   }
 
   async loadUsage() {
-    this.usage = await get(path("runs", this.id, "usage"));
+    this.usage = await get(ofRun(this, "usage"));
     this.costs = new Map();
     for (const r of this.usage.rows ?? []) {
       if (r.cost !== null && r.cost !== undefined) this.costs.set(r.task, (this.costs.get(r.task) ?? 0) + r.cost);
