@@ -209,14 +209,18 @@ export class RunPage {
 
   // answer leads to the question of a task, which a narrow page shows without the panel.
   answer(task) {
-    if (this.open.getClientRects().length === 0) this.back();
-    setTimeout(() => {
-      const card = this.question(task);
-      if (!card) return;
-      card.open = true;
-      card.scrollIntoView({ block: "nearest" });
-      card.querySelector("form :is(input, textarea), summary").focus();
-    }, 50);
+    this.asking = task;
+    if (this.open.getClientRects().length > 0) this.showQuestion();
+    else this.back(); // and go shows it
+  }
+
+  showQuestion() {
+    const card = this.question(this.asking);
+    this.asking = undefined;
+    if (!card) return;
+    card.open = true;
+    card.scrollIntoView({ block: "nearest" });
+    (card.querySelector("form :is(input, textarea)") ?? card.firstChild).focus();
   }
 
   pause() { steer(this, this.state.paused ? "resume" : "pause"); }
@@ -238,6 +242,7 @@ export class RunPage {
     this.keepFocus = false;
   }
 
+    if (this.asking) this.showQuestion();
   showView(key, rest, query) {
     for (const a of this.tabs.children) {
       if (a.dataset.key === key) a.setAttribute("aria-current", "page");
