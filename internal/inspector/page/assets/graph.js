@@ -316,7 +316,7 @@ export class GraphView {
     const x = n.kind === "input" ? 16 : 33, end = this.clip(n.w - (small ? 26 : 8));
     g.append(s("text", { class: "title", x, y: small ? n.h / 2 + 4 : 23, "clip-path": end }, title.slice(0, 200)));
     const words = small ? [] : [fold ? (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + (n.kind === "loop" ? " rounds" : " items") : held || n.agent || "", !held && t?.model].filter(Boolean);
-    if (!small) g.append(s("text", { class: "sub", x: 14, y: 40, "clip-path": end }, words.join(" · ").slice(0, 200)), s("text", { class: "sub num", x: 14, y: n.h - 9 }, this.numbers(n, t)));
+    if (!small) g.append(s("text", { class: "sub", x: 14, y: 40, "clip-path": end }, words.join(" · ").slice(0, 200)), s("text", { class: "sub num", x: 14, y: n.h - 9, "clip-path": this.clip(n.w - 24) }, this.numbers(n, t)));
     if (label) g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
     g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, family && "children: " + family, held, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
     return g;
@@ -339,7 +339,7 @@ export class GraphView {
     }
     if (!t) return "";
     const cost = this.state.taskCost(t);
-    return [t.status === "waiting" && stateOf(t), t.startedAt && duration(tookMs(t)), tokensOf(t) > 0 && compact(tokensOf(t)) + " tok", cost > 0 && money(cost)].filter(Boolean).join(" · ");
+    return [t.startedAt && duration(tookMs(t)), t.status === "waiting" && stateOf(t), tokensOf(t) > 0 && compact(tokensOf(t)) + " tok", cost > 0 && money(cost)].filter(Boolean).join(" · ");
   }
 
   edge(e) {
