@@ -73,6 +73,8 @@ export class GraphView {
     this.down = Boolean(first && second && second.y >= first.y + first.h); // or to the right
     if (!this.touched) this.fit(); else this.draw(true);
     this.drawWays();
+    this.heldDrawn = 0;
+    this.drawHeld();
     this.selected = undefined;
     this.select(this.page.panel?.id ?? null);
   }
@@ -344,8 +346,25 @@ export class GraphView {
 
   edge(e) {
     const d = route(e.points, this.down);
-    const lit = this.selected && (e.from === this.selected || e.to === this.selected);
-    return s("g", { class: `edge e-${e.kind}` + (lit ? " lit" : ""), data: { edge: e.i } }, s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, this.edgeName(e))));
+    const lit = this.selected && (e.from === this.selected || e.to === this.selected), held = this.held?.get(e.from + "\n" + e.to);
+    const n = e.points.length / 2, [[x, y], [u, v]] = [e.points[Math.floor(n - 0.5)], e.points[Math.floor(n)]];
+    return s("g", { class: `edge e-${e.kind}` + (held ? " e-held" : "") + (lit ? " lit" : ""), data: { edge: e.i } }, line(d, this.edgeName(e) + (held === "▒" ? ": withheld" : held ? ": withheld in part" : "")),
+      held && s("text", { class: "held", x: (x + u) / 2, y: (y + v) / 2 }, held));
+  }
+
+  // drawHeld draws the edges again after context was withheld along some. An edge of a fold has the marks of its tasks.
+  drawHeld() {
+    const { withheld, narrowed, held } = this.state, n = withheld + narrowed;
+    if (n === this.heldDrawn) return;
+    this.heldDrawn = n;
+    this.held = new Map();
+    for (const [edge, mark] of held) {
+      const key = edge.split("\n").map((id) => this.nodes.has(id) ? id : this.owner.get(id)).join("\n");
+      if (this.held.get(key) !== "▒") this.held.set(key, mark);
+    }
+    for (const el of this.edgesDrawn.values()) el.remove();
+    this.edgesDrawn.clear();
+    this.draw(true);
   }
 
   // drawWays draws a line between tasks of which one has read a handoff of the other.
@@ -359,7 +378,7 @@ export class GraphView {
     }
     fill(this.wayLayer, [...shown.values()].map(([a, b]) => {
       const d = bow(a, b);
-      return s("g", { class: "edge way", data: { from: a.id, to: b.id } }, s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, this.edgeName({ from: a.id, to: b.id, kind: "sent" }))));
+      return s("g", { class: "edge way", data: { from: a.id, to: b.id } }, line(d, this.edgeName({ from: a.id, to: b.id, kind: "sent" })));
     }));
   }
 
@@ -492,6 +511,7 @@ export class GraphView {
     if (this.isFar) {
       if (changed.size > 0 || whole) this.draw(true);
       return;
+    this.drawHeld();
     }
     const dirty = new Set(whole ? this.drawn.keys() : [...changed].map((id) => this.nodes.has(id) ? id : this.owner.get(id)));
     for (const id of dirty) {
@@ -510,8 +530,11 @@ function arrow() {
 }
 
 function legend() {
-  return h("div", { class: "legend", "aria-hidden": "true" }, ["public", "internal", "confidential", "secret"].map((l) => h("span", { class: "l-" + l }, s("svg", { viewBox: "0 0 12 12" }, labelShape(l)), l)));
+  return h("div", { class: "legend", "aria-hidden": "true" }, ["public", "internal", "confidential", "secret"].map((l) => h("span", { class: "l-" + l }, s("svg", { viewBox: "0 0 12 12" }, labelShape(l)), l)), ["◐ in part", "▒ withheld"].map((x) => h("span", null, x)));
 }
+// line draws a line with a tip and a name.
+function line(d, name) { return [s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, name))]; }
+
 
 function box(points) {
   let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;

@@ -24,6 +24,7 @@ export class RunState {
     this.series = []; // [time, tokens so far]
     this.sent = new Map(); // the task that sent a handoff, by ID
     this.ways = new Map(); // pairs of tasks, of which one has read a handoff of the other
+    this.held = new Map(); // ▒ by the nodes of an edge along which context was withheld, ◐ if it was a part
     this.connection = "";
   }
 
@@ -202,9 +203,11 @@ export class RunState {
   }
 
   handed(e) {
-    const d = e.handoff;
-    if (d.toAgentId !== "user" && d.verdict !== "passed") this.withheld++;
-    else if (d.contextAfterScoping?.fieldsExcluded) this.narrowed++;
+    const d = e.handoff, toAgent = d.toAgentId !== "user", whole = toAgent && d.verdict !== "passed", part = !whole && d.contextAfterScoping?.fieldsExcluded;
+    if (whole) this.withheld++;
+    else if (part) this.narrowed++;
+    const edge = (d.source?.kind === "input" ? "input:" : "") + d.source?.name + "\n" + e.task;
+    if (toAgent && (whole || part) && this.held.get(edge) !== "▒") this.held.set(edge, whole ? "▒" : "◐");
     for (const k in d.redacted ?? {}) this.redacted += d.redacted[k];
     if (d.toAgentId === "user" && d.source?.kind === "dependency") {
       const t = this.tasks.get(d.source.name);
