@@ -58,7 +58,9 @@ export class RunPage {
     this.clock = setInterval(() => this.tick(), 1000);
     this.usage();
     this.questions();
-    if (!this.state.live && this.state.order.length <= 300) setTimeout(() => this.state.readEvents().catch(() => {}), 300); // for what was withheld
+    this.counting = !this.state.live && this.state.order.length <= 300; // what was withheld
+    if (this.counting) setTimeout(() => this.state.readEvents().catch(() => {}).finally(() => { this.counting = false; this.tick(); }), 300);
+    this.tick();
     return true;
   }
 
@@ -109,7 +111,7 @@ export class RunPage {
       this.stat("tasks", "Tasks", h("span")),
       this.stat("tokens", "Tokens", h("span", { class: "num" })),
       this.stat("cost", "Cost", h("span", { class: "num" })),
-      !exported && this.stat("withheld", "Withheld", h("span", { class: "num" })),
+      this.stat("withheld", "Withheld", h("span", { class: "num" }, exported && "marked at each task")),
       h("div", { class: "stat stat-spark" }, h("dt", null, "Tokens over time"), h("dd", null, this.spark)));
     const live = state.live && this.app.canWrite();
     fill(this.commands,
@@ -133,7 +135,7 @@ export class RunPage {
     cells.tokens.title = count(state.total.input) + " in, " + count(state.total.output) + " out";
     change(cells.cost, (money(state.cost()) || "–") + (budget?.cost ? " of " + money(budget.cost) : ""));
     const held = [[state.withheld, " whole"], [state.narrowed, " in part"], [state.redacted, " redacted"]].filter(([n]) => n > 0).map(([n, what]) => count(n) + what);
-    if (!exported) change(cells.withheld, held.join(" · ") || (state.events.length > 0 ? "nothing" : "–"));
+    if (!exported) change(cells.withheld, held.join(" · ") || (state.events.length > 0 ? "nothing" : state.live || this.counting ? "…" : "–"));
     this.drawSpark(end, all);
     this.view?.tick?.();
     this.panel?.tick?.();
