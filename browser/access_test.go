@@ -72,6 +72,7 @@ func TestEveryoneCanSteer(t *testing.T) {
 		requireAccessible(t, p, "a question")
 		for _, command := range []string{"Message", "Cancel", "Pause"} {
 			p.click(".summary button", command)
+			p.until(`document.activeElement.matches("dialog .field *")`, "the first field has the focus")
 			requireAccessible(t, p, command)
 			p.press(kb.Escape)
 			p.until(`!document.querySelector("dialog")`)

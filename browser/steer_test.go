@@ -197,6 +197,7 @@ func TestAPersonApprovesInThePage(t *testing.T) {
 	startRun(p)
 	p.showsIn(".question", "Approve score-to-letters?")
 	p.visit("#/runs") // the list has it, too
+	p.until(`/[0-9a-f]{8} 1 question/.test(document.querySelector("td.c-name")?.innerText)`)
 	p.click(".question label.choice", "yes")
 	p.write(".question input[type=text]", "seventeen is no name")
 	p.click(".question button[type=submit]", "Answer")

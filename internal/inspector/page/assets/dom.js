@@ -274,5 +274,6 @@ export function dialog(title, body, props) {
   d.addEventListener("click", (e) => { if (e.target === d) d.close(); });
   document.body.append(d);
   d.showModal();
+  d.querySelector("textarea, select, input[type=text]")?.focus();
   return d;
 }

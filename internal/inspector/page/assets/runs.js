@@ -128,8 +128,8 @@ export class RunsPage {
     const tokens = r.tokens ? r.tokens.input + r.tokens.output : 0;
     return h("tr", { class: r.live ? "live-row" : "", data: { id: r.runId } },
       h("td", { class: "c-name" }, h("a", { href: "#/runs/" + encodeURIComponent(r.runId) }, bdi(r.name || "unnamed")), " ", h("span", { class: "mono muted" }, short(r.runId)),
-        r.experiment && h("span", { class: "tag" }, "experiment"), r.questions > 0 && h("span", { class: "tag warn" }, plural(r.questions, "question"))),
-      h("td", { class: "c-status" }, statusChip(r.status)),
+        " ", r.experiment && h("span", { class: "tag" }, "experiment"), " ", r.questions > 0 && h("span", { class: "tag warn" }, plural(r.questions, "question"))),
+      h("td", null, statusChip(r.status)),
       h("td", { class: "c-when" }, h("time", { datetime: r.startedAt, title: r.startedAt }, ago(r.startedAt))),
       h("td", { class: "c-took right num" }, took),
       h("td", null, progress(countsOf(r, new Set(this.asked.filter((q) => q.runId === r.runId).map((q) => q.task)).size))),
@@ -162,6 +162,7 @@ class StartForm {
       field("start-spec", "Spec", this.pick), this.fields, field("start-reason", "Why? (kept with the run)", this.reason), this.problems,
       h("footer", null, h("button", { type: "submit", class: "primary" }, "Start"))));
     this.show();
+    this.pick.focus();
   }
 
   show() {
