@@ -160,12 +160,12 @@ func TestNothingIsWiderThanATelephone(t *testing.T) {
 		wider := eval[[]string](p, `(() => {
 			const out = [];
 			if (document.scrollingElement.scrollWidth > innerWidth) out.push("the page has " + document.scrollingElement.scrollWidth);
-			for (const e of document.querySelectorAll("header, main, nav, .panel, .scroll, .page, .view")) {
 			if (document.scrollingElement.scrollHeight > innerHeight) out.push("the page scrolls around what scrolls in it, for " + document.scrollingElement.scrollHeight);
 			for (const e of document.querySelectorAll(".node, .legend span")) {
 				const r = e.getBoundingClientRect();
 				if (r.width > 0 && (r.left < 0 || r.right > innerWidth)) out.push(e.textContent + " is from " + r.left + " to " + r.right);
 			}
+			for (const e of document.querySelectorAll("header, main, nav, .panel, .scroll, .page, .view")) {
 				if (e.getClientRects().length === 0) continue;
 				const r = e.getBoundingClientRect();
 				if (r.right > innerWidth + 1) out.push(e.tagName + "." + e.className + " ends at " + r.right);

@@ -511,10 +511,10 @@ export class GraphView {
     }
     if (!this.doc) return;
     if (this.state.ways.size !== this.waysDrawn) this.drawWays();
+    this.drawHeld();
     if (this.isFar) {
       if (changed.size > 0 || whole) this.draw(true);
       return;
-    this.drawHeld();
     }
     const dirty = new Set(whole ? this.drawn.keys() : [...changed].map((id) => this.nodes.has(id) ? id : this.owner.get(id)));
     for (const id of dirty) {
@@ -532,12 +532,12 @@ function arrow() {
   return s("defs", null, s("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7.2, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse", markerUnits: "userSpaceOnUse" }, s("path", { d: "M0 0.6L8 4L0 7.4z", class: "tip" })));
 }
 
-function legend() {
-  return h("div", { class: "legend", "aria-hidden": "true" }, ["public", "internal", "confidential", "secret"].map((l) => h("span", { class: "l-" + l }, s("svg", { viewBox: "0 0 12 12" }, labelShape(l)), l)), ["◐ in part", "▒ withheld"].map((x) => h("span", null, x)));
-}
 // line draws a line with a tip and a name.
 function line(d, name) { return [s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, name))]; }
 
+function legend() {
+  return h("div", { class: "legend", "aria-hidden": "true" }, ["public", "internal", "confidential", "secret"].map((l) => h("span", { class: "l-" + l }, s("svg", { viewBox: "0 0 12 12" }, labelShape(l)), l)), ["◐ in part", "▒ withheld"].map((x) => h("span", null, x)));
+}
 
 function box(points) {
   let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;

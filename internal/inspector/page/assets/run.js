@@ -242,9 +242,9 @@ export class RunPage {
     this.focused = this.panel;
     if (this.panel && this.panel !== before && !this.keepFocus) this.panel.focus();
     this.keepFocus = false;
+    if (this.asking) this.showQuestion();
   }
 
-    if (this.asking) this.showQuestion();
   showView(key, rest, query) {
     for (const a of this.tabs.children) {
       if (a.dataset.key === key) a.setAttribute("aria-current", "page");
