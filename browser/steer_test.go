@@ -201,7 +201,7 @@ func TestAPersonApprovesInThePage(t *testing.T) {
 	p.click(".question label.choice", "yes")
 	p.write(".question input[type=text]", "seventeen is no name")
 	p.click(".question button[type=submit]", "Answer")
-	p.until(`!document.querySelector(".question")`)
+	p.until(`!document.querySelector(".question, td .tag")`, "the row is not drawn again under the click")
 	p.click("td a", "scores")
 	p.showsIn(".summary .status", "ok")
 	require.Equal(t, "The score is 17.", s.newest(t).Tasks[1].Result)
