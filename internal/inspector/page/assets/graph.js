@@ -192,12 +192,12 @@ export class GraphView {
     if (asked) this.touched = false;
     const pad = this.width > 700 ? 28 : 10, w = Math.max(1, this.doc.width), hh = Math.max(1, this.doc.height);
     const whole = Math.min((this.width - 2 * pad) / w, (this.height - 2 * pad) / hh, 1.1);
-    // At first it is readable, if need be in part; a telephone has the whole width of what is not too wide.
+    // At first it is readable, if need be in part; a telephone has the whole width of what is not too wide, from the top.
     const most = this.width / 420, least = this.width > 700 ? 0.62 : Math.max(farScale, Math.min(0.62, (this.width - 2 * pad) / w));
     this.k = asked ? Math.max(0.03, whole) : Math.max(whole, Math.min(least, most));
     const wide = w * this.k > this.width - 2 * pad + 1;
     this.x = wide && whole < this.k ? pad : (this.width - w * this.k) / 2;
-    this.y = wide && !asked || hh * this.k > this.height - 2 * pad ? pad : (this.height - hh * this.k) / 2;
+    this.y = this.width <= 700 || hh * this.k > this.height - 2 * pad ? pad : (this.height - hh * this.k) / 2;
     this.placed = true;
     this.draw(true);
   }
