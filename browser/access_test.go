@@ -65,13 +65,14 @@ func TestEveryoneCanSteer(t *testing.T) {
 	p.until(`document.querySelector("#start-spec")`)
 	requireAccessible(t, p, "the form that starts a run")
 	p.click("dialog button[type=submit]", "Start")
-	p.click(".question summary", "Decide")
+	p.showsIn(".question[open] summary", "Question: Decide")
 	p.settle()
 	for _, dark := range []bool{false, true} {
 		p.look(look{width: 1440, height: 900, dark: dark})
 		requireAccessible(t, p, "a question")
 		for _, command := range []string{"Message", "Cancel", "Pause"} {
 			p.click(".summary button", command)
+			p.until(`document.activeElement.matches("dialog .field *")`, "the first field has the focus")
 			requireAccessible(t, p, command)
 			p.press(kb.Escape)
 			p.until(`!document.querySelector("dialog")`)
@@ -159,6 +160,11 @@ func TestNothingIsWiderThanATelephone(t *testing.T) {
 		wider := eval[[]string](p, `(() => {
 			const out = [];
 			if (document.scrollingElement.scrollWidth > innerWidth) out.push("the page has " + document.scrollingElement.scrollWidth);
+			if (document.scrollingElement.scrollHeight > innerHeight) out.push("the page scrolls around what scrolls in it, for " + document.scrollingElement.scrollHeight);
+			for (const e of document.querySelectorAll(".node, .legend span")) {
+				const r = e.getBoundingClientRect();
+				if (r.width > 0 && (r.left < 0 || r.right > innerWidth)) out.push(e.textContent + " is from " + r.left + " to " + r.right);
+			}
 			for (const e of document.querySelectorAll("header, main, nav, .panel, .scroll, .page, .view")) {
 				if (e.getClientRects().length === 0) continue;
 				const r = e.getBoundingClientRect();

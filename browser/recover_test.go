@@ -122,6 +122,7 @@ func TestAnExportOpensFromAFile(t *testing.T) {
 	p := blankTab(t, wide)
 	p.navigate("file://" + path)
 	p.until(`document.querySelectorAll(".node:not(.k-input)").length === 11`)
+	p.showsIn(".stat-withheld", "marked at each task")
 	p.click(".node .title", "Letter to the customer")
 	p.until(`[...document.querySelectorAll(".panel .tv-row")].some((e) => e.textContent.includes("Letter to the customer"))`)
 	p.until(`document.querySelectorAll(".panel .source").length > 3`)

@@ -172,8 +172,8 @@ func TestATaskWaitsForAPerson(t *testing.T) {
 	s := f.serve(t, m.env(), "team.yaml")
 	p := s.open(t, wide, "#/runs")
 	startRun(p)
-	p.until(`document.querySelector(".node.n-waiting .sub.num")?.textContent.startsWith("waiting for editor · ")`)
-	require.Contains(t, p.text(".summary .progress .sr"), "1 waiting")
+	p.until(`document.querySelector(".node.n-waiting .sub.num")?.textContent.endsWith(" · waiting for editor")`)
+	p.until(`document.querySelector(".summary .progress .sr").textContent.includes("1 waiting")`)
 	p.do(`window.time = document.querySelector(".node.n-waiting .sub.num").textContent`)
 	p.until(`document.querySelector(".node.n-waiting .sub.num").textContent !== window.time`, "it shows its time")
 	p.click(".tabs a", "Tasks")
@@ -182,4 +182,6 @@ func TestATaskWaitsForAPerson(t *testing.T) {
 	p.until(`[...document.querySelectorAll(".tr .c-took")].find((e) => e.parentElement.textContent.includes("waiting for")).textContent !== window.time`)
 	p.click(".tr .c-title", "Decide")
 	p.showsIn(".panel-sub .status", "waiting for editor")
+	p.visit("#/runs") // which counts it as its page does
+	p.until(`document.querySelector("tr .progress")?.title === "1 completed, 1 waiting, 2 pending"`)
 }

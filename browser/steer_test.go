@@ -133,7 +133,7 @@ func TestAPersonAnswersInThePage(t *testing.T) {
 	s := f.serve(t, m.env(), "team.yaml")
 	p := s.open(t, wide, "#/runs")
 	startRun(p)
-	p.click(".question summary", "Decide")
+	p.showsIn(".question[open] summary", "Question: Decide") // the only one is open
 	p.showsIn(".question .tv-row", "Dear customer <script>")
 
 	// What does not fit the form is refused, and what was entered stays.
@@ -146,7 +146,11 @@ func TestAPersonAnswersInThePage(t *testing.T) {
 	p.write(".question input[type=number]", "2")
 	p.click(".question button[type=submit]", "Answer")
 
-	p.click(".question summary", "Say why")
+	p.showsIn(".question[open] summary", "Say why")
+	p.look(look{width: 360, height: 740})
+	p.click(".node .title", "Say why")
+	p.click(".panel .commands button", "Answer") // which leads to it
+	p.until(`document.activeElement.matches(".question textarea")`)
 	p.write(".question textarea", "They waited for weeks.")
 	p.click(".question button[type=submit]", "Answer")
 	p.showsIn(".summary .status", "ok")
@@ -193,11 +197,11 @@ func TestAPersonApprovesInThePage(t *testing.T) {
 	startRun(p)
 	p.showsIn(".question", "Approve score-to-letters?")
 	p.visit("#/runs") // the list has it, too
-	p.click(".question summary", "")
+	p.until(`/[0-9a-f]{8} 1 question/.test(document.querySelector("td.c-name")?.innerText)`)
 	p.click(".question label.choice", "yes")
 	p.write(".question input[type=text]", "seventeen is no name")
 	p.click(".question button[type=submit]", "Answer")
-	p.until(`!document.querySelector(".question")`)
+	p.until(`!document.querySelector(".question, td .tag")`, "the row is not drawn again under the click")
 	p.click("td a", "scores")
 	p.showsIn(".summary .status", "ok")
 	require.Equal(t, "The score is 17.", s.newest(t).Tasks[1].Result)

@@ -1,6 +1,6 @@
 // The answer of a run with its inputs and errors, and its events.
 
-import { bdi, bytes, clock, count, empty, failure, fill, h, labelChip, loading, money, statusWord } from "./dom.js";
+import { bdi, bytes, clock, code, count, empty, failure, fill, h, heads, inOut, labelChip, loading, money, note, statusWord } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { textBlock } from "./text.js";
 import { origin } from "./trace.js";
@@ -20,12 +20,12 @@ export class AnswerView {
     this.view = doc.output ? textBlock(doc.output, { label: "The answer", most: 60, onselect: origin(this.page) }) : null;
     fill(this.el,
       h("section", null, h("h2", null, "Answer"), this.view ? [h("p", { class: "muted hint" }, "Select any text to see how it got here."), this.view.el] : live ? empty("No answer yet", "It appears when the run ends.") : empty("This run has no answer")),
-      doc.errors?.length > 0 && h("section", null, h("h2", null, "Errors"), h("ul", { class: "plain" }, doc.errors.map((e) => h("li", { class: "notice bad" }, h("code", null, bdi(e.code ?? "error")), " ", bdi(e.message))))),
+      doc.errors?.length > 0 && h("section", null, h("h2", null, "Errors"), h("ul", { class: "plain" }, doc.errors.map((e) => h("li", { class: "notice bad" }, code(e.code ?? "error"), " ", bdi(e.message))))),
       doc.warnings?.length > 0 && h("section", null, h("h2", null, "Warnings"), h("ul", { class: "plain" }, doc.warnings.map((w) => h("li", { class: "notice" }, bdi(w))))),
       this.usage(),
       h("section", null, h("h2", null, "Inputs"), doc.inputs?.length > 0 ? h("table", { class: "grid slim" },
-        h("thead", null, h("tr", null, ["Input", "Label", "Size", "Line"].map((x) => h("th", { scope: "col" }, x)))),
-        h("tbody", null, doc.inputs.map((i) => h("tr", null, h("td", null, bdi(i.name)), h("td", null, labelChip(i.classification)), h("td", { class: "num" }, i.bytes === undefined ? "" : bytes(i.bytes)), h("td", { class: "mono" }, bdi(i.line ?? "")))))) : h("p", { class: "muted" }, "none")),
+        heads(["Input", "Label", "Size", "Line"]),
+        h("tbody", null, doc.inputs.map((i) => h("tr", null, h("td", null, bdi(i.name)), h("td", null, labelChip(i.classification)), h("td", { class: "num" }, i.bytes === undefined ? "" : bytes(i.bytes)), h("td", { class: "mono" }, bdi(i.line ?? "")))))) : note("none")),
       doc.commands?.length > 0 && h("section", null, h("h2", null, "Steered"), h("ul", { class: "plain" }, doc.commands.map((c) => h("li", null, h("span", { class: "mono muted" }, clock(c.sentAt)), " ", h("b", null, c.command), " ", bdi(c.title || c.agent || ""), " by ", bdi(c.by), c.reason && [": ", bdi(c.reason)])))));
   }
 
@@ -34,7 +34,7 @@ export class AnswerView {
     if (!usage?.agents?.length) return null;
     const row = (r, name) => h("tr", null, h("td", null, bdi(name)), h("td", { class: "right num" }, count(r.calls)), h("td", { class: "right num" }, count(r.tokenUsage?.input_tokens)), h("td", { class: "right num" }, count(r.tokenUsage?.output_tokens)), h("td", { class: "right num" }, money(r.cost) || "–"));
     return h("section", null, h("h2", null, "Use"), h("table", { class: "grid slim" },
-      h("thead", null, h("tr", null, ["Agent", "Calls", "In", "Out", "Cost"].map((x, i) => h("th", { scope: "col", class: i ? "right" : "" }, x)))),
+      heads(["Agent", "Calls", "In", "Out", "Cost"], [1, 2, 3, 4]),
       h("tbody", null, usage.agents.map((r) => row(r, r.agent)), (usage.models ?? []).map((r) => row(r, r.model || "no model")), row(usage.total, "total"))));
   }
 
@@ -48,7 +48,6 @@ export class EventsView {
     this.filter = h("input", { type: "search", "aria-label": "Filter events", placeholder: "Filter by type, task or agent", oninput: () => this.draw(true) });
     this.found = h("span", { class: "muted num", role: "status" });
     this.list = new VirtualList({ height: 28, label: "Events", role: "listbox", key: (i) => this.rows[i], row: (i) => this.row(this.rows[i]), onopen: (i) => this.open(this.rows[i]) });
-    this.list.body.setAttribute("role", "presentation");
     this.none = h("div");
     this.el = h("div", { class: "events" }, h("div", { class: "toolbar" }, this.filter, this.found), this.none, this.list.el);
     this.load();
@@ -79,7 +78,7 @@ export class EventsView {
 
   row(e) {
     return h("div", { class: "ev-row ev-" + e.type, role: "option", "aria-selected": "false" },
-      h("span", { class: "mono muted ev-time" }, clock(e.time)), h("span", { class: "ev-type" }, e.type.replaceAll("_", " ")), h("span", { class: "ev-task" }, bdi(e.name || e.title || "")), h("span", { class: "ev-what muted" }, bdi(whatHappened(e))));
+      h("span", { class: "mono muted ev-time" }, clock(e.time)), h("span", { class: "ev-type" }, e.type.replaceAll("_", " ")), h("span", null, bdi(e.name || e.title || "")), h("span", { class: "ev-what muted" }, bdi(whatHappened(e))));
   }
 
   open(e) {
@@ -96,7 +95,7 @@ export class EventsView {
 export function whatHappened(e) {
   const d = e.handoff;
   if (d) return `${d.fromAgentId} → ${d.toAgentId}: ${d.verdict}${d.reason ? ", " + d.reason : ""}, ${d.governanceRuleId}${d.line ? " (" + d.line + ")" : ""}`;
-  const parts = [e.agent, e.status && statusWord(e.status), e.code, e.from && "from " + e.from, e.type === "agent_transfer" && "to " + e.to, e.input_tokens && count(e.input_tokens) + " in, " + count(e.output_tokens) + " out", e.attempt > 1 && "attempt " + e.attempt, e.message];
+  const parts = [e.agent, e.status && statusWord(e.status), e.code, e.from && "from " + e.from, e.type === "agent_transfer" && "to " + e.to, e.input_tokens && inOut(e, count), e.attempt > 1 && "attempt " + e.attempt, e.message];
   return parts.filter(Boolean).join(", ");
 }
 

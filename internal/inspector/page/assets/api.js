@@ -24,6 +24,9 @@ const base = "/api/v1";
 
 export function path(...parts) { return "/" + parts.map((p) => encodeURIComponent(p)).join("/"); }
 
+// ofRun is the path of a run, or of a part of it, of what has its ID.
+export function ofRun({ id }, ...parts) { return path("runs", id, ...parts); }
+
 function fromExport(p) {
   const doc = embedded.documents[p];
   if (doc === undefined) throw new APIError(404, { code: "not_found", message: "this file does not have that", hint: "runteam serve shows it from the journal" });

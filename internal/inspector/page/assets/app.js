@@ -30,14 +30,14 @@ function glyph(d) { return s("svg", { viewBox: "0 0 16 16", class: "glyph", "ari
 
 function logo() {
   return s("svg", { viewBox: "0 0 32 32", class: "logo", "aria-hidden": "true" },
-    s("path", { d: "M10 9.500c7 0 5 13 12 13M10 22.500c3 0 4-2 5-4" }), s("circle", { cx: 9, cy: 9.5, r: 3.2 }), s("circle", { cx: 9, cy: 22.5, r: 3.2 }), s("rect", { x: 20, y: 19.3, width: 6.4, height: 6.4, rx: 1.6 }));
+    s("path", { d: "M10 9.5c7 0 5 13 12 13M10 22.5c3 0 4-2 5-4" }), s("circle", { cx: 9, cy: 9.5, r: 3.2 }), s("circle", { cx: 9, cy: 22.5, r: 3.2 }), s("rect", { x: 20, y: 19.3, width: 6.4, height: 6.4, rx: 1.6 }));
 }
 
 function shell() {
   app.crumbs = h("nav", { class: "crumbs", "aria-label": "Breadcrumb" });
   app.actions = h("div", { class: "actions" });
   app.main = h("main", { id: "main", tabindex: "-1" });
-  const theme = button(glyph("M8 2.500a5.500 5.500 0 1 0 0 11zM8 2.500v11"), toggleTheme, { class: "icon", "aria-label": "Switch between light and dark", title: "Light or dark (T)" });
+  const theme = button(glyph("M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5v11"), toggleTheme, { class: "icon", "aria-label": "Switch between light and dark", title: "Light or dark (T)" });
   document.querySelector(".boot")?.remove();
   const help = button("?", shortcuts, { class: "icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)" });
   document.body.append(

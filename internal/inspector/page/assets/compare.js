@@ -1,7 +1,7 @@
 // Two runs, or a run and its replay: which prompts, results and costs differ.
 
-import { exported, get, path } from "./api.js";
-import { bdi, button, compact, count, empty, failure, fill, h, labelChip, loading, short, statusWord } from "./dom.js";
+import { exported, get, ofRun, path } from "./api.js";
+import { bdi, button, code, compact, count, empty, failure, fill, h, heads, labelChip, loading, muted, short, statusWord } from "./dom.js";
 
 export class CompareView {
   constructor(page) {
@@ -18,8 +18,8 @@ export class CompareView {
       const { runs } = await get("/runs?limit=100"), mine = this.page.state.doc.name;
       const others = runs.filter((r) => r.runId !== this.page.id).sort((a, b) => (b.name === mine) - (a.name === mine));
       const pick = h("select", { id: "compare-with" }, h("option", { value: "replay" }, "its replay, without a model"), others.map((r) => h("option", { value: r.runId }, `${r.name || "run"} ${short(r.runId)}, ${r.startedAt.slice(0, 16).replace("T", " ")}`)));
-      if (this.other) pick.value = this.other;
       this.pick = pick;
+      if (this.other) this.name(this.other);
       fill(this.form, h("label", { for: "compare-with" }, "With"), pick, button("Compare", () => this.page.app.go(this.page.link("compare") + "/" + encodeURIComponent(pick.value)), { class: "small primary" }));
       if (!this.other) fill(this.result, empty("Choose what to compare with", "Another run of the same spec shows what a change did. The replay shows whether the same prompts are built again, byte for byte."));
     } catch (err) {
@@ -30,22 +30,29 @@ export class CompareView {
   async go([other]) {
     if (!other || other === this.other || exported) return;
     this.other = other;
-    if (this.pick) this.pick.value = other;
+    this.name(other);
     fill(this.result, loading("the comparison"));
     try {
-      this.draw(await get(path("runs", this.page.id, "compare", other)));
+      this.draw(await get(ofRun(this.page, "compare", other)));
     } catch (err) {
       fill(this.result, failure(err, () => { this.other = ""; this.go([other]); }));
     }
   }
 
+  // name chooses the run in the form, by its ID or the beginning of it.
+  name(id) {
+    const { pick } = this;
+    if (pick) ([...pick.options].find((o) => o.value.startsWith(id)) ?? pick.appendChild(h("option", { value: id }, short(id)))).selected = true;
+  }
+
   draw(doc) {
     if (!doc.before) return this.replayed(doc);
+    const other = doc.before.runId === this.page.state.id ? doc.after.runId : doc.before.runId;
     const tasks = doc.tasks ?? [], differ = tasks.filter((t) => !same(t));
     const sum = (side) => tasks.reduce((n, t) => n + total(t[side]), 0);
     fill(this.result,
-      h("p", { class: "verdict-line " + (doc.equal ? "holds" : "broken") }, h("b", null, doc.equal ? "Equal" : "They differ"), doc.equal ? ` in all ${count(tasks.length)} tasks. ` : ` in ${count(differ.length)} of ${count(tasks.length)} tasks. `, h("span", { class: "muted num" }, "Tokens ", compact(sum("before")), " → ", compact(sum("after")))),
-      h("table", { class: "grid compare-table" }, h("thead", null, h("tr", null, ["Task", "Prompt", "Result", "State", "Label", "Tokens"].map((x) => h("th", { scope: "col" }, x)))),
+      h("p", { class: "verdict-line " + (doc.equal ? "holds" : "broken") }, h("b", null, doc.equal ? "Equal" : "They differ"), doc.equal ? ` in all ${count(tasks.length)} tasks. ` : ` in ${count(differ.length)} of ${count(tasks.length)} tasks. `, this.other !== "replay" && ["With run ", code(short(other)), ". "], h("span", { class: "muted num" }, "Tokens ", compact(sum("before")), " → ", compact(sum("after")))),
+      h("table", { class: "grid compare-table" }, heads(["Task", "Prompt", "Result", "State", "Label", "Tokens"]),
         h("tbody", null, [...differ, ...tasks.filter(same)].map((t) => this.row(t, doc)))));
   }
 
@@ -76,7 +83,7 @@ export class CompareView {
 
   // replayed shows the result of a replay that has no comparison.
   replayed(doc) {
-    fill(this.result, h("p", { class: "verdict-line" }, h("b", null, "The replay ended as ", statusWord(doc.status))), h("ul", { class: "plain" }, (doc.tasks ?? []).map((t) => h("li", null, bdi(t.title), " ", h("span", { class: "muted" }, statusWord(t.status))))));
+    fill(this.result, h("p", { class: "verdict-line" }, h("b", null, "The replay ended as ", statusWord(doc.status))), h("ul", { class: "plain" }, (doc.tasks ?? []).map((t) => h("li", null, bdi(t.title), " ", muted(statusWord(t.status))))));
   }
 }
 

@@ -6,7 +6,7 @@ const svgNS = "http://www.w3.org/2000/svg";
 // Controls, bidirectional controls, zero-width characters, tags and lone surrogates.
 const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udfff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-function symbol(c) {
+export function symbolOf(c) {
   const n = c.codePointAt(0);
   if (n < 0x20) return String.fromCharCode(0x2400 + n);
   if (n === 0x7f) return "\u2421";
@@ -15,7 +15,7 @@ function symbol(c) {
 
 // visible returns a text with every hidden character made visible.
 export function visible(text) {
-  return String(text ?? "").replace(hidden, symbol);
+  return String(text ?? "").replace(hidden, symbolOf);
 }
 
 // escapeHidden writes the hidden characters of a JSON text as escapes, which mean the same.
@@ -35,8 +35,6 @@ export function splitHidden(text) {
   if (at < text.length) parts.push([text.slice(at), false]);
   return parts;
 }
-
-export function symbolOf(c) { return symbol(c); }
 
 function set(el, props) {
   for (const key in props) {
@@ -90,6 +88,18 @@ export function clicks(el, f) {
 // bdi isolates a text that somebody else wrote from the text around it.
 export function bdi(text, cls) { return h("bdi", { class: cls }, text); }
 
+export function code(text) { return h("code", null, bdi(text)); }
+
+// muted is a text beside what matters.
+export function muted(...text) { return h("span", { class: "muted" }, text); }
+
+// bold is a name that somebody else wrote, note a paragraph beside what matters, section one with its title.
+export function bold(text) { return h("b", null, bdi(text)); }
+
+export function note(...text) { return h("p", { class: "muted" }, text); }
+
+export function section(title, ...more) { return h("section", null, h("h3", null, title), more); }
+
 // fill replaces the children of an element.
 export function fill(el, ...children) {
   el.replaceChildren();
@@ -117,6 +127,8 @@ export function compact(n) {
   if (n < 999500) return Math.round(n / 1000) + "k";
   return (n / 1e6).toFixed(n < 1e7 ? 2 : 1) + "M";
 }
+
+export function inOut(u, f = compact) { return f(u?.input_tokens) + " in, " + f(u?.output_tokens) + " out"; }
 
 export function bytes(n) {
   if (n < 1024) return n + " B";
@@ -158,10 +170,10 @@ export function clock(time) {
 export function short(id) { return String(id).slice(0, 8); }
 
 const shapes = {
-  public: "M6 1.500a4.500 4.500 0 1 0 0 9a4.500 4.500 0 1 0 0-9zm0 1.600a2.900 2.900 0 1 1 0 5.800a2.900 2.900 0 1 1 0-5.800z",
-  internal: "M6 1.500a4.500 4.500 0 1 0 0 9a4.500 4.500 0 1 0 0-9z",
-  confidential: "M6 .6L11.400 6L6 11.400L.6 6z",
-  secret: "M6 .8L11.600 10.800H.4z",
+  public: "M6 1.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 1 0 0-9zm0 1.6a2.9 2.9 0 1 1 0 5.8a2.9 2.9 0 1 1 0-5.8z",
+  internal: "M6 1.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 1 0 0-9z",
+  confidential: "M6 .6L11.4 6L6 11.4L.6 6z",
+  secret: "M6 .8L11.6 10.8H.4z",
 };
 
 export function labelShape(label, props) {
@@ -176,19 +188,12 @@ export function labelChip(label) {
 }
 
 const marks = {
-  completed: "M3 6.200l2.200 2.300L9.200 4",
-  failed: "M3.500 3.500l5 5M8.500 3.500l-5 5",
-  skipped: "M3.200 6h5.600",
-  cancelled: "M3.200 6h5.600",
-  not_needed: "M4 6h4",
-  waiting: "M4.500 3.800v4.400M7.500 3.800v4.400",
+  completed: "M3 6.2l2.2 2.3L9.2 4",
+  failed: "M3.5 3.5l5 5M8.5 3.5l-5 5",
+  skipped: "M3.2 6h5.6", cancelled: "M3.2 6h5.6", not_needed: "M4 6h4",
+  waiting: "M4.5 3.8v4.4M7.5 3.8v4.4",
 };
-const words = {
-  pending: "pending", blocked: "blocked", ready: "ready", in_progress: "running", waiting: "waiting", completed: "completed", failed: "failed",
-  skipped: "skipped", not_needed: "not needed", cancelled: "cancelled",
-};
-
-export function statusWord(status) { return words[status] ?? String(status ?? "").replaceAll("_", " "); }
+export function statusWord(status) { return status === "in_progress" ? "running" : String(status ?? "").replaceAll("_", " "); }
 
 export function statusClass(status) {
   switch (status) {
@@ -202,9 +207,8 @@ export function statusClass(status) {
 
 // statusIcon draws a state: each has its own shape.
 export function statusIcon(status, props) {
-  const cls = "st st-" + (status in words ? status : { ok: "completed", error: "failed", running: "in_progress", suspended: "waiting", timeout: "failed", budget_exhausted: "failed", paused: "waiting", interrupted: "waiting" }[status] ?? "pending");
-  const name = cls.slice(6);
-  const g = s("svg", { viewBox: "0 0 12 12", class: cls, "aria-hidden": "true", ...props });
+  const name = /^(pending|blocked|ready|skipped|not_needed|cancelled)$/.test(status) ? status : { ok: "completed", bad: "failed", run: "in_progress", wait: "waiting" }[statusClass(status)] ?? "pending";
+  const g = s("svg", { viewBox: "0 0 12 12", class: "st st-" + name, "aria-hidden": "true", ...props });
   g.append(s("circle", { cx: 6, cy: 6, r: 5, class: "ring" }));
   if (name === "in_progress") g.append(s("path", { d: "M6 1a5 5 0 0 1 5 5", class: "spin" }), s("circle", { cx: 6, cy: 6, r: 1.8, class: "dot" }));
   if (name === "ready") g.append(s("circle", { cx: 6, cy: 6, r: 1.8, class: "dot" }));
@@ -228,20 +232,28 @@ export function loading(what) {
   return h("div", { class: "loading", role: "status" }, h("span", { class: "bar" }), h("span", { class: "sr" }, "Loading " + what + "…"));
 }
 
-// failure shows an error of the API with its hint, its problems and a way to try again.
-export function failure(err, again) {
-  return h("div", { class: "failure", role: "alert" },
-    h("p", { class: "failure-title" }, bdi(err.message)),
-    err.hint && h("p", null, bdi(err.hint)),
-    problems(err.problems),
-    again && button("Try again", again, { class: "small" }));
+// told says an error of the API, with its hint and its problems.
+export function told(err, onclick) {
+  return [h("p", { class: "failure-title" }, bdi(err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems, onclick)];
 }
 
-export function problems(list, onclick) {
+// failure shows an error with a way to try again.
+export function failure(err, again) {
+  return h("div", { class: "failure", role: "alert" }, told(err), again && button("Try again", again, { class: "small" }));
+}
+
+// field is a part of a form with its title; heads are the titles of columns, those of right on the right.
+export function field(id, title, ...input) { return h("div", { class: "field" }, h("label", { for: id }, title), input); }
+
+export function heads(titles, right) {
+  return h("thead", null, h("tr", null, titles.map((x, i) => h("th", { scope: "col", class: right?.includes(i) && "right" }, x))));
+}
+
+function problems(list, onclick) {
   if (!list?.length) return null;
   return h("ul", { class: "problems" }, list.map((p) => h("li", null,
-    p.pointer && (onclick ? button(p.pointer, () => onclick(p.pointer), { class: "link mono" }) : h("code", null, bdi(p.pointer))), " ",
-    bdi(p.message), p.hint && h("span", { class: "muted" }, "; ", bdi(p.hint)))));
+    p.pointer && (onclick ? button(p.pointer, () => onclick(p.pointer), { class: "link mono" }) : code(p.pointer)), " ",
+    bdi(p.message), p.hint && muted("; ", bdi(p.hint)))));
 }
 
 let toasts;
@@ -262,5 +274,6 @@ export function dialog(title, body, props) {
   d.addEventListener("click", (e) => { if (e.target === d) d.close(); });
   document.body.append(d);
   d.showModal();
+  d.querySelector("textarea, select, input[type=text]")?.focus();
   return d;
 }

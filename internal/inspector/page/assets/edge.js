@@ -1,7 +1,7 @@
 // One edge: what the gate decided about each piece of context that was offered along it.
 
-import { exported, get, path } from "./api.js";
-import { bdi, button, bytes, clock, empty, failure, fill, h, labelChip, loading, plural, statusIcon } from "./dom.js";
+import { exported, get, ofRun } from "./api.js";
+import { bdi, bold, button, bytes, clock, code, empty, failure, fill, h, labelChip, loading, muted, note, plural, statusIcon } from "./dom.js";
 import { pair, paths } from "./prompt.js";
 import { nameOf, stateOf } from "./state.js";
 
@@ -12,7 +12,7 @@ const kinds = (c) => c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" +
 
 // handoffsOf reads the decisions about a task, or from one agent to another, and what agents sent to each other.
 export async function handoffsOf(page, of) {
-  const read = (of) => get(path("runs", page.id, "handoffs") + "?" + new URLSearchParams(of));
+  const read = (of) => get(ofRun(page, "handoffs") + "?" + new URLSearchParams(of));
   if (!exported) return read(of);
   const docs = await Promise.all((of.task ? [of.task] : page.state.order.map((t) => t.id)).map((task) => read({ task }).catch(() => ({ handoffs: [] }))));
   if (of.task) return docs[0];
@@ -25,10 +25,10 @@ export function sentList(page, list) {
   return h("div", { class: "handoffs" }, list.map((x) => {
     const by = x.meta.read.filter((r) => r.verdict === "passed"), p = x.payload;
     return h("details", { class: "handoff sent " + (by.length > 0 ? "v-passed" : "") }, h("summary", null, h("span", { class: "verdict" }, h("span", { "aria-hidden": "true" }, by.length > 0 ? "●" : "○"), by.length > 0 ? " read" : " unread"),
-      h("span", { class: "ho-who" }, h("b", null, bdi(x.fromNodeId)), " → ", h("b", null, bdi(x.toNodeId))), h("span", { class: "ho-what muted" }, bdi(p.message.slice(0, 80))), x.meta.reply && h("span", { class: "tag reply" }, replyWords(x.meta.reply)), x.meta.classification && labelChip(x.meta.classification)),
+      h("span", null, bold(x.fromNodeId), " → ", bold(x.toNodeId)), h("span", { class: "ho-what muted" }, bdi(p.message.slice(0, 80))), x.meta.reply && h("span", { class: "tag reply" }, replyWords(x.meta.reply)), x.meta.classification && labelChip(x.meta.classification)),
     h("div", { class: "decision" }, h("p", { class: "quoted" }, bdi(p.message)), p.structured !== undefined && h("pre", { class: "quoted" }, bdi(JSON.stringify(p.structured, null, 2))),
-      h("dl", { class: "pairs" }, pair("Status", p.status && [p.status.ok ? "ok" : "not ok", p.status.reason && [", ", bdi(p.status.reason)]]), pair("Artifacts", p.artifacts?.map((a) => h("div", null, bdi(a.type), " ", h("code", null, bdi(a.ref))))),
-        pair("Response", p.response && [bdi(p.response.expectation), ", to ", bdi(p.response.replyTo)]), pair("Reply", x.meta.reply && [replyWords(x.meta.reply), x.meta.reply.handoff && [" by ", h("code", null, bdi(x.meta.reply.handoff))]]), pair("Answers", x.contextRef && h("code", null, bdi(x.contextRef))), pair("ID", h("code", null, bdi(x.id))),
+      h("dl", { class: "pairs" }, pair("Status", p.status && [p.status.ok ? "ok" : "not ok", p.status.reason && [", ", bdi(p.status.reason)]]), pair("Artifacts", p.artifacts?.map((a) => h("div", null, bdi(a.type), " ", code(a.ref)))),
+        pair("Response", p.response && [bdi(p.response.expectation), ", to ", bdi(p.response.replyTo)]), pair("Reply", x.meta.reply && [replyWords(x.meta.reply), x.meta.reply.handoff && [" by ", code(x.meta.reply.handoff)]]), pair("Answers", x.contextRef && code(x.contextRef)), pair("ID", code(x.id)),
         pair("Sent", [h("span", { class: "mono" }, clock(x.createdAt)), x.meta.task && [" by ", place(page, x.meta)]]), x.meta.read.map((r) => pair(r.verdict === "passed" ? "Read" : "Withheld", [h("span", { class: "mono" }, clock(r.time)), r.verdict === "passed" ? " by " : " from ", place(page, r)])))));
   }));
 }
@@ -54,33 +54,33 @@ function summary(page, d) {
   const narrowed = d.contextAfterScoping?.fieldsExcluded?.length > 0;
   return h("summary", null,
     h("span", { class: "verdict" }, h("span", { "aria-hidden": "true" }, d.verdict === "passed" ? narrowed ? "◐" : "●" : "▒"), " ", d.verdict === "passed" ? narrowed ? "in part" : "passed" : d.verdict),
-    h("span", { class: "ho-who" }, h("b", null, bdi(d.fromAgentId)), " → ", h("b", null, bdi(d.toAgentId))), h("span", { class: "ho-what muted" }, bdi(sourceName(page, d.source))), labelChip(d.labelAfter ?? d.labelBefore),
+    h("span", null, bold(d.fromAgentId), " → ", bold(d.toAgentId)), h("span", { class: "ho-what muted" }, bdi(sourceName(page, d.source))), labelChip(d.labelAfter ?? d.labelBefore),
     d.contextBeforeScoping && h("span", { class: "ho-size muted num" }, bytes(d.contextBeforeScoping.bytes ?? 0) + " → " + bytes(d.contextAfterScoping?.bytes ?? 0)));
 }
 
 function sizes(d) {
   if (!d.contextBeforeScoping) return null;
   const a = d.contextBeforeScoping ?? {}, b = d.contextAfterScoping ?? {}, most = Math.max(1, a.bytes ?? 0, b.bytes ?? 0);
-  const row = (name, x, cls) => h("div", { class: "size-row" }, h("span", null, name), h("span", { class: "size-track", "aria-hidden": "true" }, h("i", { class: cls, style: { width: (x.bytes ?? 0) / most * 100 + "%" } })), h("span", { class: "num" }, bytes(x.bytes ?? 0), h("span", { class: "muted" }, " · about " + plural(x.totalTokens ?? 0, "token"))));
-  return h("div", { class: "sizes" }, row("before", a, "s-before"), row("after", b, "s-after"), d.coarse && h("p", { class: "muted" }, "Sizes are classes, since you may not see the value."));
+  const row = (name, x, cls) => h("div", { class: "size-row" }, h("span", null, name), h("span", { class: "size-track", "aria-hidden": "true" }, h("i", { class: cls, style: { width: (x.bytes ?? 0) / most * 100 + "%" } })), h("span", { class: "num" }, bytes(x.bytes ?? 0), muted(" · about " + plural(x.totalTokens ?? 0, "token"))));
+  return h("div", { class: "sizes" }, row("before", a, "s-before"), row("after", b, "s-after"), d.coarse && note("Sizes are classes, since you may not see the value."));
 }
 
 function decision(page, d) {
   const after = d.contextAfterScoping ?? {};
   return h("div", { class: "decision" }, sizes(d),
     h("div", { class: "decision-cols" },
-      h("section", null, h("h4", null, "Contract"), h("dl", { class: "pairs" }, pair("Mode", d.handoffMode), pair("Rule", [bdi(d.governanceRuleId), d.line && [" ", h("code", null, bdi(d.line))]]), pair("Entries", d.policyEntries?.length > 0 && d.policyEntries.map((e, i) => [i ? ", " : "", bdi(e)])), pair("Session", h("code", { class: "session" }, bdi(d.sessionId.replace(page.id + "/", "…/")))), pair("Policy", d.policyDigest && h("code", null, bdi(d.policyDigest.slice(0, 12)))))),
+      h("section", null, h("h4", null, "Contract"), h("dl", { class: "pairs" }, pair("Mode", d.handoffMode), pair("Rule", [bdi(d.governanceRuleId), d.line && [" ", code(d.line)]]), pair("Entries", d.policyEntries?.length > 0 && d.policyEntries.map((e, i) => [i ? ", " : "", bdi(e)])), pair("Session", h("code", { class: "session" }, bdi(d.sessionId.replace(page.id + "/", "…/")))), pair("Policy", d.policyDigest && code(d.policyDigest.slice(0, 12))))),
       h("section", null, h("h4", null, "Decision"), h("dl", { class: "pairs" }, pair("Verdict", d.verdict), pair("Why", d.reason && bdi(d.reason.replaceAll("_", " "))), pair("Detail", d.detail && bdi(d.detail)), pair("Label", d.labelBefore !== d.labelAfter ? [labelChip(d.labelBefore), " → ", labelChip(d.labelAfter)] : labelChip(d.labelBefore)), pair("Redacted", kinds(d.redacted)), pair("Revealed", kinds(d.revealed)), pair("Translated", d.conversationTranslationApplied && "into the minimal form"), pair("When", h("span", { class: "mono" }, clock(d.timestamp)))))),
     (after.fieldsIncluded?.length > 0 || after.fieldsExcluded?.length > 0) && h("div", { class: "fields" },
-      h("section", null, h("h4", null, "Delivered"), after.fieldsIncluded?.length > 0 ? paths(after.fieldsIncluded) : h("p", { class: "muted" }, d.verdict === "passed" ? "all of it" : "nothing")),
-      h("section", { class: "excluded" }, h("h4", null, "Left out"), after.fieldsExcluded?.length > 0 ? paths(after.fieldsExcluded) : h("p", { class: "muted" }, "nothing"))),
+      h("section", null, h("h4", null, "Delivered"), after.fieldsIncluded?.length > 0 ? paths(after.fieldsIncluded) : note(d.verdict === "passed" ? "all of it" : "nothing")),
+      h("section", { class: "excluded" }, h("h4", null, "Left out"), after.fieldsExcluded?.length > 0 ? paths(after.fieldsExcluded) : note("nothing"))),
     d.taskId && h("p", { class: "source-links" }, button("Open the reader's prompt", () => page.openTask(d.taskId, { tab: "prompt" }), { class: "link" }), page.state.tasks.has(d.source.name) && button("Open the result", () => page.openTask(d.source.name, { tab: "result" }), { class: "link" })));
 }
 
 // nodesOf returns the nodes of the graph, with those of some folds, by ID; undefined if a file has no such drawing.
 async function nodesOf(page, expand) {
   const query = expand.map((t) => "expand=" + encodeURIComponent(t)).join("&");
-  const doc = await get(path("runs", page.id, "graph") + (query && "?" + query)).catch((err) => { if (!exported) throw err; });
+  const doc = await get(ofRun(page, "graph") + (query && "?" + query)).catch((err) => { if (!exported) throw err; });
   return doc && { edges: doc.edges ?? [], nodes: new Map((doc.nodes ?? []).map((n) => [n.id, n])) };
 }
 
@@ -107,7 +107,7 @@ const most = 200;
 function memberList(page, ids, open) {
   const list = h("ul", { class: "plain members" }), draw = () => {
     const words = filter.value.toLowerCase(), tasks = ids.map((id) => page.state.tasks.get(id)).filter((t) => t && nameOf(t).toLowerCase().includes(words));
-    fill(list, tasks.slice(0, most).map((t) => h("li", null, statusIcon(t.status), " ", button(bdi(nameOf(t)), () => open(t.id), { class: "link" }), " ", h("span", { class: "muted" }, bdi(stateOf(t))))), tasks.length > most && h("li", { class: "muted" }, "and " + plural(tasks.length - most, "more task")));
+    fill(list, tasks.slice(0, most).map((t) => h("li", null, statusIcon(t.status), " ", button(bdi(nameOf(t)), () => open(t.id), { class: "link" }), " ", muted(bdi(stateOf(t))))), tasks.length > most && h("li", { class: "muted" }, "and " + plural(tasks.length - most, "more task")));
   };
   const filter = h("input", { type: "search", "aria-label": "Filter these tasks", placeholder: "Filter", oninput: draw });
   draw();

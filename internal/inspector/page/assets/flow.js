@@ -1,7 +1,7 @@
 // Who could ever see what: a matrix of sources and readers, with the way of each cell.
 
-import { exported, get, path } from "./api.js";
-import { bdi, count, dialog, empty, failure, fill, h, labelChip, loading } from "./dom.js";
+import { exported, get, ofRun } from "./api.js";
+import { bdi, bold, code, count, dialog, empty, failure, fill, h, labelChip, loading, muted, note } from "./dom.js";
 
 const signs = { whole: ["●", "all of it"], part: ["◐", "parts of it"], derived: ["○", "only text derived from it"], never: ["", "never"], wrote: ["=", "wrote it"] };
 
@@ -15,7 +15,7 @@ export class FlowView {
   async load() {
     fill(this.el, loading("the flow"));
     try {
-      this.doc = await get(path("runs", this.page.id, "flow"));
+      this.doc = await get(ofRun(this.page, "flow"));
       this.draw();
     } catch (err) {
       fill(this.el, h("h2", null, "Who can see what"), failure(err, err.status === 404 && !this.page.state.live ? undefined : () => this.load())); // a plan may come
@@ -27,20 +27,20 @@ export class FlowView {
     if (!sources?.length) return fill(this.el, empty("Nothing flows in this run"));
     fill(this.el,
       h("div", { class: "flow-head" }, h("h2", null, "Who can see what"), h("p", { class: "key" }, Object.entries(signs).map(([k, [g, text]]) => h("span", { class: "f-" + k }, h("i", { "aria-hidden": "true" }, g || "·"), " ", text)))),
-      h("p", { class: "muted hint" }, "Computed from the plan, its labels and the policy", policyDigest && [" ", h("code", null, bdi(policyDigest.slice(0, 16)))], ". Open a cell to see why."),
+      h("p", { class: "muted hint" }, "Computed from the plan, its labels and the policy", policyDigest && [" ", code(policyDigest.slice(0, 16))], ". Open a cell to see why."),
       this.assertions(assertions ?? []), this.matrix(readers, sources));
   }
 
   assertions(list) {
     if (list.length === 0) return null;
-    return h("section", { class: "assertions" }, h("h3", null, "Assertions ", h("span", { class: "muted" }, count(list.filter((a) => a.holds).length) + " of " + count(list.length) + " hold")),
-      h("ul", { class: "plain" }, list.map((a) => h("li", { class: a.holds ? "holds" : "broken" }, h("span", { class: "mark" }, a.holds ? "✓ holds" : "✕ broken"), " ", bdi(a.text), a.line && [" ", h("code", null, bdi(a.line))], a.why && h("p", { class: "muted" }, bdi(a.why)), !a.holds && a.path && wayList(a.path)))));
+    return h("section", { class: "assertions" }, h("h3", null, "Assertions ", muted(count(list.filter((a) => a.holds).length) + " of " + count(list.length) + " hold")),
+      h("ul", { class: "plain" }, list.map((a) => h("li", { class: a.holds ? "holds" : "broken" }, h("span", { class: "mark" }, a.holds ? "✓ holds" : "✕ broken"), " ", bdi(a.text), a.line && [" ", code(a.line)], a.why && note(bdi(a.why)), !a.holds && a.path && wayList(a.path)))));
   }
 
   matrix(readers, sources) {
-    const rows = sources.map((s, i) => h("tr", null, h("th", { scope: "row" }, h("span", { class: "muted" }, s.kind === "dependency" ? "" : s.kind + " "), bdi(s.name), s.rounds > 1 && h("span", { class: "muted" }, " ×" + s.rounds), " ", labelChip(s.label)), readers.map((r, k) => h("td", { class: "f-" + this.kind(s, k) }, this.cell(s, i, r, k)))));
+    const rows = sources.map((s, i) => h("tr", null, h("th", { scope: "row" }, muted(s.kind === "dependency" ? "" : s.kind + " "), bdi(s.name), s.rounds > 1 && muted(" ×" + s.rounds), " ", labelChip(s.label)), readers.map((r, k) => h("td", { class: "f-" + this.kind(s, k) }, this.cell(s, i, r, k)))));
     const table = h("table", { class: "matrix" }, h("caption", { class: "sr" }, "Sources in rows, readers in columns"),
-      h("thead", null, h("tr", null, h("th", { scope: "col", class: "corner" }, "Source \\ reader"), readers.map((r) => h("th", { scope: "col" }, h("span", { class: "rot" }, bdi(r.kind === "endpoint" ? r.name.replace(/^https?:\/\//, "") : r.name.replace(/^tool:/, "")), h("span", { class: "muted" }, " " + r.clearance)))))),
+      h("thead", null, h("tr", null, h("th", { scope: "col", class: "corner" }, "Source \\ reader"), readers.map((r) => h("th", { scope: "col" }, h("span", null, bdi(r.kind === "endpoint" ? r.name.replace(/^https?:\/\//, "") : r.name.replace(/^tool:/, "")), muted(" " + r.clearance)))))),
       h("tbody", null, rows));
     table.addEventListener("keydown", (e) => move(table, e));
     return h("div", { class: "matrix-scroll" }, table);
@@ -56,10 +56,10 @@ export class FlowView {
   async why(s, r, k, text) {
     const body = h("div", { class: "pad" }, loading("the way"));
     dialog(`Why? ${s.name} → ${r.name}`, body, { class: "sheet" });
-    const head = h("p", null, h("b", null, bdi(r.name)), ` (${r.kind}, clearance ${r.clearance}) sees `, h("b", null, text), " of ", h("b", null, bdi(s.name)), " ", labelChip(s.label), ".");
+    const head = h("p", null, bold(r.name), ` (${r.kind}, clearance ${r.clearance}) sees `, h("b", null, text), " of ", bold(s.name), " ", labelChip(s.label), ".");
     try {
       const way = exported ? s.ways?.[k] : await this.way(s, r);
-      fill(body, head, way ? [h("h3", null, "The way"), wayList(way, this.page)] : h("p", { class: "muted" }, exported ? "The exported file has no ways; runteam plan --from shows them." : "No path of edges leads there: no task that this reader reads, writes or carries depends on it in a way that lets it pass."));
+      fill(body, head, way ? [h("h3", null, "The way"), wayList(way, this.page)] : note(exported ? "The exported file has no ways; runteam plan --from shows them." : "No path of edges leads there: no task that this reader reads, writes or carries depends on it in a way that lets it pass."));
     } catch (err) {
       fill(body, head, failure(err));
     }
@@ -67,7 +67,7 @@ export class FlowView {
 
   async way(s, r) {
     const name = (s.kind === "dependency" ? "task " : s.kind === "input" ? "input " : "") + s.name;
-    const doc = await get(path("runs", this.page.id, "flow") + `?from=${encodeURIComponent(name)}&to=${encodeURIComponent(r.name)}`);
+    const doc = await get(ofRun(this.page, "flow") + `?from=${encodeURIComponent(name)}&to=${encodeURIComponent(r.name)}`);
     const row = doc.sources[0], k = doc.readers.findIndex((x) => x.name === r.name);
     return row?.ways?.[Math.max(0, k)];
   }
@@ -77,7 +77,7 @@ export class FlowView {
 function wayList(steps, page) {
   return h("ol", { class: "way" }, steps.map((st) => {
     const t = page && st.kind === "task" && page.state.find(st.name);
-    return h("li", null, h("span", { class: "way-dot", "aria-hidden": "true" }), h("div", null, h("span", { class: "muted" }, st.kind === "dependency" ? "result" : st.kind, " "), t ? h("a", { href: page.taskLink(t.id), onclick: (e) => e.target.closest("dialog")?.close() }, bdi(st.name)) : h("b", null, bdi(st.name)), (st.rule || st.line || st.note) && h("div", { class: "from muted" }, st.rule && ["rule ", bdi(st.rule), " "], st.line && h("code", null, bdi(st.line)), st.note && [" ", bdi(st.note)])));
+    return h("li", null, h("div", null, muted(st.kind === "dependency" ? "result" : st.kind, " "), t ? h("a", { href: page.taskLink(t.id), onclick: (e) => e.target.closest("dialog")?.close() }, bdi(st.name)) : bold(st.name), (st.rule || st.line || st.note) && h("div", { class: "from muted" }, st.rule && ["rule ", bdi(st.rule), " "], st.line && code(st.line), st.note && [" ", bdi(st.note)])));
   }));
 }
 

@@ -1,7 +1,7 @@
 // The graph of a run. The server computed where everything is; here only what is in sight is drawn,
 // and far away all nodes of a state are one path.
 
-import { get, path } from "./api.js";
+import { get, ofRun } from "./api.js";
 import { button, change, clicks, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
 import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 
@@ -43,7 +43,7 @@ export class GraphView {
     const query = [...this.expanded].map((t) => "expand=" + encodeURIComponent(t)).join("&");
     if (this.nodes.size === 0) fill(this.info, loading("the graph"));
     try {
-      this.take(await get(path("runs", this.page.id, "graph") + (query ? "?" + query : "")));
+      this.take(await get(ofRun(this.page, "graph") + (query ? "?" + query : "")));
       fill(this.info, this.nodes.size === 0 && empty("No tasks yet", "A goal is being planned, or nothing has begun."));
     } catch (err) {
       if (!was) return fill(this.info, failure(err, () => this.load()));
@@ -73,6 +73,8 @@ export class GraphView {
     this.down = Boolean(first && second && second.y >= first.y + first.h); // or to the right
     if (!this.touched) this.fit(); else this.draw(true);
     this.drawWays();
+    this.heldDrawn = 0;
+    this.drawHeld();
     this.selected = undefined;
     this.select(this.page.panel?.id ?? null);
   }
@@ -188,11 +190,14 @@ export class GraphView {
   fit(asked) {
     if (!this.doc || !this.width) return;
     if (asked) this.touched = false;
-    const pad = 28, w = Math.max(1, this.doc.width), hh = Math.max(1, this.doc.height);
+    const pad = this.width > 700 ? 28 : 10, w = Math.max(1, this.doc.width), hh = Math.max(1, this.doc.height);
     const whole = Math.min((this.width - 2 * pad) / w, (this.height - 2 * pad) / hh, 1.1);
-    this.k = asked ? Math.max(0.03, whole) : Math.max(whole, Math.min(0.62, this.width / 420));
-    this.x = whole < this.k && w * this.k > this.width - 2 * pad ? pad : (this.width - w * this.k) / 2;
-    this.y = hh * this.k > this.height - 2 * pad ? pad : (this.height - hh * this.k) / 2;
+    // At first it is readable, if need be in part; a telephone has the whole width of what is not too wide, from the top.
+    const most = this.width / 420, least = this.width > 700 ? 0.62 : Math.max(farScale, Math.min(0.62, (this.width - 2 * pad) / w));
+    this.k = asked ? Math.max(0.03, whole) : Math.max(whole, Math.min(least, most));
+    const wide = w * this.k > this.width - 2 * pad + 1;
+    this.x = wide && whole < this.k ? pad : (this.width - w * this.k) / 2;
+    this.y = this.width <= 700 || hh * this.k > this.height - 2 * pad ? pad : (this.height - hh * this.k) / 2;
     this.placed = true;
     this.draw(true);
   }
@@ -308,15 +313,15 @@ export class GraphView {
     const g = s("g", { class: `node n-${status} k-${n.kind ?? "task"} l-${label || "none"}`, transform: `translate(${n.x} ${n.y})`, tabindex: n.id === this.current ? 0 : -1, role: "button", data: { id: n.id } });
     if (n.id === this.selected) g.classList.add("selected");
     if (fold) g.append(s("rect", { class: "back", x: 5, y: 5, width: n.w, height: n.h, rx: 8 }));
-    g.append(s("rect", { class: "body", width: n.w, height: n.h, rx: 8 }), s("path", { class: "bar", d: `M0 8a8 8 0 0 1 4-6.900v${n.h - 2.2}a8 8 0 0 1-4-6.900z` }));
+    g.append(s("rect", { class: "body", width: n.w, height: n.h, rx: 8 }), s("path", { class: "bar", d: `M0 8a8 8 0 0 1 4-6.9v${n.h - 2.2}a8 8 0 0 1-4-6.9z` }));
     const small = n.h < 50, kids = t && !fold ? childrenOf(t) : {}, all = kids.working + kids.ended, held = t && holdersOf(t);
     const family = all > 0 && (kids.working > 0 ? kids.working + " working, " + kids.ended + " ended" : all + (all > 1 ? " children" : " child"));
     if (family) g.append(s("g", { class: "kids", transform: `translate(${n.w - 10} 0)` }, s("rect", { x: -6 * family.length - 6, y: -9, width: 6 * family.length + 12, height: 17, rx: 8 }), s("text", { class: "sub", y: 4, "text-anchor": "end" }, family)));
     if (n.kind !== "input") g.append(s("g", { transform: "translate(13 12)" }, statusIcon(status, { width: 13, height: 13 })));
     const x = n.kind === "input" ? 16 : 33, end = this.clip(n.w - (small ? 26 : 8));
     g.append(s("text", { class: "title", x, y: small ? n.h / 2 + 4 : 23, "clip-path": end }, title.slice(0, 200)));
-    const words = small ? [] : [fold ? n.kind === "loop" ? (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " rounds" : (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + " items" : held || n.agent || "", !held && t?.model].filter(Boolean);
-    if (!small) g.append(s("text", { class: "sub", x: 14, y: 40, "clip-path": end }, words.join(" · ").slice(0, 200)), s("text", { class: "sub num", x: 14, y: n.h - 9 }, this.numbers(n, t)));
+    const words = small ? [] : [fold ? (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + (n.kind === "loop" ? " rounds" : " items") : held || n.agent || "", !held && t?.model].filter(Boolean);
+    if (!small) g.append(s("text", { class: "sub", x: 14, y: 40, "clip-path": end }, words.join(" · ").slice(0, 200)), s("text", { class: "sub num", x: 14, y: n.h - 9, "clip-path": this.clip(n.w - 24) }, this.numbers(n, t)));
     if (label) g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
     g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, family && "children: " + family, held, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
     return g;
@@ -339,13 +344,30 @@ export class GraphView {
     }
     if (!t) return "";
     const cost = this.state.taskCost(t);
-    return [t.status === "waiting" && stateOf(t), t.startedAt && duration(tookMs(t)), tokensOf(t) > 0 && compact(tokensOf(t)) + " tok", cost > 0 && money(cost)].filter(Boolean).join(" · ");
+    return [t.startedAt && duration(tookMs(t)), t.status === "waiting" && stateOf(t), tokensOf(t) > 0 && compact(tokensOf(t)) + " tok", cost > 0 && money(cost)].filter(Boolean).join(" · ");
   }
 
   edge(e) {
     const d = route(e.points, this.down);
-    const lit = this.selected && (e.from === this.selected || e.to === this.selected);
-    return s("g", { class: `edge e-${e.kind}` + (lit ? " lit" : ""), data: { edge: e.i } }, s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, this.edgeName(e))));
+    const lit = this.selected && (e.from === this.selected || e.to === this.selected), held = this.held?.get(e.from + "\n" + e.to);
+    const n = e.points.length / 2, [[x, y], [u, v]] = [e.points[Math.floor(n - 0.5)], e.points[Math.floor(n)]];
+    return s("g", { class: `edge e-${e.kind}` + (held ? " e-held" : "") + (lit ? " lit" : ""), data: { edge: e.i } }, line(d, this.edgeName(e) + (held === "▒" ? ": withheld" : held ? ": withheld in part" : "")),
+      held && s("text", { class: "held", x: (x + u) / 2, y: (y + v) / 2 }, held));
+  }
+
+  // drawHeld draws the edges again after context was withheld along some. An edge of a fold has the marks of its tasks.
+  drawHeld() {
+    const { withheld, narrowed, held } = this.state, n = withheld + narrowed;
+    if (n === this.heldDrawn) return;
+    this.heldDrawn = n;
+    this.held = new Map();
+    for (const [edge, mark] of held) {
+      const key = edge.split("\n").map((id) => this.nodes.has(id) ? id : this.owner.get(id)).join("\n");
+      if (this.held.get(key) !== "▒") this.held.set(key, mark);
+    }
+    for (const el of this.edgesDrawn.values()) el.remove();
+    this.edgesDrawn.clear();
+    this.draw(true);
   }
 
   // drawWays draws a line between tasks of which one has read a handoff of the other.
@@ -359,7 +381,7 @@ export class GraphView {
     }
     fill(this.wayLayer, [...shown.values()].map(([a, b]) => {
       const d = bow(a, b);
-      return s("g", { class: "edge way", data: { from: a.id, to: b.id } }, s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, this.edgeName({ from: a.id, to: b.id, kind: "sent" }))));
+      return s("g", { class: "edge way", data: { from: a.id, to: b.id } }, line(d, this.edgeName({ from: a.id, to: b.id, kind: "sent" })));
     }));
   }
 
@@ -489,6 +511,7 @@ export class GraphView {
     }
     if (!this.doc) return;
     if (this.state.ways.size !== this.waysDrawn) this.drawWays();
+    this.drawHeld();
     if (this.isFar) {
       if (changed.size > 0 || whole) this.draw(true);
       return;
@@ -506,11 +529,14 @@ export class GraphView {
 }
 
 function arrow() {
-  return s("defs", null, s("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7.2, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse", markerUnits: "userSpaceOnUse" }, s("path", { d: "M0 0.600L8 4L0 7.400z", class: "tip" })));
+  return s("defs", null, s("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7.2, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse", markerUnits: "userSpaceOnUse" }, s("path", { d: "M0 0.6L8 4L0 7.4z", class: "tip" })));
 }
 
+// line draws a line with a tip and a name.
+function line(d, name) { return [s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, name))]; }
+
 function legend() {
-  return h("div", { class: "legend", "aria-hidden": "true" }, ["public", "internal", "confidential", "secret"].map((l) => h("span", { class: "l-" + l }, s("svg", { viewBox: "0 0 12 12" }, labelShape(l)), l)));
+  return h("div", { class: "legend", "aria-hidden": "true" }, ["public", "internal", "confidential", "secret"].map((l) => h("span", { class: "l-" + l }, s("svg", { viewBox: "0 0 12 12" }, labelShape(l)), l)), ["◐ in part", "▒ withheld"].map((x) => h("span", null, x)));
 }
 
 function box(points) {

@@ -12,8 +12,8 @@ export class VirtualList {
     this.n = 0;
     this.current = 0;
     this.rows = new Map();
-    this.space = h("div", { class: "vl-space", role: "presentation" });
-    this.body = h("div", { class: "vl-body", role: "rowgroup" }, this.space);
+    this.space = h("div", { role: "presentation" });
+    this.body = h("div", { class: "vl-body", role: role ? "presentation" : "rowgroup" }, this.space);
     this.el = h("div", { class: "vl", role: role ?? "grid", "aria-label": label, tabindex: "-1" }, head && h("div", { role: "rowgroup", class: "vl-head" }, head), this.body);
     this.el.addEventListener("scroll", () => this.schedule(), { passive: true });
     this.el.addEventListener("keydown", (e) => this.press(e));

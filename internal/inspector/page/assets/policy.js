@@ -1,14 +1,14 @@
 // The policy of a run: what it is, what holds for a pair, and, while the run works, another one.
 
-import { exported, get, getTagged, path, send } from "./api.js";
-import { bdi, button, count, empty, escapeHidden, failure, fill, h, loading, problems, toast } from "./dom.js";
+import { exported, get, getTagged, ofRun, path, send } from "./api.js";
+import { bdi, button, code, count, empty, escapeHidden, failure, field, fill, h, loading, muted, section, toast, told } from "./dom.js";
 import { pair, paths } from "./prompt.js";
 import { textBlock } from "./text.js";
 
 export class PolicyView {
   constructor(page) {
     this.page = page;
-    this.base = path("runs", page.id, "governance", "handoff-rules");
+    this.base = ofRun(page, "governance", "handoff-rules");
     this.el = h("div", { class: "scroll pad policy" });
     this.load();
   }
@@ -34,11 +34,11 @@ export class PolicyView {
     this.view?.close();
     this.view = edit ? null : textBlock(text, { label: "The policy", most: 50 });
     fill(this.el,
-      h("div", { class: "flow-head" }, h("h2", null, "Policy"), digest && h("span", { class: "muted" }, "digest ", h("code", null, bdi(digest.slice(0, 16))))),
+      h("div", { class: "flow-head" }, h("h2", null, "Policy"), digest && muted("digest ", code(digest.slice(0, 16)))),
       this.others(),
       h("div", { class: "policy-cols" },
-        h("section", null, h("h3", null, "Rules ", h("span", { class: "muted" }, count(rules?.length ?? 0))), rules?.length > 0 ? this.rules(rules) : empty("No rules", "A dependency is granted whole; secrets and personal data are redacted everywhere."), !this.earlier && this.ask()),
-        h("section", null, h("h3", null, edit ? "Edit" : "As JSON"), edit ? this.editor(text) : [this.view.el, !exported && !this.earlier && h("p", { class: "muted hint" }, this.page.state.live ? "This viewer may only read." : "A policy can be replaced while the run works.")])));
+        section(["Rules ", muted(count(rules?.length ?? 0))], rules?.length > 0 ? this.rules(rules) : empty("No rules", "A dependency is granted whole; secrets and personal data are redacted everywhere."), !this.earlier && this.ask()),
+        section(edit ? "Edit" : "As JSON", edit ? this.editor(text) : [this.view.el, !exported && !this.earlier && h("p", { class: "muted hint" }, this.page.state.live ? "This viewer may only read." : "A policy can be replaced while the run works.")])));
   }
 
   // others says which policies the run had before, and leads back to the newest one.
@@ -47,12 +47,12 @@ export class PolicyView {
     if (list.length === 0) return null;
     if (exported) return h("p", { class: "muted hint" }, `This policy replaced ${list.length === 1 ? "another one" : list.length + " others"} while the run worked.`);
     return h("p", { class: "muted hint" }, this.earlier ? ["This policy was replaced. ", button("Show the newest policy", () => this.load(), { class: "link" })] : "This policy holds. ", " Earlier: ",
-      list.map((d, i) => [i ? ", " : "", d === this.earlier ? h("code", null, bdi(d.slice(0, 16))) : button(bdi(d.slice(0, 16)), () => this.load(d), { class: "link" })]));
+      list.map((d, i) => [i ? ", " : "", d === this.earlier ? code(d.slice(0, 16)) : button(bdi(d.slice(0, 16)), () => this.load(d), { class: "link" })]));
   }
 
   rules(rules) {
     return h("ul", { class: "plain rules" }, rules.map((r) => h("li", { class: "source" },
-      h("div", { class: "source-head" }, button([bdi(r.from ?? "*"), " → ", bdi(r.to ?? "*")].map((x) => x), () => this.pair(r.from, r.to), { class: "link" }), r.line && h("code", null, bdi(r.line))),
+      h("div", { class: "source-head" }, button([bdi(r.from ?? "*"), " → ", bdi(r.to ?? "*")].map((x) => x), () => this.pair(r.from, r.to), { class: "link" }), r.line && code(r.line)),
       h("dl", { class: "pairs" }, pairOf(r)))));
   }
 
@@ -68,7 +68,7 @@ export class PolicyView {
     if (!this.answer) return;
     try {
       const p = await get(this.base + path(from, to));
-      fill(this.answer, h("div", { class: "source" }, h("div", { class: "source-head" }, h("b", null, bdi(p.from), " → ", bdi(p.to))), h("dl", { class: "pairs" }, pairOf(p), pair("From rules", p.rules?.length > 0 && p.rules.map((r, i) => [i ? ", " : "", bdi(r.id), r.line && [" ", h("code", null, bdi(r.line))]])))));
+      fill(this.answer, h("div", { class: "source" }, h("div", { class: "source-head" }, h("b", null, bdi(p.from), " → ", bdi(p.to))), h("dl", { class: "pairs" }, pairOf(p), pair("From rules", p.rules?.length > 0 && p.rules.map((r, i) => [i ? ", " : "", bdi(r.id), r.line && [" ", code(r.line)]])))));
     } catch (err) {
       fill(this.answer, failure(err));
     }
@@ -81,7 +81,7 @@ export class PolicyView {
     this.status = h("div", { role: "alert" });
     const form = h("form", { class: "form" },
       h("p", { class: "muted hint", id: "policy-about" }, "In the form of the spec's policy. It is checked against everything that has not completed; if anything is wrong, nothing changes."),
-      h("div", { class: "field" }, h("label", { for: "policy-json" }, "Policy (JSON)"), area), h("div", { class: "field" }, h("label", { for: "policy-reason" }, "Why? (kept with the command)"), reason), this.status,
+      field("policy-json", "Policy (JSON)", area), field("policy-reason", "Why? (kept with the command)", reason), this.status,
       h("footer", null, button("Undo", () => { area.value = text; fill(this.status); }), h("button", { type: "submit", class: "primary" }, "Replace the policy")));
     form.addEventListener("submit", (e) => { e.preventDefault(); this.put(area, reason.value); });
     return form;
@@ -95,7 +95,7 @@ export class PolicyView {
       toast("The policy holds from the next decision on");
       this.load();
     } catch (err) {
-      fill(this.status, h("p", { class: "failure-title" }, bdi(err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems, (p) => goTo(area, p)),
+      fill(this.status, told(err, (p) => goTo(area, p)),
         err.status === 412 && h("p", null, "Somebody else replaced the policy. ", button("Read it again (your text is lost)", () => this.load(), { class: "small" })));
     }
   }

@@ -1,7 +1,7 @@
 // A prompt with its sources side by side: every range of bytes has the colour and the number of
 // where it came from.
 
-import { bdi, button, bytes, count, fill, h, labelChip, plural } from "./dom.js";
+import { bdi, bold, button, bytes, code, count, fill, h, labelChip, muted, note, plural } from "./dom.js";
 import { TextView, charAt } from "./text.js";
 import { origin } from "./trace.js";
 
@@ -99,7 +99,7 @@ export class PromptView {
   }
 
   explainProbe() {
-    fill(this.probe, h("span", { class: "muted" }, "Point at a range, or use the arrow keys, to see its source. Select text to follow it back."));
+    fill(this.probe, muted("Point at a range, or use the arrow keys, to see its source. Select text to follow it back."));
   }
 
   hover(x, key) {
@@ -116,9 +116,9 @@ export class PromptView {
       h("span", { class: "chip " + this.color(piece.source) }, piece.source < 0 ? "·" : String(this.numbers.get(piece.source))),
       h("span", { class: "probe-from" }, piece.source < 0 ? "the words of runteam itself" : bdi(nameOf(piece.from))),
       s && labelChip(d?.labelAfter ?? s.classification),
-      h("span", { class: "muted" }, piece.part, ", bytes ", count(piece.start), "–", count(piece.end)),
-      d ? h("span", null, bdi(d.rule), d.line && [" ", h("code", null, bdi(d.line))]) : s?.spec && h("code", null, bdi(s.spec)),
-      d?.envelope && h("span", { class: "muted" }, "envelope ", h("code", null, bdi(short(d.envelope)))));
+      muted(piece.part, ", bytes ", count(piece.start), "–", count(piece.end)),
+      d ? h("span", null, bdi(d.rule), d.line && [" ", code(d.line)]) : s?.spec && code(s.spec),
+      d?.envelope && muted("envelope ", code(short(d.envelope))));
     if (key) this.cards.querySelector(".source.on")?.scrollIntoView({ block: "nearest" });
   }
 
@@ -166,16 +166,16 @@ export class PromptView {
 
   sources(p) {
     const order = [...this.numbers.keys()];
-    fill(this.cards, h("h3", null, "Sources ", h("span", { class: "muted" }, count(order.length))), order.map((i) => this.source(p.sources[i], i)), this.withheld(p), this.absent(p));
+    fill(this.cards, h("h3", null, "Sources ", muted(count(order.length))), order.map((i) => this.source(p.sources[i], i)), this.withheld(p), this.absent(p));
   }
 
   source(s, i) {
     const d = s.decision, from = [...this.prompt.system ?? [], ...this.prompt.text ?? []].find((x) => x.source === i)?.from ?? s.producer;
     const dep = d?.source?.kind === "dependency" || d?.source?.kind === "files" ? d.source.name : "";
     const el = h("div", { class: "source " + this.color(i), data: { source: i }, onmouseenter: () => this.light(i), onmouseleave: () => this.light(undefined) },
-      h("div", { class: "source-head" }, h("button", { type: "button", class: "chip " + this.color(i), "aria-label": `Show source ${this.numbers.get(i)} in the prompt`, onclick: () => this.flash(i) }, String(this.numbers.get(i))), h("b", null, bdi(nameOf(from))), labelChip(d?.labelAfter ?? s.classification)),
+      h("div", { class: "source-head" }, h("button", { type: "button", class: "chip " + this.color(i), "aria-label": `Show source ${this.numbers.get(i)} in the prompt`, onclick: () => this.flash(i) }, String(this.numbers.get(i))), bold(nameOf(from)), labelChip(d?.labelAfter ?? s.classification)),
       h("p", { class: "muted num" }, this.sizes.get(i) > 0 && plural(this.sizes.get(i), "byte") + " here", d?.bytesBefore !== undefined && ` · ${bytes(d.bytesBefore)} before the gate`, d?.mode && d.mode !== "full" && " · " + d.mode),
-      h("dl", { class: "pairs" }, d ? this.decision(d) : [pair("Written in", s.spec && h("code", null, bdi(s.spec))), pair("Parameter", s.param && bdi(s.param)), pair("By", bdi(s.producer))]),
+      h("dl", { class: "pairs" }, d ? this.decision(d) : [pair("Written in", s.spec && code(s.spec)), pair("Parameter", s.param && bdi(s.param)), pair("By", bdi(s.producer))]),
       dep && h("p", { class: "source-links" }, button("Open the task", () => this.page.openTask(dep, { tab: "result" }), { class: "link" }), button("Open the handoff", () => this.page.app.go(this.page.edgeLink(dep, this.task)), { class: "link" })));
     return el;
   }
@@ -183,23 +183,23 @@ export class PromptView {
   decision(d) {
     const kinds = (c) => c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" + n : "")).join(", ");
     return [
-      pair("Rule", [bdi(d.rule), d.line && [" ", h("code", null, bdi(d.line))]]), pair("Label", d.labelBefore !== d.labelAfter && [d.labelBefore, " → ", d.labelAfter]), pair("By entry", d.entries?.map((e) => `${e.use} by ${e.name}`).join(", ")),
-      pair("Redacted", kinds(d.redacted)), pair("Revealed", kinds(d.revealed)), pair("Delivered", d.narrowed && paths(d.kept)), pair("Withheld", d.dropped?.length > 0 && paths(d.dropped)), pair("Envelope", d.envelope && h("code", null, bdi(short(d.envelope)))),
+      pair("Rule", [bdi(d.rule), d.line && [" ", code(d.line)]]), pair("Label", d.labelBefore !== d.labelAfter && [d.labelBefore, " → ", d.labelAfter]), pair("By entry", d.entries?.map((e) => `${e.use} by ${e.name}`).join(", ")),
+      pair("Redacted", kinds(d.redacted)), pair("Revealed", kinds(d.revealed)), pair("Delivered", d.narrowed && paths(d.kept)), pair("Withheld", d.dropped?.length > 0 && paths(d.dropped)), pair("Envelope", d.envelope && code(short(d.envelope))),
       pair("Cut from", d.cutFrom && bytes(d.cutFrom)), pair("Translated", d.translated && "yes"),
     ];
   }
 
   withheld(p) {
     if (!p.withheld?.length) return null;
-    return [h("h3", null, "Withheld ", h("span", { class: "muted" }, count(p.withheld.length))), p.withheld.map((w) => h("div", { class: "source withheld" },
-      h("div", { class: "source-head" }, h("span", { class: "chip cw", "aria-hidden": "true" }, "▒"), h("b", null, bdi(w.what.replace(/^of /, "parts of ")))),
-      h("dl", { class: "pairs" }, pair("Why", w.reason && bdi(w.reason.replaceAll("_", " "))), pair("Rule", [bdi(w.rule), w.line && [" ", h("code", null, bdi(w.line))]]), pair("Paths", w.paths?.length > 0 && paths(w.paths)), pair("Text", w.text && "the text next to the structured part"), pair("Detail", w.detail && bdi(w.detail)))))];
+    return [h("h3", null, "Withheld ", muted(count(p.withheld.length))), p.withheld.map((w) => h("div", { class: "source withheld" },
+      h("div", { class: "source-head" }, h("span", { class: "chip", "aria-hidden": "true" }, "▒"), bold(w.what.replace(/^of /, "parts of "))),
+      h("dl", { class: "pairs" }, pair("Why", w.reason && bdi(w.reason.replaceAll("_", " "))), pair("Rule", [bdi(w.rule), w.line && [" ", code(w.line)]]), pair("Paths", w.paths?.length > 0 && paths(w.paths)), pair("Text", w.text && "the text next to the structured part"), pair("Detail", w.detail && bdi(w.detail)))))];
   }
 
   absent(p) {
     const a = p.notSent ?? {}, list = [...(a.inputs ?? []).map((x) => ["input " + x.name, x.line, x.classification]), ...(a.results ?? []).map((x) => [x.name || x.title, x.line, null, x.id])];
     if (list.length === 0) return null;
-    return h("details", { class: "absent" }, h("summary", null, "Existed, and was not granted ", h("span", { class: "muted" }, count(list.length + (a.moreResults ?? 0)))), h("ul", { class: "plain" }, list.map(([name, line, label, id]) => h("li", null, id ? button(name, () => this.page.openTask(id), { class: "link" }) : bdi(name), " ", labelChip(label), line && [" ", h("code", null, bdi(line))]))), a.moreResults > 0 && h("p", { class: "muted" }, "and " + plural(a.moreResults, "more result")));
+    return h("details", { class: "absent" }, h("summary", null, "Existed, and was not granted ", muted(count(list.length + (a.moreResults ?? 0)))), h("ul", { class: "plain" }, list.map(([name, line, label, id]) => h("li", null, id ? button(name, () => this.page.openTask(id), { class: "link" }) : bdi(name), " ", labelChip(label), line && [" ", code(line)]))), a.moreResults > 0 && note("and " + plural(a.moreResults, "more result")));
   }
 }
 
@@ -212,7 +212,7 @@ export function pair(k, v) { return v !== undefined && v !== null && v !== false
 
 export function paths(list) {
   if (!list?.length) return "nothing";
-  return h("span", { class: "paths" }, list.map((x) => h("code", null, bdi(x === "" ? "the whole" : x))));
+  return h("span", { class: "paths" }, list.map((x) => code(x === "" ? "the whole" : x)));
 }
 
 // nameOf takes the name of a source out of the description of its decision.

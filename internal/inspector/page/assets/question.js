@@ -1,13 +1,20 @@
 // A question to a person, with the form of its answer.
 
 import { path, post } from "./api.js";
-import { ago, bdi, fill, h, labelChip, problems, short, toast } from "./dom.js";
+import { ago, bdi, bold, code, field, fill, h, labelChip, muted, note, short, toast, told } from "./dom.js";
 import { textBlock } from "./text.js";
 
 let serial = 0;
 
+// showQuestions shows the open questions, each in its card, and opens the only one. It leaves alone the cards of
+// questions that are still open, since somebody may be writing.
+export function showQuestions(app, el, open, withRun) {
+  for (const card of [...el.children]) if (!open.some((q) => q.runId + q.id === card.dataset.id)) card.remove();
+  for (const q of open) if (![...el.children].some((card) => card.dataset.id === q.runId + q.id)) el.append(questionCard(app, q, withRun, open.length === 1));
+}
+
 // questionCard shows an open question; withRun adds the link to its run.
-export function questionCard(app, q, withRun) {
+function questionCard(app, q, withRun, only) {
   const id = "q" + ++serial, inputs = new Map();
   const view = textBlock(q.prompt, { label: "What is asked", most: 14 });
   const status = h("div", { role: "alert" });
@@ -15,14 +22,14 @@ export function questionCard(app, q, withRun) {
   const fields = (q.fields ?? []).map((f) => formField(id, f, inputs));
   const text = fields.length === 0 && h("textarea", { id: id + "-text", rows: 3 });
   const form = app.canWrite() && h("form", { class: "form" }, fields,
-    text && h("div", { class: "field" }, h("label", { for: id + "-text" }, q.schema ? "Answer (JSON)" : "Answer"), text),
-    h("div", { class: "field" }, h("label", { for: id + "-reason" }, "Why? (kept with the answer)"), reason), status,
+    text && field(id + "-text", q.schema ? "Answer (JSON)" : "Answer", text),
+    field(id + "-reason", "Why? (kept with the answer)", reason), status,
     h("footer", null, h("button", { type: "submit", class: "primary" }, "Answer")));
-  const what = q.tool ? ["May ", h("b", null, bdi(q.agent)), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title)];
-  const card = h("details", { class: "card question", open: !withRun && q.status === "suspended" },
-    h("summary", null, h("span", { class: "q-what" }, what), h("span", { class: "muted" }, " for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
+  const what = q.tool ? ["May ", bold(q.agent), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title)];
+  const card = h("details", { class: "card question", open: only || !withRun && q.status === "suspended", data: { id: q.runId + q.id, task: q.task } },
+    h("summary", null, h("span", { class: "q-what" }, "Question: ", what), muted(" for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
       withRun && h("span", { class: "q-run muted" }, bdi(q.name || "run"), " ", short(q.runId))),
-    h("div", { class: "q-body" }, h("div", null, view.el, withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || h("p", { class: "muted" }, "To answer: ", h("code", null, bdi(q.answerCommand)))));
+    h("div", { class: "q-body" }, h("div", null, view.el, withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || note("To answer: ", code(q.answerCommand))));
   if (form) form.addEventListener("submit", (e) => { e.preventDefault(); answer(q, inputs, text, reason, status, card); });
   return card;
 }
@@ -48,7 +55,7 @@ function formField(id, f, inputs) {
     if (/json/i.test(f.kind)) try { return JSON.parse(input.value); } catch { return input.value; }
     return input.value;
   });
-  return h("div", { class: "field" }, h("label", { for: fid }, title), input, about);
+  return field(fid, title, input, about);
 }
 
 async function answer(q, inputs, text, reason, status, card) {
@@ -63,6 +70,7 @@ async function answer(q, inputs, text, reason, status, card) {
     toast(taken ? "The run has taken the answer" : "The answer is stored; the run takes it when it continues");
     card.remove();
   } catch (err) {
-    fill(status, h("p", { class: "failure-title" }, bdi(err.code === "conflict" ? "Somebody else answered first: " + err.message : err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems));
+    if (err.code === "conflict") err.message = "Somebody else answered first: " + err.message;
+    fill(status, told(err));
   }
 }

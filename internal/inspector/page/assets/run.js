@@ -1,6 +1,6 @@
 // One run: its summary, its views, and the panel of a task or of an edge.
 
-import { downloadURL, exported, get, path } from "./api.js";
+import { downloadURL, exported, get, ofRun, path } from "./api.js";
 import { bdi, button, change, compact, count, duration, failure, fill, h, loading, money, s, short, statusChip, toast, visible } from "./dom.js";
 import { AnswerView, EventsView } from "./answer.js";
 import { CompareView } from "./compare.js";
@@ -8,7 +8,7 @@ import { EdgePanel, FoldPanel } from "./edge.js";
 import { FlowView } from "./flow.js";
 import { GraphView } from "./graph.js";
 import { PolicyView } from "./policy.js";
-import { questionCard } from "./question.js";
+import { showQuestions } from "./question.js";
 import { progress } from "./runs.js";
 import { RunState } from "./state.js";
 import { steer } from "./steer.js";
@@ -58,7 +58,9 @@ export class RunPage {
     this.clock = setInterval(() => this.tick(), 1000);
     this.usage();
     this.questions();
-    if (!this.state.live && this.state.order.length <= 300) setTimeout(() => this.state.readEvents().catch(() => {}), 300); // for what was withheld
+    this.counting = !this.state.live && this.state.order.length <= 300; // what was withheld
+    if (this.counting) setTimeout(() => this.state.readEvents().catch(() => {}).finally(() => { this.counting = false; this.tick(); }), 300);
+    this.tick();
     return true;
   }
 
@@ -109,7 +111,7 @@ export class RunPage {
       this.stat("tasks", "Tasks", h("span")),
       this.stat("tokens", "Tokens", h("span", { class: "num" })),
       this.stat("cost", "Cost", h("span", { class: "num" })),
-      !exported && this.stat("withheld", "Withheld", h("span", { class: "num" })),
+      this.stat("withheld", "Withheld", h("span", { class: "num" }, exported && "marked at each task")),
       h("div", { class: "stat stat-spark" }, h("dt", null, "Tokens over time"), h("dd", null, this.spark)));
     const live = state.live && this.app.canWrite();
     fill(this.commands,
@@ -117,7 +119,7 @@ export class RunPage {
       live && button("Message", () => steer(this, "message"), { class: "small" }),
       live && button("Cancel", () => steer(this, "cancel"), { class: "small danger" }),
       !state.live && state.status !== "ok" && doc.command && this.app.canWrite() && button("Resume", () => steer(this, "restart"), { class: "small" }),
-      !exported && h("a", { class: "button small", href: downloadURL(path("runs", this.id, "export")), download: "" }, "Export"));
+      !exported && h("a", { class: "button small", href: downloadURL(ofRun(this, "export")), download: "" }, "Export"));
     if (doc.spec) this.stats.title = "spec: " + visible(doc.spec);
     this.tick();
   }
@@ -133,7 +135,7 @@ export class RunPage {
     cells.tokens.title = count(state.total.input) + " in, " + count(state.total.output) + " out";
     change(cells.cost, (money(state.cost()) || "–") + (budget?.cost ? " of " + money(budget.cost) : ""));
     const held = [[state.withheld, " whole"], [state.narrowed, " in part"], [state.redacted, " redacted"]].filter(([n]) => n > 0).map(([n, what]) => count(n) + what);
-    if (!exported) change(cells.withheld, held.join(" · ") || (state.events.length > 0 ? "nothing" : "–"));
+    if (!exported) change(cells.withheld, held.join(" · ") || (state.events.length > 0 ? "nothing" : state.live || this.counting ? "…" : "–"));
     this.drawSpark(end, all);
     this.view?.tick?.();
     this.panel?.tick?.();
@@ -197,13 +199,30 @@ export class RunPage {
   async questions() {
     if (exported) return;
     try {
-      const list = await get(path("runs", this.id, "questions"));
+      const list = await get(ofRun(this, "questions"));
+      showQuestions(this.app, this.open, list);
       this.state.asked(list);
-      const key = list.map((q) => q.id).join();
-      if (key === this.questionKey) return;
-      this.questionKey = key;
-      fill(this.open, list.map((q) => questionCard(this.app, q, false)));
+      this.panel?.update?.(new Set(this.state.tasks.keys()));
     } catch { /* the list of runs shows them, too */ }
+  }
+
+  // question returns the card of the question of a task.
+  question(task) { return [...this.open.children].find((card) => card.dataset.task === task); }
+
+  // answer leads to the question of a task, which a narrow page shows without the panel.
+  answer(task) {
+    this.asking = task;
+    if (this.open.getClientRects().length > 0) this.showQuestion();
+    else this.back(); // and go shows it
+  }
+
+  showQuestion() {
+    const card = this.question(this.asking);
+    this.asking = undefined;
+    if (!card) return;
+    card.open = true;
+    card.scrollIntoView({ block: "nearest" });
+    (card.querySelector("form :is(input, textarea)") ?? card.firstChild).focus();
   }
 
   pause() { steer(this, this.state.paused ? "resume" : "pause"); }
@@ -223,6 +242,7 @@ export class RunPage {
     this.focused = this.panel;
     if (this.panel && this.panel !== before && !this.keepFocus) this.panel.focus();
     this.keepFocus = false;
+    if (this.asking) this.showQuestion();
   }
 
   showView(key, rest, query) {

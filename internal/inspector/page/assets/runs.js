@@ -1,24 +1,29 @@
 // The list of runs, the open questions, and the form that starts a run.
 
 import { get, post } from "./api.js";
-import { ago, bdi, button, clicks, compact, count, dialog, duration, empty, failure, fill, h, labelChip, loading, money, plural, problems, short, statusChip, statusWord, toast } from "./dom.js";
-import { questionCard } from "./question.js";
+import { ago, bdi, button, clicks, compact, count, dialog, duration, empty, failure, field, fill, h, heads, labelChip, loading, money, muted, plural, short, statusChip, statusWord, toast, told } from "./dom.js";
+import { showQuestions } from "./question.js";
 
 const open = ["in_progress", "ready", "waiting", "blocked", "pending"];
 const statuses = ["completed", ...open.slice(0, 3), "failed", "cancelled", "skipped", "not_needed", ...open.slice(3)];
 
-// countsOf counts the tasks of a listed run as the command does: those that ended by their outcome.
-function countsOf({ tasks = {}, outcomes: o = {} }) {
+// countsOf counts the tasks of a listed run as the command does: those that ended by their outcome. So many have a question.
+function countsOf({ tasks = {}, outcomes: o = {} }, asked) {
   const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
   const counts = { completed: o.completed ?? 0, failed: o.failed ?? 0, cancelled: o.cancelled ?? 0, skipped: o.notRun ?? 0, not_needed: o.notNeeded ?? 0 };
   if (sum(counts) < sum(tasks)) for (const st of open) counts[st] = tasks[st] ?? 0; // in an interrupted run, none is open
+  const waits = Math.min(counts.in_progress ?? 0, asked - (counts.waiting ?? 0)); // of which no event says so
+  if (waits > 0) {
+    counts.in_progress -= waits;
+    counts.waiting = (counts.waiting ?? 0) + waits;
+  }
   return counts;
 }
 
 // progress draws how many tasks are in which state.
 export function progress(counts) {
   const all = Object.values(counts ?? {}).reduce((a, b) => a + b, 0);
-  if (!all) return h("span", { class: "muted" }, "–");
+  if (!all) return muted("–");
   const shown = statuses.filter((st) => counts[st] > 0);
   const text = shown.map((st) => count(counts[st]) + " " + statusWord(st)).join(", ");
   return h("span", { class: "progress", title: text },
@@ -56,7 +61,8 @@ export class RunsPage {
     try {
       const [{ runs, more }, open] = await Promise.all([get("/runs?limit=100"), get("/questions")]);
       if (this.app.page !== this) return;
-      this.showQuestions(open);
+      this.asked = open;
+      showQuestions(this.app, this.questions, open, true);
       this.runs = runs;
       this.hasMore = more && this.more.length === 0 || this.hasMore;
       this.show();
@@ -64,18 +70,6 @@ export class RunsPage {
       if (again && err.status !== 401) return;
       this.key = undefined;
       fill(this.list, failure(err, () => this.load()));
-    }
-  }
-
-  // showQuestions leaves alone the forms of questions that are still open, since somebody may be writing.
-  showQuestions(open) {
-    this.cards ??= new Map();
-    for (const [id, card] of this.cards) if (!open.some((q) => q.runId + q.id === id)) { card.remove(); this.cards.delete(id); }
-    for (const q of open) {
-      if (this.cards.has(q.runId + q.id)) continue;
-      const card = questionCard(this.app, q, true);
-      this.cards.set(q.runId + q.id, card);
-      this.questions.append(card);
     }
   }
 
@@ -123,9 +117,8 @@ export class RunsPage {
   }
 
   table(caption, runs) {
-    const head = ["Run", "Status", "Started", "Took", "Tasks", "Tokens", "Cost", "Withheld"];
-    return h("table", { class: "grid" }, h("caption", null, caption, h("span", { class: "muted" }, " " + count(runs.length))),
-      h("thead", null, h("tr", null, head.map((x, i) => h("th", { scope: "col", class: i > 4 || i === 3 ? "right" : "" }, x)))),
+    return h("table", { class: "grid" }, h("caption", null, caption, muted(" " + count(runs.length))),
+      heads(["Run", "Status", "Started", "Took", "Tasks", "Tokens", "Cost", "Withheld"], [3, 5, 6, 7]),
       h("tbody", null, runs.map((r) => this.rows.get(r.runId))));
   }
 
@@ -135,14 +128,14 @@ export class RunsPage {
     const tokens = r.tokens ? r.tokens.input + r.tokens.output : 0;
     return h("tr", { class: r.live ? "live-row" : "", data: { id: r.runId } },
       h("td", { class: "c-name" }, h("a", { href: "#/runs/" + encodeURIComponent(r.runId) }, bdi(r.name || "unnamed")), " ", h("span", { class: "mono muted" }, short(r.runId)),
-        r.experiment && h("span", { class: "tag" }, "experiment"), r.questions > 0 && h("span", { class: "tag warn" }, plural(r.questions, "question"))),
-      h("td", { class: "c-status" }, statusChip(r.status)),
+        " ", r.experiment && h("span", { class: "tag" }, "experiment"), " ", r.questions > 0 && h("span", { class: "tag warn" }, plural(r.questions, "question"))),
+      h("td", null, statusChip(r.status)),
       h("td", { class: "c-when" }, h("time", { datetime: r.startedAt, title: r.startedAt }, ago(r.startedAt))),
       h("td", { class: "c-took right num" }, took),
-      h("td", { class: "c-tasks" }, progress(countsOf(r))),
+      h("td", null, progress(countsOf(r, new Set(this.asked.filter((q) => q.runId === r.runId).map((q) => q.task)).size))),
       h("td", { class: "c-tokens right num", title: r.tokens && count(r.tokens.input) + " in, " + count(r.tokens.output) + " out" }, tokens ? compact(tokens) : none(), h("span", { class: "unit" }, " tokens")),
-      h("td", { class: "c-cost right num" }, money(r.cost) || h("span", { class: "muted" }, none())),
-      h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : h("span", { class: "muted" }, none()), h("span", { class: "unit" }, " withheld")));
+      h("td", { class: "c-cost right num" }, money(r.cost) || muted(none())),
+      h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : muted(none()), h("span", { class: "unit" }, " withheld")));
   }
 
   async startForm() {
@@ -169,6 +162,7 @@ class StartForm {
       field("start-spec", "Spec", this.pick), this.fields, field("start-reason", "Why? (kept with the run)", this.reason), this.problems,
       h("footer", null, h("button", { type: "submit", class: "primary" }, "Start"))));
     this.show();
+    this.pick.focus();
   }
 
   show() {
@@ -190,7 +184,7 @@ class StartForm {
     const el = h("textarea", { id, rows: 3, required: !input?.hasDefault && Boolean(into), placeholder: input?.hasDefault ? "as in the spec" : "" });
     if (into) into.set(input.name, el);
     else this.goal = el;
-    return field(id, title, el, input && labelChip(input.classification));
+    return field(id, [title, " ", input && labelChip(input.classification)], el);
   }
 
   async start() {
@@ -203,12 +197,8 @@ class StartForm {
       toast("The run has started");
       this.app.go("#/runs/" + runId);
     } catch (err) {
-      fill(this.problems, h("p", { class: "failure-title" }, bdi(err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems));
+      fill(this.problems, told(err));
     }
   }
-}
-
-export function field(id, title, input, more) {
-  return h("div", { class: "field" }, h("label", { for: id }, title, more && [" ", more]), input);
 }
 

@@ -1,7 +1,7 @@
 // The state of one run: its document, kept up to date by its events. Events are collected and
 // applied once per frame; listeners learn which tasks changed.
 
-import { exported, follow, get, path } from "./api.js";
+import { exported, follow, get, ofRun } from "./api.js";
 import { statusWord } from "./dom.js";
 
 const working = new Set(["running", "in_progress"]);
@@ -24,11 +24,12 @@ export class RunState {
     this.series = []; // [time, tokens so far]
     this.sent = new Map(); // the task that sent a handoff, by ID
     this.ways = new Map(); // pairs of tasks, of which one has read a handoff of the other
+    this.held = new Map(); // ▒ by the nodes of an edge along which context was withheld, ◐ if it was a part
     this.connection = "";
   }
 
   async load() {
-    this.take(await get(path("runs", this.id)));
+    this.take(await get(ofRun(this)));
   }
 
   // take replaces the state by a document.
@@ -79,11 +80,11 @@ export class RunState {
   // start follows the events of the run, and what its models write.
   start() {
     if (this.stops) return;
-    this.stops = [follow(path("runs", this.id, "events"), {
+    this.stops = [follow(ofRun(this, "events"), {
       event: (type, e) => this.push(e),
       state: (state, err) => this.connected(state, err),
     })];
-    this.stops.push(follow(path("runs", this.id, "stream"), {
+    this.stops.push(follow(ofRun(this, "stream"), {
       event: (_, d) => this.push({ type: "delta", ...d }),
       state: (state) => { this.streams = state === "open"; },
     }));
@@ -92,7 +93,7 @@ export class RunState {
   // replay reads the events of a run that has ended.
   async readEvents() {
     if (this.stops || this.allRead) return;
-    const { events } = await get(path("runs", this.id, "events"));
+    const { events } = await get(ofRun(this, "events"));
     this.allRead = true;
     for (const e of events) this.apply(e, new Set(), true);
     this.tell(new Set(), true);
@@ -114,7 +115,7 @@ export class RunState {
     for (const stop of this.stops?.slice(1) ?? []) stop();
     this.flush();
     try {
-      this.take(await get(path("runs", this.id)));
+      this.take(await get(ofRun(this)));
     } catch { /* what the events said stays */ }
     this.live = false;
     this.tell(new Set(this.tasks.keys()), true);
@@ -202,9 +203,11 @@ export class RunState {
   }
 
   handed(e) {
-    const d = e.handoff;
-    if (d.toAgentId !== "user" && d.verdict !== "passed") this.withheld++;
-    else if (d.contextAfterScoping?.fieldsExcluded) this.narrowed++;
+    const d = e.handoff, toAgent = d.toAgentId !== "user", whole = toAgent && d.verdict !== "passed", part = !whole && d.contextAfterScoping?.fieldsExcluded;
+    if (whole) this.withheld++;
+    else if (part) this.narrowed++;
+    const edge = (d.source?.kind === "input" ? "input:" : "") + d.source?.name + "\n" + e.task;
+    if (toAgent && (whole || part) && this.held.get(edge) !== "▒") this.held.set(edge, whole ? "▒" : "◐");
     for (const k in d.redacted ?? {}) this.redacted += d.redacted[k];
     if (d.toAgentId === "user" && d.source?.kind === "dependency") {
       const t = this.tasks.get(d.source.name);
@@ -349,7 +352,7 @@ export class RunState {
   }
 
   async loadUsage() {
-    this.usage = await get(path("runs", this.id, "usage"));
+    this.usage = await get(ofRun(this, "usage"));
     this.costs = new Map();
     for (const r of this.usage.rows ?? []) {
       if (r.cost !== null && r.cost !== undefined) this.costs.set(r.task, (this.costs.get(r.task) ?? 0) + r.cost);

@@ -1,7 +1,7 @@
 // Commands of a person to a run, each with a reason that is kept with it.
 
-import { path, post } from "./api.js";
-import { bdi, dialog, fill, h, problems, toast } from "./dom.js";
+import { ofRun, post } from "./api.js";
+import { bold, dialog, field, fill, h, toast, told } from "./dom.js";
 import { nameOf } from "./state.js";
 
 const kinds = {
@@ -26,10 +26,9 @@ export function steer(page, kind, task) {
   const level = k.text && h("select", { id: "steer-level" }, ["public", "internal", "confidential"].map((l) => h("option", { value: l }, l)));
   if (level) level.value = "internal";
   const status = h("div", { role: "alert" });
-  const field = (id, title, el) => el && h("div", { class: "field" }, h("label", { for: id }, title), el);
   const go = h("button", { type: "submit", class: k.danger ? "danger" : "primary" }, k.act);
-  const form = h("form", { class: "form pad" }, h("p", null, k.about), k.task && h("p", null, "Task: ", h("b", null, bdi(nameOf(task)))),
-    field("steer-agent", "Agent", agent), field("steer-text", "Text", text), field("steer-level", "Label of the text", level), !k.plain && field("steer-reason", "Why? (kept with the command)", reason), status, h("footer", null, go));
+  const form = h("form", { class: "form pad" }, h("p", null, k.about), k.task && h("p", null, "Task: ", bold(nameOf(task))),
+    agent && field("steer-agent", "Agent", agent), text && [field("steer-text", "Text", text), field("steer-level", "Label of the text", level)], !k.plain && field("steer-reason", "Why? (kept with the command)", reason), status, h("footer", null, go));
   const d = dialog(k.title, form);
   form.addEventListener("submit", async (e) => {
     e.preventDefault();
@@ -41,13 +40,13 @@ export function steer(page, kind, task) {
       k.done?.(page);
     } catch (err) {
       go.disabled = false;
-      fill(status, h("p", { class: "failure-title" }, bdi(err.message)), err.hint && h("p", null, bdi(err.hint)), problems(err.problems));
+      fill(status, told(err));
     }
   });
 }
 
 function request(page, kind, k, task, body) {
   for (const key in body) if (body[key] === undefined) delete body[key];
-  if (k.task) return [path("runs", page.id, "nodes", task.id, k.path ?? kind), body];
-  return [path("runs", page.id, kind === "message" ? "messages" : k.path ?? kind), body];
+  if (k.task) return [ofRun(page, "nodes", task.id, k.path ?? kind), body];
+  return [ofRun(page, kind === "message" ? "messages" : k.path ?? kind), body];
 }

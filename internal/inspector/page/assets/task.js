@@ -1,7 +1,7 @@
 // One task: its prompts with their sources, its result, its handoffs, and what happened.
 
-import { exported, get, path } from "./api.js";
-import { ago, bdi, button, bytes, clock, compact, count, duration, empty, failure, fill, h, labelChip, loading, money, plural, statusChip, statusWord } from "./dom.js";
+import { exported, get, ofRun } from "./api.js";
+import { ago, bdi, bold, button, bytes, clock, code, count, duration, empty, failure, fill, h, heads, inOut, labelChip, loading, money, muted, note, plural, section, statusChip, statusWord } from "./dom.js";
 import { handoffList, handoffsOf, sentList } from "./edge.js";
 import { PromptView } from "./prompt.js";
 import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
@@ -38,15 +38,15 @@ export class TaskPanel {
 
   draw() {
     const t = this.task, { page } = this;
-    const act = page.state.live && page.app.canWrite() && !t.step, open = t.status === "in_progress" || t.status === "waiting";
+    const act = page.state.live && page.app.canWrite() && !t.step, open = t.status === "in_progress" || t.status === "waiting", asked = page.question(t.id);
     fill(this.head,
       h("div", { class: "panel-title" }, h("h2", { tabindex: "-1" }, bdi(nameOf(t))), h("div", { class: "panel-tools" },
         button("↑", () => page.step(-1), { class: "icon", "aria-label": "Previous task", title: "Previous task (K)" }), button("↓", () => page.step(1), { class: "icon", "aria-label": "Next task", title: "Next task (J)" }),
         button("⤢", () => page.toggleFull(), { class: "icon wide-only", "aria-label": "Full view", title: "Full view (F)" }), button("✕", () => page.back(), { class: "icon", "aria-label": "Close", title: "Close (Esc)" }))),
-      h("div", { class: "panel-sub" }, statusChip(t.status, stateOf(t)), labelChip(t.label), t.assignee && h("span", null, h("span", { class: "muted" }, "by "), bdi(t.assignee)), t.name && t.name !== t.title && h("span", { class: "muted" }, bdi(t.title)),
-        act && h("span", { class: "commands" }, open && button("Interrupt", () => steer(page, "interrupt", t), { class: "small" }), button("Message", () => steer(page, "message", t), { class: "small" }),
-          !t.endedAt && t.status !== "completed" && button("Cancel", () => steer(page, "cancelTask", t), { class: "small danger" }), (t.status === "failed" || t.status === "skipped") && button("Run again", () => steer(page, "rerun", t), { class: "small" }))),
-      t.error?.message && h("p", { class: "notice bad" }, t.error.code && h("code", null, bdi(t.error.code)), " ", bdi(t.error.message), t.error.root && t.error.root !== t.id && [" ", button("the cause", () => page.openTask(t.error.root), { class: "link" })]),
+      h("div", { class: "panel-sub" }, statusChip(t.status, stateOf(t)), labelChip(t.label), t.assignee && h("span", null, muted("by "), bdi(t.assignee)), t.name && t.name !== t.title && muted(bdi(t.title)),
+        (act || asked) && h("span", { class: "commands" }, asked && button("Answer", () => page.answer(t.id), { class: "small primary" }), act && [open && button("Interrupt", () => steer(page, "interrupt", t), { class: "small" }), button("Message", () => steer(page, "message", t), { class: "small" }),
+          !t.endedAt && t.status !== "completed" && button("Cancel", () => steer(page, "cancelTask", t), { class: "small danger" }), (t.status === "failed" || t.status === "skipped") && button("Run again", () => steer(page, "rerun", t), { class: "small" })])),
+      t.error?.message && h("p", { class: "notice bad" }, t.error.code && code(t.error.code), " ", bdi(t.error.message), t.error.root && t.error.root !== t.id && [" ", button("the cause", () => page.openTask(t.error.root), { class: "link" })]),
       t.reason && h("p", { class: "notice" }, bdi(t.reason)));
     this.drawFacts();
     this.drawStream();
@@ -60,12 +60,12 @@ export class TaskPanel {
     const context = x.find((e) => e.context)?.context;
     fill(this.facts,
       fact("Model", t.model && bdi(t.model)), fact("Endpoint", last?.call?.endpoint && bdi(last.call.endpoint)), fact("Took", tookMs(t) !== undefined && h("span", { class: "num" }, duration(tookMs(t)))),
-      fact("Tokens", tokensOf(t) > 0 && h("span", { class: "num", title: "input and output" }, compact(t.tokenUsage.input_tokens) + " in, " + compact(t.tokenUsage.output_tokens) + " out")), fact("Cost", cost > 0 && h("span", { class: "num" }, money(cost))),
+      fact("Tokens", tokensOf(t) > 0 && h("span", { class: "num", title: "input and output" }, inOut(t.tokenUsage))), fact("Cost", cost > 0 && h("span", { class: "num" }, money(cost))),
       fact("Attempts", t.attempts > 1 && count(t.attempts)), fact("Reused", t.reused && ["from run ", bdi(t.reused.runId.slice(0, 8))]),
       fact("Context", context && h("span", { class: "num", title: "what its prompts sent, of what they would have sent if every agent read everything" }, bytes(context.bytesSent) + " of " + bytes(context.bytesIfShared))),
-      fact("Connection", h("span", { class: "conn conn-" + conn }, h("i", { "aria-hidden": "true" }), conn, what && h("span", { class: "muted" }, ", ", bdi(what)))),
+      fact("Connection", h("span", { class: "conn conn-" + conn }, h("i", { "aria-hidden": "true" }), conn, what && muted(", ", bdi(what)))),
       fact("Last activity", t.activity > 0 && h("time", { title: new Date(t.activity).toISOString() }, this.state.live ? ago(t.activity) : clock(t.activity))),
-      fact("Holders", this.doc?.holders?.map((x, i) => [i ? " → " : "", this.promptLink(x.agent, x.sessionId), x.turn > 0 && h("span", { class: "muted" }, " to turn ", count(x.turn))]) ?? holdersOf(t), "wide"),
+      fact("Holders", this.doc?.holders?.map((x, i) => [i ? " → " : "", this.promptLink(x.agent, x.sessionId), x.turn > 0 && muted(" to turn ", count(x.turn))]) ?? holdersOf(t), "wide"),
       fact("Session", session && h("code", { class: "session", title: session }, bdi(session.replace(this.page.id + "/", "…/"))), "wide"));
   }
 
@@ -124,7 +124,7 @@ export class TaskPanel {
     for (const v of this.views.splice(0)) v.close();
     fill(this.body, loading("the task"));
     try {
-      this.doc ??= await get(path("runs", this.page.id, "tasks", this.id)).catch((err) => { if (!exported) throw err; return this.task; });
+      this.doc ??= await get(ofRun(this.page, "tasks", this.id)).catch((err) => { if (!exported) throw err; return this.task; });
       const el = await { prompt: () => this.prompts(), result: () => this.result(), handoffs: () => this.handoffs(), children: () => this.children(), activity: () => this.activity() }[tab]();
       if (this.tab !== tab) return;
       fill(this.body, el);
@@ -135,8 +135,8 @@ export class TaskPanel {
   }
 
   async receipts() {
-    if (!exported) return get(path("runs", this.page.id, "receipts") + "?task=" + encodeURIComponent(this.id));
-    const all = await get(path("runs", this.page.id, "receipts"));
+    if (!exported) return get(ofRun(this.page, "receipts") + "?task=" + encodeURIComponent(this.id));
+    const all = await get(ofRun(this.page, "receipts"));
     return { prompts: all.prompts.filter((p) => p.task === this.id), unsent: (all.unsent ?? []).filter((u) => u.id === this.id) };
   }
 
@@ -149,7 +149,7 @@ export class TaskPanel {
   }
 
   async result() {
-    const d = this.doc, all = await get(path("runs", this.page.id, "artifacts")).catch(() => []), mine = all.filter((a) => a.task === this.id);
+    const d = this.doc, all = await get(ofRun(this.page, "artifacts")).catch(() => []), mine = all.filter((a) => a.task === this.id);
     const view = d.result ? textBlock(d.result, { label: "The result", most: 40, onselect: origin(this.page, this.id) }) : null;
     if (view) {
       this.views.push(view);
@@ -160,19 +160,19 @@ export class TaskPanel {
     return [
       view ? h("section", null, h("p", { class: "muted hint" }, "Select any text to see how it got here.", d.truncated && h("span", { class: "tag warn" }, "truncated")), view.el) : empty("No result", d.error?.message ? bdi(d.error.message) : "The task has not completed."),
       structured && h("details", { open: !view }, h("summary", null, "Structured result"), structured.el),
-      mine.length > 0 && h("section", null, h("h3", null, "Artifacts"), h("table", { class: "grid slim" }, h("thead", null, h("tr", null, ["Name", "Type", "Label", "Size"].map((x) => h("th", { scope: "col" }, x)))),
+      mine.length > 0 && section("Artifacts", h("table", { class: "grid slim" }, heads(["Name", "Type", "Label", "Size"]),
         h("tbody", null, mine.map((a) => h("tr", null, h("td", { class: "mono" }, bdi(a.name)), h("td", null, a.removed ? "removed" : a.type), h("td", null, labelChip(a.label)), h("td", { class: "num" }, a.withheld ? h("span", { class: "tag warn" }, bdi(a.withheld)) : bytes(a.bytes ?? 0))))))),
     ];
   }
 
   async handoffs() {
     const { handoffs, sent = [] } = await handoffsOf(this.page, { task: this.id });
-    const messages = (title, list) => list.length > 0 && h("section", null, h("h3", null, title, " ", h("span", { class: "muted" }, count(list.length))), sentList(this.page, list));
+    const messages = (title, list) => list.length > 0 && section([title, " ", muted(count(list.length))], sentList(this.page, list));
     const into = handoffs.filter((x) => x.taskId === this.id && x.toAgentId !== "user"), out = handoffs.filter((x) => x.toAgentId === "user" && x.taskId === this.id || x.taskId !== this.id);
     return [
       messages("Inbox", sent.filter((x) => x.meta.task !== this.id)), messages("Sent to agents", sent.filter((x) => x.meta.task === this.id)),
-      h("section", null, h("h3", null, "Incoming ", h("span", { class: "muted" }, count(into.length))), into.length > 0 ? handoffList(this.page, into) : h("p", { class: "muted" }, "Nothing was offered to this task.")),
-      h("section", null, h("h3", null, "Outgoing ", h("span", { class: "muted" }, count(out.length))), out.length > 0 ? handoffList(this.page, out) : h("p", { class: "muted" }, "Nothing of its result has gone to anybody.")),
+      section(["Incoming ", muted(count(into.length))], into.length > 0 ? handoffList(this.page, into) : note("Nothing was offered to this task.")),
+      section(["Outgoing ", muted(count(out.length))], out.length > 0 ? handoffList(this.page, out) : note("Nothing of its result has gone to anybody.")),
     ];
   }
 
@@ -180,8 +180,8 @@ export class TaskPanel {
     const list = this.doc.children ?? [], kind = { working: "in_progress", complete: "completed", interrupted: "cancelled" };
     if (list.length === 0) return empty("No children", "They appear when the agent spawns one, or delegates a goal.");
     return h("ol", { class: "calls" }, list.map((c) => h("li", { class: "call s-" + ({ complete: "ok", working: "run" }[c.status] ?? "bad") },
-      h("div", { class: "call-head" }, statusChip(kind[c.status] ?? "failed", c.status), c.code && h("code", null, bdi(c.code)), c.agent && h("b", null, bdi(c.agent)), this.promptLink("prompts of " + c.part.replace(/.*\//, ""), c.sessionId), c.attempt > 1 && "attempt " + c.attempt,
-        h("span", { class: "muted num" }, c.rounded && "about ", compact(c.tokenUsage.input_tokens) + " in, " + compact(c.tokenUsage.output_tokens) + " out", c.endedAt && " · " + duration(Date.parse(c.endedAt) - Date.parse(c.startedAt))), labelChip(c.goalLabel)),
+      h("div", { class: "call-head" }, statusChip(kind[c.status] ?? "failed", c.status), c.code && code(c.code), c.agent && bold(c.agent), this.promptLink("prompts of " + c.part.replace(/.*\//, ""), c.sessionId), c.attempt > 1 && "attempt " + c.attempt,
+        h("span", { class: "muted num" }, c.rounded && "about ", inOut(c.tokenUsage), c.endedAt && " · " + duration(Date.parse(c.endedAt) - Date.parse(c.startedAt))), labelChip(c.goalLabel)),
       c.goal && h("p", { class: "quoted goal" }, bdi(c.goal)), c.result && h("details", null, h("summary", null, "Result ", labelChip(c.label)), h("p", { class: "quoted" }, bdi(c.result))))));
   }
 
@@ -196,18 +196,18 @@ export class TaskPanel {
     };
     const log = this.task.log;
     return [
-      x.length > 0 && h("section", null, h("h3", null, "Model calls ", h("span", { class: "muted" }, count(x.length))), h("ol", { class: "calls" }, x.map((e) => h("li", { class: "call s-" + (e.state === "failed" ? "bad" : e.state === "completed" ? "ok" : "idle") },
-        h("div", { class: "call-head" }, h("b", null, "attempt ", count(e.attempt), e.part && [" ", bdi(e.part.replace(/^\//, "").replaceAll("/", " "))]), h("span", null, bdi(e.model ?? e.agent)), h("span", { class: "muted num" }, e.startedAt && clock(e.startedAt), e.endedAt && " · " + duration(Date.parse(e.endedAt) - Date.parse(e.startedAt))), h("span", { class: "muted num" }, e.estimated && "about ", compact(e.tokenUsage?.input_tokens) + " in, " + compact(e.tokenUsage?.output_tokens) + " out"), h("span", null, statusWord(e.state))),
+      x.length > 0 && section(["Model calls ", muted(count(x.length))], h("ol", { class: "calls" }, x.map((e) => h("li", { class: "call s-" + (e.state === "failed" ? "bad" : e.state === "completed" ? "ok" : "idle") },
+        h("div", { class: "call-head" }, h("b", null, "attempt ", count(e.attempt), e.part && [" ", bdi(e.part.replace(/^\//, "").replaceAll("/", " "))]), h("span", null, bdi(e.model ?? e.agent)), h("span", { class: "muted num" }, e.startedAt && clock(e.startedAt), e.endedAt && " · " + duration(Date.parse(e.endedAt) - Date.parse(e.startedAt))), h("span", { class: "muted num" }, e.estimated && "about ", inOut(e.tokenUsage)), h("span", null, statusWord(e.state))),
         h("div", { class: "muted" }, [e.call?.endpoint, e.call?.finishReason && "finished: " + e.call.finishReason, e.call?.requestId, e.turns > 1 && plural(e.turns, "turn"), e.reused && "cached answer of run " + e.reused.slice(0, 8)].filter(Boolean).map((p, i) => [i ? " · " : "", bdi(p)])),
-        e.warnings?.map((w) => h("p", { class: "notice" }, bdi(w))), e.error && h("p", { class: "notice bad" }, e.error.code && h("code", null, bdi(e.error.code)), " ", bdi(e.error.message)), rejected(e))))),
-      h("section", null, h("h3", null, "Events ", h("span", { class: "muted" }, count(log.length))), log.length > 0 ? h("ol", { class: "log" }, log.slice(-300).map((e) => h("li", null, h("span", { class: "mono muted" }, clock(e.time)), " ", h("b", null, e.type.replaceAll("_", " ")), " ", h("span", { class: "muted" }, bdi(whatHappened(e)))))) : h("p", { class: "muted" }, "None yet.")),
+        e.warnings?.map((w) => h("p", { class: "notice" }, bdi(w))), e.error && h("p", { class: "notice bad" }, e.error.code && code(e.error.code), " ", bdi(e.error.message)), rejected(e))))),
+      section(["Events ", muted(count(log.length))], log.length > 0 ? h("ol", { class: "log" }, log.slice(-300).map((e) => h("li", null, h("span", { class: "mono muted" }, clock(e.time)), " ", h("b", null, e.type.replaceAll("_", " ")), " ", muted(bdi(whatHappened(e)))))) : note("None yet.")),
     ];
   }
 
   // newKey is what the panel shows of the task without reading its documents.
   newKey() {
     const t = this.task;
-    return stateOf(t) + (t.attempts ?? 0) + t.label + this.state.live + (t.messages ?? "") + holdersOf(t) + (t.kids ? JSON.stringify(childrenOf(t)) + t.turns : "") + (t.error?.message ?? "");
+    return stateOf(t) + Boolean(this.page.question(this.id)) + (t.attempts ?? 0) + t.label + this.state.live + (t.messages ?? "") + holdersOf(t) + (t.kids ? JSON.stringify(childrenOf(t)) + t.turns : "") + (t.error?.message ?? "");
   }
 
   update(changed, whole) {
@@ -235,6 +235,6 @@ export class TaskPanel {
 }
 
 function unsent(list) {
-  return h("div", { class: "notice bad" }, h("p", null, "No prompt was sent, since context that the task needs was withheld:"), list.map((u) => (u.held ?? []).map((d) => h("p", null, bdi(d.fromAgentId), " → ", bdi(d.toAgentId), ": ", bdi(d.detail || d.reason || ""), d.line && [" ", h("code", null, bdi(d.line))]))));
+  return h("div", { class: "notice bad" }, h("p", null, "No prompt was sent, since context that the task needs was withheld:"), list.map((u) => (u.held ?? []).map((d) => h("p", null, bdi(d.fromAgentId), " → ", bdi(d.toAgentId), ": ", bdi(d.detail || d.reason || ""), d.line && [" ", code(d.line)]))));
 }
 

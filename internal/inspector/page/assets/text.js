@@ -1,7 +1,7 @@
 // A text viewer: lines are wrapped and windowed, each range can have a source, and any part can be
 // selected with the mouse or the keyboard, in characters of the original text.
 
-import { h, fill, splitHidden, symbolOf, count, toast } from "./dom.js";
+import { count, fill, h, note, splitHidden, symbolOf, toast } from "./dom.js";
 
 // howToFollow says how to ask where a text comes from.
 export const howToFollow = "Click a word of a prompt or a result, or select some text, and press W";
@@ -420,7 +420,7 @@ export class TextView {
 // textBlock shows a text that a model or a person wrote, windowed if it is long.
 export function textBlock(text, { label, onselect, most } = {}) {
   const view = new TextView({ label: label ?? "Text", pieces: [{ text }], onselect, most });
-  if (!text) fill(view.el, h("p", { class: "muted" }, "empty"));
+  if (!text) fill(view.el, note("empty"));
   return view;
 }
 

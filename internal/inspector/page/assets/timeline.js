@@ -15,7 +15,6 @@ export class TimelineView {
     });
     this.none = h("div");
     this.el = h("div", { class: "timeline" }, h("div", { class: "tl-head" }, h("span", { class: "tl-name" }, "Task"), this.axis), this.none, this.list.el);
-    this.list.body.setAttribute("role", "presentation");
     this.draw();
     if (this.state.live) this.timer = setInterval(() => this.draw(), 1000);
   }

@@ -1,7 +1,7 @@
 // "How did this text get here?": follows a text back to who introduced it.
 
-import { exported, get, path } from "./api.js";
-import { bdi, button, count, dialog, failure, fill, h, loading, plural } from "./dom.js";
+import { exported, get, ofRun } from "./api.js";
+import { bdi, bold, button, count, dialog, failure, fill, h, loading, muted, note, plural } from "./dom.js";
 
 let float;
 
@@ -45,9 +45,9 @@ const places = { prompt: "in the prompt", system: "in the system prompt", result
 function originText(o) {
   switch (o.kind) {
     case "spec": return o.by === "runteam" ? ["the words of runteam itself"] : [bdi(o.name), ", as it is written"];
-    case "input": return ["input ", h("b", null, bdi(o.name)), " of ", bdi(o.by)];
+    case "input": return ["input ", bold(o.name), " of ", bdi(o.by)];
     case "goal": return ["the goal of ", bdi(o.by)];
-    case "task": return [h("b", null, bdi(o.by)), ", who did ", h("b", null, bdi(o.name))];
+    case "task": return [bold(o.by), ", who did ", bold(o.name)];
     case "message": return ["a message of ", bdi(o.by)];
   }
   return [bdi(o.name), " of ", bdi(o.by)];
@@ -60,7 +60,7 @@ export async function trace(page, text, task) {
   const d = dialog("How did this text get here?", body, { class: "sheet" });
   const show = async () => {
     try {
-      const doc = exported ? await searchExport(page, text) : await get(path("runs", page.id, "receipts") + "?contains=" + encodeURIComponent(text));
+      const doc = exported ? await searchExport(page, text) : await get(ofRun(page, "receipts") + "?contains=" + encodeURIComponent(text));
       draw(page, text, task, doc.found, body, d);
     } catch (err) {
       fill(body, quote(text), failure(err, show));
@@ -74,26 +74,26 @@ function quote(text) {
 }
 
 function draw(page, text, task, found, body, d) {
-  const { occurrences, origins, unsearched } = found;
+  const { occurrences, origins, unsearched } = found, missed = unsearched > 0 && note(plural(unsearched, "piece") + " above your clearance were not searched.");
   if (occurrences.length === 0) {
-    fill(body, quote(text), h("p", null, "This text occurs in nothing that you may see."), unsearched > 0 && h("p", { class: "muted" }, plural(unsearched, "piece") + " above your clearance were not searched."));
+    fill(body, quote(text), h("p", null, "This text occurs in nothing that you may see."), missed);
     return;
   }
   const steps = group(page, occurrences), way = wayTo(steps, task), on = steps.filter((st) => way.has(st)), off = steps.filter((st) => !way.has(st));
   fill(body, quote(text),
     h("div", { class: "origins" }, origins.map((o, i) => h("p", { class: i ? "origin also" : "origin" }, h("span", { class: "origin-word" }, i ? "also from" : "comes from"), " ", originText(o),
       o.task && [" ", button("open", () => jump(page, d, { task: o.task, where: "result" }), { class: "link" })],
-      o.unseen > 0 && h("span", { class: "muted" }, " unless it was in " + plural(o.unseen, "withheld piece") + " of its prompt")))),
-    h("h3", null, task ? "Its way to here" : "Its way through the run", " ", h("span", { class: "muted" }, plural(occurrences.length, "place"))),
+      o.unseen > 0 && muted(" unless it was in " + plural(o.unseen, "withheld piece") + " of its prompt")))),
+    h("h3", null, task ? "Its way to here" : "Its way through the run", " ", muted(plural(occurrences.length, "place"))),
     h("ol", { class: "way" }, originStep(origins[0]), on.map((st) => step(page, d, st, task))),
     off.length > 0 && h("details", null, h("summary", null, "It also reached ", plural(off.length, "other task")), h("ol", { class: "way" }, off.map((st) => step(page, d, st, task)))),
-    unsearched > 0 && h("p", { class: "muted" }, plural(unsearched, "piece") + " above your clearance were not searched."));
+    missed);
   body.querySelector("button")?.focus();
 }
 
 function originStep(o) {
   if (!o || o.kind === "task") return null;
-  return h("li", { class: "way-origin" }, h("span", { class: "way-dot", "aria-hidden": "true" }), h("div", null, originText(o)));
+  return h("li", { class: "way-origin" }, h("div", null, originText(o)));
 }
 
 // group joins the places of one task.
@@ -130,11 +130,11 @@ function step(page, d, st, here) {
     (seen.get(k) ?? seen.set(k, []).get(k)).push(o);
   }
   const t = page.state.tasks.get(st.task);
-  return h("li", { class: st.task === here ? "here" : "" }, h("span", { class: "way-dot", "aria-hidden": "true" }),
-    h("div", null, h("b", null, bdi(t?.name || st.title || "the answer")), st.agent && h("span", { class: "muted" }, " by ", bdi(st.agent)), st.task === here && h("span", { class: "tag" }, "here"),
+  return h("li", { class: st.task === here ? "here" : "" },
+    h("div", null, bold(t?.name || st.title || "the answer"), st.agent && muted(" by ", bdi(st.agent)), st.task === here && h("span", { class: "tag" }, "here"),
       h("ul", { class: "plain" }, [...seen.values()].map((list) => h("li", null,
-        list.slice(0, 8).map((o, i) => button(i ? count(i + 1) : places[o.where] + (o.attempt > 1 ? ", attempt " + o.attempt : ""), () => jump(page, d, o), { class: "link" + (i ? " num" : ""), "aria-label": places[o.where] + ", place " + (i + 1) })).flatMap((b, i) => i ? [" · ", b] : [b]), list.length > 8 && h("span", { class: "muted" }, " and " + plural(list.length - 8, "more place")),
-        [...new Set(list.flatMap((o) => o.from ?? []))].map((f) => h("div", { class: "from muted" }, "↳ ", bdi(f))), list[0].loose && h("span", { class: "muted" }, " with other whitespace"))))));
+        list.slice(0, 8).map((o, i) => button(i ? count(i + 1) : places[o.where] + (o.attempt > 1 ? ", attempt " + o.attempt : ""), () => jump(page, d, o), { class: "link" + (i ? " num" : ""), "aria-label": places[o.where] + ", place " + (i + 1) })).flatMap((b, i) => i ? [" · ", b] : [b]), list.length > 8 && muted(" and " + plural(list.length - 8, "more place")),
+        [...new Set(list.flatMap((o) => o.from ?? []))].map((f) => h("div", { class: "from muted" }, "↳ ", bdi(f))), list[0].loose && muted(" with other whitespace"))))));
 }
 
 function jump(page, d, o) {
@@ -147,7 +147,7 @@ function jump(page, d, o) {
 // searchExport searches the documents of an exported run.
 async function searchExport(page, text) {
   const occurrences = [], introduced = new Map(), enc = new TextEncoder();
-  const { prompts } = await get(path("runs", page.id, "receipts"));
+  const { prompts } = await get(ofRun(page, "receipts"));
   const bytesTo = (words, i) => enc.encode(words.slice(0, i)).length;
   for (const p of prompts) {
     const base = { task: p.task, title: p.title, agent: p.agent, attempt: p.attempt };
