@@ -85,8 +85,9 @@ func (r *Recording) Save() error {
 	return r.File.Write(text.Bytes())
 }
 
-// Empty reports whether there are no answers.
-func (r *Recording) Empty() bool { return len(r.Models.Script().Replies) == 0 }
+// Empty reports whether there are no answers. A run that was interrupted before the first one must not replace
+// another recording.
+func (r *Recording) Empty() bool { return r.Models.Empty() }
 
 // Summary says what is in the file, or why there is none, and how to replay it if the run was not
 // interrupted.
