@@ -3,10 +3,11 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -161,15 +162,22 @@ func TestRecordedCancels(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			dir := clitest.Folder(t, map[string]string{"team.yaml": twoSlow})
-			cmd := call{dir: dir, args: []string{"run", "--record", "rec.yaml", "-o", "json"}, env: hangingModel(t, "replies: [{task: Slow, delay: 1h, text: no}, {text: done}]")}.command(t)
+			reached := make(chan struct{}, 1)
+			model := serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+				body, _ := io.ReadAll(r.Body)
+				if !bytes.Contains(body, []byte("# Task: Slow")) {
+					reply(w, "done")
+					return
+				}
+				reached <- struct{}{}
+				<-r.Context().Done()
+			})
+			cmd := call{dir: dir, args: []string{"run", "--record", "rec.yaml", "-o", "json"}, env: model.env()}.command(t)
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			require.NoError(t, cmd.Start())
 			var runs []struct{ RunID string }
-			require.Eventually(t, func() bool {
-				got := call{dir: dir, args: []string{"show", "Slow", "-o", "json"}}.run(t)
-				return bytes.Contains([]byte(got.stdout), []byte(`"in_progress"`))
-			}, 20*time.Second, 50*time.Millisecond, "%s", &stderr)
+			<-reached
 			if how == "cancel" {
 				require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"runs", "-o", "json"}}.run(t).stdout), &runs))
 				got := call{dir: dir, args: []string{"cancel", runs[0].RunID, "Slow"}}.run(t)

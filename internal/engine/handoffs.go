@@ -294,6 +294,9 @@ func (m *runMessages) takeUnread(a *attempt) []mailbox.Message {
 		return !x.Withheld() && x.After <= a.bound && !errors.Is(msg.Envelope.Fresh(now), envelope.ErrExpired)
 	})
 	must(err) // the bus is one of this roster
+	for _, msg := range list {
+		m.adopt(msg) // the program can mark one as unread that an earlier run had
+	}
 	return list
 }
 

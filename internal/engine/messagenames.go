@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"sync"
 
 	"github.com/runteam/runteam/internal/mailbox"
@@ -12,7 +11,7 @@ import (
 type messageNames struct {
 	mu      sync.Mutex            // guards the rest
 	count   int                   // the highest number in a name
-	earlier map[mailbox.ID]string // of the messages that waited in the bus of a program before the run; another run may have named them
+	earlier map[mailbox.ID]string // of the messages that were sent to the bus of a program before the run began; another run may have named them
 }
 
 // next returns the name of a message that is sent next.
@@ -26,7 +25,7 @@ func (n *messageNames) next() string {
 // skip leaves out the numbers up to this one.
 func (n *messageNames) skip(number int) { n.count = max(n.count, number) }
 
-// adopt names a message that was sent before the run, and reports whether it is the first call for this one.
+// adopt names a message to which the run has given no name, and reports whether it is the first call for this one.
 func (n *messageNames) adopt(msg *mailbox.Message) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -42,9 +41,9 @@ func (n *messageNames) adopt(msg *mailbox.Message) bool {
 	return true
 }
 
-// of returns the name of a message.
+// of returns the name that adopt gave a message; empty if it gave none.
 func (n *messageNames) of(msg mailbox.Message) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return cmp.Or(n.earlier[msg.ID], msg.Name)
+	return n.earlier[msg.ID]
 }

@@ -197,7 +197,9 @@ func TestPlannedToolsHideIdentity(t *testing.T) {
 		require.NoError(t, res.Err())
 		require.Equal(t, []string{"transfer_to_agent_4"}, o.offered["ada"])
 		require.Equal(t, "completed: the work of fay", answers(res)["Move"])
-		require.Contains(t, o.systems[0], "transfer_to_fay")
+		require.Contains(t, o.systems[0], `{"description":"gives the task to fay (agent 4), who finishes it","name":"transfer_to_fay"}`)
+		require.Contains(t, o.systems[0], `{"description":"sends messages to bob (agent 2), eve (agent 3), fay (agent 4)","name":"send_handoff"}`)
+		require.Contains(t, o.systems[0], `in titles and descriptions, write what the roster has in parentheses`)
 		last := o.systems[len(o.systems)-1]
 		require.Contains(t, last, `"name":"agent 4"`)
 		require.NotContains(t, last, "transfer_to_fay")

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -143,9 +144,10 @@ func (m *runMessages) begin() {
 	}
 }
 
-// adopt names and records a message that was sent before the run.
+// adopt names and records a message that was sent before the run. One that the program sends while the run begins has
+// its name already.
 func (m *runMessages) adopt(msg mailbox.Message) {
-	if m.names.adopt(&msg) {
+	if m.post.NameOf(msg) == "" && m.names.adopt(&msg) {
 		m.record(msg, record.SentMessage{})
 	}
 }
@@ -173,7 +175,9 @@ func (m *runMessages) record(msg mailbox.Message, of record.SentMessage) {
 }
 
 // name returns what the run calls a message.
-func (m *runMessages) name(msg mailbox.Message) string { return m.names.of(msg) }
+func (m *runMessages) name(msg mailbox.Message) string {
+	return cmp.Or(m.post.NameOf(msg), m.names.of(msg))
+}
 
 // sendGiven sends the message of the options with this number. If the run sent it
 // before, it keeps its name and, unless it was changed, its times.

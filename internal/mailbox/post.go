@@ -13,9 +13,10 @@ var ErrBusy = errors.New("bus in use")
 // A Post sends messages in the name of agents. The runtime holds it while a run
 // uses the bus, so that no agent can name another one as the sender.
 type Post struct {
-	bus  *Bus
-	run  string
-	sent func(Message) (name string)
+	bus   *Bus
+	run   string
+	sent  func(Message) (name string)
+	first int // the number of the first message that can be sent meanwhile
 }
 
 // Attach lets a run use the bus, one at a time: another Attach is an [ErrBusy]
@@ -32,7 +33,7 @@ func (b *Bus) Attach(run string, sent func(Message) (name string)) (*Post, error
 	if b.post != nil {
 		return nil, fmt.Errorf("attach: %w: run %q has it; wait for its end, or make another bus", ErrBusy, b.post.run)
 	}
-	b.post = &Post{bus: b, run: run, sent: sent}
+	b.post = &Post{bus: b, run: run, sent: sent, first: b.messages.sent}
 	return b.post, nil
 }
 
@@ -42,6 +43,15 @@ func (p *Post) usable() error {
 		return fmt.Errorf("%w post: it is nil or zero; make one with Attach", ErrInvalid)
 	}
 	return nil
+}
+
+// NameOf returns what the run calls a message; empty for one that was sent before [Bus.Attach], whose name is that
+// of another run, and for one without a name.
+func (p *Post) NameOf(m Message) string {
+	if p.usable() != nil || numberOf(m.ID) < p.first {
+		return ""
+	}
+	return m.Name
 }
 
 // Detach ends the use of the bus. It may be called more than once.

@@ -16,8 +16,8 @@ func plannable(t *Roster, member int) (list []planning.Tool) {
 		known := planning.Tool{Name: f.Name}
 		switch {
 		case f.To != nil:
-			to := t.Config.Agents[f.To.Member].Name
-			known.Name, known.Description = transferName(to), fmt.Sprintf("gives the task to %s, who finishes it", to)
+			known.Name = transferName(t.Config.Agents[f.To.Member].Name)
+			known.Description = fmt.Sprintf("gives the task to %s, who finishes it", plannedName(t, f.To.Member))
 		case f.Name == SendHandoff:
 			known.Description = "sends messages to " + neighborNames(t, t.Network.Neighbors(member))
 		case f.Name == DelegateToAgent:
@@ -30,12 +30,21 @@ func plannable(t *Roster, member int) (list []planning.Tool) {
 	return list
 }
 
+// plannedName returns the name of an agent as a coordinator reads it: with what other agents call it, if that differs.
+func plannedName(t *Roster, member int) string {
+	name := t.Config.Agents[member].Name
+	if shown := t.Rules.ShownName(name); shown != name {
+		return fmt.Sprintf("%s (%s)", name, shown)
+	}
+	return name
+}
+
 // neighborNames lists neighbors: as many as a line of the roster has room for, and how many more there are.
 func neighborNames(t *Roster, list []Neighbor) string {
 	const most = 90
 	var b strings.Builder
 	for k, n := range list {
-		name := t.Config.Agents[n.Member].Name
+		name := plannedName(t, n.Member)
 		if k > 0 {
 			if b.Len()+len(name) > most {
 				fmt.Fprintf(&b, " and %d more", len(list)-k)
@@ -56,6 +65,7 @@ func runtimeKinds(t *Roster) (kinds planning.RuntimeTools) {
 			kinds.Spawn = kinds.Spawn || f.Name == SpawnAgent
 			kinds.Delegate = kinds.Delegate || f.Name == DelegateToAgent
 			kinds.Transfer = kinds.Transfer || f.To != nil
+			kinds.Numbered = t.Rules.HidesIdentity()
 		}
 	}
 	return kinds

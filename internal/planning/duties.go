@@ -25,6 +25,7 @@ type RuntimeTools struct {
 	Spawn    bool // spawn_agent
 	Delegate bool // delegate_to_agent
 	Transfer bool // transfer_to_NAME
+	Numbered bool // agents call each other by the numbers that the roster has in parentheses
 }
 
 // An Input is what a coordinator knows about a named input, as the spec states it. It
@@ -247,6 +248,9 @@ func (d *Duties) together() string {
 		return ""
 	}
 	text := "## Working Together\nWith these tools agents work together while they run. A task has one only if its \"tools\" name it, as any other tool. Prefer dependencies where the order is known."
+	if has.Numbered {
+		text += " Agents do not know each other's names: in titles and descriptions, write what the roster has in parentheses, such as \"agent 2\", and never a name."
+	}
 	if has.Send {
 		text += "\n- \"send_handoff\": the agent sends messages to agents that its description names. They are read by tasks of those agents that run at the same time or later. So no task that reads them may be one that the sender depends on, directly or through others. For an answer, name it in tasks of both agents that do not depend on each other."
 	}

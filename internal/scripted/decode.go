@@ -82,6 +82,8 @@ func (d *decoder) reply(n ast.Node, r *Reply) {
 	r.At = d.place(at)
 	if seen["text"] == nil && len(r.ToolCalls) == 0 && seen["status"] == nil && seen["body"] == nil && seen["ended"] == nil {
 		d.fail(n, "reply: it says nothing: write text, toolCalls, status, body or ended")
+	} else if seen["ended"] != nil && r.Ended == "" {
+		d.fail(seen["ended"].Value, "ended: want %s, not nothing", endedWords)
 	} else if key, message := r.check(); message != "" {
 		d.fail(seen[key].Key, "%s", message)
 	} else if _, err := compile(r.Text); err != nil {

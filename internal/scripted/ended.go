@@ -54,7 +54,7 @@ func parseEnded(text string) *callfault.EndedError {
 	case isChild:
 		e.Depth, _ = strconv.Atoi(strings.TrimSuffix(number, " "))
 	}
-	if endedText(e) != text {
+	if e.Depth < callfault.OwnLimit || endedText(e) != text {
 		return nil
 	}
 	return e

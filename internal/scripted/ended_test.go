@@ -63,3 +63,16 @@ func TestRecordedEnds(t *testing.T) {
 		})
 	}
 }
+
+// A recording in which every call was canceled holds nothing to replay.
+func TestRecordingOfCancelsIsEmpty(t *testing.T) {
+	t.Parallel()
+	var r scripted.Recorder
+	require.True(t, r.Empty())
+	for _, by := range []string{callfault.Canceled, callfault.TimeLimit} {
+		e := &callfault.EndedError{By: by, Depth: callfault.OwnLimit}
+		_, err := r.Model(asked{err: e}.model()).Call(t.Context(), request("# Task: a"), nil)
+		require.Equal(t, e, err)
+		require.Equal(t, by == callfault.Canceled, r.Empty())
+	}
+}

@@ -80,6 +80,8 @@ func TestParseErrorsHavePositions(t *testing.T) {
 		{"unknown key", "reply: []\nreplies:\n- {txt: x}", []string{`s.yaml:1:1: script: unknown key "reply"; known are models, replies`, `s.yaml:3:4: reply: unknown key "txt"; known are body, coordinator, cut,`}},
 		{"a key twice", "replies: []\nreplies: []", []string{`s.yaml:2:1: mapping key "replies" already defined`}},
 		{"null", "replies:", []string{"replies: want a list, not nothing"}},
+		{"no end", "replies:\n- {task: x, ended: ''}", []string{"s.yaml:2:", "ended: want timeout, task timeout,", "not nothing"}},
+		{"an end of nobody", "replies:\n- {task: x, ended: child -2 timeout}", []string{"s.yaml:2:", "not \"child -2 timeout\""}},
 		{"says nothing", "replies:\n- {task: x}", []string{"s.yaml:2:", "write text, toolCalls, status, body or ended"}},
 		{"number as text", "replies:\n- text: 5", []string{"s.yaml:2:9: text: want a text, not a number; put quotes around it"}},
 		{"text as number", "replies:\n- status: '500'", []string{"s.yaml:2:11: status: want a whole number from 0, not a text"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -198,6 +199,13 @@ func (r *Recorder) Script() *Script {
 	}
 	r.mu.Unlock()
 	return &Script{Replies: transcript(paced(ended))} // ended calls do not change
+}
+
+// Empty reports whether there is nothing to replay: no call has ended, or each was canceled.
+func (r *Recorder) Empty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !slices.ContainsFunc(r.calls, func(c *recorded) bool { return c.reply != nil && c.reply.Ended != callfault.Canceled })
 }
 
 // recordedHead opens the file of a recording.

@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
@@ -87,10 +85,9 @@ func (r *Recording) Save() error {
 	return r.File.Write(text.Bytes())
 }
 
-// Empty reports whether there are no answers, and no call that a time limit or an interrupt ended.
-func (r *Recording) Empty() bool {
-	return !slices.ContainsFunc(r.Models.Script().Replies, func(one scripted.Reply) bool { return one.Ended != callfault.Canceled })
-}
+// Empty reports whether there are no answers. A run that was interrupted before the first one must not replace
+// another recording.
+func (r *Recording) Empty() bool { return r.Models.Empty() }
 
 // Summary says what is in the file, or why there is none, and how to replay it if the run was not
 // interrupted.
