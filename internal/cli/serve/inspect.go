@@ -17,7 +17,7 @@ import (
 // Beside returns the function that starts the server of run --inspect, which shows and steers one run.
 func Beside(con *console.Console, version string) run.Attend {
 	return func(ctx context.Context, id string, j *journals.Flags) (*run.Attendant, error) {
-		token, err := programToken(con, "")
+		token, err := programToken(con, false)
 		if err != nil {
 			return nil, err
 		}
