@@ -142,7 +142,9 @@ func onlyCommands(con *console.Console, cmd *cobra.Command, args []string) error
 		return nil
 	}
 	hint := `; "runteam help" lists the commands`
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	if args[0] == "compare" || args[0] == "diff" {
+		hint = "; to compare two runs, write runteam replay RUN --diff OTHER"
+	} else if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return exit.Usagef("unknown command %q%s", args[0], hint)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
@@ -20,6 +21,22 @@ func TestBugIsAMessageAndStatusOne(t *testing.T) {
 	require.Equal(t, exit.StatusFailed, runCommandLine(con))
 	require.Contains(t, stderr.String(), "please report it: a bug of ours")
 	require.Empty(t, stdout.String())
+}
+
+func TestWordsForOtherCommands(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"compare", "diff"} {
+		got := call{dir: t.TempDir(), args: []string{word, "a", "b"}}.runHere(t)
+		require.Equal(t, exit.StatusUsage, got.status)
+		require.Contains(t, got.stderr, "to compare two runs, write runteam replay RUN --diff OTHER")
+	}
+}
+
+// A full disk has the same status for a file as for a journal.
+func TestStatusOfAFullDisk(t *testing.T) {
+	t.Parallel()
+	err := exit.FileError("--html out.html", &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+	require.Equal(t, exit.StatusNoRun, exit.StatusOf(err, exit.KindOf(err)))
 }
 
 func TestEveryCommandHasHelp(t *testing.T) {

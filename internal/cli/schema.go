@@ -32,10 +32,10 @@ and in the first line of a spec:
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return exit.IgnoreClosedPipe(con.Print(func(w io.Writer) error {
+			return con.Print(func(w io.Writer) error {
 				_, err := w.Write(documents[cmp.Or(strings.Join(args, ""), "spec")]())
 				return err
-			}))
+			})
 		},
 	}
 }

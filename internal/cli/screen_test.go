@@ -135,6 +135,22 @@ func TestScreenOfATerminalThatGrows(t *testing.T) {
 	})
 }
 
+// A line of the screen does not continue the line that another stream has begun in the same place.
+func TestScreenBesideAnotherStream(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	s := &terminal.Screen{W: &out, Size: func() (int, int) { return 80, 24 }}
+	require.NoError(t, s.WriteBeside(&out, "Once upon"))
+	_, _ = io.WriteString(s, "log 1\n")
+	_, _ = io.WriteString(s, "log 2\n")
+	require.NoError(t, s.EndBeside(&out))
+	require.NoError(t, s.WriteBeside(&out, " a time."))
+	require.NoError(t, s.EndBeside(&out))
+	require.NoError(t, s.EndBeside(&out))
+	_, _ = io.WriteString(s, "log 3\n")
+	require.Equal(t, "Once upon\nlog 1\nlog 2\n a time.\nlog 3\n", out.String())
+}
+
 func TestClip(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "abc", terminal.Clip("abc", 3))

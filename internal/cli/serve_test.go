@@ -386,7 +386,10 @@ func TestServeRefusesWhatItCannotServe(t *testing.T) {
 		{[]string{filepath.Join(dir, "bad.yaml")}, exit.StatusUsage, "bad.yaml:1:9"},
 		{[]string{"-"}, exit.StatusUsage, "SPEC -: standard input can be read only once"},
 		{nil, exit.StatusUsage, "there is no journal here"},
+		{[]string{"--token-file", filepath.Join(dir, "token.txt")}, exit.StatusUsage, "there is no journal here"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--token-file", filepath.Join(dir, "token.txt"), "--listen", taken.Addr().String()}, exit.StatusUsage, "already in use"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "nowhere"}, exit.StatusUsage, "--listen nowhere: address nowhere: missing port in address; write ADDRESS:PORT of this computer"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "7338"}, exit.StatusUsage, "--listen 7338: address 7338: missing port in address; write 127.0.0.1:7338\n"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--listen", taken.Addr().String()}, exit.StatusUsage, "already in use; another runteam serve may have it: use its page, or --listen 127.0.0.1:0"},
 		{[]string{filepath.Join(dir, "team.yaml"), filepath.Join(dir, "team.yaml")}, exit.StatusUsage, "it is named twice; name each spec once"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--journal", filepath.Join(dir, "none", "j.db")}, exit.StatusUsage, "does not exist; create it first"},
@@ -401,6 +404,7 @@ func TestServeRefusesWhatItCannotServe(t *testing.T) {
 		require.Contains(t, got.stderr, tt.want, "%v", tt.args)
 	}
 	require.Equal(t, "my notes\n", clitest.Contents(t, filepath.Join(dir, "notes.txt")))
+	require.Equal(t, "0123456789abcdef\n", clitest.Contents(t, filepath.Join(dir, "token.txt")), "of a server that cannot begin")
 }
 
 // The token of a file is a new one, which only its owner can read.
@@ -414,7 +418,16 @@ func TestServeWritesItsToken(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), at.Mode())
 	require.Equal(t, serveToken+"\n", clitest.Contents(t, path), "that of the environment")
 	require.Contains(t, s.get("/viewer"), `"canStart":true`)
+	second := []string{"serve", filepath.Join(dir, "team.yaml"), "--offline", "--listen", "127.0.0.1:0", "--token-file", path}
+	got := call{dir: dir, args: second}.runHere(t)
+	require.Equal(t, exit.StatusUsage, got.status)
+	require.Contains(t, got.stderr, "another runteam serve that still works uses this file; name another file")
+	require.Equal(t, serveToken+"\n", clitest.Contents(t, path))
 	ended := s.stop()
+	left, err := filepath.Glob(filepath.Join(dir, ".runteam-token-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	serveHere(t, call{dir: dir, args: []string{filepath.Join(dir, "team.yaml"), "--offline", "--token-file", path}}).stop()
 	require.Regexp(t, `(?m)^open http://127\.0\.0\.1:\d+/login\?key=\w{20,}$`, ended.stderr)
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func TestAPausedRunOutlivesItsProcess(t *testing.T) {
 // What is wrong with a command to a run is said before the run gets it.
 func TestCommandsToARunThatAreRefused(t *testing.T) {
 	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks: [{title: Read, assignee: a, description: d}]\n"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks: [{title: Read, assignee: a, description: d}]\n", "blank.md": " \n"})
 	require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run", "--offline"}}.run(t).status)
 	for _, tt := range []struct {
 		args   []string
@@ -101,11 +102,15 @@ func TestCommandsToARunThatAreRefused(t *testing.T) {
 		{[]string{"pause", "x", "y"}, exit.StatusUsage, "takes a RUN (quote a text of several words), not 2: x y"},
 		{[]string{"cancel", ""}, exit.StatusUsage, "an argument of runteam cancel is empty: it takes a RUN and a TASK"},
 		{[]string{"rerun", "x"}, exit.StatusUsage, "runteam rerun needs a RUN and a TASK: write runteam rerun RUN TASK\n"},
-		{[]string{"message", "x", "a"}, exit.StatusUsage, "runteam message needs a TEXT, or --file"},
+		{[]string{"message", "x", "a"}, exit.StatusUsage, "runteam message needs a RUN, an AGENT and a TEXT, or --file: write runteam message RUN AGENT TEXT"},
+		{[]string{"message", "x", "a", " "}, exit.StatusUsage, "TEXT is empty: write what the agent is to know"},
+		{[]string{"message", "x", "a", "--file", filepath.Join(dir, "blank.md")}, exit.StatusUsage, "blank.md: it has no text"},
 		{[]string{"interrupt", "x", "Read", "hello", "--file", "-"}, exit.StatusUsage, "TEXT and --file contradict each other"},
 		{[]string{"interrupt", "x", "Read", "--classification", "secret"}, exit.StatusUsage, "--classification is the label of a text"},
 		{[]string{"message", "x", "a", "hello", "--classification", "top"}, exit.StatusUsage, `unknown label "top": write one of public, internal, confidential, secret`},
 		{[]string{"message", "x", "a", "--file", "none.md"}, exit.StatusUsage, "--file none.md: no such file or directory"},
+		{[]string{"interrupt", "Read", "hello"}, exit.StatusUsage, `no run "Read": it is a task of the newest run, and the RUN comes first: write `},
+		{[]string{"policy", filepath.Join(dir, "team.yaml")}, exit.StatusUsage, "team.yaml is a file, and the RUN comes first"},
 		{[]string{"pause", "f00d"}, exit.StatusUsage, `unknown run "f00d"`},
 	} {
 		got := call{dir: dir, args: tt.args}.runHere(t)

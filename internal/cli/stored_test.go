@@ -168,7 +168,7 @@ func TestRunsOfNoJournalIsAnEmptyList(t *testing.T) {
 		got := call{dir: dir, args: []string{"runs", "-o", form}}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, map[string]string{"text": "", "json": "[]\n"}[form], got.stdout)
-		require.Contains(t, got.stderr, "there is no journal yet")
+		require.Contains(t, got.stderr, "there is no journal here or in a folder above")
 		require.NoDirExists(t, filepath.Join(dir, journals.FolderName), "reading creates no journal")
 	}
 	for _, args := range [][]string{{"show"}, {"explain"}, {"replay"}, {"audit", "verify"}, {"gc", "--older-than", "1d"}} {

@@ -87,6 +87,16 @@ func TestStreamNeedsOneAnswerOnStdout(t *testing.T) {
 	}
 }
 
+// Where stdout and stderr are one pipe, a line of the progress begins a line of its own.
+func TestStreamBesideItsProgress(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": streamed, "script.yaml": "replies: [{text: The river.}]\n"})
+	out, err := call{dir: dir, args: strings.Fields("run --offline --script script.yaml --stream")}.command(t).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Regexp(t, `(?m)^The river\.$`, string(out))
+	require.Regexp(t, `(?m)^ +\S+  completed Story`, string(out))
+}
+
 // A run that fails prints what it has, as without --stream.
 func TestStreamOfARunThatFails(t *testing.T) {
 	t.Parallel()

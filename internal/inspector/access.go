@@ -129,6 +129,13 @@ func (l *Logins) has(session string) bool {
 	return slices.Contains(l.sessions, digest)
 }
 
+// Used reports whether a browser has come in by a link.
+func (l *Logins) Used() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.sessions) > 0
+}
+
 // A holder identifies the sender of a request by its token or the session of its browser.
 type holder struct {
 	id        [sha256.Size]byte

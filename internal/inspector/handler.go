@@ -122,6 +122,12 @@ func (h *Handler) noRoute(w http.ResponseWriter, r *http.Request) error {
 			allowed = append(allowed, method)
 		}
 	}
+	if len(allowed) == 0 && r.URL.Path == API+"/specs" {
+		if h.o.Viewer.ReadOnly {
+			return &Error{Code: NotFound, Message: "this server is read-only and starts no runs", Hint: "start runteam serve SPEC without --read-only"}
+		}
+		return &Error{Code: NotFound, Message: "this server has no spec and starts no runs", Hint: "start runteam serve SPEC"}
+	}
 	if len(allowed) == 0 {
 		return &Error{Code: NotFound, Message: "there is nothing at this path", Hint: "the API is under " + API}
 	}

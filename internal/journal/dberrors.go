@@ -46,6 +46,8 @@ func (d *database) explain(err error) error {
 		why, ok = ErrFull, true
 	}
 	switch {
+	case ok && why == ErrFull: // the text of SQLite says nothing more
+		return why
 	case ok:
 		return fmt.Errorf("%w (%s)", why, strings.TrimSpace(err.Error()))
 	case errors.Is(err, ErrUnreadable):

@@ -74,7 +74,7 @@ func checkOwn(path string, at fs.FileInfo) error {
 		return fmt.Errorf("%s is a symbolic link: give the path that it leads to: %w", path, ErrForeign)
 	}
 	if owner, me, known := ownerOf(at); known && owner != me {
-		return fmt.Errorf("%s belongs to user %d, and this process runs as user %d: only its owner uses a journal; move it away, or give another path: %w", path, owner, me, ErrForeign)
+		return fmt.Errorf("%s belongs to user %d, and this process runs as user %d: only its owner can use it as a journal: %w", path, owner, me, ErrForeign)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -12,14 +13,14 @@ import (
 )
 
 // PrintResult prints the result of a command on stdout: as a JSON document, or as the text that
-// write writes. It ignores a closed pipe, since the command can be repeated.
+// write writes.
 func (c *Console) PrintResult(document any, write func(io.Writer)) error {
 	if c.Settings.JSON() {
-		return exit.IgnoreClosedPipe(c.PrintJSON(document))
+		return c.PrintJSON(document)
 	}
 	var b strings.Builder
 	write(&b)
-	return exit.IgnoreClosedPipe(c.PrintText(b.String()))
+	return c.PrintText(b.String())
 }
 
 // PrintJSON prints one JSON document on stdout.
@@ -106,6 +107,21 @@ func (c *Console) TitleWidth() int {
 	}
 	width, _ := c.TerminalSize(c.Stdout)
 	return width / 2
+}
+
+// SharesOutput reports whether stdout and stderr lead to the same place: a terminal, or one file or pipe.
+func (c *Console) SharesOutput() bool {
+	if c.IsTerminal(c.Stdout) && c.IsTerminal(c.Stderr) {
+		return true
+	}
+	out, isOut := c.Stdout.(*os.File)
+	err, isErr := c.Stderr.(*os.File)
+	if !isOut || !isErr {
+		return false
+	}
+	atOut, badOut := out.Stat()
+	atErr, badErr := err.Stat()
+	return badOut == nil && badErr == nil && os.SameFile(atOut, atErr)
 }
 
 // Separated prints with empty lines around the result if a terminal shows both stdout and stderr.

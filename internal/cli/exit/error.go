@@ -80,21 +80,13 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// WriteError describes a failure of stdout. It returns nil for nil.
+// WriteError describes a failure of stdout. It returns nil for nil, and for a pipe whose reader, such as head,
+// closed it: the reader has what it wants, and the status is that of the command.
 func WriteError(err error) error {
-	if err == nil {
+	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
 	return Errorf(KindInternal, "writing the result to standard output: %w", err)
-}
-
-// IgnoreClosedPipe returns nil if the reader of stdout, such as head, closed it. It is for
-// output that the user can print again.
-func IgnoreClosedPipe(err error) error {
-	if errors.Is(err, syscall.EPIPE) {
-		return nil
-	}
-	return err
 }
 
 // UnknownWord returns the error for a value that is not among the known words.

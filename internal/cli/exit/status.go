@@ -54,5 +54,8 @@ func StatusOf(err error, kind Kind) int {
 	if stop, ok := errors.AsType[*Interrupted](err); ok {
 		return stop.Status()
 	}
+	if kind == KindIO && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) { // as for a journal on a full disk
+		return StatusNoRun
+	}
 	return kind.Status()
 }

@@ -36,10 +36,10 @@ func printPatch(con *console.Console, k *journals.StoredRun, only task.ID) error
 	if con.IsTerminal(con.Stdout) {
 		return con.PrintText(text)
 	}
-	return exit.IgnoreClosedPipe(con.Print(func(w io.Writer) error { // as it is, to be applied
+	return con.Print(func(w io.Writer) error { // as it is, to be applied
 		_, err := io.WriteString(w, text)
 		return err
-	}))
+	})
 }
 
 // A patchSet has the files of a patch, by the paths that the patch has.

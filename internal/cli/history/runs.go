@@ -12,7 +12,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
@@ -110,8 +109,8 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 	if err := l.Check(cmd); err != nil {
 		return nil, err
 	}
-	if where, none := journals.Missing(con, &l.Flags); none {
-		con.Say(`runteam: there is no journal yet: "runteam run" stores its runs in %s`, terminal.CleanLine(where))
+	if journals.Missing(con, &l.Flags) {
+		con.Say("runteam: %s", journals.NoJournal)
 		return []ListedRun{}, nil
 	}
 	j, err := l.Open(cmd, con)

@@ -36,6 +36,9 @@ const (
 	ToServe                 // the same, for one that has not
 )
 
+// NoJournal says that there is no journal, and what to do.
+const NoJournal = `there is no journal here or in a folder above; "runteam run" creates one, and --journal FILE names another`
+
 // Open opens the journal that the flags name, and returns its path as people know it. The caller
 // closes it. To keep a run, Open creates a missing folder and file; for other purposes a missing
 // journal is an error, which says how to create one.
@@ -113,7 +116,7 @@ func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
 	path := filepath.Join(folder, FileName)
 	if why != ToStore && why != ToServe {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return "", exit.Errorf(exit.KindIO, `there is no journal here or in a folder above; "runteam run" creates one, and --journal FILE names another`)
+			return "", exit.Errorf(exit.KindIO, "%s", NoJournal)
 		}
 		return path, nil
 	}
@@ -241,17 +244,15 @@ func MakeFolder(folder string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Missing reports whether the journal does not exist yet, unless a flag names it, and where it
-// would be.
-func Missing(con *console.Console, g *Flags) (where string, none bool) {
+// Missing reports whether the journal does not exist yet, unless a flag names it.
+func Missing(con *console.Console, g *Flags) bool {
 	if g.Path != "" {
-		return g.Path, false
+		return false
 	}
 	folder, _, err := findFolder(con)
 	if err != nil {
-		return "", false // opening reports the error
+		return false // opening reports the error
 	}
-	where = filepath.Join(folder, FileName)
-	_, err = os.Stat(where)
-	return where, errors.Is(err, fs.ErrNotExist)
+	_, err = os.Stat(filepath.Join(folder, FileName))
+	return errors.Is(err, fs.ErrNotExist)
 }

@@ -91,7 +91,7 @@ func (c *ComparedTask) equal() bool {
 // pricedSide returns a task of a stored run with its cost.
 func pricedSide(k *journals.StoredRun, t *journals.StoredTask, prices journals.Prices) *comparedSide {
 	s := storedSide(k, t)
-	if cost, known := t.Cost(prices); known {
+	if cost, known := t.Cost(prices); known && (len(prices) > 0 || cost != 0) {
 		s.Cost = new(cost.Dollars())
 	}
 	return s

@@ -40,7 +40,7 @@ func newComparedRun(k *journals.StoredRun) comparedRun {
 		cost, known := t.Cost(prices)
 		r.Usage, sum, all = r.Usage.Add(t.Usage()), sum.Add(cost), all && known
 	}
-	if all {
+	if all && (len(prices) > 0 || sum != 0) { // without prices it is unknown, even before the first call has ended
 		r.Cost = new(sum.Dollars())
 	}
 	return r

@@ -17,8 +17,9 @@ import (
 
 // An answerStream prints the answer on stdout while it is written.
 type answerStream struct {
-	con  *console.Console
-	task task.ID // that writes the answer; empty for the coordinator
+	con    *console.Console
+	shared bool    // stderr leads to the same place as stdout
+	task   task.ID // that writes the answer; empty for the coordinator
 
 	mu      sync.Mutex // guards the rest
 	printed strings.Builder
@@ -48,7 +49,7 @@ func (x *execution) openStream() error {
 	if !x.job.stream {
 		return nil
 	}
-	s := &answerStream{con: x.con}
+	s := &answerStream{con: x.con, shared: x.con.SharesOutput()}
 	if x.plan != nil && x.file.Run.Answer == nil {
 		if n := len(x.plan.Output); n != 1 {
 			return exit.Usagef("--stream needs one task that writes the answer, and this run has %d: name it with output, or leave out --stream", n)
@@ -101,7 +102,7 @@ func (s *answerStream) again() {
 	if s.printed.Len() == 0 {
 		return
 	}
-	s.write("\n")
+	s.endLine()
 	s.printed.Reset()
 	s.held = ""
 	s.con.Say("runteam: the answer begins again")
@@ -122,8 +123,23 @@ func (s *answerStream) print(text string) {
 }
 
 func (s *answerStream) write(text string) {
-	if s.err == nil {
+	switch {
+	case s.err != nil:
+	case s.shared:
+		s.err = s.con.Screen.WriteBeside(s.con.Stdout, text)
+	default:
 		_, s.err = io.WriteString(s.con.Stdout, text)
+	}
+}
+
+// endLine ends the line of what was printed. Where progress is printed too, a line of it may have done so.
+func (s *answerStream) endLine() {
+	switch {
+	case s.err != nil:
+	case s.shared:
+		s.err = s.con.Screen.EndBeside(s.con.Stdout)
+	default:
+		s.write("\n")
 	}
 }
 
@@ -140,7 +156,7 @@ func (s *answerStream) end(answer string) error {
 	}
 	s.print(rest)
 	if s.printed.Len() > 0 {
-		s.write("\n")
+		s.endLine()
 		if s.con.IsTerminal(s.con.Stdout) && s.con.IsTerminal(s.con.Stderr) {
 			s.con.Say("")
 		}

@@ -17,7 +17,7 @@ import (
 // Beside returns the function that starts the server of run --inspect, which shows and steers one run.
 func Beside(con *console.Console, version string) run.Attend {
 	return func(ctx context.Context, id string, j *journals.Flags) (*run.Attendant, error) {
-		token, err := programToken(con, "")
+		token, err := programToken(con, false)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +42,12 @@ func Beside(con *console.Console, version string) run.Attend {
 		closeBrowser := openBrowser(ctx, con, link)
 		a.Close = func(ended bool) {
 			if ended {
-				linger(ctx, con)
+				linger(ctx, con, func() string {
+					if o.Access.Logins.Used() {
+						return ""
+					}
+					return links.link()
+				})
 			}
 			stop()
 			all.Wait()
@@ -63,12 +68,17 @@ func listenAnywhere(ctx context.Context) (net.Listener, error) {
 	return c.Listen(ctx, "tcp", "127.0.0.1:0")
 }
 
-// linger waits for Enter if the user has a terminal.
-func linger(ctx context.Context, con *console.Console) {
+// linger waits for Enter if the user has a terminal. The first link is far above by now, so a link is printed
+// again unless it returns "", since a browser has the page.
+func linger(ctx context.Context, con *console.Console, link func() string) {
 	if ctx.Err() != nil || !con.IsTerminal(con.Stdin) || !con.IsTerminal(con.Stderr) {
 		return
 	}
-	con.Say("runteam: the run has ended; press Enter to close the inspector")
+	text := "runteam: the run has ended; press Enter to close the inspector"
+	if unused := link(); unused != "" {
+		text += ": " + unused
+	}
+	con.Say("%s", text)
 	ctx, cancel := context.WithCancel(ctx)
 	onEnter(ctx, con, cancel)
 	cancel()

@@ -3,22 +3,19 @@ package serve
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"html"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/runteam/runteam/internal/cli/console"
-	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
 )
 
@@ -43,58 +40,15 @@ func isEvery(at net.Addr) bool {
 	return ip != nil && ip.IsUnspecified()
 }
 
-// listenAdvice says what to do if an address cannot be listened at.
-func listenAdvice(err error) string {
+// listenAdvice says what to do if the given address cannot be listened at.
+func listenAdvice(err error, given string) string {
+	if port, convErr := strconv.ParseUint(given, 10, 16); convErr == nil {
+		return fmt.Sprintf("write 127.0.0.1:%d", port)
+	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return "another runteam serve may have it: use its page, or --listen 127.0.0.1:0 for a port that is free"
 	}
 	return "write ADDRESS:PORT of this computer, such as 127.0.0.1:0 for a port that is free"
-}
-
-// envToken is the environment variable with the token of programs.
-const envToken = "RUNTEAM_INSPECT_TOKEN"
-
-// minToken is the least number of characters of a token.
-const minToken = 16
-
-// tokenFile matches the content of a token file. Other files are not replaced.
-var tokenFile = regexp.MustCompile(`^[A-Za-z0-9_-]{16,256}\n?$`)
-
-// programToken returns the token of programs: that of the environment, else a new one if path names a file,
-// else none. It writes the token into the file at path.
-func programToken(con *console.Console, path string) (string, error) {
-	token, _ := con.LookupEnv(envToken)
-	if token != "" && len(token) < minToken {
-		return "", exit.Usagef("%s: a token has %d or more characters", envToken, minToken)
-	}
-	if path == "" {
-		return token, nil
-	}
-	if token == "" {
-		token = rand.Text()
-	}
-	bad := func(err error) error {
-		return exit.Errorf(exit.KindIO, "--token-file %s: %w; name a file in a folder that exists and that you may write to", path, exit.WithoutPath(err))
-	}
-	switch old, err := os.ReadFile(path); {
-	case err == nil && !tokenFile.Match(old):
-		return "", exit.Errorf(exit.KindIO, "--token-file %s: the file exists and has no token; name another file", path)
-	case err == nil:
-		if err := os.Remove(path); err != nil { // its mode may be wrong
-			return "", bad(err)
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", bad(err)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", bad(err)
-	}
-	_, err = f.WriteString(token + "\n")
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", bad(err)
-	}
-	return token, nil
 }
 
 // A linkPrinter prints links, each with a new key.

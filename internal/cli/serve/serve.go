@@ -4,6 +4,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -102,7 +103,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	if err != nil {
 		return err
 	}
-	token, err := programToken(con, s.tokenFile)
+	token, err := s.programToken(con)
 	if err != nil {
 		return err
 	}
@@ -121,7 +122,14 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	defer j.Close() //nolint:errcheck // what was sent is durable already
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
 	if err != nil {
-		return exit.Errorf(exit.KindIO, "--listen %s: %w; %s", s.listen, withoutAddress(err), listenAdvice(err))
+		return exit.Errorf(exit.KindIO, "--listen %s: %w; %s", s.listen, withoutAddress(err), listenAdvice(err, s.listen))
+	}
+	if s.tokenFile != "" { // only now: a server that cannot begin must not replace the token of another one
+		file, err := writeToken(s.tokenFile, token)
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		defer file.close()
 	}
 	site := newSite(con, j, &s.Flags, accepts)
 	o := site.options(version)
@@ -133,6 +141,16 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 		site.starts, o.Starter, o.Viewer.CanStart = starts, starts, !s.readOnly
 	}
 	return s.work(ctx, con, l, path, o, starts)
+}
+
+// programToken returns the token of programs, after a check of the file that will have it.
+func (s *serveFlags) programToken(con *console.Console) (string, error) {
+	if s.tokenFile != "" {
+		if err := checkToken(s.tokenFile); err != nil {
+			return "", err
+		}
+	}
+	return programToken(con, s.tokenFile != "")
 }
 
 // work serves on a listener, starts runs, and prints links, until ctx ends.

@@ -149,7 +149,9 @@ func (o *commandFlags) arguments(cmd *cobra.Command, of shape, args []string) er
 	case o.text != "" && hasFile:
 		return exit.Usagef("TEXT and --file contradict each other: leave one of them out")
 	case of.agent && o.text == "" && !hasFile:
-		return exit.Usagef("%s needs a TEXT, or --file", cmd.CommandPath())
+		return exit.Usagef("%s needs a RUN, an AGENT and a TEXT, or --file: write %s", cmd.CommandPath(), strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	case o.text != "" && strings.TrimSpace(o.text) == "":
+		return exit.Usagef("TEXT is empty: write what the agent is to know")
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -40,6 +41,9 @@ type policyEntry struct {
 // show prints the policy of a run, what it says of each pair, and the policies before it.
 func (o *policyFlags) show(ctx context.Context, con *console.Console, j *journal.Journal) error {
 	found, err := journals.Find(ctx, j, o.run)
+	if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown {
+		err = runComesFirst(ctx, j, o.run, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -76,6 +77,9 @@ func (o *commandFlags) read(ctx context.Context, con *console.Console, cmd *cobr
 		if c.Text, err = files.ReadText(ctx, con.Stdin, o.file, steer.MaxText); err != nil {
 			return err
 		}
+		if strings.TrimSpace(c.Text) == "" {
+			return exit.Usagef("--file %s: it has no text: write what the agent is to know", o.file)
+		}
 	}
 	if !cmd.Flags().Changed("classification") {
 		return nil
@@ -96,6 +100,9 @@ func openRunning(ctx context.Context, con *console.Console, g *journals.Flags, r
 		return nil, nil, err
 	}
 	found, err := journals.Find(ctx, j, run)
+	if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown {
+		err = runComesFirst(ctx, j, run, err)
+	}
 	if err == nil && found.Holder == nil {
 		err = notRunning(ctx, j, g, &found)
 	}
@@ -103,6 +110,25 @@ func openRunning(ctx context.Context, con *console.Console, g *journals.Flags, r
 		return nil, nil, errors.Join(err, j.Close())
 	}
 	return j, &found, nil
+}
+
+// runComesFirst extends the error about an unknown run if the argument is a task of the newest run or a file.
+func runComesFirst(ctx context.Context, j *journal.Journal, run string, unknown error) error {
+	if at, err := os.Stat(run); err == nil && at.Mode().IsRegular() {
+		return exit.Usagef("%s is a file, and the RUN comes first; `runteam runs` lists all runs", run)
+	}
+	newest, err := journals.Find(ctx, j, "")
+	if err != nil {
+		return unknown
+	}
+	t, err := j.TraceTask(ctx, newest.Run, run)
+	if err != nil {
+		return unknown
+	}
+	if _, err := t.Find(run); err != nil {
+		return unknown
+	}
+	return exit.Usagef("no run %q: it is a task of the newest run, and the RUN comes first: write %s", run, journals.ShortRun(newest.Run))
 }
 
 // notRunning returns the error of a command to a run that no process works on.

@@ -31,6 +31,7 @@ type Screen struct {
 	last  frame                          // on the screen, to skip frames that change nothing
 	held  *bytes.Buffer                  // lines that wait for the end of a dialog; nil if there is none
 	out   bytes.Buffer
+	open  bool // another stream to the same place has begun a line
 }
 
 // frame is a drawn table. The zero frame is none.
@@ -54,6 +55,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	case s.held != nil:
 		return s.held.Write(p)
 	case s.table == nil:
+		s.closeLine()
 		return s.W.Write(p)
 	}
 	s.out.Reset()
@@ -69,6 +71,36 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), s.flush()
 }
 
+// WriteBeside writes a text to another stream that leads to the same terminal, file or pipe. Lines of the
+// screen that follow do not continue its last line.
+func (s *Screen) WriteBeside(w io.Writer, text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := io.WriteString(w, text)
+	s.open = text != "" && !strings.HasSuffix(text, "\n")
+	return err
+}
+
+// EndBeside ends the last line of what [Screen.WriteBeside] wrote, unless a line of the screen did.
+func (s *Screen) EndBeside(w io.Writer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open {
+		return nil
+	}
+	s.open = false
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// closeLine ends the line that another stream has begun.
+func (s *Screen) closeLine() {
+	if s.open {
+		s.open = false
+		_, _ = io.WriteString(s.W, "\n") // as the line that follows
+	}
+}
+
 // Pause gives the terminal to a dialog until resume is called: it erases the table and holds
 // other lines back. w writes to the terminal meanwhile.
 func (s *Screen) Pause() (w io.Writer, resume func()) {
@@ -81,12 +113,16 @@ func (s *Screen) Pause() (w io.Writer, resume func()) {
 		_ = s.flush() // a failure to draw progress is no error
 		s.drawn, s.lost, s.last = nil, nil, frame{}
 	}
+	s.closeLine()
 	s.held = &bytes.Buffer{}
 	return s.W, sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		lines := s.held
 		s.held = nil
+		if lines.Len() > 0 {
+			s.closeLine()
+		}
 		_, _ = s.W.Write(lines.Bytes()) // as above
 		if s.table != nil {
 			s.redraw()
