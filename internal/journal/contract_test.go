@@ -343,7 +343,7 @@ func runsHaveStatus(t *testing.T, open openFunc) {
 	under := journal.Counts{task.Completed: 1, task.InProgress: 1, task.Pending: 1}
 	require.Equal(t, journal.ThisHolder(), *is(journal.Running, under).Holder)
 	endRun(t, r)
-	require.Nil(t, is(journal.Interrupted, under).Holder)
+	require.Nil(t, is(journal.Interrupted, journal.Counts{task.Completed: 1, journal.TaskInterrupted: 1, task.Pending: 1}).Holder)
 	r, _, err := j.Resume(t.Context(), "")
 	require.NoError(t, err)
 	require.NoError(t, appendEntries(r, fake.ending(3)))

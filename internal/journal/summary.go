@@ -21,7 +21,11 @@ const (
 	Interrupted = "interrupted" // no process works on it, and it was not paused
 )
 
-// Counts are how many tasks have which status.
+// TaskInterrupted is the status of a task that was in progress when the process of its run was gone.
+const TaskInterrupted task.Status = Interrupted
+
+// Counts are how many tasks have which status. Those in progress are [TaskInterrupted] once no process
+// works on the run.
 type Counts map[task.Status]int
 
 func (n Counts) total() (sum int) {
@@ -41,8 +45,7 @@ type Summary struct {
 	Ended   time.Time `json:"ended,omitzero"` // zero if it did not end
 	Tasks   Counts    `json:"tasks,omitempty"`
 
-	// Outcomes distinguish tasks that failed by themselves, were cancelled, or never ran. An
-	// interrupted run cancelled the tasks in progress.
+	// Outcomes distinguish tasks that failed by themselves, were cancelled or interrupted, or never ran.
 	Outcomes record.Outcomes `json:"outcomes"`
 
 	Holder *Holder `json:"holder,omitempty"` // the process that works on it
@@ -214,10 +217,14 @@ func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
 		s.Status = Paused
 	}
 	for _, t := range p.tasks {
-		s.Tasks[t.status]++
-		if s.Holder == nil || t.status.Terminal() {
+		switch {
+		case s.Holder == nil && t.status == task.InProgress:
+			t.status = TaskInterrupted
+			s.Outcomes.Interrupted++
+		case s.Holder == nil || t.status.Terminal():
 			s.Outcomes.Add(t.status, t.root, t.began)
 		}
+		s.Tasks[t.status]++
 	}
 	return s, c.fail("read", err)
 }
