@@ -341,9 +341,10 @@ func runsHaveStatus(t *testing.T, open openFunc) {
 		return list[0]
 	}
 	under := journal.Counts{task.Completed: 1, task.InProgress: 1, task.Pending: 1}
+	left := journal.Counts{task.Completed: 1, journal.TaskInterrupted: 1, task.Pending: 1}
 	require.Equal(t, journal.ThisHolder(), *is(journal.Running, under).Holder)
 	endRun(t, r)
-	require.Nil(t, is(journal.Interrupted, journal.Counts{task.Completed: 1, journal.TaskInterrupted: 1, task.Pending: 1}).Holder)
+	require.Nil(t, is(journal.Interrupted, left).Holder)
 	r, _, err := j.Resume(t.Context(), "")
 	require.NoError(t, err)
 	require.NoError(t, appendEntries(r, fake.ending(3)))
@@ -353,7 +354,7 @@ func runsHaveStatus(t *testing.T, open openFunc) {
 	require.False(t, s.Ended.IsZero())
 	r, _, err = j.Resume(t.Context(), "")
 	require.NoError(t, err)
-	require.Equal(t, journal.Running, is(journal.Running, under).Status)
+	require.Equal(t, journal.Running, is(journal.Running, left).Status)
 	endRun(t, r)
-	is(journal.Interrupted, under)
+	is(journal.Interrupted, left)
 }
