@@ -75,10 +75,16 @@ func TestEndOfAResumedRunShowsWithheldContext(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	want := context(got.stderr)
 	require.Regexp(t, `(?m)^  clerk +/customer +input complaint +\d+$`, want)
+	span := func() []any {
+		doc := object(t, call{dir: dir, args: []string{"show", "-o", "json"}}.run(t).stdout)
+		return []any{doc["endedAt"], doc["tookMs"]}
+	}
+	before := span()
 	for range 2 {
 		got = call{dir: dir, args: []string{"resume"}}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, want, context(got.stderr))
+		require.Equal(t, before, span(), "nothing was done")
 	}
 
 	edit(t, filepath.Join(dir, "team.yaml"), "block: [customer]", "block: [order]")
@@ -87,6 +93,7 @@ func TestEndOfAResumedRunShowsWithheldContext(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `(?m)^  clerk +/order +input complaint +\d+$`, context(got.stderr))
 	require.NotContains(t, context(got.stderr), "/customer")
+	require.NotEqual(t, before[0], span()[0])
 }
 
 func TestEndOfARunThatFailed(t *testing.T) {

@@ -130,7 +130,7 @@ export class RunsPage {
   }
 
   row(r) {
-    const took = r.endedAt ? duration(Date.parse(r.endedAt) - Date.parse(r.startedAt)) : r.live ? duration(Date.now() - Date.parse(r.startedAt)) : "";
+    const took = r.endedAt ? duration(r.tookMs ?? 0) : r.live ? duration(Date.now() - Date.parse(r.startedAt)) : "";
     const none = () => r.counted ? "–" : h("span", { title: "not counted yet" }, "…");
     const tokens = r.tokens ? r.tokens.input + r.tokens.output : 0;
     return h("tr", { class: r.live ? "live-row" : "", data: { id: r.runId } },
