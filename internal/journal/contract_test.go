@@ -354,7 +354,7 @@ func runsHaveStatus(t *testing.T, open openFunc) {
 	require.False(t, s.Ended.IsZero())
 	r, _, err = j.Resume(t.Context(), "")
 	require.NoError(t, err)
-	require.Equal(t, journal.Running, is(journal.Running, left).Status)
+	require.Equal(t, journal.Running, is(journal.Running, under).Status)
 	endRun(t, r)
 	is(journal.Interrupted, left)
 }
