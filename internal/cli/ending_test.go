@@ -58,6 +58,44 @@ func TestEndOfARunShowsWithheldContext(t *testing.T) {
 	require.Equal(t, got.stdout, quiet.stdout, "the whole answer")
 }
 
+// A resumed run whose tasks had all completed reports what their agents did not see. Once the rules
+// change, the new attempt counts.
+func TestEndOfAResumedRunShowsWithheldContext(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "complaint")
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples/complaint")))
+	context := func(stderr string) string {
+		_, text, found := strings.Cut(stderr, "\nWhat the agents did not see")
+		require.True(t, found, "%s", stderr)
+		text, _, found = strings.Cut(text, "would have sent")
+		require.True(t, found, "%s", stderr)
+		return text
+	}
+	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	want := context(got.stderr)
+	require.Regexp(t, `(?m)^  clerk +/customer +input complaint +\d+$`, want)
+	span := func() []any {
+		doc := object(t, call{dir: dir, args: []string{"show", "-o", "json"}}.run(t).stdout)
+		return []any{doc["endedAt"], doc["tookMs"]}
+	}
+	before := span()
+	for range 2 {
+		got = call{dir: dir, args: []string{"resume"}}.run(t)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+		require.Equal(t, want, context(got.stderr))
+		require.Equal(t, before, span(), "nothing was done")
+	}
+
+	edit(t, filepath.Join(dir, "team.yaml"), "block: [customer]", "block: [order]")
+	edit(t, filepath.Join(dir, "team.yaml"), "  assert: [input complaint/customer never reaches clerk]\n", "")
+	got = call{dir: dir, args: []string{"resume"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.Regexp(t, `(?m)^  clerk +/order +input complaint +\d+$`, context(got.stderr))
+	require.NotContains(t, context(got.stderr), "/customer")
+	require.NotEqual(t, before[0], span()[0])
+}
+
 func TestEndOfARunThatFailed(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{status: 400, body: no}]"})

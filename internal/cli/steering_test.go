@@ -75,6 +75,7 @@ func TestAPausedRunOutlivesItsProcess(t *testing.T) {
 	_, id, _ := strings.Cut(send("runs", "-o", "json").stdout, `"runId":"`)
 	id = id[:8]
 	require.Equal(t, exit.StatusOK, send("pause", id).status)
+	require.Contains(t, send("resume", id, "--offline").stderr, "run "+id+" is paused; to continue it: runteam resume "+id+", without other flags\n")
 	require.NoError(t, running.Process.Kill())
 	_ = running.Wait() // startBlocked waits for it too
 	require.Regexp(t, `(?m)^\S+ +relay +paused +\S+ \S+ +- +2 of 4 completed.* runteam resume \S+$`, send("runs").stdout)
@@ -120,5 +121,5 @@ func TestCommandsToARunThatAreRefused(t *testing.T) {
 	_, id, _ := strings.Cut(call{dir: dir, args: []string{"runs", "-o", "json"}}.run(t).stdout, `"runId":"`)
 	got := call{dir: dir, args: []string{"pause", id[:8]}}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "run "+id[:8]+" is not running (ok)")
+	require.Contains(t, got.stderr, "run "+id[:8]+" is not running (ok); to run a task again: runteam resume "+id[:8]+" --fresh TASK\n")
 }

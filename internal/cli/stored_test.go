@@ -149,7 +149,16 @@ func TestRunsListsTheNewestFirst(t *testing.T) {
 	require.Len(t, lines, 5, got.stdout)
 	require.Regexp(t, `^run +name +status +started +took +tasks$`, strings.TrimRight(lines[0], " "))
 	require.Regexp(t, `^cccccccc +live +running +\S+ \S+ +\S+ +0 of 1 completed$`, strings.TrimRight(lines[1], " "))
-	require.Regexp(t, `^aaaaaaaa-2 +cut +interrupted +\S+ \S+ +- +0 of 2 completed, 1 cancelled, 1 skipped +runteam resume aaaaaaaa-2$`, lines[2])
+	require.Regexp(t, `^aaaaaaaa-2 +cut +interrupted +\S+ \S+ +- +0 of 2 completed, 1 interrupted, 1 skipped +runteam resume aaaaaaaa-2$`, lines[2])
+
+	shown := call{dir: dir, args: []string{"show", "aaaaaaaa-2"}}.run(t).stdout
+	require.Contains(t, shown, "\ntasks 0 of 2 completed, 1 interrupted, 1 skipped\n")
+	require.Regexp(t, `(?m)^interrupted +One `, shown)
+	doc := object(t, call{dir: dir, args: []string{"show", "aaaaaaaa-2", "-o", "json"}}.run(t).stdout)
+	require.Equal(t, "interrupted", doc["tasks"].([]any)[0].(map[string]any)["status"])
+	require.Equal(t, map[string]any{"completed": 0.0, "failed": 0.0, "cancelled": 0.0, "notRun": 1.0, "interrupted": 1.0}, doc["outcomes"])
+	doc = object(t, call{dir: dir, args: []string{"show", "cccccccc", "-o", "json"}}.run(t).stdout)
+	require.NotEqual(t, "interrupted", doc["tasks"].([]any)[0].(map[string]any)["status"], "a process works on it")
 	require.Regexp(t, `^aaaaaaaa-1 +\\x1b\[31mred\\u202e +error +\S+ \S+ +1m00s +1 of 3 completed, 1 failed, 1 skipped +runteam resume aaaaaaaa-1$`, strings.TrimRight(lines[3], " "))
 
 	list := listRuns(t, call{dir: dir})

@@ -18,7 +18,7 @@ func TestTasksColumnKeepsOutcomes(t *testing.T) {
 		{Status: task.Skipped, Attempts: 1}, {Status: task.Skipped}, {Status: task.Skipped, Root: "d"},
 	}}
 	statuses := Counts{task.Completed: 1, task.Failed: 2, task.Skipped: 3}
-	n, o, err := parseTaskCounts(taskCounts(end))
+	n, o, err := parseTaskCounts(taskCounts(end, false))
 	require.NoError(t, err)
 	require.Equal(t, statuses, n)
 	require.Equal(t, record.Outcomes{Completed: 1, Failed: 1, Cancelled: 1, NotRun: 3}, o)

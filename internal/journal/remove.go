@@ -29,7 +29,7 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 		if r.session == "" {
 			continue
 		}
-		s, err := j.head(r)
+		s, err := j.head(ctx, r)
 		if err != nil {
 			return nil, 0, j.fail("read", err)
 		}

@@ -42,6 +42,7 @@ func (q *request) add(e *record.Entry) error {
 		return err
 	}
 	q.marks = appendMarks(q.marks, e)
+	q.run.worked = q.run.worked || isWork(e)
 	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (record.Key{}) {
 		q.answers = append(q.answers, q.run.j.vault.mask(x.Reuse))
 	}
@@ -55,7 +56,7 @@ func (q *request) add(e *record.Entry) error {
 	case e.Begin != nil:
 		q.turns = append(q.turns, turn{at: e.Begin.Time})
 	case e.End != nil:
-		q.turns = append(q.turns, turn{at: e.End.Time, status: e.End.Status, tasks: taskCounts(e.End)})
+		q.turns = append(q.turns, turn{at: e.End.Time, status: e.End.Status, tasks: taskCounts(e.End, q.run.isIdle(e.End))})
 	}
 	return nil
 }
@@ -64,16 +65,20 @@ func (q *request) add(e *record.Entry) error {
 const (
 	countCancelled task.Status = "cancelled"
 	countNotRun    task.Status = "notRun"
+	countIdle      task.Status = "idle" // 0, if the process did nothing
 )
 
 // taskCounts returns the tasks column: how many tasks have which status, and the outcomes
-// that the statuses do not show.
-func taskCounts(e *record.RunEnd) string {
+// that the statuses do not show. idle says that the process did nothing.
+func taskCounts(e *record.RunEnd, idle bool) string {
 	n, o := Counts{}, e.Outcomes()
 	for i := range e.Tasks {
 		n[e.Tasks[i].Status]++
 	}
 	n[countCancelled], n[countNotRun] = o.Cancelled, o.NotRun
+	if idle {
+		n[countIdle] = 0
+	}
 	text, _ := json.Marshal(n) // of a map of numbers
 	return string(text)
 }
@@ -89,6 +94,7 @@ func parseTaskCounts(text string) (n Counts, o record.Outcomes, err error) {
 	}
 	delete(n, countCancelled)
 	delete(n, countNotRun)
+	delete(n, countIdle)
 	open := n[task.Pending] + n[task.Blocked] + n[task.InProgress] // of a suspended run
 	o.Failed = n.total() - o.Completed - o.Cancelled - o.NotRun - o.NotNeeded - open
 	return n, o, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 )
@@ -26,8 +27,9 @@ type runRow struct {
 // A row is what is known of a run without reading its lines.
 type row struct {
 	runRow
-	held *lease // nil if no process has it
-	turn turn   // the last
+	held  *lease // nil if no process has it
+	turn  turn   // the last
+	turns int    // how many there are
 }
 
 // A turn records that a process began or resumed a run, or that the run ended.
@@ -36,6 +38,9 @@ type turn struct {
 	status string // empty: a process began or resumed it
 	tasks  string // how many have which status, as JSON
 }
+
+// isIdle reports whether the process that ended the run did nothing; see [Run.isIdle].
+func (t *turn) isIdle() bool { return strings.Contains(t.tasks, `"`+string(countIdle)+`"`) }
 
 // A batch is what one commit adds to one run.
 type batch struct {

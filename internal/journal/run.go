@@ -34,6 +34,7 @@ type Run struct {
 	decided map[int64]bool // commands that were taken or refused
 
 	history *record.History // of a resumed run; nil of a new one
+	worked  bool            // more was appended than what was stored; of the goroutine that appends
 
 	// These belong to the assembler of the writer.
 	lines *trace.Lines

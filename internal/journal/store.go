@@ -227,7 +227,8 @@ func (s *store) selectRuns() string {
 	if s.commands.has(withSessions) {
 		columns, join = "coalesce(s.session, ''), coalesce(s.turn, 0)", "left join sessions s on s.run = r.n"
 	}
-	return "select r.n, r.id, r.name, r.command, r.started, " + columns + `, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks
+	return "select r.n, r.id, r.name, r.command, r.started, " + columns + `, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks,
+(select count(*) from turns where run = r.n)
 from runs r left join leases l on l.run = r.n ` + join + `
 left join turns t on t.n = (select max(n) from turns where run = r.n)`
 }
@@ -237,7 +238,7 @@ func scanRun(rows *sql.Rows, r *row) (err error) {
 	var started int64
 	var holder, status, tasks sql.NullString
 	var beat, taken, renewed, at sql.NullInt64
-	if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &r.session, &r.place, &holder, &beat, &taken, &renewed, &at, &status, &tasks); err != nil {
+	if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &r.session, &r.place, &holder, &beat, &taken, &renewed, &at, &status, &tasks, &r.turns); err != nil {
 		return err
 	}
 	r.started, r.turn = fromNanos(started), turn{at: fromNanos(at.Int64), status: status.String, tasks: tasks.String}

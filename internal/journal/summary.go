@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,11 @@ const (
 	Interrupted = "interrupted" // no process works on it, and it was not paused
 )
 
-// Counts are how many tasks have which status.
+// TaskInterrupted is the status of a task that was in progress when the process of its run was gone.
+const TaskInterrupted task.Status = Interrupted
+
+// Counts are how many tasks have which status. Those in progress are [TaskInterrupted] once no process
+// works on the run.
 type Counts map[task.Status]int
 
 func (n Counts) total() (sum int) {
@@ -41,14 +46,16 @@ type Summary struct {
 	Ended   time.Time `json:"ended,omitzero"` // zero if it did not end
 	Tasks   Counts    `json:"tasks,omitempty"`
 
-	// Outcomes distinguish tasks that failed by themselves, were cancelled, or never ran. An
-	// interrupted run cancelled the tasks in progress.
+	// Outcomes distinguish tasks that failed by themselves, were cancelled or interrupted, or never ran.
 	Outcomes record.Outcomes `json:"outcomes"`
 
 	Holder *Holder `json:"holder,omitempty"` // the process that works on it
 
 	Session string `json:"session,omitempty"` // of which it is a turn; empty if it is none
 	Turn    int    `json:"turn,omitempty"`    // which, from 1
+
+	since  time.Time     // when the process that works on it began
+	worked time.Duration // by the processes before it; all of them if it ended
 }
 
 // KeptSessions returns the sessions of which no run is removed with those that began before a time:
@@ -176,7 +183,7 @@ func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summar
 	}
 	out := make([]Summary, 0, len(list))
 	for _, r := range list {
-		s, err := c.head(r)
+		s, err := c.head(ctx, r)
 		if err != nil {
 			return nil, c.fail("read", err)
 		}
@@ -186,7 +193,7 @@ func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summar
 }
 
 // head returns the summary of a row.
-func (c *catalog) head(r row) (s Summary, err error) {
+func (c *catalog) head(ctx context.Context, r row) (s Summary, err error) {
 	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status, Session: r.session, Turn: r.place}
 	if c.live(r.held) {
 		s.Holder = &r.held.Holder
@@ -194,18 +201,18 @@ func (c *catalog) head(r row) (s Summary, err error) {
 	if r.turn.status != "" {
 		s.Ended = r.turn.at
 		s.Tasks, s.Outcomes, err = parseTaskCounts(r.turn.tasks)
-		return s, err
+		return s, cmp.Or(err, c.addSpan(ctx, &r, &s))
 	}
 	if s.Status = Interrupted; s.Holder != nil {
 		s.Status = Running
 	}
-	return s, nil
+	return s, c.addSpan(ctx, &r, &s)
 }
 
 // summary returns the summary of a run. The lines of a run that did not end say how far its tasks
 // are, and whether it is paused.
 func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
-	s, err := c.head(r)
+	s, err := c.head(ctx, r)
 	if r.turn.status != "" || err != nil {
 		return s, c.fail("read", err)
 	}
@@ -214,10 +221,14 @@ func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
 		s.Status = Paused
 	}
 	for _, t := range p.tasks {
-		s.Tasks[t.status]++
-		if s.Holder == nil || t.status.Terminal() {
+		switch {
+		case s.Holder == nil && t.status == task.InProgress:
+			t.status = TaskInterrupted
+			s.Outcomes.Interrupted++
+		case s.Holder == nil || t.status.Terminal():
 			s.Outcomes.Add(t.status, t.root, t.began)
 		}
+		s.Tasks[t.status]++
 	}
 	return s, c.fail("read", err)
 }

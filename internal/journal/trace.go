@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
@@ -40,6 +42,36 @@ func (j *Journal) LoadTrace(ctx context.Context, run string) (*trace.Trace, *Sto
 	}
 	d.stored.Newest = at
 	return t, d.stored, nil
+}
+
+// Decisions returns the decisions of the gate in a run, which is named as for [Journal.Find], in the order
+// in which they were recorded. It reads no prompts.
+func (a *archive) Decisions(ctx context.Context, run string) (list []event.Handoff, err error) {
+	r, err := a.find(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	opener := record.LinePrefix(record.KindDecision)
+	for l, err := range a.store.rows(ctx, r.n, true) {
+		if err != nil {
+			return nil, a.fail("read", err)
+		}
+		for line := range bytes.Lines(l.text) {
+			if !bytes.HasPrefix(line, opener) {
+				continue
+			}
+			var d struct {
+				Audit struct{ Handoff *event.Handoff }
+			}
+			if err := json.Unmarshal(line, &d); err != nil {
+				return nil, a.fail("read", fmt.Errorf("run %s: its decision cannot be read: %w", r.id, err))
+			}
+			if d.Audit.Handoff != nil {
+				list = append(list, *d.Audit.Handoff)
+			}
+		}
+	}
+	return list, nil
 }
 
 // everyLine returns a function that reads every line of a run.

@@ -11,6 +11,8 @@ type Outcomes struct {
 	NotRun    int `json:"notRun"`    // never begun: skipped, or a task that they depend on did not complete
 
 	NotNeeded int `json:"notNeeded,omitempty"` // by a condition
+
+	Interrupted int `json:"interrupted,omitempty"` // in progress when the process of the run was gone
 }
 
 // Add counts a task of a run that ended. Root is the task because of which it did not complete;

@@ -51,14 +51,15 @@ func Bytes(n int) string {
 	return fmt.Sprintf("%.0f %s", size, [...]string{"KB", "MB", "GB", "TB"}[unit])
 }
 
-// OutcomeCounts returns "3 of 7 tasks completed, 1 failed, 1 cancelled, 2 skipped, 1 not needed".
+// OutcomeCounts returns "3 of 7 tasks completed, 1 failed, 1 cancelled, 1 interrupted, 2 skipped, 1
+// not needed".
 func OutcomeCounts(o record.Outcomes, of string) string {
 	var text strings.Builder
 	text.WriteString(fmt.Sprintf("%s of %s completed", Number(o.Completed), of))
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{o.Failed, Failed}, {o.Cancelled, Cancelled}, {o.NotRun, Skipped}, {o.NotNeeded, NotNeeded}} {
+	}{{o.Failed, Failed}, {o.Cancelled, Cancelled}, {o.Interrupted, Interrupted}, {o.NotRun, Skipped}, {o.NotNeeded, NotNeeded}} {
 		if part.n > 0 {
 			text.WriteString(fmt.Sprintf(", %s %s", Number(part.n), part.word))
 		}
@@ -129,6 +130,8 @@ const (
 	Cancelled = "cancelled" // it was in progress when the run ended
 	Skipped   = "skipped"   // it never began
 	NotNeeded = "not needed"
+
+	Interrupted = "interrupted" // it was in progress when the process of the run was gone
 )
 
 // Dollars writes an amount of money, with more digits if it is small.

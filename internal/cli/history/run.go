@@ -56,7 +56,8 @@ type runTokens struct {
 type runProcesses struct {
 	Started   time.Time       `json:"startedAt"`
 	Ended     time.Time       `json:"endedAt,omitzero"`
-	Processes int             `json:"processes"` // how many worked on it, one after another
+	Took      int64           `json:"tookMs,omitempty"` // for which processes worked on it; 0 if it did not end
+	Processes int             `json:"processes"`        // how many worked on it, one after another
 	Holder    *journal.Holder `json:"holder,omitempty"`
 }
 
@@ -210,7 +211,7 @@ func NewRunDocument(k *journals.StoredRun) *RunDocument {
 	r := &RunDocument{
 		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Spec: invocation.Found, Fingerprint: k.Info.Fingerprint,
 		Inputs: []record.Input{}, Tasks: []TaskDocument{}, Errors: []record.Failure{}, Outcomes: k.Outcomes,
-		runProcesses: runProcesses{Started: k.Started, Ended: k.Ended, Processes: len(k.History.Begins), Holder: k.Holder},
+		runProcesses: runProcesses{Started: k.Started, Ended: k.Ended, Took: tookMs(&k.Summary), Processes: len(k.History.Begins), Holder: k.Holder},
 		replayOrigin: replayOrigin(invocation.ReplayArguments),
 		runView:      runView{stored: k},
 	}

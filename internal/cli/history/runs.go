@@ -50,6 +50,7 @@ type ListedRun struct {
 	Status   string          `json:"status"`
 	Started  time.Time       `json:"startedAt"`
 	Ended    time.Time       `json:"endedAt,omitzero"`
+	Took     int64           `json:"tookMs,omitempty"` // for which processes worked on it; 0 if it did not end
 	Tasks    journal.Counts  `json:"tasks"`
 	Outcomes record.Outcomes `json:"outcomes"`
 
@@ -136,20 +137,30 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 
 // Listed returns a run as the list has it.
 func Listed(ctx context.Context, j *journal.Journal, s *journal.Summary) ListedRun {
-	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, *s, false}
+	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, tookMs(s), s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, *s, false}
 	if r.Tasks == nil {
 		r.Tasks = journal.Counts{}
 	}
 	return r
 }
 
-// durationText returns how long a run took, or has been running.
-func durationText(s *journal.Summary, now time.Time) string {
-	switch {
-	case !s.Ended.IsZero():
-		return format.Elapsed(s.Ended.Sub(s.Started))
-	case s.Holder != nil:
-		return format.Seconds(now.Sub(s.Started))
+// tookMs returns for how long processes worked on a run that ended.
+func tookMs(s *journal.Summary) int64 {
+	if s.Ended.IsZero() {
+		return 0
 	}
-	return "-"
+	took, _ := s.Took(s.Ended)
+	return took.Milliseconds()
+}
+
+// durationText returns for how long processes have worked on a run.
+func durationText(s *journal.Summary, now time.Time) string {
+	took, known := s.Took(now)
+	switch {
+	case !known:
+		return "-"
+	case s.Ended.IsZero():
+		return format.Seconds(took)
+	}
+	return format.Elapsed(took)
 }

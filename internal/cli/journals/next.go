@@ -68,7 +68,7 @@ func (g *Flags) NextStep(s *journal.Summary, short string, refused bool) string 
 }
 
 // NotRunning describes a run that no process works on, and says how to continue it. next is empty if the
-// run has succeeded or was an experiment.
+// run was an experiment.
 func (g *Flags) NotRunning(ctx context.Context, j *journal.Journal, s *journal.Summary) (message, next string, err error) {
 	short := ShortRun(s.Run)
 	found, err := j.Find(ctx, s.Run) // says whether it is paused
@@ -82,6 +82,9 @@ func (g *Flags) NotRunning(ctx context.Context, j *journal.Journal, s *journal.S
 	}
 	if next = g.NextStep(s, short, refused); next != "" && next != StartedByProgram && next != RefusedByPerson {
 		next = "to continue: " + next
+	}
+	if s.Status == string(engine.StatusOK) && s.Command != "" && s.Command != ExperimentCommand {
+		next = "to run a task again: " + g.Command("resume", short) + " --fresh TASK"
 	}
 	return fmt.Sprintf("run %s is not running (%s)", short, s.Status), next, nil
 }

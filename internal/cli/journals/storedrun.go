@@ -192,7 +192,7 @@ func (k *StoredRun) steps() {
 		case t.Accepted() != nil, t.Question != nil && !t.Question.Open():
 			t.Status = task.Completed
 		case t.Running > 0 || last < 0:
-			t.Status = task.InProgress
+			t.Status = k.working()
 		default:
 			t.Status = task.Failed
 		}
@@ -270,6 +270,19 @@ func (k *StoredRun) statuses() {
 			t.Ended = record.TaskEnd{Reason: e.Message, Code: e.Code, Root: e.Root}
 		}
 	}
+	for _, t := range k.Tasks {
+		if t.Status == task.InProgress {
+			t.Status = k.working()
+		}
+	}
+}
+
+// working returns the status of what an event began and none ended.
+func (k *StoredRun) working() task.Status {
+	if k.Live() {
+		return task.InProgress
+	}
+	return journal.TaskInterrupted
 }
 
 // FindNotNeeded sets the status of a pending task that was not needed: the end of a run does not list the

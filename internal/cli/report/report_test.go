@@ -5,10 +5,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -125,3 +128,23 @@ func TestSummaryIsOneWrite(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// The heading names the file of the rules, unless they are in several: then each row does.
+func TestRowsNameTheFileOfTheirRule(t *testing.T) {
+	t.Parallel()
+	row := func(agent, line string) event.Handoff {
+		return event.Handoff{Session: "r/1/1", To: agent, Task: "1", Source: gate.Source{Kind: handoff.Input, Name: "case"}, Ruling: event.Ruling{Verdict: gate.Withheld, Line: line}}
+	}
+	for want, rows := range map[string][]event.Handoff{
+		"(rules: team.yaml)\n  AGENT  WITHHELD   FROM        LINE\n  a      all of it  input case     3\n":                                                       {row("a", "team.yaml:3")},
+		"(rules: policy.yaml)\n  AGENT  WITHHELD   FROM        LINE\n  a      all of it  input case     3\n":                                                     {row("a", "policy.yaml:3")},
+		"not see\n  AGENT  WITHHELD   FROM                 LINE\n  a      all of it  input case    team.yaml:3\n  b      all of it  input case  policy.yaml:4\n": {row("a", "team.yaml:3"), row("b", "policy.yaml:4")},
+	} {
+		w := &Withheld{}
+		w.AddStored(rows)
+		text := (&Ending{Result: &engine.Result{Answered: true, Context: event.Context{Prompts: 1, Sent: 9, Shared: 9, TokensSaved: 6}}, Spec: "team.yaml", Withheld: w}).Text()
+		require.Contains(t, text, want)
+		require.Contains(t, text, "The gate left out ~6 tokens of context.\nSent 9 bytes of context, which includes what the prompts say in its place.\n")
+		require.NotContains(t, text, "would have sent")
+	}
+}

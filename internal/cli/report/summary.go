@@ -200,14 +200,15 @@ func (e *Ending) writeContext(b *strings.Builder) {
 		for i := range e.Result.Tasks {
 			titles[e.Result.Tasks[i].ID] = e.Result.Tasks[i].ShownName()
 		}
-		w.write(b, e.Spec, titles)
-		if len(w.rows) == 0 {
+		rows := w.rows()
+		writeRows(b, rows, e.Spec, titles)
+		if len(rows) == 0 {
 			b.WriteString("\n")
 		}
 		switch {
 		case w.hidden:
 			b.WriteString("What was withheld of values above your clearance is not shown.\n")
-		case len(w.rows) == 0:
+		case len(rows) == 0:
 			b.WriteString("Nothing was withheld from the agents.\n")
 		}
 		if text := w.masked(c); text != "" {
@@ -225,6 +226,10 @@ func (e *Ending) writeContext(b *strings.Builder) {
 		fmt.Fprintf(b, "The gate left out ~%s of context.\n", format.Plural(c.TokensSaved, "token"))
 	}
 	mark := approximately(e.Result, "")
+	if c.TokensSaved > 0 && c.Sent >= c.Shared { // what stands in their place is as long
+		fmt.Fprintf(b, "%s %s of context, which includes what the prompts say in its place.\n", verb, mark+format.Bytes(c.Sent))
+		return
+	}
 	fmt.Fprintf(b, "%s %s of context; sharing everything would have sent %s.\n", verb, mark+format.Bytes(c.Sent), mark+format.Bytes(c.Shared))
 }
 

@@ -33,30 +33,58 @@ const (
 // ready for use, and safe for concurrent use.
 type Withheld struct {
 	mu       sync.Mutex // guards what follows
-	rows     []withheldRow
+	found    []withheldRow
+	newest   map[ruledSource]string // the attempt that last had a decision about it
 	redacted redact.Counts
 	hidden   bool // decisions about values above the user's clearance do not say what was withheld of them
 }
 
+// A ruledSource is a piece of context that one agent may get for one task.
+type ruledSource struct {
+	agent  string
+	task   task.ID
+	source gate.Source
+}
+
 // A withheldRow is what one agent did not see of one piece of context.
 type withheldRow struct {
-	agent  string
-	task   task.ID     // of the agent; empty if a plan proved it
-	source gate.Source // its name is a task's ID if it is a result
-	from   string      // the name for people, if it is not that of source
-	what   string      // if it is not paths
-	paths  []task.Path
-	line   string // where the rule is written, as file:line
+	ruledSource        // its task is empty if a plan proved it; the name of its source is a task's ID if it is a result
+	from        string // the name for people, if it is not that of source
+	what        string // if it is not paths
+	paths       []task.Path
+	line        string // where the rule is written, as file:line
 }
 
 // Observe collects decisions of the gate about context for agents.
 func (w *Withheld) Observe(e event.Event) {
-	h := e.Handoff
-	if e.Type != event.Handed || h.To == handoff.User || h.Source.Kind == handoff.Condition { // agents do not read conditions
+	if e.Type == event.Handed {
+		w.take(e.Handoff)
+	}
+}
+
+// AddStored collects decisions that earlier processes made about a resumed run, in their order. Those of
+// a later attempt at a task, also one that Observe gets, replace those about the same context.
+func (w *Withheld) AddStored(list []event.Handoff) {
+	for i := range list {
+		w.take(&list[i])
+	}
+}
+
+// take collects one decision.
+func (w *Withheld) take(h *event.Handoff) {
+	if h.To == handoff.User || h.Source.Kind == handoff.Condition { // agents do not read conditions
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	about := ruledSource{h.To, h.Task, h.Source}
+	if attempt := attemptOf(h); w.newest[about] != attempt {
+		if w.newest == nil {
+			w.newest = map[ruledSource]string{}
+		}
+		w.newest[about] = attempt
+		w.found = slices.DeleteFunc(w.found, func(r withheldRow) bool { return r.ruledSource == about })
+	}
 	for kind, n := range h.Redacted {
 		if w.redacted == nil {
 			w.redacted = redact.Counts{}
@@ -64,7 +92,7 @@ func (w *Withheld) Observe(e event.Event) {
 		w.redacted[kind] += n
 	}
 	w.hidden = w.hidden || h.Coarse
-	row := withheldRow{agent: h.To, task: h.Task, source: h.Source, line: h.Line}
+	row := withheldRow{ruledSource: about, line: h.Line}
 	switch {
 	case h.Verdict != gate.Passed:
 		row.what = "all of it"
@@ -73,17 +101,31 @@ func (w *Withheld) Observe(e event.Event) {
 	default:
 		return
 	}
-	w.add(row)
+	w.found = append(w.found, row)
 }
 
-// add adds a row, unless another attempt or task of the agent has had the same one.
-func (w *Withheld) add(row withheldRow) {
-	same := func(o withheldRow) bool {
-		return o.agent == row.agent && o.source == row.source && o.from == row.from && o.what == row.what && slices.Equal(o.paths, row.paths)
+// attemptOf returns the session of the attempt that a decision is of, without its turn, child or
+// translation.
+func attemptOf(h *event.Handoff) string {
+	before, after, ok := strings.Cut(h.Session, "/"+string(h.Task)+"/")
+	if !ok {
+		return h.Session
 	}
-	if !slices.ContainsFunc(w.rows, same) {
-		w.rows = append(w.rows, row)
+	number, _, _ := strings.Cut(after, "/")
+	return before + "/" + number
+}
+
+// rows returns what was withheld. What several tasks of an agent did not get is there once.
+func (w *Withheld) rows() (rows []withheldRow) {
+	for _, r := range w.found {
+		same := func(o withheldRow) bool {
+			return o.agent == r.agent && o.source == r.source && o.from == r.from && o.what == r.what && slices.Equal(o.paths, r.paths)
+		}
+		if !slices.ContainsFunc(rows, same) {
+			rows = append(rows, r)
+		}
 	}
+	return rows
 }
 
 // addProven adds what a plan proved before the run started: whole inputs and results that a reader
@@ -98,14 +140,14 @@ func (w *Withheld) addProven(found []engine.Finding) {
 		if a.Subject.Kind == flow.OfInput {
 			from = "input " + from
 		}
-		w.add(withheldRow{agent: a.Reader, from: from, what: "all of it, checked before start", line: a.Line})
+		w.found = append(w.found, withheldRow{ruledSource: ruledSource{agent: a.Reader}, from: from, what: "all of it, checked before start", line: a.Line})
 	}
 }
 
-// choose returns the rows to show, in the order of their lines: one for each agent, then others as
-// long as there is room.
-func (w *Withheld) choose() []withheldRow {
-	all := slices.Clone(w.rows)
+// choose returns those of all rows to show, in the order of their lines: one for each agent, then others
+// as long as there is room.
+func choose(rows []withheldRow) []withheldRow {
+	all := slices.Clone(rows)
 	slices.SortStableFunc(all, func(a, b withheldRow) int {
 		return cmp.Or(cmp.Compare(a.lineNumber(), b.lineNumber()), cmp.Compare(a.line, b.line), cmp.Compare(a.agent, b.agent))
 	})
@@ -139,23 +181,25 @@ func (r *withheldRow) lineNumber() int {
 func (w *Withheld) NarrowedTask(res *engine.Result) *engine.TaskResult {
 	for i := range slices.Backward(res.Tasks) {
 		t := &res.Tasks[i]
-		if t.Status == task.Completed && slices.ContainsFunc(w.rows, func(r withheldRow) bool { return r.task == t.ID }) {
+		if t.Status == task.Completed && slices.ContainsFunc(w.found, func(r withheldRow) bool { return r.task == t.ID }) {
 			return t
 		}
 	}
 	return nil
 }
 
-// write writes the table: which agent did not see what, from where, and by which line of the spec.
-func (w *Withheld) write(out io.Writer, spec string, titles map[task.ID]string) {
-	shown := w.choose()
+// writeRows writes the table: which agent did not see what, from where, and by which line of the spec or
+// of another policy.
+func writeRows(out io.Writer, rows []withheldRow, spec string, titles map[task.ID]string) {
+	shown := choose(rows)
 	if len(shown) == 0 {
 		return
 	}
+	file := fileOf(shown, spec)
 	cells := make([][3]string, len(shown))
 	agents, froms, lines := len("AGENT"), len("FROM"), len("LINE")
 	for i, r := range shown {
-		cells[i] = [3]string{terminal.Clip(terminal.CleanLine(format.Readers(r.agent)), maxAgent), terminal.Clip(terminal.CleanLine(format.Readers(r.sourceName(titles))), maxFrom), r.lineIn(spec)}
+		cells[i] = [3]string{terminal.Clip(terminal.CleanLine(format.Readers(r.agent)), maxAgent), terminal.Clip(terminal.CleanLine(format.Readers(r.sourceName(titles))), maxFrom), r.lineIn(file)}
 		agents, froms, lines = max(agents, terminal.Width(cells[i][0])), max(froms, terminal.Width(cells[i][1])), max(lines, terminal.Width(cells[i][2]))
 	}
 	room := lineWidth - 1 - 2 - agents - 2 - 2 - froms - 2 - lines
@@ -168,12 +212,16 @@ func (w *Withheld) write(out io.Writer, spec string, titles map[task.ID]string) 
 	row := func(agent, what, from, line string) {
 		fmt.Fprintf(out, "  %s  %s  %s  %*s\n", terminal.Pad(agent, agents), terminal.Pad(what, widest), terminal.Pad(from, froms), lines, line)
 	}
-	fmt.Fprintf(out, "\n%s\n", terminal.Clip("What the agents did not see (rules: "+terminal.CleanLine(spec)+")", lineWidth))
+	heading := "What the agents did not see"
+	if file != "" {
+		heading += " (rules: " + terminal.CleanLine(file) + ")"
+	}
+	fmt.Fprintf(out, "\n%s\n", terminal.Clip(heading, lineWidth))
 	row("AGENT", "WITHHELD", "FROM", "LINE")
 	for i, c := range cells {
 		row(c[0], whats[i], c[1], c[2])
 	}
-	if more := len(w.rows) - len(shown); more > 0 {
+	if more := len(rows) - len(shown); more > 0 {
 		fmt.Fprintf(out, "  … and %d more\n", more)
 	}
 }
@@ -214,14 +262,30 @@ func (r *withheldRow) text(room int) string {
 	return text
 }
 
-// lineIn returns the number of the line that a rule is written in, and its file unless that is
-// the spec.
-func (r *withheldRow) lineIn(spec string) string {
+// fileOf returns the file that all rules of these rows are written in, which is the spec if they are
+// written in none; empty if they are in several.
+func fileOf(rows []withheldRow, spec string) string {
+	found := ""
+	for _, r := range rows {
+		file, _, ok := cutLast(r.line, ":")
+		if ok && found != "" && file != found {
+			return ""
+		}
+		if ok {
+			found = file
+		}
+	}
+	return cmp.Or(found, spec)
+}
+
+// lineIn returns the number of the line that a rule is written in, and its file unless that is the one
+// of the heading.
+func (r *withheldRow) lineIn(heading string) string {
 	file, number, ok := cutLast(r.line, ":")
 	switch {
 	case !ok:
 		return terminal.Clip(terminal.CleanLine(r.line), maxAgent)
-	case file == spec:
+	case file == heading:
 		return number
 	}
 	if _, base, ok := cutLast(file, "/"); ok {

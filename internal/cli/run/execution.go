@@ -189,7 +189,24 @@ func (x *execution) openJournal(ctx context.Context, o *engine.RunOptions) (err 
 		warnNoKey(x.con)
 	}
 	x.printChanges()
+	if err := x.addStored(ctx); err != nil {
+		return err
+	}
 	return x.printReuse(ctx)
+}
+
+// addStored adds to the report what the agents of a resumed run did not see before.
+func (x *execution) addStored(ctx context.Context) error {
+	again := x.job.resumed
+	if again == nil || x.job.Progress == "none" {
+		return nil
+	}
+	list, err := again.journal.Decisions(ctx, again.stored.Info.Run)
+	if err != nil {
+		return journals.ReadError(ctx, err)
+	}
+	x.withheld.AddStored(list)
+	return nil
 }
 
 // subscribers adds to the subscribers of the progress those of the records and the report.

@@ -102,9 +102,16 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string, sender
 	if err != nil {
 		return err
 	}
+	if found.Holder != nil {
+		if found, err = again.journal.Find(cmd.Context(), found.Run); err != nil { // says whether it is paused
+			return journals.ReadError(cmd.Context(), err)
+		}
+	}
 	switch changed := cmd.Flags().Changed; {
 	case found.Holder != nil && !changesRun(cmd):
 		return sender.Resume(cmd.Context(), con, again.journal, &j.Journal, &found)
+	case found.Holder != nil && found.Status == journal.Paused:
+		return exit.Errorf(exit.KindRuntime, "run %s is paused; to continue it: %s, without other flags", journals.ShortRun(found.Run), j.Journal.Command("resume", journals.ShortRun(found.Run)))
 	case found.Holder == nil && (changed("by") || changed("reason")):
 		return exit.Usagef("--by and --reason are stored with the end of a pause, and no process works on run %s: leave them out", journals.ShortRun(found.Run))
 	}

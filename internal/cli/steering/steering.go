@@ -177,7 +177,8 @@ func (s *Sender) Resume(ctx context.Context, con *console.Console, j *journal.Jo
 	if err == nil || exit.StatusOf(err, exit.KindOf(err)) != exit.StatusNoRun || errors.Is(err, steer.ErrNotRunning) {
 		return err
 	}
-	held := &journal.LeaseError{Run: found.Run, Holder: *found.Holder, Me: journal.ThisHolder()}
-	why := strings.TrimPrefix(err.Error(), "run "+found.Run+": ")
-	return exit.Errorf(exit.KindRuntime, "%w; %s", held, strings.TrimPrefix(why, steer.ErrRefused.Error()+": "))
+	if found.Status == journal.Running {
+		return exit.Errorf(exit.KindRuntime, "run %s is running (%v) and not paused: there is nothing to resume", journals.ShortRun(found.Run), *found.Holder)
+	}
+	return err
 }

@@ -128,7 +128,7 @@ export class RunPage {
     const { state, cells } = this;
     if (!cells) return;
     const { doc } = state, end = doc.endedAt ? Date.parse(doc.endedAt) : Date.now();
-    change(cells.took, state.live || doc.endedAt ? duration(end - Date.parse(doc.startedAt)) : "–");
+    change(cells.took, state.live || doc.endedAt ? duration(doc.tookMs ?? end - Date.parse(doc.startedAt)) : "–");
     fill(cells.tasks, progress(state.counts));
     const all = state.total.input + state.total.output, budget = state.usage?.budget;
     change(cells.tokens, compact(all) + (budget?.tokens ? " of " + compact(budget.tokens) : ""));

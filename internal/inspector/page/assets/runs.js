@@ -5,12 +5,12 @@ import { ago, bdi, button, clicks, compact, count, dialog, duration, empty, fail
 import { showQuestions } from "./question.js";
 
 const open = ["in_progress", "ready", "waiting", "blocked", "pending"];
-const statuses = ["completed", ...open.slice(0, 3), "failed", "cancelled", "skipped", "not_needed", ...open.slice(3)];
+const statuses = ["completed", ...open.slice(0, 3), "failed", "interrupted", "cancelled", "skipped", "not_needed", ...open.slice(3)];
 
 // countsOf counts the tasks of a listed run as the command does: those that ended by their outcome. So many have a question.
-function countsOf({ tasks = {}, outcomes: o = {} }, asked) {
+function countsOf({ tasks = {}, outcomes: { notRun = 0, notNeeded = 0, ...o } = {} }, asked) {
   const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
-  const counts = { completed: o.completed ?? 0, failed: o.failed ?? 0, cancelled: o.cancelled ?? 0, skipped: o.notRun ?? 0, not_needed: o.notNeeded ?? 0 };
+  const counts = { ...o, skipped: notRun, not_needed: notNeeded };
   if (sum(counts) < sum(tasks)) for (const st of open) counts[st] = tasks[st] ?? 0; // in an interrupted run, none is open
   const waits = Math.min(counts.in_progress ?? 0, asked - (counts.waiting ?? 0)); // of which no event says so
   if (waits > 0) {
@@ -123,7 +123,7 @@ export class RunsPage {
   }
 
   row(r) {
-    const took = r.endedAt ? duration(Date.parse(r.endedAt) - Date.parse(r.startedAt)) : r.live ? duration(Date.now() - Date.parse(r.startedAt)) : "";
+    const took = r.endedAt ? duration(r.tookMs ?? 0) : r.live ? duration(Date.now() - Date.parse(r.startedAt)) : "";
     const none = () => r.counted ? "–" : h("span", { title: "not counted yet" }, "…");
     const tokens = r.tokens ? r.tokens.input + r.tokens.output : 0;
     return h("tr", { class: r.live ? "live-row" : "", data: { id: r.runId } },

@@ -174,7 +174,7 @@ export class RunState {
     changed.add(t.id);
     t.log.push(e);
     t.activity = Math.max(t.activity, at);
-    if (at >= t.since) this.advance(t, e);
+    if (at >= t.since && (this.live || this.doc.endedAt)) this.advance(t, e);
   }
 
   // message takes a handoff that was sent, or a message that was delivered.
