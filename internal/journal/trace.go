@@ -22,7 +22,7 @@ func (a *archive) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.trace(r, &decoder{}, trace.ReadOptions{}, a.everyLine(ctx, r))
+	return a.trace(r, &decoder{}, trace.ReadOptions{}, everyLine(ctx, a, r))
 }
 
 // LoadTrace returns what [Journal.Trace] and [Journal.Load] return, and reads each line once.
@@ -36,7 +36,7 @@ func (j *Journal) LoadTrace(ctx context.Context, run string) (*trace.Trace, *Sto
 		return nil, nil, j.fail("read", err)
 	}
 	var d decoder
-	t, err := j.trace(r, &d, trace.ReadOptions{}, j.everyLine(ctx, r))
+	t, err := j.trace(r, &d, trace.ReadOptions{}, everyLine(ctx, j.archive, r))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,7 +75,7 @@ func (a *archive) Decisions(ctx context.Context, run string) (list []event.Hando
 }
 
 // everyLine returns a function that reads every line of a run.
-func (a *archive) everyLine(ctx context.Context, r row) func(*trace.Reader) error {
+func everyLine(ctx context.Context, a *archive, r row) func(*trace.Reader) error {
 	return func(in *trace.Reader) error {
 		for l, err := range a.store.rows(ctx, r.n, true) {
 			if err == nil {
@@ -167,7 +167,7 @@ func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, t
 		return nil, trace.Search{}, err
 	}
 	f := trace.NewFinder(text)
-	t, err := a.trace(r, &decoder{}, trace.ReadOptions{Finder: f}, a.everyLine(ctx, r))
+	t, err := a.trace(r, &decoder{}, trace.ReadOptions{Finder: f}, everyLine(ctx, a, r))
 	if err != nil {
 		return nil, trace.Search{}, err
 	}

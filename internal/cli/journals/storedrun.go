@@ -192,7 +192,7 @@ func (k *StoredRun) steps() {
 		case t.Accepted() != nil, t.Question != nil && !t.Question.Open():
 			t.Status = task.Completed
 		case t.Running > 0 || last < 0:
-			t.Status = k.working()
+			t.Status = workingIn(k)
 		default:
 			t.Status = task.Failed
 		}
@@ -272,13 +272,13 @@ func (k *StoredRun) statuses() {
 	}
 	for _, t := range k.Tasks {
 		if t.Status == task.InProgress {
-			t.Status = k.working()
+			t.Status = workingIn(k)
 		}
 	}
 }
 
-// working returns the status of what an event began and none ended.
-func (k *StoredRun) working() task.Status {
+// workingIn returns the status of what an event of a run began and none ended.
+func workingIn(k *StoredRun) task.Status {
 	if k.Live() {
 		return task.InProgress
 	}

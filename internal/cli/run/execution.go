@@ -189,14 +189,14 @@ func (x *execution) openJournal(ctx context.Context, o *engine.RunOptions) (err 
 		warnNoKey(x.con)
 	}
 	x.printChanges()
-	if err := x.addStored(ctx); err != nil {
+	if err := addStored(ctx, x); err != nil {
 		return err
 	}
 	return x.printReuse(ctx)
 }
 
 // addStored adds to the report what the agents of a resumed run did not see before.
-func (x *execution) addStored(ctx context.Context) error {
+func addStored(ctx context.Context, x *execution) error {
 	again := x.job.resumed
 	if again == nil || x.job.Progress == "none" {
 		return nil
