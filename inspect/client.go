@@ -178,6 +178,7 @@ type RunItem struct {
 	Status  string         `json:"status"` // such as running, paused, ok, error, suspended or cancelled
 	Started time.Time      `json:"startedAt"`
 	Ended   time.Time      `json:"endedAt"` // zero while it works
+	TookMs  int64          `json:"tookMs"`  // milliseconds for which processes worked on it; zero while it works
 	Tasks   map[string]int `json:"tasks"`   // number of tasks by status
 	Live    bool           `json:"live"`    // a process works on it
 

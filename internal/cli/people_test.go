@@ -98,6 +98,9 @@ func TestASuspendedRunIsAnsweredAndResumed(t *testing.T) {
 	require.Zero(t, got.status, got.stderr)
 	require.Contains(t, got.stdout, `"openQuestions":0`)
 	require.Equal(t, "no open questions\n", at("questions").stdout)
+	require.Contains(t, at("show").stdout, "to resume: runteam resume "+run[:8]+"\n", "nothing is left to answer")
+	require.Regexp(t, run[:8]+`.* runteam resume `+run[:8], at("runs").stdout)
+	require.Contains(t, at("pause", run).stderr, "to continue: runteam resume "+run[:8])
 
 	got = at("resume", run)
 	require.Zero(t, got.status, got.stderr)

@@ -72,7 +72,7 @@ type replayOrigin struct {
 type runView struct {
 	stored     *journals.StoredRun
 	journal    *journals.Flags // the journal that has the run
-	refused    bool            // a person refused it
+	outlook    journals.Outlook
 	titleWidth int
 	answers    []task.ID          // the tasks whose results form the answer
 	titles     map[task.ID]string // of tasks of earlier runs whose results are inputs

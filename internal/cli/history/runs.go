@@ -60,7 +60,7 @@ type ListedRun struct {
 	Turn    int    `json:"turn,omitempty"`    // which, from 1
 
 	summary journal.Summary
-	refused bool // by a person; known of the newest run that failed
+	outlook journals.Outlook // known of suspended runs, and of the newest that failed
 }
 
 func runs(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) error {
@@ -92,7 +92,7 @@ func writeRuns(w io.Writer, list []ListedRun, from *journals.Flags, now time.Tim
 		if e := r.Experiment; e != nil {
 			next = e.Text(cmp.Or(short[e.Of], journals.ShortRun(e.Of)))
 		} else if unended || !failed {
-			next = from.NextStep(&r.summary, short[r.Run], r.refused)
+			next = from.NextStep(&r.summary, short[r.Run], r.outlook)
 			failed = failed || !unended && next != "" && next != journals.StartedByProgram
 		}
 		if r.Session != "" {
@@ -127,9 +127,10 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 	failed := false
 	for i, s := range list {
 		found[i] = Listed(cmd.Context(), j, &s)
-		if err == nil && !failed && found[i].Experiment == nil && s.Status == string(engine.StatusError) {
-			found[i].refused, err = journals.IsRefused(cmd.Context(), j, s.Run)
-			failed = s.Command != ""
+		isError := s.Status == string(engine.StatusError)
+		if err == nil && found[i].Experiment == nil && !(isError && failed) {
+			found[i].outlook, err = journals.FindOutlook(cmd.Context(), j, &s)
+			failed = failed || isError && s.Command != ""
 		}
 	}
 	return found, journals.ReadError(cmd.Context(), err)
@@ -137,7 +138,7 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 
 // Listed returns a run as the list has it.
 func Listed(ctx context.Context, j *journal.Journal, s *journal.Summary) ListedRun {
-	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, tookMs(s), s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, *s, false}
+	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, tookMs(s), s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, *s, journals.Outlook{}}
 	if r.Tasks == nil {
 		r.Tasks = journal.Counts{}
 	}

@@ -102,7 +102,7 @@ func show(con *console.Console, cmd *cobra.Command, s *showFlags) error {
 	r := NewRunDocument(k)
 	r.nameInputs(cmd.Context(), j)
 	r.titleWidth, r.journal = con.TitleWidth(), &s.Flags
-	if r.refused, err = journals.IsRefused(cmd.Context(), j, k.Run); err != nil {
+	if r.outlook, err = journals.FindOutlook(cmd.Context(), j, &k.Summary); err != nil {
 		return journals.ReadError(cmd.Context(), err)
 	}
 	return con.PrintResult(r, r.write)

@@ -60,10 +60,10 @@ func (r *RunDocument) write(w io.Writer) {
 	}
 	if e := journals.Experiment(r.replayOrigin); r.Command == journals.ExperimentCommand {
 		fmt.Fprintln(w, e.Text(r.Of))
-	} else if next := r.journal.NextStep(&r.stored.Summary, r.stored.ShortID, r.refused); next != "" {
+	} else if next := r.journal.NextStep(&r.stored.Summary, r.stored.ShortID, r.outlook); next != "" {
 		switch {
-		case next == journals.StartedByProgram, r.refused:
-		case r.Status == string(engine.StatusSuspended):
+		case next == journals.StartedByProgram, r.outlook.Refused:
+		case r.Status == string(engine.StatusSuspended) && !r.outlook.Answered:
 			next = "to answer: " + next
 		default:
 			next = "to resume: " + next

@@ -50,18 +50,17 @@ func TaskName(title string, id task.ID) string {
 
 // NextStep says how to resume a run that did not succeed: with a command, or by the program that began
 // it. It is empty for a run that is running or succeeded, and for an experiment that is not paused.
-// Refused says whether the run [IsRefused].
-func (g *Flags) NextStep(s *journal.Summary, short string, refused bool) string {
+func (g *Flags) NextStep(s *journal.Summary, short string, o Outlook) string {
 	switch {
 	case s.Live() && s.Status == journal.Paused: // its process resumes it
 		return g.Command("resume", short)
 	case s.Status == string(engine.StatusOK) || s.Live() || s.Command == ExperimentCommand:
 		return ""
-	case refused:
+	case o.Refused:
 		return RefusedByPerson
 	case s.Command == "":
 		return StartedByProgram
-	case s.Status == string(engine.StatusSuspended):
+	case s.Status == string(engine.StatusSuspended) && !o.Answered:
 		return g.Command("questions", short)
 	}
 	return g.Command("resume", short)
@@ -76,11 +75,11 @@ func (g *Flags) NotRunning(ctx context.Context, j *journal.Journal, s *journal.S
 		return "", "", ReadError(ctx, err)
 	}
 	s = &found
-	refused, err := IsRefused(ctx, j, s.Run)
+	outlook, err := FindOutlook(ctx, j, s)
 	if err != nil {
 		return "", "", ReadError(ctx, err)
 	}
-	if next = g.NextStep(s, short, refused); next != "" && next != StartedByProgram && next != RefusedByPerson {
+	if next = g.NextStep(s, short, outlook); next != "" && next != StartedByProgram && next != RefusedByPerson {
 		next = "to continue: " + next
 	}
 	if s.Status == string(engine.StatusOK) && s.Command != "" && s.Command != ExperimentCommand {

@@ -13,6 +13,24 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// An Outlook is what the answers of people mean for a run that has ended, or waits for them.
+type Outlook struct {
+	Refused  bool // the run [IsRefused]
+	Answered bool // it is suspended, and no question is open any more
+}
+
+// FindOutlook returns the outlook of a run.
+func FindOutlook(ctx context.Context, j *journal.Journal, s *journal.Summary) (o Outlook, err error) {
+	switch s.Status {
+	case string(engine.StatusError):
+		o.Refused, err = IsRefused(ctx, j, s.Run)
+	case string(engine.StatusSuspended):
+		list, failed := j.Questions(ctx, s.Run)
+		o.Answered, err = !slices.ContainsFunc(list, (*journal.Question).Open), failed
+	}
+	return o, err
+}
+
 // RefusedByPerson says why no command resumes a run that [IsRefused].
 const RefusedByPerson = "refused by a person, which resuming does not change: start a new run"
 
