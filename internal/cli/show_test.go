@@ -175,7 +175,7 @@ func TestShowOfARunWithoutAnEnd(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "n: run cut00000-1: interrupted\n")
 	require.Contains(t, got.stdout, "to resume: runteam resume cut00000\n")
-	require.Regexp(t, `\ncompleted +Done .*\nin progress +Open .* 1 interrupted\npending +Waits`, got.stdout)
+	require.Regexp(t, `\ncompleted +Done .*\ninterrupted +Open .* 1 interrupted\npending +Waits`, got.stdout)
 }
 
 // show and explain suggest the task that was probably meant, since TASK alone means a task of the
