@@ -46,8 +46,8 @@ func (o *owner) poll(ctx context.Context) error {
 			err = errors.Join(err, o.run.Refuse(ctx, c.Number, why))
 			continue
 		}
+		o.mu.Lock() // who sent it looks at taken once its entry is durable
 		err = errors.Join(err, appendEntries(o.run, record.Entry{Command: &record.Command{Kind: c.Kind, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: c.Time, Number: c.Number}}))
-		o.mu.Lock()
 		o.taken = append(o.taken, *c)
 		o.mu.Unlock()
 	}
