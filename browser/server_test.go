@@ -82,7 +82,7 @@ func (f folder) serve(t testing.TB, env []string, args ...string) *server {
 // start starts `runteam serve` at a free port, or at that of args.
 func (f folder) start(t testing.TB, env []string, args ...string) *server {
 	t.Helper()
-	tokens := f.path("token.txt")
+	tokens := filepath.Join(t.TempDir(), "token.txt") // of one server
 	args = append([]string{"serve", "--token-file", tokens}, args...)
 	if !strings.Contains(strings.Join(args, " "), "--listen") {
 		args = append(args, "--listen", "127.0.0.1:0")
