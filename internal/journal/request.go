@@ -42,7 +42,9 @@ func (q *request) add(e *record.Entry) error {
 		return err
 	}
 	q.marks = appendMarks(q.marks, e)
-	q.run.worked = q.run.worked || isWork(e)
+	if isWork(e) {
+		q.run.worked.Store(true)
+	}
 	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (record.Key{}) {
 		q.answers = append(q.answers, q.run.j.vault.mask(x.Reuse))
 	}

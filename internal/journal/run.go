@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/record"
@@ -34,7 +35,7 @@ type Run struct {
 	decided map[int64]bool // commands that were taken or refused
 
 	history *record.History // of a resumed run; nil of a new one
-	worked  bool            // more was appended than what was stored; of the goroutine that appends
+	worked  atomic.Bool     // more was appended than what was stored
 
 	// These belong to the assembler of the writer.
 	lines *trace.Lines

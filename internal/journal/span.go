@@ -27,7 +27,7 @@ func isWork(e *record.Entry) bool {
 
 // isIdle reports whether a process ends a run that had ended in the same way, and did nothing.
 func (r *Run) isIdle(e *record.RunEnd) bool {
-	return r.history != nil && !r.worked && r.history.End != nil && r.history.End.Status == e.Status
+	return r.history != nil && !r.worked.Load() && r.history.End != nil && r.history.End.Status == e.Status
 }
 
 // A storedTurn is a turn, with the time of the last row that was stored before the next one.
