@@ -38,9 +38,10 @@ mutants:
 	RUNTEAM_MUTANTS=1 $(GO) test ./internal/mutants -run TestMutantsAreNoticed -timeout 0 -v | grep -E "^ *---|^(ok|FAIL)|passes with"
 
 # SQLite, translated from C, is spared the checks of its unsafe pointers: they double its time. lint vets all. Left out
-# are packages that share nothing between goroutines, and the examples, whose commands are those of internal/cli. Of
-# internal/cli, whose tests mostly start whole commands one after the other, those run that serve, steer or follow a run.
-NOT_RACED = examples|task|internal/(assign|cli|filetree|jsonvalue|mutants|pick|planning|specfile|texttemplate)
+# are packages that compute and start no goroutine, which others call under it, and the examples, whose commands are
+# those of internal/cli. Of internal/cli, whose tests mostly start whole commands one after the other, those run that
+# serve, steer or follow a run.
+NOT_RACED = examples|flowtest|prompt|redact|spec|synth|task|internal/(assign|brief|cli|cli/plan|condition|filetree|flow|gate|graph|graphlayout|inspector/page|jsonvalue|listformat|mask|mutants|naming|oneline|pick|planning|schema|specfile|texttemplate|tokencount|yamltext)
 race:
 	packages=$$($(GO) list ./...) && $(GO) test -race -vet=off -timeout 20m -gcflags='modernc.org/...=-d=checkptr=0' \
 		$$(echo "$$packages" | grep -vE '^$(MODULE)(/($(NOT_RACED)))?$$')
