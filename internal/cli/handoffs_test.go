@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"regexp"
@@ -263,10 +264,11 @@ func jsonOf(t *testing.T, document any) string {
 	return string(text)
 }
 
-// A handoff whose sender waited in vain says so.
-func TestHandoffsWithoutAReply(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": `
+// askingFolder returns a folder with a team of which an agent asks another one, and waits for so long. The other
+// works as its reply of the script says.
+func askingFolder(t *testing.T, wait time.Duration, work string) string {
+	t.Helper()
+	return clitest.Folder(t, map[string]string{"team.yaml": `
 model: m
 offline: script.yaml
 agents: [{name: a}, {name: b}]
@@ -274,12 +276,18 @@ edges: [{from: a, to: b, bidirectional: true}]
 tasks:
   - {title: Ask, assignee: a, description: Ask.}
   - {title: Work, assignee: b, description: Work.}
-`, "script.yaml": `
+`, "script.yaml": fmt.Sprintf(`
 replies:
-  - {task: Ask, turn: 1, toolCalls: [{name: send_handoff, arguments: {to: b, message: May I?, response: {expectation: required, timeoutMs: 20}}}]}
+  - {task: Ask, turn: 1, toolCalls: [{name: send_handoff, arguments: {to: b, message: May I?, response: {expectation: required, timeoutMs: %d}}}]}
   - {task: Ask, text: asked}
-  - {task: Work, text: done, delay: 300ms}
-`})
+  - %s
+`, wait.Milliseconds(), work)})
+}
+
+// A handoff whose sender waited in vain says so.
+func TestHandoffsWithoutAReply(t *testing.T) {
+	t.Parallel()
+	dir := askingFolder(t, 20*time.Millisecond, "{task: Work, text: done, delay: 300ms}")
 	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: []string{"show", "--handoffs"}}.run(t)
@@ -297,19 +305,7 @@ func TestHandoffsOfAnInterruptedRun(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			dir := clitest.Folder(t, map[string]string{"team.yaml": `
-model: m
-offline: script.yaml
-agents: [{name: a}, {name: b}]
-edges: [{from: a, to: b, bidirectional: true}]
-tasks:
-  - {title: Ask, assignee: a, description: Ask.}
-  - {title: Work, assignee: b, description: Work.}
-`, "script.yaml": `
-replies:
-  - {task: Ask, turn: 1, toolCalls: [{name: send_handoff, arguments: {to: b, message: May I?, response: {expectation: required, timeoutMs: 600000}}}]}
-  - {task: Ask, text: asked}
-  - ` + work + "\n"})
+			dir := askingFolder(t, 10*time.Minute, work)
 			cmd := call{dir: dir, args: []string{"run", "--offline"}}.command(t)
 			require.NoError(t, cmd.Start())
 			sent := func() string { return call{dir: dir, args: []string{"show", "--handoffs"}}.run(t).stdout }

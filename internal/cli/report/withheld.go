@@ -34,7 +34,7 @@ const (
 type Withheld struct {
 	mu       sync.Mutex // guards what follows
 	found    []withheldRow
-	newest   map[ruledSource]string // the attempt that last had a decision about it
+	attempts map[ruledSource]string // the newest, of what has rows
 	redacted redact.Counts
 	hidden   bool // decisions about values above the user's clearance do not say what was withheld of them
 }
@@ -49,6 +49,7 @@ type ruledSource struct {
 // A withheldRow is what one agent did not see of one piece of context.
 type withheldRow struct {
 	ruledSource        // its task is empty if a plan proved it; the name of its source is a task's ID if it is a result
+	attempt     string // empty if a plan proved it
 	from        string // the name for people, if it is not that of source
 	what        string // if it is not paths
 	paths       []task.Path
@@ -77,13 +78,9 @@ func (w *Withheld) take(h *event.Handoff) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	about := ruledSource{h.To, h.Task, h.Source}
-	if attempt := attemptOf(h); w.newest[about] != attempt {
-		if w.newest == nil {
-			w.newest = map[ruledSource]string{}
-		}
-		w.newest[about] = attempt
-		w.found = slices.DeleteFunc(w.found, func(r withheldRow) bool { return r.ruledSource == about })
+	about, attempt := ruledSource{h.To, h.Task, h.Source}, attemptOf(h)
+	if _, known := w.attempts[about]; known {
+		w.attempts[about] = attempt
 	}
 	for kind, n := range h.Redacted {
 		if w.redacted == nil {
@@ -92,7 +89,7 @@ func (w *Withheld) take(h *event.Handoff) {
 		w.redacted[kind] += n
 	}
 	w.hidden = w.hidden || h.Coarse
-	row := withheldRow{ruledSource: about, line: h.Line}
+	row := withheldRow{ruledSource: about, attempt: attempt, line: h.Line}
 	switch {
 	case h.Verdict != gate.Passed:
 		row.what = "all of it"
@@ -102,6 +99,10 @@ func (w *Withheld) take(h *event.Handoff) {
 		return
 	}
 	w.found = append(w.found, row)
+	if w.attempts == nil {
+		w.attempts = map[ruledSource]string{}
+	}
+	w.attempts[about] = attempt
 }
 
 // attemptOf returns the session of the attempt that a decision is of, without its turn, child or
@@ -115,13 +116,21 @@ func attemptOf(h *event.Handoff) string {
 	return before + "/" + number
 }
 
-// rows returns what was withheld. What several tasks of an agent did not get is there once.
+// rows returns what was withheld from the newest attempt at each task. What several tasks of an agent did not
+// get is there once.
 func (w *Withheld) rows() (rows []withheldRow) {
+	type content struct {
+		agent, from, what, paths string
+		source                   gate.Source
+	}
+	seen := map[content]bool{}
 	for _, r := range w.found {
-		same := func(o withheldRow) bool {
-			return o.agent == r.agent && o.source == r.source && o.from == r.from && o.what == r.what && slices.Equal(o.paths, r.paths)
+		if r.attempt != w.attempts[r.ruledSource] {
+			continue
 		}
-		if !slices.ContainsFunc(rows, same) {
+		of := content{r.agent, r.from, r.what, fmt.Sprintf("%q", r.paths), r.source}
+		if !seen[of] {
+			seen[of] = true
 			rows = append(rows, r)
 		}
 	}
@@ -179,9 +188,14 @@ func (r *withheldRow) lineNumber() int {
 // NarrowedTask returns the last completed task whose agent saw only part of something; nil if
 // there is none.
 func (w *Withheld) NarrowedTask(res *engine.Result) *engine.TaskResult {
+	narrowed := map[task.ID]bool{}
+	for _, r := range w.found {
+		if r.attempt == w.attempts[r.ruledSource] {
+			narrowed[r.task] = true
+		}
+	}
 	for i := range slices.Backward(res.Tasks) {
-		t := &res.Tasks[i]
-		if t.Status == task.Completed && slices.ContainsFunc(w.found, func(r withheldRow) bool { return r.task == t.ID }) {
+		if t := &res.Tasks[i]; t.Status == task.Completed && narrowed[t.ID] {
 			return t
 		}
 	}
