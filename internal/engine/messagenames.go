@@ -9,9 +9,12 @@ import (
 // messageNames gives the messages of a run the names that its journal has for them. Those of a bus are of no use
 // there: a process that resumes the run has another bus.
 type messageNames struct {
-	mu      sync.Mutex            // guards the rest
-	count   int                   // the highest number in a name
-	earlier map[mailbox.ID]string // of the messages that were sent to the bus of a program before the run began; another run may have named them
+	mu    sync.Mutex // guards the rest
+	count int        // the highest number in a name
+
+	// earlier has the names of messages that were sent to the bus of a program before the run began. Another run
+	// may have named them differently.
+	earlier map[mailbox.ID]string
 }
 
 // next returns the name of a message that is sent next.

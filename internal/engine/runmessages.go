@@ -162,7 +162,7 @@ func (m *runMessages) sent(msg mailbox.Message) (name string) {
 	return msg.Name
 }
 
-// record brings a message to the journal. s has what is known of it otherwise: where it comes from.
+// record brings a message to the journal, with what is known of where it comes from.
 func (m *runMessages) record(msg mailbox.Message, of record.SentMessage) {
 	if m.run.ledger == nil {
 		return

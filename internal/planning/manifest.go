@@ -39,8 +39,8 @@ type entry struct {
 // Manifest returns the roster as a coordinator reads it: a JSON array, in the
 // order of the roster, of objects with name, model, roleSummary (at most 140
 // characters), capabilities (the first 20) and tools (the first 24, and of those of the
-// runtime the first 24, each with name and description). Each text is one clean line of at most 140 characters; one that holds a secret or a
-// control token of a chat template is left out. The error is a name that no
+// runtime the first 24, each with name and description). Each text is one clean line of at
+// most 140 characters; one that holds a secret or a control token of a chat template is left out. The error is a name that no
 // agent can have ([naming.CheckName]), or a manifest above
 // [jsonvalue.MaxBytes].
 func Manifest(agents []Agent) (jsonvalue.Value, error) {

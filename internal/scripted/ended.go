@@ -81,6 +81,11 @@ func EndOf(e *llm.Error) *callfault.EndedError {
 	return parseEnded(text)
 }
 
+// endedReply is the reply that ends a call in the same way.
+func endedReply(e *callfault.EndedError, got *received) Reply {
+	return Reply{Ended: endedText(e), Messages: got.messages().agents()}
+}
+
 // endOf returns how a call ended whose context did, or nil if it is left out.
 func (r *Recorder) endOf(ctx context.Context, got *received) *callfault.EndedError {
 	if r.Ended == nil {

@@ -93,9 +93,9 @@ func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Del
 		if ended = m.into.endOf(ctx, got); ended == nil {
 			return res, err // it is left out, like a call that has not ended
 		}
-		reply = Reply{Ended: endedText(ended), Messages: got.messages().agents()}
+		reply = endedReply(ended, got)
 	case repeated:
-		reply = Reply{Ended: endedText(ended), Messages: got.messages().agents()}
+		reply = endedReply(ended, got)
 	case err != nil:
 		reply = failed(err)
 	default:
@@ -137,7 +137,7 @@ func (q *Question) Unanswered() {
 		return
 	}
 	if ended := q.into.endOf(q.ctx, q.got); ended != nil {
-		q.into.end(q.call, q.got, Reply{Ended: endedText(ended), Messages: q.got.messages().agents()})
+		q.into.end(q.call, q.got, endedReply(ended, q.got))
 	}
 }
 

@@ -125,11 +125,11 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 		return exit.Errorf(exit.KindIO, "--listen %s: %w; %s", s.listen, withoutAddress(err), listenAdvice(err, s.listen))
 	}
 	if s.tokenFile != "" { // only now: a server that cannot begin must not replace the token of another one
-		file, err := writeToken(s.tokenFile, token)
+		locked, err := writeToken(s.tokenFile, token)
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}
-		defer file.close()
+		defer locked.Close() //nolint:errcheck // only locked, or nil
 	}
 	site := newSite(con, j, &s.Flags, accepts)
 	o := site.options(version)

@@ -38,31 +38,23 @@ func programToken(con *console.Console, inFile bool) (string, error) {
 	return token, nil
 }
 
-// A tokenFile is the file in which programs find the token of a server. The server locks it while it
-// works, so that another one does not replace it.
-type tokenFile struct {
-	path   string
-	locked *os.File // nil where files are not locked
-}
-
-// writeToken writes the token of a server that listens into the file at path. The file appears whole. The
-// caller closes it at the end of the server.
-func writeToken(path, token string) (tokenFile, error) {
+// writeToken writes the token of a server that listens into the file at path, which appears whole. The server
+// keeps the returned file open while it works: it is locked, so that another server does not replace it. It is
+// nil where files are not locked.
+func writeToken(path, token string) (locked *os.File, err error) {
 	old, err := lockOld(path)
 	if err != nil {
-		return tokenFile{}, badFile(path, err)
+		return nil, badFile(path, err)
 	}
-	if old != nil {
-		defer old.Close() //nolint:errcheck // only read
-	}
+	defer old.Close() //nolint:errcheck // only read, or nil
 	if err := checkToken(path); err != nil {
-		return tokenFile{}, err
+		return nil, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".runteam-token-*") // with mode 0600
 	if err != nil {
-		return tokenFile{}, badFile(path, err)
+		return nil, badFile(path, err)
 	}
-	held, err := lockNew(f.Name())
+	locked, err = lockNew(f.Name())
 	if err == nil {
 		err = files.WriteSynced(f, []byte(token+"\n"))
 	} else {
@@ -73,11 +65,10 @@ func writeToken(path, token string) (tokenFile, error) {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		t := tokenFile{path, held}
-		t.close()
-		return tokenFile{}, badFile(path, err)
+		_ = locked.Close() // or nil
+		return nil, badFile(path, err)
 	}
-	return tokenFile{path, held}, nil
+	return locked, nil
 }
 
 // badFile returns the error about a token file that cannot be read or written.
@@ -86,13 +77,6 @@ func badFile(path string, err error) error {
 		return exit.FileError("--token-file "+path, err)
 	}
 	return exit.Errorf(exit.KindIO, "--token-file %s: %w; name a file in a folder that exists and that you may write to", path, exit.WithoutPath(err))
-}
-
-// close lets another server replace the file.
-func (t *tokenFile) close() {
-	if t.locked != nil {
-		_ = t.locked.Close() // it was only locked
-	}
 }
 
 // checkToken refuses to replace a file that has no token.
