@@ -41,7 +41,7 @@ func TestFoldsOpenInAnExport(t *testing.T) {
 	p.until(`[...document.querySelectorAll(".node .title")].some((e) => e.textContent === "Write#1")`)
 
 	// Without the drawing, the page lists what the fold consists of.
-	p.do(`location.reload()`)
+	p.reload()
 	p.until(`document.querySelector(".node")`)
 	p.visit(eval[string](p, `location.hash`) + "/folds/Notice")
 	p.click(".members button", "Write#2")

@@ -70,7 +70,7 @@ func TestHandoffsAreShownWhileAgentsWork(t *testing.T) {
 
 	// After the run, the same is shown from what is stored: the editor's handoff came after the last turn of the reporter.
 	p.visit(eval[string](p, `location.hash.split("/tasks")[0]`))
-	p.do(`location.reload()`)
+	p.reload()
 	p.until(`document.querySelectorAll(".way .line").length === 1`)
 	p.click(".node .title", "Edit")
 	p.click(".subtabs button", "Handoffs")

@@ -29,7 +29,7 @@ func TestALinkWorksOnce(t *testing.T) {
 	require.NotContains(t, second.text("body"), "Runs")
 
 	// The browser that is in stays in, also in a second tab.
-	first.do(`location.reload()`)
+	first.reload()
 	first.shows("No runs yet")
 	first.beside(wide, "#/runs").shows("No runs yet")
 }
@@ -57,7 +57,7 @@ func TestALostConnectionIsFoundAgain(t *testing.T) {
 	// A reload comes back to the same place.
 	p.click(".node .title", "Read")
 	p.showsIn(".panel h2", "Read")
-	p.do(`location.reload()`)
+	p.reload()
 	p.until(`document.querySelector(".panel h2")?.textContent === "Read" && document.querySelector(".node.n-in_progress")`)
 
 	// Another tab sees the same.
@@ -79,7 +79,7 @@ func TestALostConnectionIsFoundAgain(t *testing.T) {
 	p.login(again)
 	p.click("td a", "spring")
 	p.until(`document.querySelectorAll(".node.n-completed").length === 3`)
-	q.do(`location.reload()`)
+	q.reload()
 	q.showsIn("tr", "ok")
 }
 

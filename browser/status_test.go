@@ -124,7 +124,7 @@ func TestAFailedRunIsCountedAlike(t *testing.T) {
 		p.showsIn(".summary .status", "error")
 		require.Equal(t, "1 completed, 1 failed, 1 skipped", eval[string](p, `document.querySelector(".summary .progress").title`))
 		require.Equal(t, 1, eval[int](p, `document.querySelectorAll(".node.n-skipped").length`))
-		p.do(`location.reload()`)
+		p.reload()
 		p.until(`document.querySelector(".node.n-failed")`)
 	}
 	require.Contains(t, f.run(t, "show"), "tasks 1 of 3 completed, 1 failed, 1 skipped\n")

@@ -71,7 +71,7 @@ func TestARunIsPausedAndContinues(t *testing.T) {
 	p.until(`document.querySelector(".node.n-completed")`)
 	require.Empty(t, m.seen("Write"), "nothing begins while the run is paused")
 
-	p.do(`location.reload()`)
+	p.reload()
 	p.until(`document.querySelector(".summary .status")?.textContent.includes("paused")`)
 	p.click(".summary button", "Resume")
 	p.click("dialog button[type=submit]", "Resume")

@@ -194,10 +194,24 @@ func (p *tab) navigate(url string) {
 	require.NoError(p.t, chromedp.Do(ctx, chromedp.Navigate(url)))
 }
 
+// reload loads the page again. It returns when the new page has loaded, so that nothing that follows can look at the
+// old one.
+func (p *tab) reload() {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	require.NoError(p.t, chromedp.Do(ctx, chromedp.Reload()))
+}
+
 // visit shows a view of the page, such as #/runs.
 func (p *tab) visit(view string) {
 	p.t.Helper()
-	p.do(`location.hash = ` + quote(view))
+	p.do(`new Promise((shown) => {
+		const before = location.hash;
+		addEventListener("hashchange", shown, { once: true }); // after the page itself was told
+		location.hash = ` + quote(view) + `;
+		if (location.hash === before) shown();
+	})`)
 	p.settle()
 }
 

@@ -149,7 +149,7 @@ func TestTeamworkIsShownLive(t *testing.T) {
 	var lead struct{ WaitingFor string }
 	s.get(t, "/runs/"+run.RunID+"/tasks/"+run.taskID(t, "Lead"), &lead)
 	require.Equal(t, "helper", lead.WaitingFor)
-	p.do(`location.reload()`)
+	p.reload()
 	p.showsIn(".panel .status", "waiting for a reply of helper")
 	p.click(".subtabs button", "Handoffs")
 	p.showsIn(".panel .sent .reply", "waiting for a reply")
