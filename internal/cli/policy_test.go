@@ -32,6 +32,7 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 		"narrow.yaml": narrow + "    - {from: writer, to: reader, block: [ssn]}\n", "wide.yaml": narrow,
 		"asserts.yaml": narrow + "    - {from: writer, to: reader, block: [ssn]}\n  assert: [task Second never reaches user]\n",
 		"wrong.yaml":   "policy:\n  rules:\n    - {from: reader, to: wirter, mode: minimal}\n    - {from: writer, to: reader, block: [ssn]}\n", "none.yaml": "agents: [{name: a}]\n",
+		"several.yaml": "policy:\n  rules:\n    - {from: reader, to: wirter, mode: minimal}\n    - {from: writer, mode: 3}\n",
 	})
 	running := server.startBlocked(t, call{dir: dir, args: []string{"run", "--progress", "none"}, env: server.env()})
 	send := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
@@ -51,6 +52,9 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	require.Contains(t, got.stderr, `wrong.yaml:3:`)
 	require.Contains(t, got.stderr, `unknown agent "wirter"`)
 	require.Contains(t, got.stderr, "did you mean")
+	got = send("policy", id, "several.yaml")
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
+	require.Regexp(t, `(?s)several\.yaml:3:.*unknown agent "wirter".*several\.yaml:4:.*to: it is missing.*hint: write to: writer, the name of another agent.*3 problems`, got.stderr)
 	got = send("policy", id, "wide.yaml")
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "writer→reader: everything in place of everything except ssn")

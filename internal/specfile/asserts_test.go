@@ -58,8 +58,8 @@ func TestAssertionsOfAGoalNameUnknownReaders(t *testing.T) {
 		saidOf(t, "bogus: 1\n"+unplanned+"assert: [\"input claim never reaches http://localhost/v1\"]\n"), "the agents have yet to say where they are asked")
 	require.Equal(t, []string{`1:17: input "claim": a text where a mapping belongs; write {text: …} or {file: x}`},
 		saidOf(t, "inputs: {claim: x}\nagents: [{name: a}]\nassert: [input claim never reaches a]\n"), "an input that was not read may be the one")
-	require.Equal(t, []string{`1:10: agent 1: name: it is missing; write name: …`}, saidOf(t, "agents: [{}]\nassert: [x never reaches a]\n"), "so may an agent")
-	require.Equal(t, []string{`2:9: task 1: title: it is missing; write title: …`},
+	require.Equal(t, []string{`1:10: agent 1: name: it is missing; write name: writer`}, saidOf(t, "agents: [{}]\nassert: [x never reaches a]\n"), "so may an agent")
+	require.Equal(t, []string{`2:9: task 1: title: it is missing; write title: Draft`},
 		saidOf(t, "agents: [{name: a}]\ntasks: [{description: d}, {title: T, description: d}]\nassert: [task A never reaches a]\n"), "and a task")
 }
 

@@ -158,7 +158,7 @@ func (r conditionReader) checkKeys(f *fields, compares bool) {
 	for _, key := range [...]string{"task", "path"} {
 		switch has := written(key); {
 		case asks && !has:
-			r.bad(f.node, "write "+key+": …", "%s: %s: it is missing", r.key, key)
+			r.bad(f.node, "write "+key+": "+exampleOf(f.place, key), "%s: %s: it is missing", r.key, key)
 		case has && !asks:
 			r.bad(f.node, "write equals, in, gte, lte or exists", "%s: the condition compares nothing", r.key)
 			return

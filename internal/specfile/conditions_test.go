@@ -100,7 +100,7 @@ func TestBadConditionsOfSpecs(t *testing.T) {
 		{"a list of words", a("[else, 5]"), []string{`6:56: task "A": when[0]: else beside other conditions; write else in place of the whole condition of a task`, `6:62: task "A": when[1]: the number 5 where a condition belongs; write {task: Triage, path: /team, equals: billing}`}},
 		{"not else", a("{not: else}"), []string{`6:61: task "A": not: the text "else" where a condition belongs; write {task: Triage, path: /team, equals: billing}, or a list of conditions that must all hold`}},
 		{"no comparison", a("{task: Route, path: /team}"), []string{`6:55: task "A": when: the condition compares nothing; write equals, in, gte, lte or exists`}},
-		{"no path", a("{any: [{task: Route, equals: billing}]}"), []string{`6:62: task "A": when: path: it is missing; write path: …`}},
+		{"no path", a("{any: [{task: Route, equals: billing}]}"), []string{`6:62: task "A": when: path: it is missing; write path: /score`}},
 		{"a misspelled path", a("{task: Route, pth: /team, equals: billing}"), []string{`6:69: task "A": unknown key "pth" in a condition; did you mean path?`}},
 		{"another word for a key", a("{task: Route, path: /team, eq: billing}"), []string{`6:82: task "A": unknown key "eq" in a condition; did you mean equals?`}},
 		{"a list of values", a("{task: Route, path: /team, equals: [billing]}"), []string{`6:90: task "A": equals: a list where a text, a number, true, false or null belongs; write in for several values`}},

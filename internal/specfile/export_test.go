@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/tool"
 )
@@ -25,6 +26,30 @@ func Vocabulary() []Word {
 		}
 	}
 	return words
+}
+
+// Required returns what to write where a required key is missing, by place and key.
+func Required() map[string]string {
+	all := make(map[string]string)
+	for _, p := range allPlaces {
+		for _, key := range p.needs {
+			all[p.name+"."+key] = exampleOf(p, key)
+		}
+	}
+	return all
+}
+
+// Unneeded returns the examples that no key has.
+func Unneeded() (all []string) {
+	for name := range examples {
+		used := slices.ContainsFunc(allPlaces, func(p *place) bool {
+			return slices.ContainsFunc(p.keys, func(k key) bool { return name == k.name || name == p.name+"."+k.name })
+		})
+		if !used {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // Servers returns the settings of the MCP servers of a file.

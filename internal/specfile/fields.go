@@ -181,11 +181,7 @@ func (n *node) writes(key, place string) bool {
 func (r *report) needs(n *node, p *place, before string) {
 	for _, name := range p.needs {
 		if n.get(name) == nil && !misspelled(n, name, p) {
-			hint := "write " + name + ": …"
-			if one := p.keys[p.index[name]].kind.one; one != "" {
-				hint = "write " + name + ": " + one
-			}
-			r.bad(n, hint, "%s%s: it is missing", before, name)
+			r.bad(n, "write "+name+": "+exampleOf(p, name), "%s%s: it is missing", before, name)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestBadLoopsAndListsOfSpecs(t *testing.T) {
 	}{
 		{"an assignee", "- title: Draft\n", "- title: Draft\n  assignee: writer\n", []string{`8:3: task "Draft": assignee: a loop does not have it; write it in the tasks of the loop`}},
 		{"rounds", "maxRounds: 3", "maxRounds: 0", []string{`9:16: task "Draft": maxRounds: the number 0 where a whole number from 1 to 100 belongs; write a number such as 4, without quotes`}},
-		{"no output", "    output: Write\n", "", []string{`9:5: task "Draft": repeat: output: it is missing; write output: …`}},
+		{"no output", "    output: Write\n", "", []string{`9:5: task "Draft": repeat: output: it is missing; write output: Draft, or the title of another task`}},
 		{"an unknown output", "output: Write", "output: Wrote", []string{`11:13: task "Draft": the loop has no task "Wrote"; did you mean "Write"?`}},
 		{"a task that the loop lacks", "until: {task: Check", "until: {task: Judge", []string{`10:12: task "Draft": the loop has no task "Judge"; compare the result of a task of the loop`}},
 		{"a value that is unknown", "equals: true}\n", "equals: maybe}\n", []string{`10:12: task "Draft": /valid of the result of "Check" is never "maybe"; write one of false, true`}},
@@ -79,7 +79,7 @@ func TestBadLoopsAndListsOfSpecs(t *testing.T) {
 		{"an unknown key", "key: check", "kee: check", []string{`14:22: task "Check": unknown key "kee" in a task; did you mean key?`}},
 		{"another word for a round", "round: previous", "round: next", []string{`13:111: task "Write": round: the text "next" where the word previous belongs; write previous, or leave the key out`}},
 		{"a result of the same round", "round: previous, ", "", []string{`13:89: task "Write": dependency cycle: Write -> Check -> Write; remove one of these dependencies, or read the result of the round before: {task: Check, round: previous, optional: true}`}},
-		{"an end without a task", "until: {task: Check, path", "until: {path", []string{`10:12: task "Draft": until: task: it is missing; write task: …`}},
+		{"an end without a task", "until: {task: Check, path", "until: {path", []string{`10:12: task "Draft": until: task: it is missing; write task: Draft, or the title of another task`}},
 		{"another word for the source of a list", "forEach: {task: Judge, path: /points", "forEach: {in: Judge", []string{`16:55: task "Fix": unknown key "in" in forEach; did you mean input?`}},
 		{"a path without a slash", "path: /points", "path: points", []string{`16:74: task "Fix": path "points" does not begin with a slash; did you mean "/points"?`}},
 		{"a round that is required", ", optional: true}]}\n    - ", "}]}\n    - ", []string{`13:90: task "Write": the first round has no previous one; write optional: true`}},

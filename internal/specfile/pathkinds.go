@@ -126,7 +126,7 @@ func checkReveals(r *report, key string, n *node) {
 // checkGiven reports an empty text that is required.
 func checkGiven(r *report, key string, n *node) {
 	if strings.TrimSpace(n.text) == "" {
-		r.bad(n, "write "+key+": …", "%s: it is empty", key)
+		r.bad(n, "write "+key+": "+cmp.Or(examples[key], "…"), "%s: it is empty", key)
 	}
 }
 

@@ -182,7 +182,7 @@ tasks: [{title: T, description: d, dependsOn: [U]}]
 		`7:7: policy: rule a→b: there is already a rule for this pair, in line 5; make one rule of the two`,
 		`8:48: task "T": dependsOn[0]: no task "U"; write the title, the key or the id of a task`,
 	}, got)
-	require.Equal(t, []string{`1:10: agent 1: name: it is missing; write name: …`}, saidOf(t, "agents: [{}]\npolicy: {rules: [{from: a, to: b, mode: full}]}\n"), "it may be the one")
+	require.Equal(t, []string{`1:10: agent 1: name: it is missing; write name: writer`}, saidOf(t, "agents: [{}]\npolicy: {rules: [{from: a, to: b, mode: full}]}\n"), "it may be the one")
 	require.Equal(t, []string{`1:1: a team needs at least one agent; write agents, with one that has a name`},
 		saidOf(t, "tasks: [{title: T, description: d}]\npolicy: {rules: [{from: a, to: b, mode: full}]}\n"))
 }

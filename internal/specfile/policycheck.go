@@ -42,21 +42,38 @@ func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
 	if len(r.found) >= tooMany {
 		return
 	}
-	parties := make([]gate.Party, 0, len(r.file.Agents))
-	for i := range r.file.Agents {
-		parties = append(parties, gate.Party{Name: r.file.Agents[i].Member.Name})
-	}
-	for _, name := range r.file.Tools.readers() {
-		parties = append(parties, gate.Party{Name: name})
-	}
+	parties, ofRun := r.parties()
 	_, err := gate.Compile(p, parties)
 	problems, _ := errors.AsType[task.Problems](err)
-	for _, problem := range slices.DeleteFunc(r.file.known(problems), r.follows) {
+	if !ofRun {
+		problems = r.file.known(problems)
+	}
+	for _, problem := range slices.DeleteFunc(problems, r.follows) {
 		if len(r.found) < tooMany && !(clash && problem.Pointer == "/policy/redact") {
 			problem.Subject = r.policySubject(tokens(problem.Pointer))
 			r.found = append(r.found, r.places.find(problem))
 		}
 	}
+}
+
+// parties returns the readers that a policy may name: those of the file, or of the run that a file without agents
+// is for. A run checks the names itself, unless the file has other problems and never gets there.
+func (r policyReader) parties() (all []gate.Party, ofRun bool) {
+	var names []string
+	if len(r.file.Agents) == 0 && len(r.found) > 0 && r.o.members != nil {
+		names = r.o.members()
+	}
+	ofRun = len(names) > 0
+	for i := range r.file.Agents {
+		names = append(names, r.file.Agents[i].Member.Name)
+	}
+	if !ofRun {
+		names = append(names, r.file.Tools.readers()...)
+	}
+	for _, name := range names {
+		all = append(all, gate.Party{Name: name})
+	}
+	return all, ofRun
 }
 
 // known removes problems of unknown names in a policy if an agent has no name, since the

@@ -86,6 +86,8 @@ type Options struct {
 	// in a file. Nil means that no input can be such a result.
 	Result func(run, task string) (*envelope.Envelope, error)
 
+	members func() []string // of [LoadPolicy]
+
 	// Lookup returns the variables of the environment for ${NAME} in baseURL, apiKey,
 	// headers, model and paths. Nil means that none is set. Variables that begin with
 	// RUNTEAM_ are never used.

@@ -79,7 +79,7 @@ assert: [input nope never reaches fraud]`, []string{
 			`9:90: policy: rule *→letters: only a rule for one pair puts context into a system prompt; name both sides`,
 			`10:20: policy: kinds: unknown kind "foo"; write one of card, iban, email, phone, ssn, ip, mac`,
 			`10:44: policy: pattern "Staff No": not a name of a pattern; write a name of lower-case letters, digits and dashes that begins with a letter and has 32 at most`,
-			`10:66: policy: patterns[1]: regexp: it is missing; write regexp: …`,
+			`10:66: policy: patterns[1]: regexp: it is missing; write regexp: 'CASE-[0-9]+'`,
 			`12:50: policy: endorser "e": reason: the number 5 where a text belongs; put it in quotes`,
 			`13:7: policy: endorser "e": "e" is for this pair too; make one of the two`,
 			`13:14: policy: endorser "e": another entry has this name; give each a name of its own`,

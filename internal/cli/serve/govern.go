@@ -123,7 +123,13 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	if err != nil {
 		return "", &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
 	}
-	f, p, err := specfile.LoadPolicy("-", bytes.NewReader(text))
+	f, p, err := specfile.LoadPolicy("-", bytes.NewReader(text), func() []string {
+		_, had, err := g.policiesOf(ctx, run)
+		if err != nil {
+			return nil
+		}
+		return had[len(had)-1].Names()
+	})
 	if err != nil {
 		return "", atPointers(err, text)
 	}

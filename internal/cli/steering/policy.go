@@ -96,7 +96,7 @@ func (o *policyFlags) perform(ctx context.Context, con *console.Console) error {
 	}
 	con.Settings.Undone = "the policy was not replaced"
 	loaded, err := files.Await(ctx, func() (policyFile, error) {
-		f, p, err := specfile.LoadPolicy(o.file, con.Stdin)
+		f, p, err := specfile.LoadPolicy(o.file, con.Stdin, func() []string { return o.members(ctx, con) })
 		c := steer.Command{Kind: steer.ReplacePolicy, Policy: p, Replaces: o.replaces}
 		if err == nil {
 			c.Assert = specfile.AssertionsOf(f)
@@ -126,6 +126,21 @@ func (o *policyFlags) perform(ctx context.Context, con *console.Console) error {
 	return con.PrintResult(doc, func(w io.Writer) {
 		fmt.Fprintf(w, "run %s: nothing changed, since %v\n", journals.ShortRun(found.Run), steer.ErrUnchanged)
 	})
+}
+
+// members returns the names of the readers in the run, or nil if they cannot be read: then that is reported once
+// the file is right.
+func (o *policyFlags) members(ctx context.Context, con *console.Console) []string {
+	j, found, err := openRunning(ctx, con, &o.Flags, o.run)
+	if err != nil {
+		return nil
+	}
+	defer j.Close() //nolint:errcheck // nothing was written
+	now, err := journal.PolicyOf(ctx, j, found.Run)
+	if err != nil {
+		return nil
+	}
+	return now.Names()
 }
 
 // A policyFile is a file with a policy, and the command that sends it.
