@@ -263,10 +263,14 @@ func (k *StoredRun) statuses() {
 	}
 	for _, e := range k.Trace.Events {
 		t, status := k.ByID[e.Task], record.StatusAfter(e.Type)
+		if t != nil && e.Type == event.TaskReady && t.Status.Terminal() {
+			status = task.Pending // it runs again
+		}
 		if t == nil || status == "" {
 			continue
 		}
-		if t.Status = status; status.Terminal() && status != task.Completed {
+		t.Status, t.Ended = status, record.TaskEnd{}
+		if status.Terminal() && status != task.Completed {
 			t.Ended = record.TaskEnd{Reason: e.Message, Code: e.Code, Root: e.Root}
 		}
 	}
