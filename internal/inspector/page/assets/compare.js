@@ -98,7 +98,7 @@ function diffView(a, b) {
   const lines = diff(a.split("\n"), b.split("\n")), out = [];
   lines.forEach(([sign, line], i) => {
     if (sign === " " && !lines.slice(Math.max(0, i - 2), i + 3).some(([s]) => s !== " ")) {
-      if (out[out.length - 1]?.className !== "d-gap") out.push(h("div", { class: "d-gap" }, "⋯"));
+      if (out.at(-1)?.className !== "d-gap") out.push(h("div", { class: "d-gap" }, "⋯"));
       return;
     }
     out.push(h("div", { class: sign === "-" ? "d-old" : sign === "+" ? "d-new" : "d-same" }, h("span", { class: "d-sign" }, sign), bdi(line)));

@@ -258,7 +258,7 @@ export class GraphView {
       by.set(k, (by.get(k) ?? "") + `M${n.x} ${n.y}h${n.w}v${n.h}h${-n.w}z`);
     }
     let lines = "";
-    if (edges.length < 6000) for (const e of edges) lines += "M" + e.points[0].join(" ") + "L" + e.points[e.points.length - 1].join(" ");
+    if (edges.length < 6000) for (const e of edges) lines += "M" + e.points[0].join(" ") + "L" + e.points.at(-1).join(" ");
     fill(this.far, s("path", { class: "far-edges", d: lines }), [...by].map(([k, d]) => s("path", { class: "far-" + k, d })));
     const sel = this.nodes.get(this.selected ?? "");
     if (sel) this.far.append(s("rect", { class: "far-selected", x: sel.x, y: sel.y, width: sel.w, height: sel.h }));

@@ -13,7 +13,7 @@ export class PromptView {
     this.el = h("div", { class: "prompt" });
     this.texts = [];
     this.at = at;
-    let i = prompts.length > 0 ? prompts.findIndex((p) => p.attempt === prompts[prompts.length - 1].attempt) : 0;
+    let i = prompts.length > 0 ? prompts.findIndex((p) => p.attempt === prompts.at(-1).attempt) : 0;
     if (at) i = Math.max(0, prompts.findIndex((p) => (!at.attempt || p.attempt === at.attempt) && (at.where === "system" ? p.system : p.text).some((x) => x.start <= at.range[0] && x.end > at.range[0])));
     if (session && !at) i = prompts.findIndex((p) => p.sessionId === session);
     this.show(Math.max(0, i));
@@ -88,7 +88,7 @@ export class PromptView {
   bar(p) {
     const parts = [];
     for (const x of [...p.system ?? [], ...p.text ?? []]) {
-      const last = parts[parts.length - 1];
+      const last = parts.at(-1);
       if (last && last.source === x.source) last.n += x.end - x.start;
       else parts.push({ source: x.source, n: x.end - x.start, from: x.from });
     }

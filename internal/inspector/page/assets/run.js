@@ -24,7 +24,7 @@ const views = [
 
 export class RunPage {
   constructor(app, id) {
-    Object.assign(this, { app, id });
+    Object.assign(this, { app, id, lastTab: "prompt" });
     this.state = new RunState(id);
     this.full = app.store.get("full") === "1";
     this.body = h("div", { class: "run-body" }, loading("the run"));
@@ -88,7 +88,7 @@ export class RunPage {
 
   link(key) { return "#/runs/" + encodeURIComponent(this.id) + (key === "graph" ? "" : "/" + key); }
 
-  taskLink(id) { return "#/runs" + path(this.id, "tasks", id); }
+  taskLink(id, query) { return "#/runs" + path(this.id, "tasks", id) + (query ? "?" + new URLSearchParams(query) : ""); }
 
   foldLink(title) { return "#/runs" + path(this.id, "folds", title); }
 
@@ -324,7 +324,7 @@ export class RunPage {
     if (saved) queueMicrotask(() => put(saved));
   }
 
-  openTask(id, query) { this.app.go(this.taskLink(id) + (query ? "?" + new URLSearchParams(query) : "")); }
+  openTask(id, query = { tab: this.lastTab }) { this.app.go(this.taskLink(id, query)); }
 
   back() { this.app.go(this.link(this.viewKey)); }
 
@@ -358,7 +358,7 @@ export class RunPage {
     const { order } = this.state;
     if (order.length === 0) return;
     const i = order.findIndex((t) => t.id === this.panel?.id);
-    this.openTask(order[(i + by + order.length) % order.length].id);
+    this.openTask(order.at((i + by) % order.length).id);
   }
 
 }

@@ -110,7 +110,7 @@ export class RunsPage {
 
   async loadMore() {
     const all = [...this.runs, ...this.more];
-    const { runs, more } = await get("/runs?limit=100&before=" + encodeURIComponent(all[all.length - 1].runId));
+    const { runs, more } = await get("/runs?limit=100&before=" + encodeURIComponent(all.at(-1).runId));
     this.more.push(...runs);
     this.hasMore = more;
     this.show();

@@ -218,7 +218,7 @@ export class RunState {
   advance(t, e) {
     const was = t.status;
     switch (e.type) {
-      case "task_ready": t.status = "ready"; break;
+      case "task_ready": t.status = "ready"; t.error = t.endedAt = undefined; break;
       case "task_start": t.status = "in_progress"; t.startedAt = e.time; break;
       case "agent_start":
         t.status = "in_progress";

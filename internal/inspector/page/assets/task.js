@@ -54,7 +54,7 @@ export class TaskPanel {
   }
 
   drawFacts() {
-    const t = this.task, x = this.doc?.exchanges ?? [], last = x[x.length - 1], cost = this.state.taskCost(t), [conn, what] = this.state.connectionOf(t);
+    const t = this.task, x = this.doc?.exchanges ?? [], last = x.at(-1), cost = this.state.taskCost(t), [conn, what] = this.state.connectionOf(t);
     const session = last?.sessionId ?? t.log.findLast((e) => e.handoff?.sessionId?.includes(t.id))?.handoff.sessionId;
     const fact = (k, v, cls) => v !== undefined && v !== "" && v !== null && v !== false && h("div", { class: cls }, h("dt", null, k), h("dd", null, v));
     const context = x.find((e) => e.context)?.context;
@@ -88,22 +88,23 @@ export class TaskPanel {
   }
 
   go(query) {
-    const tab = query.get("tab") ?? this.tab ?? this.page.lastTab ?? "prompt";
-    this.at = query.get("at") && { range: query.get("at").split("-").map(Number), where: query.get("where") ?? "prompt", attempt: Number(query.get("attempt")) || 0 };
+    const at = query.get("at"), tab = query.get("tab") ?? this.page.lastTab;
+    this.at = at && { range: at.split("-").map(Number), where: query.get("where") ?? "prompt", attempt: Number(query.get("attempt")) || 0 };
     this.session = query.get("session");
-    this.show(tab, Boolean(this.at || this.session));
+    query.set("tab", tab);
+    this.show(tab, query, at || this.session);
   }
 
-  show(tab, force) {
+  show(tab, query = { tab }, force) {
+    history.replaceState(null, "", this.page.taskLink(this.id, query));
     if (tab === this.tab && !force) return;
     this.tab = this.page.lastTab = tab;
     this.drawTabs();
     this.tabs.onkeydown = (e) => {
-      const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key], all = this.shownTabs;
       if (!by) return;
       e.preventDefault();
-      const all = this.shownTabs;
-      this.show(all[(all.findIndex(([k]) => k === this.tab) + by + all.length) % all.length][0]);
+      this.show(all.at((all.findIndex(([k]) => k === this.tab) + by) % all.length)[0]);
       this.tabs.querySelector('[aria-selected="true"]').focus();
     };
     this.body.setAttribute("aria-label", tabs.find(([k]) => k === tab)[1]);
