@@ -385,11 +385,17 @@ func TestServeRefusesWhatItCannotServe(t *testing.T) {
 		{[]string{filepath.Join(dir, "none.yaml")}, exit.StatusUsage, "none.yaml"},
 		{[]string{filepath.Join(dir, "bad.yaml")}, exit.StatusUsage, "bad.yaml:1:9"},
 		{[]string{"-"}, exit.StatusUsage, "SPEC -: standard input can be read only once"},
-		{nil, exit.StatusUsage, "there is no journal here"},
+		{nil, exit.StatusUsage, `there is no journal here or in a folder above, so there are no runs to show; write "runteam serve SPEC" to start runs of a spec file in the browser; "runteam init" writes a first one; --journal FILE names another journal` + "\n"},
 		{[]string{"--token-file", filepath.Join(dir, "token.txt")}, exit.StatusUsage, "there is no journal here"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--token-file", filepath.Join(dir, "token.txt"), "--listen", taken.Addr().String()}, exit.StatusUsage, "already in use"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "nowhere"}, exit.StatusUsage, "--listen nowhere: address nowhere: missing port in address; write ADDRESS:PORT of this computer"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "7338"}, exit.StatusUsage, "--listen 7338: address 7338: missing port in address; write 127.0.0.1:7338\n"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "127.0.0.1:99999"}, exit.StatusUsage, "--listen 127.0.0.1:99999: address 99999: invalid port; write ADDRESS:PORT of this computer, such as 127.0.0.1:0 for a port that is free\n"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "127.0.0.1:http-x"}, exit.StatusUsage, "--listen 127.0.0.1:http-x: "},
+		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "192.0.2.1:0"}, exit.StatusUsage, "--listen 192.0.2.1:0: bind: "},
+		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "::1:0"}, exit.StatusUsage, "--listen ::1:0: address ::1:0: too many colons in address; write ADDRESS:PORT"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--listen", "http://127.0.0.1:7337"}, exit.StatusUsage, "--listen http://127.0.0.1:7337: address http://127.0.0.1:7337: too many colons in address; write ADDRESS:PORT"},
+		{[]string{filepath.Join(dir, "team.yaml"), "--listen", ""}, exit.StatusUsage, "--listen is empty: write ADDRESS:PORT of this computer, such as 127.0.0.1:0"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--listen", taken.Addr().String()}, exit.StatusUsage, "already in use; another runteam serve may have it: use its page, or --listen 127.0.0.1:0"},
 		{[]string{filepath.Join(dir, "team.yaml"), filepath.Join(dir, "team.yaml")}, exit.StatusUsage, "it is named twice; name each spec once"},
 		{[]string{filepath.Join(dir, "team.yaml"), "--journal", filepath.Join(dir, "none", "j.db")}, exit.StatusUsage, "does not exist; create it first"},
@@ -405,6 +411,22 @@ func TestServeRefusesWhatItCannotServe(t *testing.T) {
 	}
 	require.Equal(t, "my notes\n", clitest.Contents(t, filepath.Join(dir, "notes.txt")))
 	require.Equal(t, "0123456789abcdef\n", clitest.Contents(t, filepath.Join(dir, "token.txt")), "of a server that cannot begin")
+}
+
+// Without a journal, serve says how to get a page: with the spec of the folder, or with a new one. It creates nothing.
+func TestServeWithoutAJournalSaysWhereToBegin(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"team.yaml": `so there are no runs to show; write "runteam serve team.yaml" to start runs of that spec in the browser; --journal FILE`,
+		"team.json": `write "runteam serve team.json" to start`,
+		"notes.txt": `write "runteam serve SPEC" to start runs of a spec file in the browser; "runteam init" writes a first one`,
+	} {
+		dir := clitest.Folder(t, map[string]string{name: "{}"})
+		got := call{dir: dir, args: []string{"serve"}}.runHere(t)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
+		require.Contains(t, got.stderr, want)
+		require.NoDirExists(t, filepath.Join(dir, ".runteam"))
+	}
 }
 
 // The token of a file is a new one, which only its owner can read.

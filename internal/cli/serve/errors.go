@@ -3,8 +3,12 @@ package serve
 import (
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 
+	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/trace"
@@ -64,6 +68,22 @@ func codeOf(err error) inspector.Code {
 		return inspector.Invalid
 	}
 	return inspector.Unavailable
+}
+
+// whereToBegin says in the error for a folder without a journal how to get a page here. To show runs is no reason to
+// create a journal, but a server that can start runs creates one.
+func whereToBegin(con *console.Console, err error) error {
+	if err.Error() != journals.NoJournal {
+		return err
+	}
+	begin := `write "runteam serve SPEC" to start runs of a spec file in the browser; "runteam init" writes a first one`
+	for _, name := range []string{"team.yaml", "team.yml", "team.json"} {
+		if found, statErr := os.Stat(filepath.Join(con.WorkDir, name)); statErr == nil && found.Mode().IsRegular() {
+			begin = `write "runteam serve ` + name + `" to start runs of that spec in the browser`
+			break
+		}
+	}
+	return exit.Errorf(exit.KindIO, "there is no journal here or in a folder above, so there are no runs to show; %s; --journal FILE names another journal", begin)
 }
 
 // withoutAddress returns the cause of a listen error, without the address.

@@ -117,7 +117,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	}
 	j, path, err := journals.Open(con, &s.Flags, why)
 	if err != nil {
-		return err
+		return whereToBegin(con, err)
 	}
 	defer j.Close() //nolint:errcheck // what was sent is durable already
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
@@ -207,6 +207,9 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 		if s.mcp && cmd.Flags().Changed(name) {
 			return 0, exit.Usagef("--%s is for the page, and --mcp serves none: leave one of them out", name)
 		}
+	}
+	if s.listen == "" { // which would be every address
+		return 0, exit.Usagef("--listen is empty: write ADDRESS:PORT of this computer, such as 127.0.0.1:0 for a port that is free, or leave it out")
 	}
 	switch accepts, err = label.ParseClassification(s.accepts); {
 	case err != nil:
