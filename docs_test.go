@@ -28,6 +28,7 @@ func TestLinksInDocuments(t *testing.T) {
 			return err
 		}
 		documents++
+		require.NotRegexp(t, `(?i)\bcanceled\b`, code.ReplaceAllString(read(t, name), ""), "%s: prose has two l's, see docs/decisions/0178", name)
 		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(read(t, name), ""), -1) {
 			if strings.Contains(m[1], "://") {
 				continue

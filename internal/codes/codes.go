@@ -17,7 +17,7 @@ const (
 	Timeout        = "TIMEOUT"               // the attempt took too long
 	Interrupted    = "INTERRUPTED"           // somebody stopped the call, and the task goes on
 	PolicyReplaced = "POLICY_REPLACED"       // the attempt held what the new policy denies, and the task begins again
-	Canceled       = "CANCELED"              // the run ended first
+	Canceled       = "CANCELED"              // the run ended first, or the task was cancelled
 	PromptTooLarge = "PROMPT_TOO_LARGE"      // the part that cannot be cut does not fit
 	Schema         = "OUTPUT_SCHEMA_INVALID" // the answer does not match its schema, also after a correction
 	Guard          = "GUARD_FAILED"          // the answer has the right form, but not the value of a const of its schema

@@ -193,8 +193,11 @@ func (r *results) cascaded(t task.Task, kind event.Type) {
 			out.Error = &TaskError{Code: codes.Dependency, Message: out.Result, Task: t.ID, Title: t.Title, Name: out.Name, Root: ev.Root, cause: func() error { return ErrDependency }}
 		}
 	}
-	if out.Error != nil {
+	switch {
+	case out.Error != nil:
 		ev.Code = out.Error.Code
+	case ev.Root == "":
+		ev.Code = skipCodes[out.Result]
 	}
 	if r.bus.live() {
 		r.bus.emit(ev)

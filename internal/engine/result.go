@@ -25,7 +25,7 @@ var (
 	ErrAssertion = plan.ErrAssertion
 	ErrPlan      = errors.New("no valid plan")
 	ErrNoAnswer  = errors.New("the coordinator's answer is empty")
-	ErrCanceled  = errors.New("run canceled")
+	ErrCanceled  = errors.New("run cancelled")
 	ErrTimeout   = errors.New("run timed out")
 )
 

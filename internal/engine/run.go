@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
@@ -290,6 +291,9 @@ const (
 	interruptedByAbort = "Interrupted: run aborted." // the task had started
 	skippedByJournal   = "Skipped: the journal failed."
 )
+
+// skipCodes are the codes of those of them that no error of the task has.
+var skipCodes = map[string]string{canceledTask: codes.Canceled, skippedByJournal: codes.Journal}
 
 // abortReason returns why a task that had this status is skipped after an abort.
 func abortReason(s task.Status) string {

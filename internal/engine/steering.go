@@ -24,14 +24,14 @@ import (
 const pollEvery = time.Second
 
 // ErrCanceledTask ends the attempt at a task that somebody cancels.
-var ErrCanceledTask = errors.New("the task was canceled")
+var ErrCanceledTask = errors.New("the task was cancelled")
 
 // ErrInterrupted ends a call of a model or a tool that somebody interrupts. The task goes on.
 var ErrInterrupted = errors.New("the call was interrupted")
 
 // canceledTask is why a task that somebody canceled was skipped. Agents may read it, so the words
 // of whoever canceled it are not in it.
-const canceledTask = "Skipped: canceled by the user."
+const canceledTask = "Skipped: cancelled by the user."
 
 // A steering lets commands into a run. A nil *steering lets none in: nobody could send one.
 type steering struct {
@@ -390,7 +390,7 @@ func (s *steering) reopen(i int) error {
 type canceledError struct{ by, reason string }
 
 func (e *canceledError) Error() string {
-	text := "canceled by " + e.by
+	text := "cancelled by " + e.by
 	if e.reason != "" {
 		text += ": " + e.reason
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -148,7 +149,7 @@ func TestCancelOfARun(t *testing.T) {
 			res := run(t, newTeam(t, s.slow("a"), s.slow("b")), s.options(), spec("a"), spec("b", "a"))
 			require.NoError(t, <-done)
 			require.Equal(t, engine.StatusCanceled, res.Status)
-			require.EqualError(t, res.Cause, "canceled by ann: wrong file")
+			require.EqualError(t, res.Cause, "cancelled by ann: wrong file")
 			require.Equal(t, 90*time.Second, time.Since(s.start))
 			require.Equal(t, task.Completed, res.Tasks[0].Status)
 			require.Equal(t, task.Skipped, res.Tasks[1].Status)
@@ -175,12 +176,19 @@ func TestCancelOfATask(t *testing.T) {
 				}
 				others := s.at(0.75, steer.Command{Kind: steer.Cancel, Task: "retried"})
 				done := s.at(tt.minutes, steer.Command{Kind: steer.Cancel, Task: strings.ToUpper(tt.title)})
-				res := run(t, newTeam(t, s.slow("a"), s.slow("b"), s.slow("c"), fails), s.options(), spec("a"), spec("b", "a"), c, retried)
+				var heard audience
+				o := s.options()
+				o.Subscribers = append(o.Subscribers, heard.take)
+				res := run(t, newTeam(t, s.slow("a"), s.slow("b"), s.slow("c"), fails), o, spec("a"), spec("b", "a"), c, retried)
 				require.NoError(t, <-done)
+				for _, e := range heard.only(event.TaskSkipped) {
+					require.Equal(t, e.Root == "", e.Code == "CANCELED", "%+v", e)
+				}
+				require.True(t, slices.ContainsFunc(heard.only(event.TaskSkipped), func(e event.Event) bool { return e.Title == tt.title && e.Message == "Skipped: cancelled by the user." }))
 				require.Equal(t, tt.title == "retried", <-others != nil)
 				require.Equal(t, engine.StatusError, res.Status)
 				require.Equal(t, task.Skipped, of(t, res, tt.title).Status)
-				require.Equal(t, "Skipped: canceled by the user.", of(t, res, tt.title).Result)
+				require.Equal(t, "Skipped: cancelled by the user.", of(t, res, tt.title).Result)
 				require.Equal(t, task.Completed, of(t, res, "c").Status, "it can do without")
 				if tt.title == "a" {
 					require.Equal(t, task.Skipped, of(t, res, "b").Status)
@@ -544,7 +552,7 @@ func TestACommandIsDurableBeforeItTakesEffect(t *testing.T) {
 		done := s.at(0.5, steer.Command{Kind: steer.Cancel, Task: "a"})
 		res := run(t, newTeam(t, s.slow("a")), s.options(), spec("a"))
 		require.ErrorIs(t, <-done, errDisk)
-		require.NotEqual(t, "Skipped: canceled by the user.", res.Tasks[0].Result)
+		require.NotEqual(t, "Skipped: cancelled by the user.", res.Tasks[0].Result)
 	})
 }
 

@@ -222,7 +222,8 @@ func TestProgressOfASteeredRun(t *testing.T) {
 	command("rerun", "Task 0", "")
 	take(event.Event{Type: event.TaskReady, Task: "0", Title: "Task 0", Agent: "a"})
 	require.Equal(t, "0 of 2 tasks completed, 0s", footer())
-	task0.Type, task0.Status, task0.Message = event.TaskSkipped, task.Skipped, "Skipped: canceled by the user."
+	task0.Type, task0.Status, task0.Message = event.TaskSkipped, task.Skipped, "Skipped: cancelled by the user."
+	task0.Code = codes.Canceled
 	take(task0)
 	command("cancel", "", "done")
 	take(event.Event{Type: event.TaskSkipped, Task: "1", Title: "Task 1", Agent: "b", Status: task.Skipped, Problem: event.Problem{Message: "Skipped: run aborted."}})

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
@@ -138,17 +139,17 @@ func (t *tracker) take(e event.Event) (event.Event, *row) {
 func (t *tracker) message(e event.Event) string {
 	skipped, cause := e.Type == event.TaskSkipped && e.Root == "", t.cause()
 	switch {
-	case cause != nil && (skipped || ofCoordinator(e) && e.Code == "CANCELED"):
+	case cause != nil && (skipped || ofCoordinator(e) && e.Code == codes.Canceled):
 		return cause.Error()
 	case !skipped:
 		return e.Message
-	case e.Message == "Skipped: canceled by the user.":
+	case e.Code == codes.Canceled:
 		return "cancelled by the user"
 	case t.canceled != "":
 		return t.canceled
 	case t.spent != "":
 		return "the " + t.spent + " is spent"
-	case e.Message == "Skipped: the journal failed.":
+	case e.Code == codes.Journal:
 		return "the journal failed"
 	}
 	return "timed out"
