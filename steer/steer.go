@@ -44,8 +44,8 @@ const (
 	// of a task of the agent has it.
 	Message Kind = "message"
 
-	// Rerun runs a Task again that is running, has failed or was skipped, and the tasks that ended because
-	// of it. A completed task is run again only if no other task has begun with its result.
+	// Rerun runs a Task again that has failed or was skipped, and the tasks that ended because of it. It
+	// is refused if another task, for which the result was optional, has begun without it.
 	Rerun Kind = "rerun"
 
 	// ReplacePolicy replaces the policy of the run, if its digest is Replaces, by Policy. The new policy
@@ -64,7 +64,7 @@ type Command struct {
 	Agent  string
 	Text   string
 	By     string // the sender; required
-	Reason string // stored with the command; may be empty
+	Reason string // stored with the command; may be empty, and has at most MaxText bytes
 
 	Classification label.Classification // of Text; zero means internal
 
@@ -86,7 +86,7 @@ var (
 	ErrUnchanged = errors.New("the run has this policy already")                     // nothing was changed or stored
 )
 
-// MaxText is the largest size of a Text, and of all of Assert together, in bytes.
+// MaxText is the largest size of each text of a command, and of all of Assert together, in bytes.
 const MaxText = 64 << 10
 
 // Check returns an error, which wraps [ErrInvalid], if the fields do not fit the kind.
@@ -121,13 +121,24 @@ func (c *Command) Check() error {
 	if err := c.checkPolicy(); err != nil {
 		return err
 	}
-	switch {
-	case len(c.Text) > MaxText:
-		return fmt.Errorf("%w: Text has %d bytes, at most %d", ErrInvalid, len(c.Text), MaxText)
-	case !utf8.ValidString(c.Text):
-		return fmt.Errorf("%w: Text is not UTF-8", ErrInvalid)
-	case !c.Classification.Valid():
+	if !c.Classification.Valid() {
 		return fmt.Errorf("%w: unknown classification %d", ErrInvalid, c.Classification)
+	}
+	return c.checkTexts()
+}
+
+// checkTexts checks the texts that are stored with a command. The journal could not return others as they were
+// sent.
+func (c *Command) checkTexts() error {
+	for _, f := range [...]struct{ name, value string }{
+		{"Text", c.Text}, {"Reason", c.Reason}, {"By", c.By}, {"Task", c.Task}, {"Agent", c.Agent}, {"Replaces", c.Replaces},
+	} {
+		switch {
+		case len(f.value) > MaxText:
+			return fmt.Errorf("%w: %s has %d bytes, at most %d", ErrInvalid, f.name, len(f.value), MaxText)
+		case !utf8.ValidString(f.value):
+			return fmt.Errorf("%w: %s is not UTF-8", ErrInvalid, f.name)
+		}
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func pairOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 
 func (h *Handler) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, err := w.Write(h.o.OpenAPI)
+	_, err := pieces{w}.Write(h.o.OpenAPI)
 	return gone(err)
 }
 
@@ -140,7 +140,7 @@ func (h *Handler) export(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'") // the file must not run as a page of this server
-	_, err = w.Write(html)
+	_, err = pieces{w}.Write(html)
 	return gone(err)
 }
 

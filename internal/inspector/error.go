@@ -8,7 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // A Code says what is wrong with a request.
@@ -68,8 +73,12 @@ func errorOf(err error) *Error {
 	return &Error{Code: Unavailable, Message: err.Error()}
 }
 
-// strictly decodes JSON and refuses unknown members.
+// strictly decodes JSON and refuses unknown members, and members that are given twice. A policy is only looked
+// through by who reads it.
 func strictly(text []byte, into any) error {
+	if at := givenTwice(text); at != "" {
+		return &Error{Code: BadRequest, Message: "the body has a member twice", Problems: []Problem{{Pointer: at, Message: "it is given twice", Hint: "leave one of them out"}}}
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
@@ -85,4 +94,40 @@ func strictly(text []byte, into any) error {
 		bad.Problems = []Problem{{Pointer: at, Message: fmt.Sprintf("a %s is not allowed here", wrong.Value)}}
 	}
 	return bad
+}
+
+// givenTwice returns a JSON Pointer to a member that an object has twice, which [encoding/json] takes the last of;
+// empty if there is none. Like that package, it ignores the case of the members of the body itself.
+func givenTwice(text []byte) string {
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if d.PeekKind() != '{' {
+		return ""
+	}
+	_, _ = d.ReadToken() // what is no JSON is found later
+	var names []string
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		name := token.String()
+		if slices.ContainsFunc(names, func(of string) bool { return strings.EqualFold(of, name) }) {
+			return naming.Pointer(name)
+		}
+		names = append(names, name)
+		value, err := d.ReadValue()
+		if twice, is := errors.AsType[*jsontext.SyntacticError](unique(value)); err == nil && is && !strings.EqualFold(name, "policy") {
+			return naming.Pointer(name) + string(twice.JSONPointer)
+		}
+	}
+	return ""
+}
+
+// unique returns an error if an object in a JSON value has a member twice.
+func unique(value jsontext.Value) error {
+	d := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowInvalidUTF8(true))
+	if err := d.SkipValue(); errors.Is(err, jsontext.ErrDuplicateName) {
+		return err
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/runteam/runteam/internal/event"
@@ -114,16 +115,18 @@ func (b *broadcast) end() {
 	}
 }
 
-// add queues a piece, or extends the queued piece of the same text.
+// add queues a piece, or extends the queued piece of the same text. What is taken back does not stay queued: a
+// policy may deny it now.
 func (s *subscriber) add(t *liveText, start int, d event.Delta) {
+	if d.Reset {
+		s.queue = slices.DeleteFunc(s.queue, func(p *pending) bool { return p.text.of.Task == d.Task })
+		delete(s.waits, d.Task)
+	}
 	p := s.waits[d.Task]
-	switch {
-	case p == nil || p.done: // a completed text stays queued
+	if p == nil || p.done { // a completed text stays queued
 		p = &pending{text: t, start: start, reset: d.Reset}
 		s.waits[d.Task] = p
 		s.queue = append(s.queue, p)
-	case d.Reset || p.text != t:
-		p.text, p.start, p.reset = t, start, p.reset || d.Reset
 	}
 	p.done = d.Done
 	s.wake()

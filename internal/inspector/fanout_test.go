@@ -181,3 +181,22 @@ func BenchmarkFanout(b *testing.B) {
 		}
 	}
 }
+
+// A text that was complete and is then taken back, as when a policy denies it, does not reach a subscriber that
+// reads later.
+func TestWhatIsTakenBackIsNotSent(t *testing.T) {
+	t.Parallel()
+	var f inspector.Fanout
+	push, end := f.Begin("r")
+	defer end()
+	sub, err := f.Subscribe("r")
+	require.NoError(t, err)
+	defer sub.Close()
+	push(event.Delta{Task: "u", Text: "other"})
+	push(event.Delta{Task: "t", Text: "denied", Done: true})
+	push(event.Delta{Task: "t", Reset: true})
+	push(event.Delta{Task: "t", Text: "again"})
+	got, err := sub.Next(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []event.Delta{{Task: "u", Text: "other"}, {Task: "t", Text: "again", Reset: true}}, got)
+}

@@ -156,9 +156,24 @@ func (h *Handler) write(w http.ResponseWriter, status int, document any) error {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
-	_, err = h.o.Escape(w).Write(append(text, '\n'))
+	_, err = h.o.Escape(pieces{w}).Write(append(text, '\n'))
 	return gone(err)
+}
+
+// maxPiece is the number of bytes that a client reads in [writeTime], or it is disconnected.
+const maxPiece = 64 << 10
+
+// pieces writes to a client, which has [writeTime] for each piece of [maxPiece].
+type pieces struct{ w http.ResponseWriter }
+
+func (p pieces) Write(text []byte) (n int, err error) {
+	for n < len(text) && err == nil {
+		var written int
+		_ = http.NewResponseController(p.w).SetWriteDeadline(time.Now().Add(writeTime))
+		written, err = p.w.Write(text[n:min(len(text), n+maxPiece)])
+		n += written
+	}
+	return n, err
 }
 
 // errGone reports that the client does not read the response.

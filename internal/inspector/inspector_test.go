@@ -255,6 +255,12 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/api/v1/runs/r/pause", `{"why":1}`, nil, 400, "bad_request"},
 		{"POST", "/api/v1/runs/r/pause", `{} {}`, nil, 400, "bad_request"},
 		{"POST", "/api/v1/runs/r/pause", `[`, nil, 400, "bad_request"},
+		{"POST", "/api/v1/runs/r/pause", `{"reason":"a","reason":"b"}`, nil, 400, "bad_request"}, // of which one would be lost
+		{"POST", "/api/v1/runs/r/pause", `{"reason":"a","rea\u017Fon":"b"}`, nil, 400, "bad_request"},
+		{"POST", "/api/v1/runs/r/questions/q/answer", `{"fields":{"a":[{"b":1,"b":2}]}}`, nil, 400, "bad_request"},
+		{"POST", "/api/v1/runs/r/questions/q/answer", `{"fields":{"a":1,"A":2,"b":{"a":3}}}`, nil, 200, `{"taken":false}`},
+		{"PUT", "/api/v1/governance/handoff-rules", `{"policy":{},"Policy":{"rules":[]}}`, []string{`If-Match: "d1"`}, 400, "bad_request"},
+		{"PUT", "/api/v1/governance/handoff-rules", `{"policy":{"a":1,"a":2}}`, []string{`If-Match: "d1"`}, 200, `{"digest":"d1{\"a\":1,\"a\":2}ann"}`}, // who reads it refuses it
 		{"POST", "/api/v1/runs/r/pause", `{"reason":7}`, nil, 400, "bad_request"},
 		{"POST", "/api/v1/runs/r/messages", `{"agent":"a","text":"t","classification":"top"}`, nil, 422, "invalid"},
 		{"POST", "/api/v1/runs/r/messages", `{"agent":"a","text":"` + strings.Repeat("x", 64<<10+1) + `"}`, nil, 413, "too_large"},
@@ -411,6 +417,40 @@ func TestStreamOfARun(t *testing.T) {
 	require.JSONEq(t, `{"task":"t","title":"T","agent":"a","attempt":1,"reset":false,"text":"lo\u202e","done":true}`, next())
 	end()
 	require.Equal(t, "{}", next())
+}
+
+// A request for the head of a stream gets it, and the connection serves the next request.
+func TestHeadOfAStream(t *testing.T) {
+	t.Parallel()
+	f := &fake{events: func(yield func([]inspector.Event, error) bool) {
+		for yield(nil, nil) { // as long as somebody reads
+			time.Sleep(time.Millisecond)
+		}
+	}}
+	s := serve(t, f, func(o *inspector.Options) { o.Streams = named{f} })
+	_, end := f.Begin("r")
+	defer end()
+	for _, path := range []string{"events", "stream"} {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.addr)
+		require.NoError(t, err)
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(20*time.Second)))
+		in := bufio.NewReader(c)
+		ask := func(method, path string) *http.Response {
+			r, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.addr+"/api/v1/runs"+path, nil)
+			require.NoError(t, err)
+			r.Header = http.Header{"Authorization": {"Bearer " + token}, "Accept": {"text/event-stream"}}
+			require.NoError(t, r.Write(c))
+			got, err := http.ReadResponse(in, r)
+			require.NoError(t, err, "%s %s", method, path)
+			require.NoError(t, got.Body.Close())
+			return got
+		}
+		got := ask("HEAD", "/r/"+path)
+		require.Equal(t, 200, got.StatusCode)
+		require.Equal(t, "text/event-stream; charset=utf-8", got.Header.Get("Content-Type"))
+		require.Equal(t, 200, ask("GET", "").StatusCode)
+		require.NoError(t, c.Close())
+	}
 }
 
 // named has the fanout of a fake as streams.

@@ -2,6 +2,7 @@ package inspector_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -236,6 +237,66 @@ type largeRun struct{ *fake }
 
 func (largeRun) Run(context.Context, string) (any, error) { return strings.Repeat("x", 1<<20), nil }
 
+func (largeRun) Export(context.Context, string) (string, []byte, error) {
+	return "run.html", bytes.Repeat([]byte("x"), 1<<20), nil
+}
+
+// A longWork takes a minute for what it is asked.
+type longWork struct{ *fake }
+
+func (w longWork) Run(ctx context.Context, _ string) (any, error) { return "made", w.wait(ctx) }
+
+func (w longWork) Export(ctx context.Context, _ string) (string, []byte, error) {
+	return "run.html", []byte("made"), w.wait(ctx)
+}
+
+func (w longWork) Start(ctx context.Context, _ inspector.Start) (string, error) {
+	return "made", w.wait(ctx)
+}
+
+func (longWork) Specs(context.Context) (any, error) { return "specs", nil }
+
+func (longWork) wait(ctx context.Context) error {
+	select {
+	case <-time.After(time.Minute):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// What takes longer than a request may take to arrive is answered.
+func TestLongWorkIsAnswered(t *testing.T) {
+	t.Parallel()
+	for _, request := range []string{"GET /api/v1/runs/r", "GET /api/v1/runs/r/export", "POST /api/v1/runs"} {
+		t.Run(request, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := &pipeListener{make(chan net.Conn), make(chan time.Time, 1)}
+				w := longWork{&fake{}}
+				o := inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.HostsOf(l.Addr())}, Documents: inspector.Documents{Runs: w, Exporter: w}, Starter: w}
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- inspector.Serve(ctx, l, inspector.New(o)) }()
+				client, server := net.Pipe()
+				l.conns <- server
+				body := ""
+				if strings.HasPrefix(request, "POST") {
+					body = "{}"
+				}
+				_, err := fmt.Fprintf(client, "%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", request, token, len(body), body)
+				require.NoError(t, err)
+				got, err := io.ReadAll(client)
+				require.NoError(t, err)
+				require.Contains(t, string(got), "made")
+				stop()
+				require.NoError(t, <-done)
+				_ = client.Close()
+			})
+		})
+	}
+}
+
 // A client that begins to read a response and then stops is disconnected after 20 seconds, and one that
 // continues within them is not.
 func TestSlowReadersAreDisconnected(t *testing.T) {
@@ -248,6 +309,9 @@ func TestSlowReadersAreDisconnected(t *testing.T) {
 		{"a stream", "/api/v1/runs/r/events", "text/event-stream", 0},
 		{"a stream that is read slowly", "/api/v1/runs/r/events", "text/event-stream", 5},
 		{"a document", "/api/v1/runs/r", "application/json", 0},
+		{"a document that is read slowly", "/api/v1/runs/r", "application/json", 5},
+		{"an export that is read slowly", "/api/v1/runs/r/export", "text/html", 5},
+		{"events in one document", "/api/v1/runs/r/events", "application/json", 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -257,7 +321,7 @@ func TestSlowReadersAreDisconnected(t *testing.T) {
 					for yield(batch, nil) { //nolint:revive // until the client is gone
 					}
 				}}
-				o := inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.HostsOf(l.Addr())}, Watcher: f, Documents: inspector.Documents{Runs: largeRun{f}}}
+				o := inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.HostsOf(l.Addr())}, Watcher: f, Documents: inspector.Documents{Runs: largeRun{f}, Exporter: largeRun{f}}}
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan error, 1)
 				go func() { done <- inspector.Serve(ctx, l, inspector.New(o)) }()

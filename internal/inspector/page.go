@@ -30,7 +30,7 @@ func (h *Handler) file(w http.ResponseWriter, name string) error {
 		return &Error{Code: NotFound, Message: "the page has no such file"}
 	}
 	w.Header().Set("Content-Type", kind)
-	_, err = w.Write(text)
+	_, err = pieces{w}.Write(text)
 	return gone(err)
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/runteam/runteam/internal/event"
 )
@@ -31,7 +30,6 @@ func (h *Handler) openStream(w http.ResponseWriter, r *http.Request) (s *sender,
 		return nil, nil, &Error{Code: TooMany, Message: fmt.Sprintf("%d streams are open", maxStreams), Hint: "close some of them first"}
 	}
 	h.streams[of]++
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the request has been read; its end must not end the stream
 	return &sender{h: h, w: w}, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -70,14 +68,12 @@ func (s *sender) flush() error {
 	if s.buf.Len() == 0 {
 		_, _ = s.buf.WriteString(": \n\n")
 	}
-	control := http.NewResponseController(s.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTime))
-	_, err := s.w.Write(s.buf.Bytes())
+	_, err := pieces{s.w}.Write(s.buf.Bytes())
 	if s.buf.Cap() > maxBody {
 		s.buf = bytes.Buffer{}
 	}
 	s.buf.Reset()
-	return errors.Join(err, control.Flush())
+	return errors.Join(err, http.NewResponseController(s.w).Flush())
 }
 
 // fail ends a stream with an error. If nothing was sent yet, it returns the error as the answer.
@@ -120,7 +116,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 		for i := range batch {
 			s.add(batch[i].Position, string(batch[i].Type), batch[i].Data)
 		}
-		if err := s.flush(); err != nil {
+		if err := s.flush(); err != nil || isHead(r) {
 			return gone(err)
 		}
 	}
@@ -131,9 +127,13 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 	return gone(s.flush())
 }
 
+// isHead reports whether a client wants the head of an answer alone. A stream would keep the connection from
+// its next request.
+func isHead(r *http.Request) bool { return r.Method == http.MethodHead }
+
 // allEvents sends the events so far as one document, without holding it in memory.
 func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) error {
-	control, begun := http.NewResponseController(w), false
+	begun := false
 	for batch, err := range h.o.Watcher.Watch(r.Context(), r.PathValue("run"), after, false) {
 		if err != nil && !begun {
 			return err
@@ -141,14 +141,13 @@ func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) e
 		if err != nil {
 			panic(http.ErrAbortHandler) // the client must not take a truncated document for a complete one
 		}
-		_ = control.SetWriteDeadline(time.Now().Add(writeTime))
 		for i := range batch {
 			before := ","
 			if !begun {
 				w.Header().Set("Content-Type", "application/json; charset=utf-8")
 				before, begun = `{"events":[`, true
 			}
-			if _, err := w.Write(append([]byte(before), batch[i].Data...)); err != nil {
+			if _, err := (pieces{w}).Write(append([]byte(before), batch[i].Data...)); err != nil {
 				return gone(err)
 			}
 		}
@@ -156,7 +155,7 @@ func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) e
 	if !begun {
 		return h.write(w, http.StatusOK, map[string][]Event{"events": {}})
 	}
-	_, err := w.Write([]byte("]}\n"))
+	_, err := pieces{w}.Write([]byte("]}\n"))
 	return gone(err)
 }
 
@@ -190,7 +189,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer from.Close()
-	if err := s.flush(); err != nil {
+	if err := s.flush(); err != nil || isHead(r) {
 		return gone(err)
 	}
 	for {
