@@ -207,18 +207,17 @@ func (r *results) cascaded(t task.Task, kind event.Type) {
 // count records whether the endpoints of the run answer at all.
 func (r *tally) count(a *modelCall) {
 	r.recalled = r.recalled || a.recalled != nil
-	if a.reply.Turns > 0 {
+	if a.reply.Turns > 0 || a.reached == modelAnswered {
 		r.answered = true
 		return
 	}
-	switch a.reached {
-	case modelAnswered:
-		r.answered = true
-	case modelMissing:
+	switch {
+	case endedByCommand(a.err): // which says nothing about an endpoint
+	case a.reached == modelMissing:
 		r.called = true
-	case noModel:
+	default:
 		switch {
-		case !a.called, refusedByBudget(a.err): // no call was made, which says nothing about an endpoint
+		case !a.called, refusedByBudget(a.err): // no call was made
 		case len(a.caps.Endpoints) > 0: // it gave up, or was given up, before its model answered
 			r.called = true
 		default:

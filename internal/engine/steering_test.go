@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
@@ -201,6 +203,33 @@ func TestCancelOfATask(t *testing.T) {
 				require.Equal(t, task.Skipped, of(t, res, tt.title).Status)
 			})
 		})
+	}
+}
+
+// A call that somebody ended says nothing about its endpoint: the run did run.
+func TestCommandsSayNothingAboutEndpoints(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []steer.Kind{steer.Cancel, steer.Interrupt} {
+		for name, err := range map[string]error{"an agent that gives up": nil, "a connection that breaks": &llm.Error{Kind: callfault.Unreachable}} {
+			t.Run(string(kind)+" "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s, calls := newSteered(t), 0
+					stuck := engine.Member{Name: "a", Agent: endpointAgent{func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+						if calls++; calls > 1 {
+							return agent.Reply{}, errors.New("no")
+						}
+						<-ctx.Done()
+						return agent.Reply{}, cmp.Or(err, ctx.Err())
+					}, "http://localhost/v1"}}
+					done := s.at(0.5, steer.Command{Kind: kind, Task: "a"})
+					res := run(t, newTeam(t, stuck), s.options(), spec("a"))
+					require.NoError(t, <-done)
+					require.Equal(t, engine.StatusError, res.Status)
+					require.Equal(t, kind == steer.Cancel, res.Answered, "the second call was not ended by a command")
+				})
+			})
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ func TestStatusOfARun(t *testing.T) {
 		{"interrupted", engine.Result{Status: engine.StatusCanceled, Cause: &exit.Interrupted{Signal: os.Interrupt}}, exit.StatusSIGINT},
 		{"out of time", engine.Result{Status: engine.StatusTimeout, Cause: engine.ErrTimeout, Answered: true}, exit.StatusFailed},
 		{"canceled by the program", engine.Result{Status: engine.StatusCanceled, Cause: errors.New("x"), Answered: true}, exit.StatusFailed},
+		{"canceled before a model answered", engine.Result{Status: engine.StatusCanceled, Cause: errors.New("x")}, exit.StatusFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func ExitStatus(res *engine.Result) int {
 		return exit.StatusOK
 	case res.Status == engine.StatusSuspended:
 		return exit.StatusWaiting
-	case res.Status == engine.StatusBudget, res.Status == engine.StatusTimeout: // a limit of the user ended it, whether or not an endpoint would have answered
+	case res.Status == engine.StatusBudget, res.Status == engine.StatusTimeout, res.Status == engine.StatusCanceled: // the user ended it, whether or not an endpoint would have answered
 		return exit.StatusFailed
 	case !res.Answered:
 		return exit.StatusNoRun
