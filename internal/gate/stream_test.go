@@ -78,3 +78,20 @@ func TestTextStreamHoldsValuesOnly(t *testing.T) {
 		require.Equal(t, released, got.String() != "", "%q…", text[:20])
 	}
 }
+
+// TestSpacesInPieces checks that a model which writes spaces, one at a time, costs no more for each of them the more
+// there are: these took a quarter of an hour, and a reply may have 4 MiB.
+func TestSpacesInPieces(t *testing.T) {
+	t.Parallel()
+	for _, before := range []string{"", "```json"} {
+		s := gate.NewTextStream()
+		require.Empty(t, s.Write(t.Context(), before))
+		for range 1 << 17 {
+			if s.Write(t.Context(), "\n") != "" {
+				t.Fatal("it may be a value")
+			}
+		}
+		require.Empty(t, s.Write(t.Context(), "{"), "it is one")
+		require.Empty(t, s.Write(t.Context(), "The river runs. The river runs. The river runs. "))
+	}
+}
