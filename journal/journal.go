@@ -136,6 +136,7 @@ var (
 	ErrNoSession  = journal.ErrNoSession  // the run is no turn of a session
 	ErrLocked     = journal.ErrLocked     // another process has locked the file for too long
 	ErrCorrupt    = journal.ErrCorrupt    // the file is damaged
+	ErrGone       = journal.ErrGone       // the file was removed or replaced while it was open
 
 	ErrNoQuestion    = journal.ErrNoQuestion // the run has no such question, or does not ask it any more
 	ErrAnswered      = journal.ErrAnswered   // the question was answered before; the first answer counts

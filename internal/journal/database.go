@@ -102,7 +102,8 @@ type store struct {
 
 // A database is a database of SQLite, in a file or in memory.
 type database struct {
-	path      string // empty in memory
+	path      string      // empty in memory
+	opened    fs.FileInfo // of the file at path; nil in memory
 	o         Options
 	write     *sql.DB // one connection; nil if it is read-only
 	read      *sql.DB // the same as write in memory
@@ -139,6 +140,9 @@ func (s *store) open(ctx context.Context) (err error) {
 		err = errNoJournal // it is empty
 	}
 	s.commands = commandTable{s.database, is.version}
+	if err == nil {
+		s.opened, err = os.Stat(s.path)
+	}
 	return err
 }
 

@@ -20,6 +20,7 @@ var (
 	ErrUnwritable = errors.New("the file or its folder cannot be written")
 	ErrUnreadable = errors.New("the file cannot be read: see whose it is, and the modes of it and of its folders")
 	ErrCorrupt    = errors.New("the file is damaged: restore it from a backup, or move it away to begin a new one")
+	ErrGone       = errors.New("the file was removed or replaced while it was open, so nothing more is stored: put it back, or begin again")
 	errForeign    = errors.New("the file is no journal of runteam: give another path")
 	errNoJournal  = errors.New("there is no journal yet; a run makes one")
 )

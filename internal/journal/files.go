@@ -48,6 +48,19 @@ func checkFiles(path string) error {
 	return nil
 }
 
+// checkPresent returns [ErrGone] if the path leads to another file than that which was opened, or to none. What is
+// written then would end with this process, and other processes would not read it.
+func (d *database) checkPresent() error {
+	if d.opened == nil {
+		return nil
+	}
+	at, err := os.Stat(d.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(at, d.opened) {
+		return ErrGone
+	}
+	return nil
+}
+
 // CheckFolder refuses a folder for a journal that is a symbolic link, belongs to another
 // user, or can be written by every user. It does not check the folders above: a user who
 // can replace those can replace the spec too.

@@ -22,6 +22,9 @@ func (d *database) update(ctx context.Context, do func(tx *sql.Tx) error) error 
 	if d.write == nil {
 		return ErrReadOnly
 	}
+	if err := d.checkPresent(); err != nil {
+		return err
+	}
 	return d.explain(d.retryWhileLocked(ctx, func() error {
 		tx, err := d.write.BeginTx(ctx, nil)
 		if err != nil {
@@ -216,6 +219,9 @@ func (s *store) swapLease(ctx context.Context, run int64, old, now *lease) (ok b
 // runs returns at most so many runs whose IDs begin with prefix, the newest first; all of
 // them if most is negative.
 func (s *store) runs(ctx context.Context, prefix string, most int) (list []row, err error) {
+	if err := s.checkPresent(); err != nil {
+		return nil, err
+	}
 	list, err = queryAll(ctx, s.read, scanRun, s.selectRuns()+`
 where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 order by r.n desc limit ?3`, prefix, removed, most)
 	return list, s.explain(err)
@@ -251,6 +257,9 @@ func scanRun(rows *sql.Rows, r *row) (err error) {
 // page returns the next rows of a run behind one; unless they are to be whole, without
 // the lines that a history does not need.
 func (s *store) page(ctx context.Context, run, after int64, whole bool) ([]batchRow, error) {
+	if err := s.checkPresent(); err != nil {
+		return nil, err
+	}
 	rest := "x''"
 	if whole {
 		rest = "b.rest"

@@ -155,6 +155,9 @@ func (s *starter) Resume(ctx context.Context, id string) error {
 
 // perform begins a run, and returns its ID once it has begun.
 func (s *starter) perform(ctx context.Context, l run.Launch) (id string, err error) {
+	if _, err := s.j.Newest(ctx, "", 1); err != nil { // the run would be stored where nobody sees it
+		return "", problem(journals.ReadError(ctx, err))
+	}
 	serving, err := s.take()
 	if err != nil {
 		return "", err
