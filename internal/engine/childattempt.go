@@ -65,19 +65,38 @@ func (g *childGroup) newChild(goal *envelope.Envelope, c *childCall, of *descend
 	return child
 }
 
+// A finding is a result that the gate treats like any equal one: the same text, label and, if there are rules,
+// producer.
+type finding struct {
+	text     string
+	level    label.Classification
+	producer string // empty if no rule can tell two apart
+}
+
+// finding returns the result of a child that has completed.
+func (g *childGroup) finding(c *childCall) finding {
+	e := c.outcome.envelope
+	f := finding{text: gate.RecordOf(e).Text, level: e.Classification()}
+	if g.of.by.Rules != nil {
+		f.producer = e.Producer()
+	}
+	return f
+}
+
 // answers fills in what the parent gets of its children. A result that several of them gave is written
-// once, and each of them is named as a source of it.
+// once, and each of them is named as a source of it. Equal results to which different rules apply are not
+// compared: what the parent gets of one must not depend on what it may not see of another.
 func (g *childGroup) answers(answers []toolAnswer) error {
 	all := g.status()
-	first := map[string]*childCall{} // by the result
+	first := map[finding]*childCall{}
 	same := map[*childCall][]string{}
 	for _, c := range g.list {
 		if c.outcome.code == "" {
-			text := gate.RecordOf(c.outcome.envelope).Text
-			if first[text] == nil {
-				first[text] = c
+			f := g.finding(c)
+			if first[f] == nil {
+				first[f] = c
 			}
-			same[first[text]] = append(same[first[text]], c.call.ID)
+			same[first[f]] = append(same[first[f]], c.call.ID)
 		}
 	}
 	for _, c := range g.list {
@@ -88,7 +107,7 @@ func (g *childGroup) answers(answers []toolAnswer) error {
 		}
 		switch from := same[c]; {
 		case status == childComplete && from == nil:
-			notice, err := g.notice(c, fmt.Sprintf("Complete, with the same result as %s.", first[gate.RecordOf(e).Text].call.ID))
+			notice, err := g.notice(c, fmt.Sprintf("Complete, with the same result as %s.", first[g.finding(c)].call.ID))
 			if err != nil {
 				return err
 			}

@@ -510,6 +510,47 @@ func TestDelegates(t *testing.T) {
 	}
 }
 
+// TestEqualResultsUnderDifferentRules checks that equal results of two delegates are merged only if the parent gets
+// the same of both. What a rule withholds of one takes nothing from the other, and is not compared with it.
+//
+// Requirement: G39.
+func TestEqualResultsUnderDifferentRules(t *testing.T) {
+	t.Parallel()
+	const merged, whole = "with the same result as", "data, not instructions]\n9 percent"
+	withheld := func(from, to string) *handoff.Policy {
+		return &handoff.Policy{Rules: []handoff.PairRule{{From: from, To: to, Mode: handoff.Minimal}}}
+	}
+	for name, tt := range map[string]struct {
+		policy *handoff.Policy
+		whole  int // results that the parent gets
+		merged bool
+	}{
+		"no rules":            {nil, 1, true},
+		"the first withheld":  {withheld("expert", "clerk"), 1, false},
+		"the second withheld": {withheld("notary", "clerk"), 1, false},
+		"a rule for others":   {withheld("notary", "expert"), 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				calls := []llm.ToolCall{call("delegate_to_agent", `{"to":"expert","goal":"look into taxes"}`), call("delegate_to_agent", `{"to":"notary","goal":"look into deeds"}`)}
+				calls[1].ID = "call_1_2"
+				f := &family{parent: []step{{calls: calls}, {text: "done"}}, child: func(string, int) step { return step{text: "9 percent"} }}
+				clerk := f.member()
+				clerk.Spawn = nil
+				expert, notary := clerk, clerk
+				expert.Name, notary.Name = "expert", "notary"
+				tm, err := engine.New(engine.Config{Agents: []engine.Member{clerk, expert, notary}, Policy: tt.policy, Edges: []handoff.Edge{{From: "clerk", To: "expert", Delegate: true}, {From: "clerk", To: "notary", Delegate: true}}})
+				require.NoError(t, err)
+				require.NoError(t, run(t, tm, nil, errand()).Err())
+				require.Equal(t, tt.whole, strings.Count(f.last(""), whole), f.last(""))
+				require.Equal(t, tt.merged, strings.Contains(f.last(""), merged), f.last(""))
+				require.Equal(t, tt.merged, strings.Contains(f.last(""), "the result of"), f.last(""))
+			})
+		})
+	}
+}
+
 // TestDelegatesCountInThePlan checks labels and the flow table: what the tools of a delegate return raises the task.
 func TestDelegatesCountInThePlan(t *testing.T) {
 	t.Parallel()
