@@ -11,10 +11,12 @@ import (
 )
 
 // An Outbox sends the messages of an agent while it works on a task. The runtime sets the
-// sender, the run and the label, which is that of the attempt's prompt.
+// sender, the run and the label, which is that of the conversation up to the turn: each call of
+// [Agent].Run has an outbox of its own.
 //
 // Messages take effect when the attempt succeeds: they become durable together with the
-// answer, and reach the next tasks of their readers. An attempt that fails sends nothing.
+// answer, and reach the next tasks of their readers. An attempt that fails sends nothing, and
+// of an answer that is corrected only the correction counts.
 // The methods are safe for concurrent use. On a nil *Outbox they return an error.
 type Outbox struct{ of *engine.Outbox }
 
@@ -29,8 +31,8 @@ func OutboxFrom(ctx context.Context) *Outbox {
 }
 
 // Send sends a text to another agent of the team. It returns an error, and sends nothing,
-// if the reader is unknown, the text is empty, too large or not valid UTF-8, the inbox is
-// full, or the attempt has ended.
+// if the reader is unknown, the text is empty, too large or not valid UTF-8, or the turn has
+// ended, whose ctx gave the outbox. A full inbox is no error, but a warning of the run.
 func (o *Outbox) Send(to, text string) error { return o.inner().Send(to, text) }
 
 // Broadcast sends a text to every other agent of the team. Its errors are those of

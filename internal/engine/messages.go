@@ -62,7 +62,7 @@ func (a *attempt) started() *Outbox {
 	if a.root != nil {
 		return nil // a child or a later holder sends nothing
 	}
-	return a.newOutbox()
+	return a.newOutbox(&a.modelCall)
 }
 
 // emitMessages emits an event for each message that a prompt has.

@@ -13,31 +13,37 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 )
 
-// ErrOutbox reports a message that an agent may not send: the team has no edges, or the attempt has ended.
+// ErrOutbox reports a message that an agent may not send: the team has no edges, or the turn has ended.
 var ErrOutbox = errors.New("cannot send a message")
 
 // An Outbox sends the messages of an agent while it works on a task. Package
-// team sets the sender, the run and the label, which is that of the attempt's
-// prompt; the agent sets none of them.
+// team sets the sender, the run and the label, which is that of the conversation up to
+// the turn in which it is sent; the agent sets none of them. Each turn has an outbox of its own.
 //
 // What is sent takes effect when the attempt succeeds: the messages become
 // durable together with the answer, and reach the next tasks of their readers.
-// An attempt that fails sends nothing, so a retry repeats nothing. The methods
+// An attempt that fails sends nothing, so a retry repeats nothing, and neither does an answer that
+// is corrected. The methods
 // are safe for concurrent use; those of a nil *Outbox return an [ErrOutbox].
 type Outbox struct {
 	post   *mailbox.Post
+	of     *modelCall // of the turn
 	from   string
 	header envelope.Header
 	err    error // why nothing may be sent
 
 	mu      sync.Mutex // guards the rest
-	ended   bool       // the attempt has ended
-	letters []letter
+	ended   bool       // the turn has ended
+	letters []letter   // of the turns so far
+	before  int        // how many of them are of earlier turns
 	bytes   int
 }
 
 // A letter is what an agent sends.
-type letter struct{ to, text string }
+type letter struct {
+	to, text string
+	header   envelope.Header
+}
 
 type outboxKey struct{}
 
@@ -50,21 +56,21 @@ func OutboxFrom(ctx context.Context) *Outbox {
 }
 
 // Send sends a text to another agent of the team. An unknown reader, a text that
-// is empty, too large or not valid UTF-8, a full inbox, and an attempt that has
-// ended are errors, and then nothing is sent.
+// is empty, too large or not valid UTF-8, and a turn that has
+// ended are errors, and then nothing is sent. A full inbox is none: that is a warning to the user.
 func (o *Outbox) Send(to, text string) error {
 	if to == "" || to == mailbox.Everyone {
 		return fmt.Errorf("%w: the reader %q is no agent; name one, or use Broadcast", ErrOutbox, to)
 	}
-	return o.add(letter{to, text})
+	return o.add(letter{to: to, text: text})
 }
 
 // Broadcast sends a text to every agent to which an edge leads. Its errors are those
-// of [Outbox.Send]. An edge that carries less than the label of the attempt's prompt
+// of [Outbox.Send]. An edge that carries less than the label of the conversation
 // is an error too, and then the text is sent to nobody: send it to each reader that
 // may have it.
 func (o *Outbox) Broadcast(text string) error {
-	return o.add(letter{mailbox.Everyone, text})
+	return o.add(letter{to: mailbox.Everyone, text: text})
 }
 
 func (o *Outbox) add(l letter) error {
@@ -77,8 +83,9 @@ func (o *Outbox) add(l letter) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.ended {
-		return fmt.Errorf("%w: the attempt of %q has ended; send before Run returns", ErrOutbox, o.from)
+		return fmt.Errorf("%w: the turn of %q has ended; send before Run returns", ErrOutbox, o.from)
 	}
+	l.header = o.header
 	if err := o.post.Check(o.draft(l)); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
@@ -95,7 +102,7 @@ func (o *Outbox) add(l letter) error {
 
 // draft returns a message of the attempt.
 func (o *Outbox) draft(l letter) mailbox.Draft {
-	return mailbox.Draft{From: o.from, To: l.to, Content: l.text, Classification: o.header.Classification}
+	return mailbox.Draft{From: o.from, To: l.to, Content: l.text, Classification: l.header.Classification}
 }
 
 // end closes the outbox and returns what was sent. Later sends are errors.
@@ -109,12 +116,29 @@ func (o *Outbox) end() []letter {
 	return o.letters
 }
 
-// newOutbox returns the outbox of an attempt whose agent is called now; nil if
+// newOutbox returns the outbox of a turn whose agent is called now, with what it sent in earlier turns; nil if
 // the run has no message bus.
-func (a *attempt) newOutbox() *Outbox {
+func (a *attempt) newOutbox(x *modelCall) *Outbox {
 	if a.run.messages == nil || a.task.IsComputed() {
 		return nil
 	}
-	h, err := (&gate.Compartment{Contract: a.contract}).GateMessage(a.sealed, 0, time.Now())
-	return &Outbox{post: a.run.messages.post, from: a.caps.Agent, header: h, err: err}
+	hops, last := 0, (*modelCall)(nil)
+	if a.conversation != nil {
+		for _, last = range a.earlier {
+			hops = max(hops, gate.HopsOf(last.sealed))
+		}
+	}
+	h, err := (&gate.Compartment{Contract: x.contract}).GateMessage(x.sealed, hops, time.Now())
+	o := &Outbox{post: a.run.messages.post, of: x, from: a.caps.Agent, header: h, err: err}
+	if was := a.outbox; was != nil {
+		o.letters = was.end()
+		if was.of != last || len(last.reply.ToolCalls) == 0 { // the turn is repeated, or its answer is corrected
+			o.letters = o.letters[:was.before]
+		}
+		for _, l := range o.letters {
+			o.bytes += len(l.text)
+		}
+		o.before = len(o.letters)
+	}
+	return o
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,6 +23,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -423,4 +427,75 @@ func TestMessagesStayWithTheirTasks(t *testing.T) {
 		require.Len(t, bob.prompts, 1)
 		require.Contains(t, bob.prompts[0], "hello", "the first is not asked again, and so is given none")
 	})
+}
+
+// TestAnAgentSendsInLaterTurns checks that an agent in Go sends in each turn, that each message has the label of the
+// conversation up to its turn, and that no process which continues the run gives it a lower one.
+//
+// Requirement: G37.
+func TestAnAgentSendsInLaterTurns(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		told bool // ada is told something confidential after its first turn
+		want []string
+	}{
+		"all turns": {false, []string{"news 0", "news 1", "news 2"}},
+		"told more": {true, []string{"news 0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				high, low := label.Confidential, label.Internal
+				team := func(read *listens) *engine.Team {
+					n := &newsroom{}
+					boss := n.member(t, "boss", done)
+					if tt.told {
+						boss = n.member(t, "boss", step{calls: []llm.ToolCall{sendsTo("ada", "CANARY")}}, done)
+					}
+					boss.Tools, boss.AllowUntrusted, boss.Accepts = nil, nil, high
+					ada := n.member(t, "ada")
+					ada.Accepts = high
+					ada.Agent = agent.Func(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+						time.Sleep(2 * time.Minute)
+						turn := len(p.Messages()) / 2
+						err := engine.OutboxFrom(ctx).Send("bob", fmt.Sprintf("news %d", turn))
+						require.Equal(t, strings.Contains(conversation(p), "CANARY"), err != nil, "turn %d: %v", turn, err)
+						if turn < 2 {
+							return agent.Reply{ToolCalls: waits.calls}, nil
+						}
+						return agent.Reply{Text: "done"}, nil
+					})
+					tm, err := engine.New(engine.Config{Agents: []engine.Member{boss, ada, {Name: "bob", Agent: read}}, Edges: []handoff.Edge{{From: "boss", To: "ada"}, {From: "ada", To: "bob", MaxClassification: &low}}})
+					require.NoError(t, err)
+					return tm
+				}
+				specs := []task.Spec{
+					by("boss", task.Spec{Title: "Deal", Description: "x", Uses: []task.Use{{Name: "deal"}}}),
+					by("ada", task.Spec{Title: "Work", Description: "x"}),
+					by("bob", task.Spec{Title: "Read", Description: "x", DependsOn: []task.Ref{{Task: "Work", Optional: true}}}),
+				}
+				options := func(j *memory) *engine.RunOptions {
+					return &engine.RunOptions{RunID: "r", Journal: j, UserAccepts: &high, Inputs: []engine.Input{{Name: "deal", Text: "x", Classification: high}}}
+				}
+				journal, read := &memory{}, &listens{}
+				require.NoError(t, run(t, team(read), options(journal), specs...).Err())
+				require.Equal(t, tt.want, newsIn(read))
+				for commits := range journal.len() + 1 {
+					again := &listens{}
+					require.NoError(t, run(t, team(again), options(after(journal.history(commits))), specs...).Err(), "after %d commits", commits)
+					for _, one := range newsIn(again) {
+						require.Contains(t, tt.want, one, "after %d commits", commits)
+					}
+				}
+			})
+		})
+	}
+}
+
+// newsIn returns what ada sent to a reader, in the order of its last prompt.
+func newsIn(l *listens) []string {
+	if len(l.prompts) == 0 {
+		return nil
+	}
+	return regexp.MustCompile(`news \d`).FindAllString(l.prompts[len(l.prompts)-1], -1)
 }

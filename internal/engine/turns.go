@@ -359,9 +359,13 @@ func (t *turn) started() *Outbox {
 		}
 	}
 	emitMessages(&t.modelCall, t.messages())
-	if t.of.outbox == nil && t.of.root == nil {
-		t.of.outbox = t.of.started()
+	if t.of.root != nil {
+		return nil // a child or a later holder sends nothing
 	}
+	if t.of.outbox == nil { // an earlier process had the first turn
+		emitMessages(&t.of.modelCall, t.of.messagesIn(t.of.sealed))
+	}
+	t.of.outbox = t.of.newOutbox(&t.modelCall)
 	return t.of.outbox
 }
 
