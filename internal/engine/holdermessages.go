@@ -35,6 +35,16 @@ func (m holderMail) of(i int) *holderInbox {
 	return in
 }
 
+// has reports whether a holder had a message.
+func (in *holderInbox) has(msg mailbox.Message) bool {
+	for _, by := range []map[string][]mailbox.Message{in.given, in.reserved} {
+		if slices.ContainsFunc(by[msg.To], func(one mailbox.Message) bool { return one.ID == msg.ID }) {
+			return true
+		}
+	}
+	return false
+}
+
 // A priorHolder is a prompt that an earlier process made for a holder.
 type priorHolder struct {
 	priorTurn
@@ -93,6 +103,7 @@ func (m holderMail) take(h *attempt, part string, first bool) (list []mailbox.Me
 	}
 	add := func(more []mailbox.Message) {
 		list, in.given[agent] = append(list, more...), append(in.given[agent], more...)
+		h.took = append(h.took, more...)
 	}
 	var was priorHolder
 	if b := h.run.priorRun.task(h.task.ID); b != nil && (continues || h.run.priorRun.isStrict()) {
@@ -130,7 +141,9 @@ func (m holderMail) deliver(h *attempt) {
 	}
 	h.run.mu.Lock()
 	defer h.run.mu.Unlock()
-	for _, msg := range m.take(h, h.part, true) {
+	list := m.take(h, h.part, true)
+	reviewWaits(h.scheduler, list)
+	for _, msg := range list {
 		h.offers = append(h.offers, m.offerOf(msg, h.member))
 		g := gate.WholeOf(gate.Source{Kind: handoff.Message, Name: m.name(msg)}, "")
 		g.Terms, g.MaxBytes = h.by.Terms(msg.Envelope.Producer(), h.caps.Agent), h.limits.On(g.Source, 0)
@@ -139,7 +152,8 @@ func (m holderMail) deliver(h *attempt) {
 	}
 }
 
-// putBack puts back what a holder would have read whose conversation was not transferred to it.
+// putBack puts back what a holder would have read whose conversation was not transferred to it. What its agent has
+// read as an earlier holder stays read.
 func (m holderMail) putBack(h *attempt) {
 	if m.runMessages == nil {
 		return
@@ -147,8 +161,10 @@ func (m holderMail) putBack(h *attempt) {
 	h.run.mu.Lock()
 	defer h.run.mu.Unlock()
 	in, agent := m.of(h.index), h.caps.Agent
-	m.markUnread(agent, in.given[agent])
-	delete(in.given, agent)
+	m.markUnread(agent, h.took)
+	in.given[agent] = slices.DeleteFunc(in.given[agent], func(msg mailbox.Message) bool {
+		return slices.ContainsFunc(h.took, func(one mailbox.Message) bool { return one.ID == msg.ID })
+	})
 }
 
 // settle puts back what the holders of task i have not read, and acknowledges the rest.

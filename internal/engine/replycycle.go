@@ -30,6 +30,18 @@ func (s *scheduler) endHopeless(ctx context.Context) {
 	}
 }
 
+// reviewWaits has the waits for replies looked at again if a task has read what they are about: it may not be able to
+// reply. The lock of the run is held.
+func reviewWaits(s *scheduler, read []mailbox.Message) {
+	m := s.run.messages
+	for _, msg := range read {
+		if h := m.handoffs[m.name(msg)]; h != nil && h.wait != nil {
+			s.wakeUp()
+			return
+		}
+	}
+}
+
 // A waitGraph says which tasks can still move on: those that work or wait for a person, those that can
 // begin, and those that wait for one that can.
 type waitGraph struct {
@@ -133,7 +145,7 @@ func (g *waitGraph) canEnd(w *replyWait) bool {
 // unread, each that may read it.
 func (g *waitGraph) repliersOf(w *replyWait) (list []int) {
 	return slices.DeleteFunc(readersOf(g.scheduler, w.handoff), func(i int) bool {
-		return g.run.tasks[i].Assignee != w.handoff.to || !g.canReply(i) // a later holder sends nothing
+		return g.run.tasks[i].Assignee != w.handoff.to || !g.canReply(i, w.index) // a later holder sends nothing
 	})
 }
 
@@ -161,19 +173,25 @@ func readersOf(s *scheduler, h *sentHandoff) (list []int) {
 	return list
 }
 
-// canReply reports whether a task may send handoffs.
-func (g *waitGraph) canReply(i int) bool {
+// canReply reports whether a task may send a handoff that another one may read.
+func (g *waitGraph) canReply(i, to int) bool {
 	t := g.run.plan.Graph.Task(i)
-	return !plan.Joins(t) && !t.IsComputed() && slices.ContainsFunc(plan.RuntimeTools(g.run.plan, i), func(f plan.RuntimeTool) bool { return f.Name == plan.SendHandoff })
+	return !plan.Joins(t) && !t.IsComputed() && slices.ContainsFunc(plan.RuntimeTools(g.run.plan, i), func(f plan.RuntimeTool) bool { return f.Name == plan.SendHandoff }) &&
+		plan.MayReply(g.run.plan, i, to)
 }
 
-// readerOf returns the task that was given a message, or reports that it waits in an inbox.
+// readerOf returns the task that was given a message, be it to a later holder, or reports that it waits in an inbox.
 func (m *runMessages) readerOf(msg mailbox.Message) (task int, unread bool) {
 	for _, by := range []map[int][]mailbox.Message{m.given, m.again, m.directed, m.turns} {
 		for i, list := range by {
 			if slices.ContainsFunc(list, func(one mailbox.Message) bool { return one.ID == msg.ID }) {
 				return i, false
 			}
+		}
+	}
+	for i, in := range m.holders {
+		if in.has(msg) {
+			return i, false
 		}
 	}
 	return -1, true
@@ -212,8 +230,8 @@ func (g *waitGraph) blockedBy(w *replyWait) (last *replyWait, members []int) {
 	return last, append(append(slices.Clone(path[at:]), path[:at]...), last.index)
 }
 
-// describe says why nothing can end a wait: for the agent with the names of agents, and for the user
-// with the titles of tasks.
+// describe says why nothing can end a wait: for the agent with its own name and those of its neighbors, and for
+// the user with the titles of tasks.
 func (g *waitGraph) describe(w *replyWait, members []int) (text, titled string) {
 	if w.handoff.lost {
 		text = fmt.Sprintf("the inbox of %s is full, so it was not delivered", w.handoff.to)
@@ -229,9 +247,17 @@ func (g *waitGraph) describe(w *replyWait, members []int) (text, titled string) 
 		if g.waits[i] == nil {
 			verb = "begins after"
 		}
-		next := &g.run.tasks[members[k+1]]
-		names = append(names, fmt.Sprintf("%s %s %s", g.run.tasks[i].Assignee, verb, next.Assignee))
-		titles = append(titles, fmt.Sprintf("%q %s %q", g.run.tasks[i].Title, verb, next.Title))
+		next := members[k+1]
+		names = append(names, fmt.Sprintf("%s %s %s", g.nameFor(w, i), verb, g.nameFor(w, next)))
+		titles = append(titles, fmt.Sprintf("%q %s %q", g.run.tasks[i].Title, verb, g.run.tasks[next].Title))
 	}
 	return "it would wait for itself: " + strings.Join(names, ", "), "it would wait for itself: " + strings.Join(titles, ", ")
+}
+
+// nameFor returns what the agent that waits is told of a task: whose it is, if the agent may send to that one.
+func (g *waitGraph) nameFor(w *replyWait, i int) string {
+	if _, neighbor := g.run.team.Network.Reaches(w.member, int(g.run.plan.Members[i])); neighbor || g.run.tasks[i].Assignee == w.caps.Agent {
+		return g.run.tasks[i].Assignee
+	}
+	return "another task"
 }

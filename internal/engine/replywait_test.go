@@ -88,6 +88,47 @@ func TestCallsOfOneTurnWaitTogether(t *testing.T) {
 	}
 }
 
+// TestACycleNamesNeighborsOnly checks that the agent whose wait closes a cycle learns of no agent to which it cannot
+// send, and that the user gets all members.
+//
+// Requirement: G41.
+func TestACycleNamesNeighborsOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := &newsroom{}
+		tm := edged(t, both("ann<>bob", "bob<>cem", "cem<>dee", "dee<>ann"),
+			n.member(t, "ann", requires("bob", "x", 60), done),
+			n.member(t, "bob", waits, requires("cem", "x", 60), replies("ann", "z"), done),
+			n.member(t, "cem", waits, waits, requires("dee", "x", 60), replies("bob", "z"), done),
+			n.member(t, "dee", waits, waits, waits, requires("ann", "x", 60), replies("cem", "z"), done))
+		res := run(t, tm, nil, spec("ann"), spec("bob"), spec("cem"), spec("dee"))
+		require.NoError(t, res.Err())
+		require.Contains(t, n.last("dee"), "No reply: it would wait for itself: dee waits for ann, ann waits for another task, another task waits for cem, cem waits for dee.")
+		require.NotContains(t, n.last("dee"), "bob")
+		require.Contains(t, n.last("ann"), "Reply from bob")
+	})
+}
+
+// TestATaskThatMayNotReplyEndsTheWait checks that a wait ends when the task that has read the question can send no
+// reply, since its context is above what the edge carries or the asking agent may see.
+func TestATaskThatMayNotReplyEndsTheWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n, cleared := &newsroom{}, label.Confidential
+		sends := step{calls: []llm.ToolCall{sendsTo("asker", "y")}}
+		reader := n.member(t, "reader", sends, sends, sends, sends, sends, done)
+		reader.Accepts, reader.Tools, reader.AllowUntrusted = cleared, nil, nil
+		tm := edged(t, both("asker<>reader"), n.member(t, "asker", requires("reader", "x", 60), done), reader, n.member(t, "slow", slices.Concat(slices.Repeat([]step{waits}, 20), []step{done})...))
+		high := by("reader", task.Spec{Title: "high", Description: "x", Uses: []task.Use{{Name: "deal"}}})
+		low := by("reader", task.Spec{Title: "low", Description: "x", DependsOn: task.On("slow")})
+		o := &engine.RunOptions{UserAccepts: &cleared, Inputs: []engine.Input{{Name: "deal", Text: "x", Classification: cleared}}}
+		res := run(t, tm, o, spec("asker"), spec("slow"), high, low)
+		require.NoError(t, res.Err())
+		require.Contains(t, n.last("asker"), "No reply: no task of reader is left that could reply.")
+		require.Less(t, minutesOf(t, res, "asker"), 4.0, "it does not wait until the other task has ended")
+	})
+}
+
 // TestWaitsGoOnAfterACrash checks that a wait has what is left of its limit in a process that continues a run, as far
 // as the journal says how long the process before it worked.
 func TestWaitsGoOnAfterACrash(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
@@ -30,10 +31,11 @@ import (
 
 // A custody is the part that an attempt has in a conversation that is transferred.
 type custody struct {
-	next      *attempt // the holder that it transferred to; nil if it did not
-	inherited []piece  // what it is offered of the conversation before it
-	heard     []piece  // what it said, and what its tools returned
-	opened    bool     // its prompt is built
+	next      *attempt          // the holder that it transferred to; nil if it did not
+	inherited []piece           // what it is offered of the conversation before it
+	heard     []piece           // what it said, and what its tools returned
+	took      []mailbox.Message // that no prompt of the run had before
+	opened    bool              // its prompt is built
 	first     prompt.Prompt
 
 	// Of the attempt at the task itself, guarded by the lock of the run.

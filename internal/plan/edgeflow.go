@@ -219,9 +219,24 @@ func Hears(p *Plan, i, member int) bool {
 			return false
 		}
 		d := arrivalDelivery(p, i, a)
-		return d.plain || !d.Withheld || d.crossing.Lowers != nil
+		return d.isRead()
 	})
 }
+
+// MayReply reports whether anything that task i sends can be delivered to another task, as far as edges, labels
+// and rules decide it. Another task of the same agent may differ in that.
+func MayReply(p *Plan, i, to int) bool {
+	n, edge := ReadBy(p, i).Network.Reaches(int(p.Members[i]), int(p.Members[to]))
+	least := p.least[i].Join(p.ToolLabel(i))
+	if !edge || least > n.Max {
+		return false
+	}
+	d := arrivalDelivery(p, to, arrival{from: int(p.Members[i]), edge: n.Edge, least: least, most: min(p.Labels[i], n.Max)})
+	return d.isRead()
+}
+
+// isRead reports whether the reader of a delivery can get anything of it.
+func (d *delivery) isRead() bool { return d.plain || !d.Withheld || d.crossing.Lowers != nil }
 
 // arrivalDelivery returns a handoff as the check before a run counts it.
 func arrivalDelivery(p *Plan, i int, a arrival) delivery {
@@ -314,7 +329,7 @@ func (u *edgeUse) count(h handoffPlan, to, from int, senders []int) {
 		}
 		u.below = true
 		d := arrivalDelivery(h.Plan, to, arrival{from: from, edge: u.Edge, least: h.least(s), most: min(h.Labels[s], u.Max)})
-		if d.plain || !d.Withheld || d.crossing.Lowers != nil {
+		if d.isRead() {
 			u.readable = true
 		} else {
 			u.withheld = new(d.crossing)
