@@ -164,6 +164,7 @@ func TestExamples(t *testing.T) {
 		{"patterns/chain", func(t *testing.T) (string, string, int) { return offline(t, "patterns/chain") }, 0},
 		{"patterns/parallel-sections", func(t *testing.T) (string, string, int) { return offline(t, "patterns/parallel-sections") }, 0},
 		{"patterns/orchestrator-workers", func(t *testing.T) (string, string, int) { return offline(t, "patterns/orchestrator-workers") }, 0},
+		{"patterns/planned-handoffs", func(t *testing.T) (string, string, int) { return offline(t, "patterns/planned-handoffs") }, 0},
 		{"patterns/debate", func(t *testing.T) (string, string, int) { return offline(t, "patterns/debate") }, 0},
 		{"patterns/plan-execute-replan", func(t *testing.T) (string, string, int) { return offline(t, "patterns/plan-execute-replan") }, 0},
 		{"patterns/guard", func(t *testing.T) (string, string, int) { return offline(t, "patterns/guard") }, 0},
@@ -232,6 +233,11 @@ func TestAnswersFollowTheInputs(t *testing.T) {
 			"another pump", "patterns/orchestrator-workers",
 			[]edit{{"team.yaml", "P3 inlet 4.0 bar", "P3 inlet 1.5 bar"}},
 			[]string{"- P3: service, because of 1.5 bar", "can wait: P1."}, nil,
+		},
+		{
+			"another hall", "patterns/planned-handoffs",
+			[]edit{{"team.yaml", "52 percent with", "48 percent with"}},
+			[]string{"that gives 48 percent, and you need 45 to 55."}, nil,
 		},
 		{
 			"another sum", "claims",
