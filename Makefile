@@ -41,7 +41,7 @@ mutants:
 # are packages that compute and start no goroutine, which others call under it, and the examples, whose commands are
 # those of internal/cli. Of internal/cli, whose tests mostly start whole commands one after the other, those run that
 # serve, steer or follow a run.
-NOT_RACED = examples|flowtest|prompt|redact|spec|synth|task|internal/(assign|brief|cli|cli/plan|condition|filetree|flow|gate|graph|graphlayout|inspector/page|jsonvalue|listformat|mask|mutants|naming|oneline|pick|planning|schema|specfile|texttemplate|tokencount|yamltext)
+NOT_RACED = event|examples|flowtest|llm/scripted|messagebus|person|prompt|redact|spec|synth|task|internal/(assign|brief|callfault|callinfo|cli|cli/(explain|export|format|people|plan|replay|report|sent|terminal)|condition|filetree|flow|gate|graph|graphlayout|inspector/page|jsonvalue|listformat|mask|mutants|naming|oneline|pick|planning|readyqueue|schema|specfile|texttemplate|tokencount|yamltext)
 race:
 	packages=$$($(GO) list ./...) && $(GO) test -race -vet=off -timeout 20m -gcflags='modernc.org/...=-d=checkptr=0' \
 		$$(echo "$$packages" | grep -vE '^$(MODULE)(/($(NOT_RACED)))?$$')

@@ -27,6 +27,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/mcpserver"
 	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 )
 
@@ -297,6 +298,9 @@ func TestBadArguments(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.name == "too large" {
+				slowtest.NotUnderRace(t)
+			}
 			arguments := map[string]any{}
 			maps.Copy(arguments, good)
 			for name, value := range tt.change {
@@ -526,6 +530,9 @@ func TestLinesThatAreNoMessage(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if len(tt.line) > 1<<20 {
+				slowtest.NotUnderRace(t)
+			}
 			con, stdout, _ := clitest.Console(t)
 			dir := clitest.Folder(t, map[string]string{"echo.yaml": echo})
 			in := strings.NewReader(strings.Join([]string{tt.line, hello, ready, tt.line, ping, ""}, "\n"))
