@@ -23,6 +23,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -76,7 +77,7 @@ const connectTimeout = 30 * time.Second
 const separator = "__"
 
 var (
-	nameForm     = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+	nameForm     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`) })
 	notInName    = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 	errTransport = errors.New("set either Command or URL")
 )
@@ -152,7 +153,7 @@ func allows(entry, name string) bool { return entry == name || entry == nameOf(n
 // check returns an error if the server cannot be used as it is described.
 func (s *Server) check() error {
 	switch {
-	case !nameForm.MatchString(s.Name):
+	case !nameForm().MatchString(s.Name):
 		return fmt.Errorf("mcp server %q: invalid name; use 1 to 32 letters, digits, _ or -", s.Name)
 	case strings.Contains(s.Name+"_", separator): // it must be the first in the names of tools
 		return fmt.Errorf("mcp server %q: invalid name; leave out %s, which stands before the name of a tool, and _ at its end", s.Name, separator)

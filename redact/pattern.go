@@ -10,6 +10,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -41,7 +42,9 @@ type compiled struct {
 	reach  reach
 }
 
-var patternName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+var patternName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+})
 
 // compile returns the patterns ready for use, or an error that lists everything wrong with them.
 func compile(patterns []Pattern) ([]compiled, error) {
@@ -54,7 +57,7 @@ func compile(patterns []Pattern) ([]compiled, error) {
 	for _, p := range patterns {
 		c, err := compilePattern(p)
 		switch {
-		case !patternName.MatchString(p.Name):
+		case !patternName().MatchString(p.Name):
 			wrong(p, "write a name of lower-case letters, digits and dashes that begins with a letter and has 32 at most")
 		case Kind(p.Name).rank() >= 0:
 			wrong(p, "this is a built-in kind: choose another name")

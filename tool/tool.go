@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -194,7 +195,9 @@ func resultOf(out any) (Result, error) {
 	return Result{JSON: raw}, nil
 }
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var nameForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+})
 
 // Check reports what is wrong with t. [New] and the constructor of a team call it.
 func (t *Tool) Check() error {
@@ -202,7 +205,7 @@ func (t *Tool) Check() error {
 		return errors.New("the tool is nil")
 	}
 	switch {
-	case !nameForm.MatchString(t.Name):
+	case !nameForm().MatchString(t.Name):
 		return fmt.Errorf("tool %q: invalid name; use 1 to 64 letters, digits, _ or -", t.Name)
 	case t.Run == nil:
 		return fmt.Errorf("tool %q: Run is nil", t.Name)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/oneline"
@@ -76,7 +77,9 @@ type BaseURL struct {
 
 // APIVersion matches the query of a base URL of Azure
 // (learn.microsoft.com/azure/ai-services/openai/reference).
-var APIVersion = regexp.MustCompile(`^api-version=[A-Za-z0-9.-]{1,40}$`)
+var APIVersion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^api-version=[A-Za-z0-9.-]{1,40}$`)
+})
 
 // Parse checks a base URL. Errors do not repeat it where it may hold credentials.
 func Parse(s string) (BaseURL, error) {
@@ -92,7 +95,7 @@ func Parse(s string) (BaseURL, error) {
 		return BaseURL{}, errors.New("the base URL holds a user or password: write the key as OPENAI_API_KEY or apiKey")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return BaseURL{}, fmt.Errorf("base URL %q: write scheme and host, such as http://localhost:11434/v1", oneline.Of(Redact(s)))
-	case u.ForceQuery || u.Fragment != "" || u.RawQuery != "" && !APIVersion.MatchString(u.RawQuery):
+	case u.ForceQuery || u.Fragment != "" || u.RawQuery != "" && !APIVersion().MatchString(u.RawQuery):
 		return BaseURL{}, fmt.Errorf("base URL %q: leave out what follows the path; only ?api-version=… of Azure is accepted", oneline.Of(Redact(s)))
 	}
 	clean := &url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host), Path: strings.TrimRight(u.Path, "/")}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -22,7 +23,9 @@ const MaxExtraBody = 64 << 10
 const ExtraName = "^[A-Za-z0-9_.-]{1,64}$"
 
 // IsExtraName reports whether a name matches [ExtraName].
-var IsExtraName = regexp.MustCompile(ExtraName).MatchString
+func IsExtraName(name string) bool { return extraName().MatchString(name) }
+
+var extraName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(ExtraName) })
 
 // reserved maps each member that cannot be added to what a spec file sets instead. The
 // client writes these members itself, or they would change the model, the messages or the

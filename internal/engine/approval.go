@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/runteam/runteam/agent"
@@ -51,11 +52,13 @@ const (
 	decidedEdit   = "edit"
 )
 
-// parseForm parses the form of a question.
-func parseForm(text string) *schema.Schema {
-	s, err := schema.Parse(text)
-	must(err)
-	return s
+// parseForm returns a function that parses the form of a question at its first call.
+func parseForm(text string) func() *schema.Schema {
+	return sync.OnceValue(func() *schema.Schema {
+		s, err := schema.Parse(text)
+		must(err)
+		return s
+	})
 }
 
 // newApproval returns a question to the assignee of a task that no plan has.

@@ -65,7 +65,7 @@ var callForm = parseForm(`{"type":"object","properties":{` +
 	`"required":["decision"],"additionalProperties":false}`)
 
 // IsApproval reports whether a prompt asks a person whether a call of a tool may be made.
-func IsApproval(p prompt.Prompt) bool { return p.Schema() == callForm.String() }
+func IsApproval(p prompt.Prompt) bool { return p.Schema() == callForm().String() }
 
 // A callApproval asks a person whether a call may be made.
 type callApproval struct {
@@ -125,7 +125,7 @@ func (c *toolCall) newApproval(a *attempt, x *modelCall) *callApproval {
 	p := &callApproval{of: c, approval: newApproval(a.run, &task.Task{ID: a.task.ID, Spec: task.Spec{
 		Title: plan.ApprovalTitle(c.tool.Name), Assignee: c.tool.Approve, Classification: a.task.Classification,
 		Description: fmt.Sprintf("Agent %s wants to call the tool %s for %s. Effect of a call: %s. May it, with exactly these arguments?", a.by.Rules.ShownName(a.caps.Agent), c.tool.Name, of, c.effect()),
-	}}, callForm, approvedThing{title: c.title, call: c.id, tool: c.tool.Name})}
+	}}, callForm(), approvedThing{title: c.title, call: c.id, tool: c.tool.Name})}
 	p.by = a.by
 	p.number, p.part, p.happens = a.number, x.part+"/"+c.call.ID+"/approve", c.approvalKey(a)
 	source := gate.Source{Kind: handoff.Arguments, Name: c.id}

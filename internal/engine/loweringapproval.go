@@ -29,7 +29,7 @@ var loweringForm = parseForm(`{"type":"object","properties":{` +
 	`"required":["decision"],"additionalProperties":false}`)
 
 // IsLoweringApproval reports whether a prompt asks a person whether a declassifier may lower a value.
-func IsLoweringApproval(p prompt.Prompt) bool { return p.Schema() == loweringForm.String() }
+func IsLoweringApproval(p prompt.Prompt) bool { return p.Schema() == loweringForm().String() }
 
 // approveLowered asks about each piece of context that only a declassifier with an approval can
 // lower for the reader. If there is no answer yet, the error is errLater.
@@ -163,7 +163,7 @@ func (q *loweringApproval) prepare(i int, payload envelope.Payload, level label.
 	q.approval = newApproval(x.run, &task.Task{ID: x.task.ID, Spec: task.Spec{
 		Title: plan.ApprovalTitle(q.entry.Name), Assignee: q.entry.Approve, Classification: x.task.Classification,
 		Description: fmt.Sprintf("May exactly this be delivered to agent %s for %s? It is %v, and the entry %s of the policy would deliver it as %v.", x.by.Rules.ShownName(x.caps.Agent), about, h.Classification, q.entry.Name, level),
-	}}, loweringForm, approvedThing{title: x.task.Title, what: q.entry.Name})
+	}}, loweringForm(), approvedThing{title: x.task.Title, what: q.entry.Name})
 	q.by, q.number, q.part = x.by, x.number, x.part+"/approve/"+strconv.Itoa(i)
 	shown, err := envelope.New(envelope.Header{
 		ID: h.ID + "/lowered", Producer: h.Producer, Task: h.Task, Run: x.run.id, Classification: h.Classification, Trust: h.Trust,

@@ -43,7 +43,7 @@ var planForm = parseForm(`{"type":"object","properties":{` +
 	`"if":{"properties":{"decision":{"const":"edit"}}},"then":{"required":["plan"]},"else":{"properties":{"plan":false}}}`)
 
 // IsPlanApproval reports whether a prompt asks a person whether the tasks of a plan may run.
-func IsPlanApproval(p prompt.Prompt) bool { return p.Schema() == planForm.String() }
+func IsPlanApproval(p prompt.Prompt) bool { return p.Schema() == planForm().String() }
 
 // A planApproval asks a person whether the tasks of a plan may run.
 type planApproval struct {
@@ -105,7 +105,7 @@ func (q *planApproval) prepare(round, edit int) {
 	}
 	q.approval = newApproval(c.runScope, &task.Task{ID: handoff.Coordinator + "/" + task.ID(StepApproval), Spec: task.Spec{
 		Title: plan.PlanApprovalTitle, Assignee: c.config.Approve, Classification: h.Classification, Description: about,
-	}}, planForm, approvedThing{title: handoff.Coordinator, what: string(handoff.Plan)})
+	}}, planForm(), approvedThing{title: handoff.Coordinator, what: string(handoff.Plan)})
 	q.number, q.happens = round, c.planKey(q.draft, round, edit)
 	if edit > 0 {
 		q.part = "/" + strconv.Itoa(edit+1)

@@ -198,7 +198,7 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	for i := range x.reply.ToolCalls {
 		c := &x.reply.ToolCalls[i]
 		c.ID = fmt.Sprintf("call_%d_%d", max(x.turn, 1), i+1)
-		if !toolName.MatchString(c.Name) {
+		if !toolName().MatchString(c.Name) {
 			c.Name = "unknown" // an endpoint would refuse the conversation
 		}
 		calls[i] = brief.Call{ID: c.ID, Name: c.Name, Arguments: argumentsOf(c.Arguments)}
@@ -220,7 +220,9 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 }
 
 // toolName matches what can be the name of a tool.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var toolName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+})
 
 // argumentsOf returns the arguments of a call as JSON. What is no JSON value is a string, to
 // which no schema of a tool applies.

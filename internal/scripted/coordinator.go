@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Step is a kind of call of a coordinator. The headings of a prompt outside of its fences
@@ -66,10 +67,12 @@ func endsGoal(title string) bool {
 }
 
 // partly matches the heading of one part of the results.
-var partly = regexp.MustCompile(`(?i)^Task Results \(part ([1-9][0-9]{0,5}) of ([1-9][0-9]{0,5})\)$`)
+var partly = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^Task Results \(part ([1-9][0-9]{0,5}) of ([1-9][0-9]{0,5})\)$`)
+})
 
 // results reports whether a section holds the results of tasks.
-func results(title string) bool { return called("Task Results")(title) || partly.MatchString(title) }
+func results(title string) bool { return called("Task Results")(title) || partly().MatchString(title) }
 
 // An ordinal is a number in a prompt, counted from 1; zero means that there is none.
 type ordinal int
@@ -91,7 +94,7 @@ func (r *received) numbers() (part, parts ordinal) {
 	if at = r.next(at, results); at < 0 {
 		return 0, 0
 	}
-	m := partly.FindStringSubmatch(r.headings[at].title)
+	m := partly().FindStringSubmatch(r.headings[at].title)
 	if m == nil {
 		return 0, 0
 	}

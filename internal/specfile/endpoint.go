@@ -114,7 +114,7 @@ func (r *resolver) baseURL(n *node, x expansion) string {
 		r.bad(n, "write scheme, host and path, such as http://localhost:11434/v1", "baseURL: it is not the URL of an endpoint")
 	case u.User != nil:
 		r.bad(n, "give the key apart, as apiKey", "baseURL: it holds a user or a password")
-	case strings.Contains(value, "#") || u.ForceQuery || u.RawQuery != "" && !connection.APIVersion.MatchString(u.RawQuery):
+	case strings.Contains(value, "#") || u.ForceQuery || u.RawQuery != "" && !connection.APIVersion().MatchString(u.RawQuery):
 		r.bad(n, "leave out what follows the path; only ?api-version=… of Azure is accepted", "baseURL: it has a query or a fragment")
 	default:
 		if _, err := originOf(value); err != nil {

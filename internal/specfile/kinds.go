@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/runteam/runteam/internal/assign"
@@ -105,7 +106,7 @@ var kinds = map[string]kind{
 	"never":          newKind(isText, "`never`", "the word never", "write never, or leave the key out").as(oneOf([]string{"never"})).fitting(func(n *node) bool { return n.text == "never" }),
 	"previous":       newKind(isText, "`previous`", "the word previous", "write previous, or leave the key out").as(oneOf([]string{task.Previous})).fitting(func(n *node) bool { return n.text == task.Previous }),
 	"provider":       newKind(isText, "`openai`", "openai", "write openai, or leave the key out").as(oneOf([]string{openAI})).checked(checkProvider),
-	"instant":        newKind(isText, "time", "a time", `write it as "2026-01-31T09:30:00Z"`).as(object{{"type", "string"}, {"pattern", instantForm.String()}}).fitting(isInstant),
+	"instant":        newKind(isText, "time", "a time", `write it as "2026-01-31T09:30:00Z"`).as(object{{"type", "string"}, {"pattern", instantPattern}}).fitting(isInstant),
 	"classification": words(label.Classifications()...),
 	"strategy":       words(strategies()...),
 	"mayGrant":       wordList("memory", "inputs", "tools"),
@@ -191,12 +192,14 @@ func kindOf(word string) kind {
 	return mapping.as(ref(place))
 }
 
-// instantForm matches a time as RFC 3339 writes it, in UTC.
-var instantForm = regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$`)
+// instantPattern matches a time as RFC 3339 writes it, in UTC.
+const instantPattern = `^[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$`
+
+var instantForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(instantPattern) })
 
 func isInstant(n *node) bool {
 	_, err := time.Parse(time.RFC3339Nano, n.text)
-	return err == nil && instantForm.MatchString(n.text)
+	return err == nil && instantForm().MatchString(n.text)
 }
 
 // is returns whether a value has one of the types.

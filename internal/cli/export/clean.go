@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -172,7 +173,9 @@ func isPositive(v any) bool {
 const uuid = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`
 
 // identifier matches what names runs, tasks and sessions, and times.
-var identifier = regexp.MustCompile(`^` + uuid + `(/(` + uuid + `|[a-z]{1,12}|\d{1,4})){0,6}$|^\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)$`)
+var identifier = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^` + uuid + `(/(` + uuid + `|[a-z]{1,12}|\d{1,4})){0,6}$|^\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)$`)
+})
 
 // fence matches the fences of prompts. They are made of a digest of all payloads, by which a redacted value
 // could be guessed.
@@ -180,7 +183,7 @@ var fence = regexp.MustCompile(`\[/?envelope [0-9a-f]+`)
 
 // text redacts a text.
 func (c *cleaner) text(text string) string {
-	if text == "" || identifier.MatchString(text) {
+	if text == "" || identifier().MatchString(text) {
 		return text
 	}
 	clean, known := c.known[text]

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -20,7 +21,9 @@ const envToken = "RUNTEAM_INSPECT_TOKEN"
 const minToken = 16
 
 // isToken matches the content of a token file. Other files are not replaced.
-var isToken = regexp.MustCompile(`^[A-Za-z0-9_-]{16,256}\n?$`)
+var isToken = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_-]{16,256}\n?$`)
+})
 
 // errInUse reports the token file of another server that still works.
 var errInUse = errors.New("another runteam serve that still works uses this file; name another file")
@@ -88,7 +91,7 @@ func checkToken(path string) error {
 		}
 	case err != nil:
 		return badFile(path, err)
-	case !isToken.Match(old):
+	case !isToken().Match(old):
 		return exit.Errorf(exit.KindIO, "--token-file %s: the file exists and has no token; name another file", path)
 	}
 	return nil
