@@ -594,7 +594,7 @@ func (g *drawnGraph) requireEqualPrompts(t require.TestingT) {
 	}
 }
 
-// graphsFor returns how many graphs a property draws: few, 200 in slow tests, and GRAPHS of
+// graphsFor returns how many graphs a property draws: few, 100 in slow tests, and GRAPHS of
 // `make graphs`.
 func graphsFor(t *testing.T, few int) int {
 	if text := os.Getenv("GRAPHS"); text != "" {
@@ -603,7 +603,7 @@ func graphsFor(t *testing.T, few int) int {
 		return n
 	}
 	if slowtest.Enabled() {
-		return 200
+		return 100
 	}
 	return few
 }

@@ -52,7 +52,7 @@ func crashDepends(i int) (titles []string) {
 // spreads them.
 func crashPoints() (kills, runs int) {
 	if slowtest.Enabled() {
-		return 50, 5
+		return 24, 3
 	}
 	return 4, 1
 }

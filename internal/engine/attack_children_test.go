@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
@@ -61,6 +62,7 @@ func TestHostileSpawner(t *testing.T) {
 // TestHugeGoals checks a goal beyond what a reply may have: the task fails, and no child works.
 func TestHugeGoals(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := &family{parent: []step{{calls: []llm.ToolCall{spawns("look into a" + strings.Repeat("x", 10<<20))}}, {text: "done"}}, child: func(string, int) step { return step{text: "found"} }}
 		res, err := newTeam(t, f.member()).RunTasks(t.Context(), []task.Spec{errand()}, nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -79,6 +80,7 @@ func TestForgedHandoffs(t *testing.T) {
 // TestHugeHandoffs checks calls beyond what a reply may have: the task fails, and nothing is sent.
 func TestHugeHandoffs(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	big := strings.Repeat("x", 10<<20)
 	for _, arguments := range []string{`{"to":"b","message":"` + big + `"}`, `{"to":"b","message":"x","structured":{"y":"` + big + `"}}`} {
 		n, journal := &newsroom{}, &memory{}

@@ -56,7 +56,7 @@ func TestDecisionsDoNotInterfere(t *testing.T) {
 	const shards = 4
 	settings := 32 / slowtest.Every(8)
 	if slowtest.Enabled() {
-		settings *= 12
+		settings *= 6
 	}
 	sums := make([]decisionTally, shards)
 	t.Run("settings", func(t *testing.T) {

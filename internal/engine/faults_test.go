@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -58,6 +59,9 @@ func TestInvalidValuesAreWithheld(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if len(tt.reply) > 1<<20 {
+				slowtest.NotUnderRace(t)
+			}
 			d := newDesk()
 			policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Allow: tt.allow}}}
 			tm := governed(t, policy, member("maker", says(tt.reply)), member("reader", d.keeps(says("r"))))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -80,6 +81,7 @@ func TestEachCauseOfALabelConflictIsOneProblem(t *testing.T) {
 // is found quickly.
 func TestLabelConflictOf10000TasksIsOneProblem(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	const n = 10_000
 	members := []engine.Member{cleared("intake", label.Confidential, never(t))}
 	first := spec("intake")

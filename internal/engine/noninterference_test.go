@@ -83,7 +83,7 @@ func (t *tally) add(o tally) {
 func TestNonInterference(t *testing.T) {
 	t.Parallel()
 	const shards = 4
-	settings := 640 / slowtest.Every(28)
+	settings := 640 / slowtest.Every(80)
 	sums := make([]tally, shards)
 	t.Run("settings", func(t *testing.T) {
 		for k := range shards {

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -103,6 +104,7 @@ func BenchmarkTurnFloor(b *testing.B) {
 // bytes: a result is part of the call and of the prompt, and rows fill pages.
 func TestJournalOfAConversationIsLinear(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	size := func(turns int) int64 {
 		tm, specs := longConversation(t, turns)
 		path := filepath.Join(t.TempDir(), "runs.db")

@@ -157,7 +157,7 @@ func (r toolReader) named(key string, item *node) (found []*tool.Tool, known boo
 
 // names returns what lists of tools may name.
 func (b *Toolbox) names() []string {
-	all := builtIns()
+	all := slices.Clone(builtIns())
 	for _, e := range b.list {
 		if all = append(all, e.name); e.server == nil {
 			continue

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/mcp"
@@ -81,8 +82,8 @@ func (r toolReader) readTools() {
 	}
 }
 
-// builtIns returns the names of the built-in tools.
-func builtIns() []string { return append(slices.Clone(presetNames("full")), httpGet) }
+// builtIns returns the names of the built-in tools, which are not to be changed.
+var builtIns = sync.OnceValue(func() []string { return append(presetNames("full"), httpGet) })
 
 // httpGet is the built-in tool that needs origins.
 const httpGet = "http_get"
