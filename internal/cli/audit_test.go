@@ -3,6 +3,7 @@ package cli
 import (
 	"database/sql"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +82,13 @@ func TestAuditVerify(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := call{dir: dir, args: append([]string{"audit", "verify"}, strings.Fields(tt.args)...), stdin: text, env: map[string]string{journals.EnvAuditKey: tt.env}}
+			c := call{args: []string{"audit", "verify"}, stdin: text, env: map[string]string{journals.EnvAuditKey: tt.env}}
+			for _, arg := range strings.Fields(tt.args) {
+				if path := filepath.Join(dir, arg); slices.Contains(clitest.Listing(t, dir), arg) {
+					arg = path
+				}
+				c.args = append(c.args, arg)
+			}
 			got := c.run(t)
 			require.Equal(t, tt.status, got.status, "%+v", got)
 			require.Empty(t, got.stderr)

@@ -110,7 +110,7 @@ func (c call) command(t *testing.T) *exec.Cmd {
 // command init writes into its folder, and a completion may leave a read behind after its time limit.
 func (c call) run(t *testing.T) outcome {
 	t.Helper()
-	if c.dir == "" && !c.bare && !slices.Contains(c.args, "init") && !slices.Contains(c.args, "__complete") || c.onlyReads() {
+	if c.dir == "" && !c.bare && !slices.Contains(c.args, "init") && !slices.Contains(c.args, "__complete") || c.needsOnlyJournal() {
 		return c.runHere(t)
 	}
 	cmd := c.command(t)
@@ -119,10 +119,10 @@ func (c call) run(t *testing.T) outcome {
 	return outcome{status: statusAfter(t, cmd.Run()), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// onlyReads reports whether the call only reads runs from the journal of its folder: no argument names
-// another file.
-func (c call) onlyReads() bool {
-	if c.dir == "" || len(c.args) == 0 || !slices.Contains([]string{"runs", "show", "explain", "audit", "replay"}, c.args[0]) {
+// needsOnlyJournal reports whether the call is about runs in the journal of its folder, and no argument
+// names another file.
+func (c call) needsOnlyJournal() bool {
+	if c.dir == "" || len(c.args) == 0 || !slices.Contains([]string{"runs", "show", "explain", "audit", "replay", "questions", "answer", "artifacts", "policy"}, c.args[0]) {
 		return false
 	}
 	return !slices.ContainsFunc(c.args[1:], func(arg string) bool {
@@ -132,7 +132,7 @@ func (c call) onlyReads() bool {
 }
 
 // namesFile are flags with the name of a file, or that make a new run.
-var namesFile = []string{"-", "--journal", "--journal-key", "--audit-key", "--key-file", "--anchor", "--events", "--env-file", "--script", "--without", "--without-input"}
+var namesFile = []string{"-", "--journal", "--journal-key", "--audit-key", "--key-file", "--anchor", "--events", "--env-file", "--script", "--without", "--without-input", "--save", "--file"}
 
 // runHere makes the call in this process, which has another working directory.
 func (c call) runHere(t *testing.T) outcome {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestExtraBodyIsCheckedTheSameInFilesAndPrograms(t *testing.T) {
 		dir := clitest.Folder(t, map[string]string{
 			"team.yaml": "baseURL: http://localhost:1/v1\nagents: [{name: a, model: m, extraBody: " + string(body) + "}]\ntasks: [{title: T, assignee: a, description: d}]\n",
 		})
-		got := call{dir: dir, args: []string{"check"}}.run(t)
+		got := call{args: []string{"check", filepath.Join(dir, "team.yaml")}}.run(t)
 		require.Equal(t, clientErr == nil, got.status == exit.StatusOK, "%s: the client says %v, the file %+v", name, clientErr, got)
 		if clientErr != nil {
 			refused++
