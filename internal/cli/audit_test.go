@@ -83,9 +83,9 @@ func TestAuditVerify(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := call{args: []string{"audit", "verify"}, stdin: text, env: map[string]string{journals.EnvAuditKey: tt.env}}
-			for _, arg := range strings.Fields(tt.args) {
-				if path := filepath.Join(dir, arg); slices.Contains(clitest.Listing(t, dir), arg) {
-					arg = path
+			for arg := range strings.FieldsSeq(tt.args) {
+				if slices.Contains(clitest.Listing(t, dir), arg) {
+					arg = filepath.Join(dir, arg)
 				}
 				c.args = append(c.args, arg)
 			}
