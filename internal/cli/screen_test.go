@@ -135,6 +135,35 @@ func TestScreenOfATerminalThatGrows(t *testing.T) {
 	})
 }
 
+// A terminal that becomes narrower breaks lines, and joins them when it becomes wider. What is above the table stays,
+// and nothing of an earlier frame does.
+func TestScreenOfATerminalThatChangesItsWidth(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const most, height = 60, 200 // everything fits when lines are broken, too
+		term := newFakeTerminal(most, height)
+		s := &terminal.Screen{W: term, Size: func() (int, int) { return term.width, term.height }}
+		before := []string{"log 1", "log 2"}
+		_, _ = io.WriteString(s, strings.Join(before, "\n")+"\n")
+		frame, n := 0, rapid.IntRange(1, 8).Draw(t, "lines")
+		table := func(width, _ int) (lines []terminal.Line) {
+			for i := range n {
+				lines = append(lines, terminal.Line{Text: terminal.Clip(fmt.Sprintf("row %d of frame %d, %s", i, frame, strings.Repeat("x", 5*i)), width-1)})
+			}
+			return lines
+		}
+		s.Show(table)
+		for frame = range rapid.IntRange(1, 6).Draw(t, "sizes") {
+			term.widen(rapid.IntRange(8, most).Draw(t, "width"))
+			s.Refresh()
+			require.Equal(t, joined(before, table(term.width, height)), term.text())
+		}
+		term.widen(most)
+		s.Finish()
+		require.Equal(t, joined(before, table(most, height)), term.text())
+	})
+}
+
 // A line of the screen does not continue the line that another stream has begun in the same place.
 func TestScreenBesideAnotherStream(t *testing.T) {
 	t.Parallel()

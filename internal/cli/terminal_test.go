@@ -11,14 +11,15 @@ import (
 // cursor, and the control sequences that the screen writes. It records other sequences as unknown.
 type fakeTerminal struct {
 	width, height int
-	rows          [][]rune // scrollback and window; a second cell of a wide rune holds 0
+	rows          [][]rune     // scrollback and window; a second cell of a wide rune holds 0
+	broken        map[int]bool // rows that continue in the next one, until they are erased as a whole
 	row, col      int
 	nowrap        bool
 	unknown       []string
 }
 
 func newFakeTerminal(width, height int) *fakeTerminal {
-	return &fakeTerminal{width: width, height: height, rows: make([][]rune, 1)}
+	return &fakeTerminal{width: width, height: height, rows: make([][]rune, 1), broken: map[int]bool{}}
 }
 
 // Write interprets p as a terminal does.
@@ -59,6 +60,10 @@ func (t *fakeTerminal) control(seq string) {
 	case final == 'A':
 		top := max(0, len(t.rows)-t.height) // the cursor cannot reach the scrollback
 		t.row = max(top, t.row-n)
+	case seq == "2K":
+		t.cut(t.row, 0)
+		delete(t.broken, t.row)
+		delete(t.broken, t.row-1)
 	case seq == "K":
 		t.cut(t.row, t.col)
 	case seq == "J":
@@ -94,7 +99,7 @@ func (t *fakeTerminal) put(r rune) {
 		if t.nowrap {
 			return
 		}
-		t.col = 0
+		t.broken[t.row], t.col = true, 0
 		t.down()
 	}
 	for len(t.rows[t.row]) < t.col+w {
@@ -107,6 +112,25 @@ func (t *fakeTerminal) put(r rune) {
 		t.rows[t.row][t.col] = r
 	}
 	t.col += w
+}
+
+// widen changes the width, and breaks the lines again that do not fit or were broken. The cursor is in the last
+// row.
+func (t *fakeTerminal) widen(width int) {
+	var rows [][]rune
+	broken := map[int]bool{}
+	for i := 0; i < len(t.rows); i++ {
+		line := append([]rune(nil), t.rows[i]...)
+		for ; t.broken[i] && i+1 < len(t.rows); i++ {
+			line = append(line, t.rows[i+1]...)
+		}
+		for ; len(line) > width; line = line[width:] {
+			broken[len(rows)] = true
+			rows = append(rows, line[:width:width])
+		}
+		rows = append(rows, line)
+	}
+	t.width, t.rows, t.broken, t.row = width, rows, broken, len(rows)-1
 }
 
 func (t *fakeTerminal) down() {

@@ -17,8 +17,9 @@ import (
 // redrawn in place. It is safe for concurrent use.
 //
 // A frame is one write, so it does not flicker: the cursor moves to the first line of the table, each
-// line overwrites the old one and clears the rest, and everything below is cleared. Lines are clipped
-// to the width, and automatic wrapping is off meanwhile, so that a line is one row even if the
+// line erases the old one, and everything below is cleared. A row must be erased as a whole: else a terminal
+// that was narrow and broke a line there joins the row with the next one when it becomes wider, and the
+// table has fewer rows than were written. Lines are clipped to the width, and automatic wrapping is off meanwhile, so that a line is one row even if the
 // terminal has another width for a character.
 type Screen struct {
 	W    io.Writer
@@ -232,7 +233,7 @@ func (s *Screen) paint(width, height int, lines []Line) {
 		if l.Color != "" && l.Colored <= len(text) {
 			text = "\x1b[" + l.Color + "m" + text[:l.Colored] + "\x1b[0m" + text[l.Colored:]
 		}
-		s.out.WriteString(text + "\x1b[K\n")
+		s.out.WriteString("\x1b[2K" + text + "\n")
 		s.drawn = append(s.drawn, Width(l.Text))
 	}
 	s.out.WriteString("\x1b[J\x1b[?7h")
