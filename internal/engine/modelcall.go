@@ -248,7 +248,7 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 		x.paid, x.cost = meter.addUsage(&x.reply) // also of an agent that panics
 		x.broke = cmp.Or(x.broke, meter.end())
 	}()
-	if err := checkStart(ctx, x, meter); err != nil {
+	if err := checkStart(ctx, x, o, meter); err != nil {
 		return err
 	}
 	announce(x)
@@ -300,9 +300,12 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 }
 
 // checkStart returns why the agent must not be given the prompt now.
-func checkStart(ctx context.Context, x *modelCall, m *meter) error {
+func checkStart(ctx context.Context, x *modelCall, o purpose, m *meter) error {
 	if err := m.checkLeft(); err != nil {
 		return err
+	}
+	if x.run.steering.isOutdated(attemptOf(o)) {
+		return ErrInterrupted
 	}
 	if limit := x.contract.Duration; limit > 0 && x.worked >= limit { // translations took all of it
 		return x.late()

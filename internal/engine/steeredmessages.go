@@ -34,11 +34,29 @@ func (s *steering) prepareInterrupt(c *record.LeftCommand, i int) (do func() err
 		err = s.send(c, holderOf(a).caps.Agent, i)
 	}
 	return func() error {
-		if a := s.working[i]; a != nil && a.interrupt != nil {
+		switch a := s.working[i]; {
+		case a == nil:
+		case a.interrupt != nil:
 			a.interrupt(ErrInterrupted)
+		default: // its next prompt may be built already
+			a.outdated = true
 		}
 		return nil
 	}, err
+}
+
+// isOutdated reports whether the prompt that an attempt is to be given lacks the message of an interrupt. Call it
+// once for each prompt.
+func (s *steering) isOutdated(a *attempt) bool {
+	if s == nil || a == nil {
+		return false
+	}
+	a = ofTask(a)
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	outdated, m := a.outdated, s.run.messages
+	a.outdated = false
+	return outdated && m != nil && slices.ContainsFunc(m.directed[a.index], func(msg mailbox.Message) bool { return msg.To == holderOf(a).caps.Agent })
 }
 
 // prepareMessage is prepare for a message to an agent. A task of the agent that runs gets it with its

@@ -253,6 +253,26 @@ func TestInterruptOfAPrompt(t *testing.T) {
 	})
 }
 
+// An interrupt while the prompt of a task is built, for which a model summarizes, is in the prompt that the task gets.
+func TestInterruptOfAPromptThatIsBuilt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		retell := func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			time.Sleep(time.Minute)
+			return agent.Reply{Text: "short"}, nil
+		}
+		done := s.at(0.5, steer.Command{Kind: steer.Interrupt, Task: "reader", Text: "Be brief."})
+		reader := s.slow("reader")
+		reader.Agent = engine.AgentFunc(retells(retell, reader.Agent.Run))
+		res := run(t, governed(t, summarizing(50), member("maker", says("long")), reader), s.options(), spec("maker"), spec("reader", "maker"))
+		require.NoError(t, <-done)
+		require.NoError(t, res.Err())
+		require.Contains(t, s.texts[len(s.texts)-1], "Be brief.")
+		require.Len(t, s.asked, 1, "it is not asked without the message")
+	})
+}
+
 func TestAnInterruptUsesUpNoRetry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

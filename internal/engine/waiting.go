@@ -27,6 +27,7 @@ type steeredTask struct {
 	revoked   bool                    // it held what the new policy denies
 	canceled  bool                    // somebody canceled the task, and the attempt ended because of it
 	interrupt context.CancelCauseFunc // ends the call that is being made; nil if none is. Guarded by the lock of the run
+	outdated  bool                    // an interrupt came between two calls. Guarded by the lock of the run
 }
 
 // waiting returns how many attempts do nothing but wait for people or for replies.
