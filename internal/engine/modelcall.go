@@ -304,7 +304,7 @@ func checkStart(ctx context.Context, x *modelCall, o purpose, m *meter) error {
 	if err := m.checkLeft(); err != nil {
 		return err
 	}
-	if x.run.steering.isOutdated(attemptOf(o)) {
+	if isOutdated(x.run.steering, attemptOf(o)) {
 		return ErrInterrupted
 	}
 	if limit := x.contract.Duration; limit > 0 && x.worked >= limit { // translations took all of it

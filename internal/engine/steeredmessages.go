@@ -47,7 +47,7 @@ func (s *steering) prepareInterrupt(c *record.LeftCommand, i int) (do func() err
 
 // isOutdated reports whether the prompt that an attempt is to be given lacks the message of an interrupt. Call it
 // once for each prompt.
-func (s *steering) isOutdated(a *attempt) bool {
+func isOutdated(s *steering, a *attempt) bool {
 	if s == nil || a == nil {
 		return false
 	}
