@@ -111,6 +111,9 @@ func (r *recorder) credit(ctx context.Context, x *modelCall, p prompt.Prompt) er
 // the task may be is not taken, and the agent is called.
 func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
 	if e.CallsTools {
+		if p := x.run.priorRun; e.Sends && !p.isStrict() {
+			return false, nil
+		}
 		return x.reissueTurnOf(e, own)
 	}
 	now := time.Now()
@@ -236,6 +239,7 @@ func (v callView) entry() record.Entry {
 		e.Reuse = v.cache().reuseKey()
 	}
 	e.CallsTools = len(v.reply.ToolCalls) > 0
+	e.Sends = e.CallsTools && v.outbox.used()
 	if v.part == "" && !gate.IsShownWhole(e.Result, v.text, v.structured) {
 		e.Shown = &record.ShownResult{Text: v.text, Structured: v.structured, KeptBack: v.isPartWithheld()}
 	}

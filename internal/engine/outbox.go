@@ -116,6 +116,16 @@ func (o *Outbox) end() []letter {
 	return o.letters
 }
 
+// used reports whether the agent sent anything in the turn.
+func (o *Outbox) used() bool {
+	if o == nil {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.letters) > o.before
+}
+
 // newOutbox returns the outbox of a turn whose agent is called now, with what it sent in earlier turns; nil if
 // the run has no message bus.
 func (a *attempt) newOutbox(x *modelCall) *Outbox {

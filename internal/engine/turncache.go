@@ -21,7 +21,10 @@ func (x answerCache) cachedTurn() *record.AgentCall {
 	if p == nil || !p.own || p.strict || x.run.fresh.has(x.task.ID) {
 		return nil
 	}
-	return p.turns[p.key(x.modelCall)]
+	if e := p.turns[p.key(x.modelCall)]; e != nil && !e.Sends {
+		return e
+	}
+	return nil
 }
 
 // continueFrom continues a conversation whose first turn an earlier process had. taken says

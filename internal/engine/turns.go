@@ -249,7 +249,7 @@ func (a *attempt) recordTurn(x *modelCall, said *envelope.Envelope) {
 	e := a.view().call()
 	e.Part, e.End, e.Context = a.part+turnPart(1), time.Now(), event.Context{}
 	e.Result = gate.RecordOf(said)
-	e.CallsTools = true
+	e.CallsTools, e.Sends = true, a.outbox.used()
 	a.run.ledger.note(record.Entry{Turn: e})
 }
 

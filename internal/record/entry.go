@@ -212,6 +212,10 @@ type CallID struct {
 	// CallsTools says that the agent called tools in place of an answer: the result has the calls.
 	CallsTools bool `json:"callsTools,omitempty"`
 
+	// Sends says that the agent also sent messages that take effect with the answer of the attempt. A process that
+	// resumes the run does not have them, and calls the agent again.
+	Sends bool `json:"sends,omitempty"`
+
 	// Digests of policies; empty for that of the start: of the one that the prompt was made by, and of
 	// the one by which the caller got the result.
 	Policy string `json:"policy,omitempty"`
