@@ -13,7 +13,9 @@ func TestALinkNamesThePartOfATask(t *testing.T) {
 	c := theClaims(t)
 	letter, decision := c.run.taskID(t, "Letter to the customer"), c.run.taskID(t, "Decide the claim")
 	p := c.look(t, wide, "")
-	chosen := func() string { return eval[string](p, `document.querySelector(".subtabs [aria-selected=true]").textContent`) }
+	chosen := func() string {
+		return eval[string](p, `document.querySelector(".subtabs [aria-selected=true]").textContent`)
+	}
 	hash := func() string { return eval[string](p, `location.hash`) }
 	p.click(".node .title", "Letter to the customer")
 	p.until(`location.hash.endsWith("?tab=prompt")`)
