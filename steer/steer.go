@@ -64,7 +64,7 @@ type Command struct {
 	Agent  string
 	Text   string
 	By     string // the sender; required
-	Reason string // stored with the command; may be empty, and has at most MaxText bytes
+	Reason string // stored with the command, and shown at the clearance of the run's caller; may be empty, and has at most MaxText bytes
 
 	Classification label.Classification // of Text; zero means internal
 

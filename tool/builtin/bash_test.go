@@ -22,7 +22,7 @@ func TestBash(t *testing.T) {
 		{"folder", `{"command": "cat b.txt", "cwd": "sub"}`, "exit status 0\nstdout:\ntwo\n", ""},
 		{"quotes", `{"command": "x=\"it's\"; echo \"$x\" 'a \"b\"'"}`, "exit status 0\nstdout:\nit's a \"b\"\n", ""},
 		{"own environment", `{"command": "env | cut -d= -f1 | sort | grep -E 'KEY|TOKEN|GO'"}`, "exit status 1\n", ""},
-		{"timeout", `{"command": "echo begun; sleep 60", "timeout": 100}`, "exit status 124\nstderr:\n\nkilled after 100ms\n\nstdout:\nbegun\n", ""},
+		{"timeout", `{"command": "echo begun; sleep 60", "timeout": 2000}`, "exit status 124\nstderr:\n\nkilled after 2s\n\nstdout:\nbegun\n", ""},
 		{"no text", `{"command": "printf '\\377'"}`, "exit status 0\nstdout:\n\uFFFD", ""},
 		{"folder outside", `{"command": "pwd", "cwd": ".."}`, "", "outside the workspace"},
 		{"folder missing", `{"command": "pwd", "cwd": "none"}`, "", "not a folder in the workspace"},

@@ -85,7 +85,7 @@ type Request struct {
 func (k *StoredRun) Request() *Request {
 	v := InvocationOf(&k.Info)
 	if r := v.Request; r != nil && k.viewer != nil {
-		k.viewer.hide(&r.Reason, k.viewer.whole)
+		k.viewer.hide(&r.Reason, k.viewer.caller)
 	}
 	return v.Request
 }

@@ -23,10 +23,12 @@ import (
 // A Viewer narrows a stored run for a viewer. The journal has the run as its caller may see it; a viewer with
 // a lower clearance sees less. Of a text above the clearance, the viewer sees its label and the class of
 // its size, and nothing else that depends on its words. Texts without a label, such as errors, have
-// the highest label of what their task has read. [NewViewer] returns one.
+// the highest label of what their task has read; the reason of a command has the clearance of the caller, since
+// whoever gives it may write of all that they see. [NewViewer] returns one.
 type Viewer struct {
 	accepts label.Classification
-	narrows bool // the caller of the run may see more
+	narrows bool                 // the caller of the run may see more
+	caller  label.Classification // what the caller of the run may see
 	levels  map[task.ID]label.Classification
 	steps   label.Classification // the highest of the coordinator's
 	whole   label.Classification // the highest of the run
@@ -35,13 +37,20 @@ type Viewer struct {
 // NewViewer returns a viewer for a run, with the clearances of the viewer and of the caller of the run. If the
 // latter is unknown, pass [label.Secret].
 func NewViewer(accepts, caller label.Classification) *Viewer {
-	return &Viewer{accepts: accepts, narrows: caller > accepts, levels: map[task.ID]label.Classification{}}
+	return &Viewer{accepts: accepts, narrows: caller > accepts, caller: caller, levels: map[task.ID]label.Classification{}}
 }
 
 // Caller sets the clearance of the caller of the first process of the run, and raises it for the caller of a
 // later process. Nil means unknown.
 func (v *Viewer) Caller(accepts *label.Classification, first bool) {
-	v.narrows = !first && v.narrows || accepts == nil || *accepts > v.accepts
+	level := label.Secret
+	if accepts != nil {
+		level = *accepts
+	}
+	if !first {
+		level = level.Join(v.caller)
+	}
+	v.caller, v.narrows = level, level > v.accepts
 }
 
 // Narrows reports whether the viewer may see less than the caller of the run.
@@ -313,7 +322,10 @@ func (v *Viewer) Event(of *event.Event) event.Event {
 	}
 	e.Name, e.Because, e.Receipt = "", "", nil // names are keys of items, whose label is not known
 	level := v.levelOf(e.Task, e.Root)
-	if e.Task == "" {
+	switch {
+	case e.Type == event.Steered:
+		level = v.caller
+	case e.Task == "":
 		level = v.whole
 	}
 	v.hide(&e.Message, level)
@@ -394,11 +406,7 @@ func (v *Viewer) entry(e *record.Entry) {
 			a.Text, a.Reason = "", ""
 		}
 	case e.Command != nil:
-		level := v.whole
-		if e.Command.Task != "" {
-			level = v.levelOf(e.Command.Task)
-		}
-		v.hide(&e.Command.Reason, level)
+		v.hide(&e.Command.Reason, v.caller)
 	}
 }
 
