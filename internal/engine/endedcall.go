@@ -83,3 +83,8 @@ func endOfWait(a *attempt, within context.Context, err error) error {
 	}
 	return withCause(within, err)
 }
+
+// endedByCommand reports whether somebody ended a call that ended with an error.
+func endedByCommand(err error) bool {
+	return errors.Is(err, ErrInterrupted) || errors.Is(err, ErrCanceledTask) || errors.Is(err, ErrPolicyReplaced) || errors.Is(err, errRecordedCancel)
+}

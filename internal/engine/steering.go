@@ -440,11 +440,6 @@ func (s *steering) call(ctx context.Context, a *attempt) (called context.Context
 	}
 }
 
-// endedByCommand reports whether somebody ended a call that ended with an error.
-func endedByCommand(err error) bool {
-	return errors.Is(err, ErrInterrupted) || errors.Is(err, ErrCanceledTask) || errors.Is(err, ErrPolicyReplaced) || errors.Is(err, errRecordedCancel)
-}
-
 // isInterrupted reports whether somebody interrupted a call that ended with an error. ctx is that of
 // the attempt.
 func isInterrupted(ctx context.Context, err error) bool {

@@ -68,44 +68,6 @@ func LoadFor(ctx context.Context, con *console.Console, j *journal.Journal, run 
 	return k, nil
 }
 
-// TraceFor returns the trace of a run for a viewer with a clearance: of one task, or of all if name is
-// empty.
-func TraceFor(ctx context.Context, j *journal.Journal, run, name string, accepts label.Classification) (t *trace.Trace, err error) {
-	if name != "" {
-		t, err = j.TraceTask(ctx, run, name)
-	} else {
-		t, err = j.Trace(ctx, run)
-	}
-	if err != nil {
-		return nil, ReadError(ctx, err)
-	}
-	caller, err := j.Clearance(ctx, run)
-	if err != nil {
-		return nil, ReadError(ctx, err)
-	}
-	v := NewViewer(accepts, caller)
-	v.learnTrace(t)
-	v.trace(t)
-	return t, nil
-}
-
-// SearchFor searches a run for a text, as a viewer with a clearance may see it.
-func SearchFor(ctx context.Context, j *journal.Journal, run, text string, accepts label.Classification) (*trace.Trace, trace.Search, error) {
-	caller, err := j.Clearance(ctx, run)
-	if err != nil {
-		return nil, trace.Search{}, ReadError(ctx, err)
-	}
-	if caller <= accepts {
-		t, found, err := j.Search(ctx, run, text)
-		return t, found, ReadError(ctx, err)
-	}
-	t, err := TraceFor(ctx, j, run, "", accepts)
-	if err != nil {
-		return nil, trace.Search{}, err
-	}
-	return t, t.Contains(text), nil
-}
-
 // Hides reports whether the viewer may not see a text with a label.
 func (v *Viewer) Hides(level label.Classification) bool {
 	return v != nil && v.narrows && level > v.accepts
