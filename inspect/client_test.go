@@ -123,6 +123,12 @@ func TestRequests(t *testing.T) {
 		},
 		{
 			func(ctx context.Context, c *inspect.Client) (any, error) {
+				return c.Answer(ctx, "r1", "q1", inspect.Answer{Fields: map[string]any{}}) // a form whose fields are optional
+			},
+			`{"taken":true}`, "POST", "/runs/r1/questions/q1/answer", `{"fields":{}}`, true,
+		},
+		{
+			func(ctx context.Context, c *inspect.Client) (any, error) {
 				return c.Steer(ctx, "r1", steer.Command{Kind: steer.Pause, Reason: "wait"})
 			},
 			`{"by":"ann"}`, "POST", "/runs/r1/pause", `{"reason":"wait"}`, inspect.Taken{By: "ann"},

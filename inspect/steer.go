@@ -38,7 +38,7 @@ func (c *Client) Questions(ctx context.Context, run string) (open []Question, er
 
 // An Answer is the answer to a question: Fields if the question has a schema, else Text.
 type Answer struct {
-	Fields map[string]any `json:"fields,omitempty"`
+	Fields map[string]any `json:"fields,omitzero"`
 	Text   string         `json:"text,omitempty"`
 	Reason string         `json:"reason,omitempty"`
 }

@@ -109,7 +109,7 @@ func start(t *testing.T, files map[string]string, specs []string, prepare func(*
 }
 
 // call calls a tool.
-func (s *service) call(t *testing.T, tool string, arguments map[string]any) *sdk.CallToolResult {
+func (s *service) call(t *testing.T, tool string, arguments any) *sdk.CallToolResult {
 	t.Helper()
 	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	require.NoError(t, err)
@@ -320,6 +320,9 @@ func TestBadArguments(t *testing.T) {
 			require.NotContains(t, textOf(t, res), "--input")
 		})
 	}
+	res := s.call(t, "Echo_team", json.RawMessage(`{"claim":"C.","claim":"Another.","tone":"kind"}`))
+	require.True(t, res.IsError)
+	require.Contains(t, textOf(t, res), "an argument is given twice")
 	_, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "nobody"})
 	require.Error(t, err)
 }

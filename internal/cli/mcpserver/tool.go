@@ -1,13 +1,16 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/runteam/runteam/internal/cli/console"
@@ -209,6 +212,9 @@ func (t *tool) values(arguments json.RawMessage) (map[string]string, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &given); err != nil {
 		return nil, fmt.Errorf("the arguments are no JSON object: %s", t.known())
+	}
+	if err := jsontext.NewDecoder(bytes.NewReader(arguments)).SkipValue(); errors.Is(err, jsontext.ErrDuplicateName) {
+		return nil, errors.New("an argument is given twice: leave one of them out")
 	}
 	values := make(map[string]string, len(given))
 	for name, raw := range given {
