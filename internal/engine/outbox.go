@@ -42,7 +42,7 @@ type Outbox struct {
 // A letter is what an agent sends.
 type letter struct {
 	to, text string
-	header   envelope.Header
+	header   *envelope.Header // of the outbox of its turn
 }
 
 type outboxKey struct{}
@@ -85,7 +85,7 @@ func (o *Outbox) add(l letter) error {
 	if o.ended {
 		return fmt.Errorf("%w: the turn of %q has ended; send before Run returns", ErrOutbox, o.from)
 	}
-	l.header = o.header
+	l.header = &o.header
 	if err := o.post.Check(o.draft(l)); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}

@@ -257,7 +257,7 @@ func (m *runMessages) send(a *attempt) {
 	for _, l := range a.outbox.end() {
 		d := a.outbox.draft(l)
 		d.Name = m.names.next()
-		msg, notify, err := m.post.Send(d, l.header)
+		msg, notify, err := m.post.Send(d, *l.header)
 		if err != nil {
 			m.run.warn(fmt.Sprintf("a message from %q to %q was not sent: %v", d.From, d.To, err))
 			continue
