@@ -22,8 +22,8 @@ var ErrOutbox = errors.New("cannot send a message")
 //
 // What is sent takes effect when the attempt succeeds: the messages become
 // durable together with the answer, and reach the next tasks of their readers.
-// An attempt that fails sends nothing, so a retry repeats nothing, and neither does an answer that
-// is corrected. The methods
+// An attempt that fails sends nothing, so a retry repeats nothing. Of an answer
+// that is corrected, only what was sent with the correction counts. The methods
 // are safe for concurrent use; those of a nil *Outbox return an [ErrOutbox].
 type Outbox struct {
 	post   *mailbox.Post

@@ -17,10 +17,10 @@ import (
 // redrawn in place. It is safe for concurrent use.
 //
 // A frame is one write, so it does not flicker: the cursor moves to the first line of the table, each
-// line erases the old one, and everything below is cleared. A row must be erased as a whole: else a terminal
-// that was narrow and broke a line there joins the row with the next one when it becomes wider, and the
-// table has fewer rows than were written. Lines are clipped to the width, and automatic wrapping is off meanwhile, so that a line is one row even if the
-// terminal has another width for a character.
+// line erases the old one, and everything below is cleared. A row must be erased as a whole: a terminal
+// that broke a line while it was narrow otherwise joins its rows when it becomes wider, and the
+// table has fewer rows than were written. Lines are clipped to the width, and automatic wrapping is off
+// meanwhile, so that a line is one row even if the terminal has another width for a character.
 type Screen struct {
 	W    io.Writer
 	Size func() (width, height int)
