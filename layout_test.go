@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -233,11 +233,28 @@ func TestFilesStayReadable(t *testing.T) {
 	}
 }
 
-// sources parses all Go files of the module but tests, by package folder.
+// A sourceTree holds the Go files of the module but tests, which are parsed once for all tests of this
+// package.
+type sourceTree struct {
+	fset  *token.FileSet
+	files map[string]map[string]*ast.File // by the package's folder and the file's path
+	text  map[string][]byte               // by the file's path
+}
+
+var parsedTree = sync.OnceValues(parseTree)
+
+// sources returns all Go files of the module but tests, by the package's folder and the file's path. The
+// tests share what it returns and change nothing in it.
 func sources(t *testing.T) map[string]map[string]*ast.File {
 	t.Helper()
-	found := map[string]map[string]*ast.File{}
-	files := token.NewFileSet()
+	tree, err := parsedTree()
+	require.NoError(t, err)
+	require.NotEmpty(t, tree.files)
+	return tree.files
+}
+
+func parseTree() (*sourceTree, error) {
+	tree := &sourceTree{token.NewFileSet(), map[string]map[string]*ast.File{}, map[string][]byte{}}
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -252,20 +269,23 @@ func sources(t *testing.T) map[string]map[string]*ast.File {
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
-		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		name = filepath.ToSlash(name)
+		text, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		pkg := filepath.ToSlash(filepath.Dir(name))
-		if found[pkg] == nil {
-			found[pkg] = map[string]*ast.File{}
+		file, err := parser.ParseFile(tree.fset, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			return err
 		}
-		found[pkg][name] = file
+		pkg := path.Dir(name)
+		if tree.files[pkg] == nil {
+			tree.files[pkg] = map[string]*ast.File{}
+		}
+		tree.files[pkg][name], tree.text[name] = file, text
 		return nil
 	})
-	require.NoError(t, err)
-	require.NotEmpty(t, slices.Collect(maps.Keys(found)))
-	return found
+	return tree, err
 }
 
 func importsOf(f *ast.File) []string {
