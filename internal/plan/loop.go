@@ -46,27 +46,29 @@ func joined(list []delivery, p *Plan, i int) []delivery {
 var isItem = regexp.MustCompile(`^(/[^/]+)*/[0-9]{1,9}$`)
 
 // checkWritten reports what specs, and those in their loops, have that only [task.Unroll] sets, and
-// names of dependencies that are none.
+// names of dependencies that are none. The pointer is that of the list of specs. Most specs have no
+// problem, so pointers of single specs are written only for those that have one.
 func checkWritten(specs []task.Spec, pointer string) (found task.Problems) {
 	for i := range specs {
-		s, at := &specs[i], fmt.Sprintf("%s/%d", pointer, i)
-		bad := func(at, message, hint string) {
+		s := &specs[i]
+		report := func(part, message, hint string) {
+			at := pointer + naming.Pointer(i) + part
 			found = append(found, task.Problem{Pointer: at, Subject: fmt.Sprintf("task %q", s.Title), Message: message, Hint: hint, Err: task.ErrInvalid})
 		}
 		if s.Instance != nil {
-			bad(at, "Instance is set, and no caller can set it", "leave it out; write Repeat for a loop, and ForEach for a list")
+			report("", "Instance is set, and no caller can set it", "leave it out; write Repeat for a loop, and ForEach for a list")
 		}
 		for k := range s.DependsOn {
-			d, of := &s.DependsOn[k], at+naming.Pointer("dependsOn", k)
+			d := &s.DependsOn[k]
 			if d.Item != "" && !isItem.MatchString(string(d.Item)) {
-				bad(of, fmt.Sprintf("dependsOn[%d]: %s is not the path of an item", k, naming.Quote(string(d.Item))), "write a path such as /searches/0")
+				report(naming.Pointer("dependsOn", k), fmt.Sprintf("dependsOn[%d]: %s is not the path of an item", k, naming.Quote(string(d.Item))), "write a path such as /searches/0")
 			}
 			if d.Title != "" && naming.CheckTitle(d.Title) != nil {
-				bad(of, fmt.Sprintf("dependsOn[%d]: %s is not a title", k, naming.Quote(d.Title)), "write one clean line")
+				report(naming.Pointer("dependsOn", k), fmt.Sprintf("dependsOn[%d]: %s is not a title", k, naming.Quote(d.Title)), "write one clean line")
 			}
 		}
 		if s.Repeat != nil {
-			found = append(found, checkWritten(s.Repeat.Tasks, at+"/repeat/tasks")...)
+			found = append(found, checkWritten(s.Repeat.Tasks, pointer+naming.Pointer(i, "repeat", "tasks"))...)
 		}
 	}
 	return found
