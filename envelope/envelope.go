@@ -130,6 +130,9 @@ func (e *Envelope) ID() ID { return e.header.ID }
 // Producer returns the name of the agent that made the payload, or user for the user of the run.
 func (e *Envelope) Producer() string { return e.header.Producer }
 
+// Task returns the ID of the task whose result the payload is; it is empty if the payload is no result.
+func (e *Envelope) Task() task.ID { return e.header.Task }
+
 // Classification returns how sensitive the payload is.
 func (e *Envelope) Classification() label.Classification { return e.header.Classification }
 

@@ -51,7 +51,7 @@ func (r *run) reveal(res *Result) {
 	case !r.answers && r.plan != nil:
 		res.Output = r.joined()
 	case r.coordinator.synthesis != nil && res.Output != "":
-		r.revealText(&res.Output, r.coordinator.synthesis, gate.Source{Kind: handoff.Dependency, Name: string(r.coordinator.synthesis.Header().Task)})
+		r.revealText(&res.Output, r.coordinator.synthesis, gate.Source{Kind: handoff.Dependency, Name: string(r.coordinator.synthesis.Task())})
 	}
 }
 

@@ -33,7 +33,7 @@ func (q *Queue) Complete(i int, result *envelope.Envelope, at time.Time) error {
 		return fmt.Errorf("complete task %q: %w", t.Title, ErrWaiting)
 	}
 	if result != nil {
-		if of := result.Header().Task; of != "" && of != t.ID && (t.Instance == nil || !t.Instance.Joins) {
+		if of := result.Task(); of != "" && of != t.ID && (t.Instance == nil || !t.Instance.Joins) {
 			return fmt.Errorf("complete task %q: %w: %q", t.Title, ErrResult, of)
 		}
 	}

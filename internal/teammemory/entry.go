@@ -106,8 +106,8 @@ func (e *Entry) checkTask() error {
 		return fmt.Errorf("%w: keys of the form %q are for results: choose another", ErrInvalid, ResultKey("<id>"))
 	case e.Task != "" && (!ok || id != e.Task):
 		return fmt.Errorf("%w: the result of task %q has the key %q", ErrInvalid, e.Task, ResultKey(e.Task))
-	case e.Task != "" && e.Envelope.Header().Task != e.Task:
-		return fmt.Errorf("%w: the envelope is the result of task %q", ErrInvalid, e.Envelope.Header().Task)
+	case e.Task != "" && e.Envelope.Task() != e.Task:
+		return fmt.Errorf("%w: the envelope is the result of task %q", ErrInvalid, e.Envelope.Task())
 	}
 	return nil
 }

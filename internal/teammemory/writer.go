@@ -34,7 +34,7 @@ func (w Writer) Write(ctx context.Context, agent, key string, e *envelope.Envelo
 func (w Writer) WriteResult(ctx context.Context, agent string, e *envelope.Envelope, ttlTurns int) error {
 	entry := Entry{Agent: agent, Envelope: e, TTLTurns: ttlTurns}
 	if e != nil {
-		entry.Task = e.Header().Task
+		entry.Task = e.Task()
 	}
 	entry.Key = ResultKey(entry.Task)
 	return w.write(ctx, entry, 1)
