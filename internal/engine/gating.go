@@ -177,13 +177,15 @@ func (x *modelCall) addGrant(i int) (part gate.Part, counts bool) {
 func (x *modelCall) rule(ctx context.Context, now time.Time, failed map[int]*translator) (wanted []neededTranslation, first error) {
 	compartment := gate.Compartment{Contract: x.contract}
 	x.rulings, x.sealed = slices.Grow(x.rulings[:0], len(x.offers)), slices.Grow(x.sealed[:0], len(x.offers))
-	for i := range x.offers { // also after an error, for the record
+	kept := make([]gate.Decision, len(x.offers)) // for the record
+	for i := range x.offers {                    // also after an error, for the record
 		o := &x.offers[i]
 		d, err := compartment.Decide(ctx, o, now)
 		if err == nil && d.Verdict == gate.NeedsTranslation {
 			if s := failed[i]; s == nil {
 				wanted = append(wanted, neededTranslation{i, d})
-				x.rulings, x.sealed = append(x.rulings, new(d.Decision)), append(x.sealed, gate.Sealed{})
+				kept[i] = d.Decision
+				x.rulings, x.sealed = append(x.rulings, &kept[i]), append(x.sealed, gate.Sealed{})
 				continue
 			} else if d.Verdict, d.Reason, d.Detail = gate.Withheld, gate.ReasonRule, "it could not be translated"; s.isRequired(o) {
 				x.untranslated, err = s, s.err
@@ -191,13 +193,12 @@ func (x *modelCall) rule(ctx context.Context, now time.Time, failed map[int]*tra
 		}
 		var sealed gate.Sealed
 		if err == nil {
-			sealed, err = compartment.Seal(o, &d)
+			sealed, err = compartment.SealInto(o, &d, &kept[i])
 		}
-		ruling := sealed.Decision()
-		if ruling == nil { // nothing was sealed
-			ruling = new(d.Decision)
+		if sealed.Decision() == nil { // nothing was sealed
+			kept[i] = d.Decision
 		}
-		x.rulings = append(x.rulings, ruling)
+		x.rulings = append(x.rulings, &kept[i])
 		if x.sealed = append(x.sealed, sealed); err != nil && first == nil {
 			first = err
 		}

@@ -41,12 +41,18 @@ type Sealed struct {
 // [*WithheldError] otherwise. A decision that asks for a translation, or that was
 // made for another offer or contract, is an error.
 func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
+	return c.SealInto(o, d, new(Decision))
+}
+
+// SealInto is [Compartment.Seal] for a caller that seals several offers and allocates their decisions
+// at once: the decision is copied to kept, which must not change afterwards.
+func (c *Compartment) SealInto(o *Offer, d *Ruling, kept *Decision) (Sealed, error) {
 	if err := c.enforce(o, d); err != nil {
 		return Sealed{}, err
 	}
 	k := &c.Contract
-	kept := d.Decision // apart from the payload, since records of decisions are kept
-	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, producer: d.From, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, tree: d.tree, folder: o.Folder, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
+	*kept = d.Decision // apart from the payload, since records of decisions are kept
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, producer: d.From, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, tree: d.tree, folder: o.Folder, decision: kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if g := c.grant(o.Source); g != nil && g.Terms != nil && g.Terms.identity != nil {
 		s.hideNames(g.Terms.identity)
 	}
