@@ -20,11 +20,11 @@ const movedOutHeading = "## moved out"
 
 // moveOut replaces results in the first n messages of a conversation of this size by one line
 // each, the oldest first, until it has at most target bytes. It returns the new size.
-func (r *turnRenderer) moveOut(b *built, n, size, target int) int {
+func (r *turnRenderer) moveOut(a *around, n, size, target int) int {
 	opened := false
-	b.later, b.results, b.filled = slices.Clone(b.later), slices.Clone(b.results), nil // other prompts have theirs
+	a.later, a.results, a.filled = slices.Clone(a.later), slices.Clone(a.results), nil // other prompts have theirs
 	for i := 0; i < n && size > target; i++ {
-		of, m := &b.results[i], &b.later[i]
+		of, m := &a.results[i], &a.later[i]
 		line := of.line(r.turn.HasFiles)
 		if of.Decision == nil || len(line) >= len(m.Text) {
 			continue

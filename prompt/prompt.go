@@ -33,13 +33,26 @@ type built struct {
 	schema       string
 	format       string
 	tools        []Tool
-	first        []Message     // earlier turns of a session, and the user message behind them; nil without earlier turns
-	later        []Message     // behind the user message
-	results      []result      // parallel to later; zero for messages that are no results of tools
-	filled       *atomic.Int64 // messages in the array of later, which longer conversations share
-	added        string        // what the last turn added, as one text; empty for the first
 	sections     []section
 	receipt      *Receipt // apart, since it outlives the texts
+	around       *around  // nil if the user message is all that was said
+}
+
+// around is what was said around the user message of a prompt. It is apart since most prompts have none.
+type around struct {
+	first   []Message     // earlier turns of a session, and the user message behind them; nil without earlier turns
+	later   []Message     // behind the user message
+	results []result      // parallel to later; zero for messages that are no results of tools
+	filled  *atomic.Int64 // messages in the array of later, which longer conversations share
+	added   string        // what the last turn added, as one text; empty for the first
+}
+
+// said returns what was said around the user message.
+func (b *built) said() around {
+	if b.around == nil {
+		return around{}
+	}
+	return *b.around
 }
 
 // A section is what a [Section] has beside the gate's decision.
@@ -78,7 +91,7 @@ func (p Prompt) Text() string { return p.get().conversation() }
 // Added returns what the last turn added to the conversation, as one text: the messages,
 // and before each a line with its role. The receipt accounts for this text. For the first
 // turn it is [Prompt.Text].
-func (p Prompt) Added() string { return cmp.Or(p.get().added, p.get().text) }
+func (p Prompt) Added() string { return cmp.Or(p.get().said().added, p.get().text) }
 
 // Schema returns the JSON Schema that the reply must match, or "".
 func (p Prompt) Schema() string { return p.get().schema }

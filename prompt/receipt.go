@@ -92,12 +92,21 @@ func (s *Source) forReader() {
 	}
 }
 
-// agreementOf returns what a contract says of the task, of tools, and of its bounds.
-func agreementOf(k *gate.Contract) Agreement {
-	return Agreement{
-		Summary: k.Summary, Tools: slices.Clone(k.Tools), HeldBefore: slices.Clone(k.Holders),
-		Bounds: &Bounds{k.Clearance, k.MaxInput, k.MaxOutput, k.Duration.Milliseconds()},
+// newReceipt returns the receipt of a prompt that was built under a contract.
+func newReceipt(k *gate.Contract, system, text []Range, sources []Source) *Receipt {
+	made := &struct { // one allocation for both
+		receipt Receipt
+		bounds  Bounds
+	}{
+		Receipt{
+			Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput,
+			Contract: Agreement{Summary: k.Summary, Tools: slices.Clone(k.Tools), HeldBefore: slices.Clone(k.Holders)},
+			System:   system, Text: text, Sources: sources,
+		},
+		Bounds{k.Clearance, k.MaxInput, k.MaxOutput, k.Duration.Milliseconds()},
 	}
+	made.receipt.Contract.Bounds = &made.bounds
+	return &made.receipt
 }
 
 // clone returns a receipt that shares nothing with r that could be changed.

@@ -53,11 +53,12 @@ func render(b *brief.Brief) *built {
 		r.work()
 	}
 	out.text = string(r.text)
-	out.first = firstMessages(&r, out.text, starts)
+	if first := firstMessages(&r, out.text, starts); first != nil {
+		out.around = &around{first: first}
+	}
 
 	ranges := slices.Clone(r.ranges)
-	k := &b.Contract
-	out.receipt = &Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, Contract: agreementOf(k), System: ranges[:system:system], Text: ranges[system:], Sources: r.sources}
+	out.receipt = newReceipt(&b.Contract, ranges[:system:system], ranges[system:], r.sources)
 	s.text, s.ranges, s.pieces, s.blocks = r.text, r.ranges, r.pieces, r.blocks
 	s.release()
 	return out

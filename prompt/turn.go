@@ -60,20 +60,22 @@ func (p Prompt) Tools() []Tool { return slices.Clone(p.get().tools) }
 // Messages returns the conversation, oldest message first.
 func (p Prompt) Messages() []Message {
 	b := p.get()
-	if b.first != nil {
-		return slices.Concat(b.first, b.later)
+	said := b.said()
+	if said.first != nil {
+		return slices.Concat(said.first, said.later)
 	}
-	return append([]Message{{Role: roleUser, Text: b.text}}, b.later...)
+	return append([]Message{{Role: roleUser, Text: b.text}}, said.later...)
 }
 
 // conversation returns all messages as one text.
 func (b *built) conversation() string {
-	if len(b.later) == 0 {
+	later := b.said().later
+	if len(later) == 0 {
 		return b.text
 	}
 	var w strings.Builder
 	w.WriteString(b.text)
-	for _, m := range b.later {
+	for _, m := range later {
 		w.WriteString("\n\n## " + m.Role)
 		if m.CallID != "" {
 			w.WriteString(" " + m.CallID)
@@ -101,34 +103,40 @@ func Continue(p Prompt, t *brief.Turn) (Prompt, *Receipt, error) {
 	k, old := &t.Contract, p.get()
 	r := turnRenderer{turn: t, calls: calls}
 	added := r.render()
-	next := *old
-	next.append(r.messages, r.results)
-	size, limit := sizeOf(next.text, next.later), brief.Limit(t.MaxBytes)
+	next := &struct { // one allocation for both
+		built
+		said around
+	}{*old, old.said()}
+	said := &next.said
+	next.around = said
+	n := len(said.later)
+	said.append(r.messages, r.results)
+	size, limit := sizeOf(next.text, said.later), brief.Limit(t.MaxBytes)
 	if size > limit {
-		size = r.moveOut(&next, len(old.later), size, limit/2)
+		size = r.moveOut(said, n, size, limit/2)
 	}
 	if len(r.text) > len(added) { // results were moved out
 		added = string(r.text)
 	}
-	next.added = added
+	said.added = added
 	next.sections = nil
-	next.receipt = &Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, Contract: agreementOf(k), Text: r.ranges, Sources: r.sources}
+	next.receipt = newReceipt(k, nil, r.ranges, r.sources)
 	if size > limit {
 		return Prompt{}, nil, fmt.Errorf("%w: the conversation has %d bytes, at most %d", brief.ErrTooLarge, size, limit)
 	}
-	return Prompt{&next}, next.receipt, nil
+	return Prompt{&next.built}, next.receipt, nil
 }
 
-// append appends messages, and their results, to a copy of a prompt. The prompts of a conversation
+// append appends messages, and their results, to a copy of a conversation. The prompts of a conversation
 // share one array, unless two continue the same prompt: the second copies it.
-func (b *built) append(messages []Message, results []result) {
-	n := int64(len(b.later))
-	if b.filled == nil || !b.filled.CompareAndSwap(n, n+int64(len(messages))) {
-		b.filled = new(atomic.Int64)
-		b.filled.Store(n + int64(len(messages)))
-		b.later, b.results = slices.Clip(b.later), slices.Clip(b.results)
+func (a *around) append(messages []Message, results []result) {
+	n := int64(len(a.later))
+	if a.filled == nil || !a.filled.CompareAndSwap(n, n+int64(len(messages))) {
+		a.filled = new(atomic.Int64)
+		a.filled.Store(n + int64(len(messages)))
+		a.later, a.results = slices.Clip(a.later), slices.Clip(a.results)
 	}
-	b.later, b.results = append(b.later, messages...), append(b.results, results...)
+	a.later, a.results = append(a.later, messages...), append(a.results, results...)
 }
 
 // checkTurn lets through what was sealed for this turn and belongs into its place. It
