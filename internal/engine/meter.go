@@ -23,14 +23,15 @@ type meter struct {
 	agent    string
 	task     *task.Task
 	attempt  int
+	context  supervise.Context // of the agent's work
 
 	mu      sync.Mutex // guards the rest: an agent may make calls side by side
 	charged llm.Usage  // charged for all calls
 	counted llm.Usage  // counted by the endpoints
 	paid    llm.Money  // cost of charged, without models that have no price
 	cost    llm.Money  // cost of counted and of what the agent reports, likewise
-	partly  bool       // cost lacks that of a model without a price
 	turns   int        // calls that were answered
+	partly  bool       // cost lacks that of a model without a price
 	refused exhausted  // the budget of the run that refused a call
 	ended   bool       // the model call has ended; calls of goroutines it left behind emit no events
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
-	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -274,7 +273,7 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 	ctx, endCall := x.run.steering.call(ctx, attemptOf(o))
 	defer endCall()
 	watched, end := x.stream.watch(ctx, x)
-	x.reply, err = x.ask(supervise.With(withWorkspace(watched, x, o), meter, max(x.turn, 1)), text)
+	x.reply, err = x.ask(meter.context.Begin(withWorkspace(watched, x, o), meter, max(x.turn, 1)), text)
 	end()
 	err = asRecorded(x, attemptOf(o), err)
 	err = meter.settleReply(&x.reply, err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -73,9 +74,12 @@ func (r *runScope) read(ctx context.Context, e *envelope.Envelope, source gate.S
 		return reading{}, nil
 	}
 	by := r.governed()
+	grants := userGrants.Get().(*[1]gate.Grant)
+	defer userGrants.Put(grants)
+	grants[0] = gate.Grant{Source: source, Paths: whole, Terms: by.Terms(e.Producer(), handoff.User)}
 	contract, err := gate.Negotiate(gate.Request{
 		Session: r.session, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
-		Classification: accepts, Grants: []gate.Grant{{Source: source, Paths: whole, Terms: by.Terms(e.Producer(), handoff.User)}}, Owned: true,
+		Classification: accepts, Grants: grants[:], Owned: true,
 	}, &gate.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
 		return reading{}, err
@@ -113,6 +117,10 @@ func form(e *envelope.Envelope) task.Payload {
 	}
 	return task.Output
 }
+
+// userGrants has the grants of contracts that end with one call of [runScope.read]. Every result is read
+// by the caller, and nothing keeps such a contract.
+var userGrants = sync.Pool{New: func() any { return new([1]gate.Grant) }}
 
 // whole are the paths of a grant of a whole value.
 var whole = []task.Path{task.Whole}

@@ -69,18 +69,25 @@ func (p *paidChain) has(b *Payer) bool {
 // match the schema as an error, so that the caller can have it corrected by another
 // prompt: then the call that corrects passes the gate and the record like every other.
 func With(ctx context.Context, b Budget, turn int) context.Context {
-	return &supervised{ctx, Payer{b, PayerOf(ctx)}, turn}
+	return new(Context).Begin(ctx, b, turn)
 }
 
-// A supervised context has all values of a supervision, in one allocation.
-type supervised struct {
+// A Context is the context that [With] returns. A caller that keeps something for each supervision
+// can hold the context in it by value and begin it there, which saves an allocation.
+type Context struct {
 	context.Context
 	payer Payer
 	turn  int
 }
 
+// Begin makes s the context that [With] returns for these arguments. It is called once.
+func (s *Context) Begin(ctx context.Context, b Budget, turn int) context.Context {
+	*s = Context{ctx, Payer{b, PayerOf(ctx)}, turn}
+	return s
+}
+
 // Value returns the budgets or the turn, or a value of the parent context.
-func (s *supervised) Value(key any) any {
+func (s *Context) Value(key any) any {
 	switch key.(type) {
 	case budgetKey:
 		if s.payer.budget != nil {
