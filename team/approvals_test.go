@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -81,44 +82,48 @@ func TestASuspendedRunResumesWithAnApproval(t *testing.T) {
 // The conversation waits without a slot, and goes on in the same process.
 func TestALiveRunTakesAnApproval(t *testing.T) {
 	t.Parallel()
-	j := journal.InMemory(journal.Options{})
-	defer j.Close()
-	worked, release := make(chan bool, 1), make(chan bool)
-	tm, paid := paying(t, later, team.Member{Name: "slow", Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
-		worked <- true
-		<-release
-		return agent.Reply{Text: "at last"}, nil
-	})})
-	ended := make(chan *team.Result, 1)
-	go func() {
-		res, _ := tm.RunTasks(t.Context(), []task.Spec{assigned("refund", "clerk"), assigned("work", "slow")}, &team.RunOptions{RunID: "r1", Journal: j, MaxConcurrency: 1})
-		ended <- res
-	}()
-	<-worked // in the only slot
-	open(t, j, "refund")
-	require.ErrorIs(t, leave(t.Context(), j, idOf("refund"), answerAs("bob", `{"decision":"perhaps"}`)), journal.ErrRefused)
-	taken, err := j.Answer(t.Context(), "r1", idOf("refund"), answerAs("ann", `{"decision":"yes"}`))
-	require.NoError(t, err)
-	require.True(t, taken)
-	release <- true
-	res := <-ended
-	require.Equal(t, []any{team.StatusOK, 1}, []any{res.Status, *paid})
-	got, _ := res.Task("refund")
-	require.Contains(t, got.Result, "paid")
-	require.Empty(t, res.WaitingFor("refund"))
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.InMemory(journal.Options{})
+		defer j.Close()
+		worked, release := make(chan bool, 1), make(chan bool)
+		tm, paid := paying(t, later, team.Member{Name: "slow", Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			worked <- true
+			<-release
+			return agent.Reply{Text: "at last"}, nil
+		})})
+		ended := make(chan *team.Result, 1)
+		go func() {
+			res, _ := tm.RunTasks(t.Context(), []task.Spec{assigned("refund", "clerk"), assigned("work", "slow")}, &team.RunOptions{RunID: "r1", Journal: j, MaxConcurrency: 1})
+			ended <- res
+		}()
+		<-worked // in the only slot
+		open(t, j, "refund")
+		require.ErrorIs(t, leave(t.Context(), j, idOf("refund"), answerAs("bob", `{"decision":"perhaps"}`)), journal.ErrRefused)
+		taken, err := j.Answer(t.Context(), "r1", idOf("refund"), answerAs("ann", `{"decision":"yes"}`))
+		require.NoError(t, err)
+		require.True(t, taken)
+		release <- true
+		res := <-ended
+		require.Equal(t, []any{team.StatusOK, 1}, []any{res.Status, *paid})
+		got, _ := res.Task("refund")
+		require.Contains(t, got.Result, "paid")
+		require.Empty(t, res.WaitingFor("refund"))
+	})
 }
 
 // The time limit of the task ends the wait, not the question.
 func TestAnApprovalOutlivesTheTimeLimit(t *testing.T) {
 	t.Parallel()
-	j := journal.InMemory(journal.Options{})
-	defer j.Close()
-	tm, paid := paying(t, silent)
-	refund := assigned("refund", "clerk")
-	refund.Timeout, refund.MaxRetries = 200*time.Millisecond, 3
-	res, err := tm.RunTasks(t.Context(), []task.Spec{refund}, &team.RunOptions{RunID: "r1", Journal: j})
-	require.NoError(t, err)
-	require.Equal(t, []any{team.StatusSuspended, 0}, []any{res.Status, *paid})
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.InMemory(journal.Options{})
+		defer j.Close()
+		tm, paid := paying(t, silent)
+		refund := assigned("refund", "clerk")
+		refund.Timeout, refund.MaxRetries = 200*time.Millisecond, 3
+		res, err := tm.RunTasks(t.Context(), []task.Spec{refund}, &team.RunOptions{RunID: "r1", Journal: j})
+		require.NoError(t, err)
+		require.Equal(t, []any{team.StatusSuspended, 0}, []any{res.Status, *paid})
+	})
 }
 
 // The person who approves calls reads what the agent passes to the tool.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -194,33 +195,35 @@ func TestForEachWithACondition(t *testing.T) {
 // an agent below it finds in the shared memory.
 func TestInstancesDisplaceNoMemory(t *testing.T) {
 	t.Parallel()
-	items := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "]" }
-	for _, n := range []int{0, 300} {
-		says := func(text string) agent.Agent {
-			return agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: text}, nil })
+	synctest.Test(t, func(t *testing.T) {
+		items := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "]" }
+		for _, n := range []int{0, 300} {
+			says := func(text string) agent.Agent {
+				return agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: text}, nil })
+			}
+			tm, err := team.New(team.Config{Agents: []team.Member{
+				{Name: "planner", Accepts: label.Confidential, Agent: says(`{"items":` + items(n) + `}`)},
+				{Name: "worker", Accepts: label.Confidential, Agent: says("hidden")},
+				{Name: "noter", Agent: says("a note")},
+				{Name: "waiter", Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+					time.Sleep(300 * time.Millisecond)
+					return agent.Reply{Text: "waited"}, nil
+				})},
+				{Name: "reader", Agent: agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+					require.Contains(t, p.Text(), "a note")
+					require.NotContains(t, p.Text(), "hidden")
+					return agent.Reply{Text: "read"}, nil
+				})},
+			}})
+			require.NoError(t, err)
+			_, err = tm.RunTasks(t.Context(), []task.Spec{
+				{Title: "Note", Description: "d", Assignee: "noter"},
+				{Title: "Plan", Description: "d", Assignee: "planner", DependsOn: task.On("Note"), Classification: label.Confidential, OutputSchema: []byte(`{"type":"object","properties":{"items":{"type":"array"}}}`)},
+				{Title: "Do", Description: "d", Assignee: "worker", ForEach: &task.ForEach{Task: "Plan", Path: "/items", MaxItems: 300}},
+				{Title: "Wait", Description: "d", Assignee: "waiter"},
+				{Title: "Read", Description: "d", Assignee: "reader", MemoryScope: task.ScopeAll, DependsOn: task.On("Wait")},
+			}, &team.RunOptions{UserAccepts: new(label.Confidential)})
+			require.NoError(t, err)
 		}
-		tm, err := team.New(team.Config{Agents: []team.Member{
-			{Name: "planner", Accepts: label.Confidential, Agent: says(`{"items":` + items(n) + `}`)},
-			{Name: "worker", Accepts: label.Confidential, Agent: says("hidden")},
-			{Name: "noter", Agent: says("a note")},
-			{Name: "waiter", Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
-				time.Sleep(300 * time.Millisecond)
-				return agent.Reply{Text: "waited"}, nil
-			})},
-			{Name: "reader", Agent: agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
-				require.Contains(t, p.Text(), "a note")
-				require.NotContains(t, p.Text(), "hidden")
-				return agent.Reply{Text: "read"}, nil
-			})},
-		}})
-		require.NoError(t, err)
-		_, err = tm.RunTasks(t.Context(), []task.Spec{
-			{Title: "Note", Description: "d", Assignee: "noter"},
-			{Title: "Plan", Description: "d", Assignee: "planner", DependsOn: task.On("Note"), Classification: label.Confidential, OutputSchema: []byte(`{"type":"object","properties":{"items":{"type":"array"}}}`)},
-			{Title: "Do", Description: "d", Assignee: "worker", ForEach: &task.ForEach{Task: "Plan", Path: "/items", MaxItems: 300}},
-			{Title: "Wait", Description: "d", Assignee: "waiter"},
-			{Title: "Read", Description: "d", Assignee: "reader", MemoryScope: task.ScopeAll, DependsOn: task.On("Wait")},
-		}, &team.RunOptions{UserAccepts: new(label.Confidential)})
-		require.NoError(t, err)
-	}
+	})
 }

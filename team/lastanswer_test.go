@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -50,43 +51,45 @@ func TestTheAnswerOfACanceledRunIsNotLost(t *testing.T) {
 	for _, tt := range tests {
 		for _, late := range []bool{false, true} { // whether the person takes a moment after the end of the context
 			t.Run(fmt.Sprintf("%s, late %v", tt.name, late), func(t *testing.T) {
-				j := journal.InMemory(journal.Options{})
-				defer j.Close()
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				var asked []string
-				tm := tt.make(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
-					if asked = append(asked, p.Text()); len(asked) > 1 {
-						return agent.Reply{}, person.ErrLater
+				synctest.Test(t, func(t *testing.T) {
+					j := journal.InMemory(journal.Options{})
+					defer j.Close()
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					var asked []string
+					tm := tt.make(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+						if asked = append(asked, p.Text()); len(asked) > 1 {
+							return agent.Reply{}, person.ErrLater
+						}
+						cancel()
+						if late {
+							time.Sleep(20 * time.Millisecond)
+						}
+						return agent.Reply{Text: tt.answer}, nil
+					})
+					o := &team.RunOptions{RunID: "r1", Journal: j, UserAccepts: new(label.Secret), Inputs: low.options().Inputs}
+					start := func() (*team.Result, error) { return tm.RunTasks(ctx, tt.specs, o) }
+					if tt.specs == nil {
+						start = func() (*team.Result, error) { return tm.RunTeam(ctx, goal, o) }
 					}
-					cancel()
-					if late {
-						time.Sleep(20 * time.Millisecond)
-					}
-					return agent.Reply{Text: tt.answer}, nil
-				})
-				o := &team.RunOptions{RunID: "r1", Journal: j, UserAccepts: new(label.Secret), Inputs: low.options().Inputs}
-				start := func() (*team.Result, error) { return tm.RunTasks(ctx, tt.specs, o) }
-				if tt.specs == nil {
-					start = func() (*team.Result, error) { return tm.RunTeam(ctx, goal, o) }
-				}
-				res, err := start()
-				require.ErrorIs(t, err, context.Canceled)
-				require.NoError(t, res.JournalErr)
-				require.Len(t, asked, 1)
-
-				if o.RunID, o.Tasks = "", tt.specs; tt.specs == nil {
-					o.Answer = &goal
-				}
-				res, err = tm.Resume(t.Context(), "r1", o)
-				require.NoError(t, err)
-				if tt.again == "" {
+					res, err := start()
+					require.ErrorIs(t, err, context.Canceled)
+					require.NoError(t, res.JournalErr)
 					require.Len(t, asked, 1)
-					require.Equal(t, team.StatusOK, res.Status)
-					return
-				}
-				require.Len(t, asked, 2)
-				require.Contains(t, asked[1], tt.again)
+
+					if o.RunID, o.Tasks = "", tt.specs; tt.specs == nil {
+						o.Answer = &goal
+					}
+					res, err = tm.Resume(t.Context(), "r1", o)
+					require.NoError(t, err)
+					if tt.again == "" {
+						require.Len(t, asked, 1)
+						require.Equal(t, team.StatusOK, res.Status)
+						return
+					}
+					require.Len(t, asked, 2)
+					require.Contains(t, asked[1], tt.again)
+				})
 			})
 		}
 	}

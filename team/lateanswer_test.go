@@ -3,6 +3,7 @@ package team_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -44,40 +45,42 @@ func TestALateAnswerIsRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			j := journal.InMemory(journal.Options{})
-			defer j.Close()
-			stored, end := make(chan bool), make(chan bool)
-			tm := tt.team(func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
-				if tt.typed == "" {
-					<-ctx.Done()
-					return agent.Reply{}, ctx.Err()
+			synctest.Test(t, func(t *testing.T) {
+				j := journal.InMemory(journal.Options{})
+				defer j.Close()
+				stored, end := make(chan bool), make(chan bool)
+				tm := tt.team(func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+					if tt.typed == "" {
+						<-ctx.Done()
+						return agent.Reply{}, ctx.Err()
+					}
+					<-stored
+					return agent.Reply{Text: tt.typed}, nil
+				}, team.Member{Name: "slow", Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { <-end; return agent.Reply{}, nil })})
+				ended := make(chan bool)
+				go func() {
+					defer close(ended)
+					_, _ = tm.RunTasks(t.Context(), []task.Spec{tt.asks, assigned("work", "slow")}, &team.RunOptions{RunID: "r1", Journal: j})
+				}()
+				open(t, j, "decide")
+				late := func(q *journal.Question) (record.Answer, error) {
+					if tt.typed == "" {
+						time.Sleep(time.Second)
+					} else {
+						stored <- true
+					}
+					time.Sleep(100 * time.Millisecond)
+					return answerAs("bob", `{"decision":"no"}`)(q)
 				}
-				<-stored
-				return agent.Reply{Text: tt.typed}, nil
-			}, team.Member{Name: "slow", Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { <-end; return agent.Reply{}, nil })})
-			ended := make(chan bool)
-			go func() {
-				defer close(ended)
-				_, _ = tm.RunTasks(t.Context(), []task.Spec{tt.asks, assigned("work", "slow")}, &team.RunOptions{RunID: "r1", Journal: j})
-			}()
-			open(t, j, "decide")
-			late := func(q *journal.Question) (record.Answer, error) {
-				if tt.typed == "" {
-					time.Sleep(time.Second)
-				} else {
-					stored <- true
+				err := leave(t.Context(), j, idOf("decide"), late)
+				for range 2 { // at that moment, and afterwards
+					require.ErrorIs(t, err, tt.is)
+					require.ErrorContains(t, err, tt.reason)
+					err = leave(t.Context(), j, idOf("decide"), answerAs("bob", `{"decision":"no"}`))
 				}
-				time.Sleep(100 * time.Millisecond)
-				return answerAs("bob", `{"decision":"no"}`)(q)
-			}
-			err := leave(t.Context(), j, idOf("decide"), late)
-			for range 2 { // at that moment, and afterwards
-				require.ErrorIs(t, err, tt.is)
-				require.ErrorContains(t, err, tt.reason)
-				err = leave(t.Context(), j, idOf("decide"), answerAs("bob", `{"decision":"no"}`))
-			}
-			close(end)
-			<-ended
+				close(end)
+				<-ended
+			})
 		})
 	}
 }

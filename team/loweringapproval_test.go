@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -249,22 +250,24 @@ func TestADeclassifierIsAnsweredAfterAKill(t *testing.T) {
 // The slot is free while the person is asked.
 func TestOtherTasksContinueWhileADeclassifierWaits(t *testing.T) {
 	t.Parallel()
-	j := journal.InMemory(journal.Options{})
-	defer j.Close()
-	d := lowered{score: 7}
-	o := d.options()
-	o.Journal, o.MaxConcurrency = j, 1
-	ended := make(chan *team.Result, 1)
-	go func() {
-		res, _ := d.team(t, silent).RunTasks(t.Context(), d.graph(false), o)
-		ended <- res
-	}()
-	open(t, j, "write")
-	taken, err := j.Answer(t.Context(), "r1", idOf("write"), answerAs("ann", yes))
-	require.NoError(t, err)
-	require.True(t, taken)
-	res := <-ended
-	require.Equal(t, []any{team.StatusOK, 2}, []any{res.Status, len(d.wrote)})
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.InMemory(journal.Options{})
+		defer j.Close()
+		d := lowered{score: 7}
+		o := d.options()
+		o.Journal, o.MaxConcurrency = j, 1
+		ended := make(chan *team.Result, 1)
+		go func() {
+			res, _ := d.team(t, silent).RunTasks(t.Context(), d.graph(false), o)
+			ended <- res
+		}()
+		open(t, j, "write")
+		taken, err := j.Answer(t.Context(), "r1", idOf("write"), answerAs("ann", yes))
+		require.NoError(t, err)
+		require.True(t, taken)
+		res := <-ended
+		require.Equal(t, []any{team.StatusOK, 2}, []any{res.Status, len(d.wrote)})
+	})
 }
 
 // What could never be approved, or is not asked about, is an error of the check.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -231,22 +232,24 @@ func TestAPlanIsApprovedForItsAgents(t *testing.T) {
 // A live run takes the answer of another process.
 func TestALiveRunTakesAnAnswerAboutItsPlan(t *testing.T) {
 	t.Parallel()
-	j := journal.InMemory(journal.Options{})
-	defer j.Close()
-	var d planned
-	tm := d.team(t, []string{onePlan}, nil, func(c *team.Config) { c.Agents[1].Agent = person.New(silent) })
-	ended := make(chan *team.Result, 1)
-	go func() {
-		res, _ := tm.RunTeam(t.Context(), team.Goal{Text: planGoal}, &team.RunOptions{RunID: "r1", Journal: j})
-		ended <- res
-	}()
-	open(t, j, "coordinator")
-	require.ErrorIs(t, leave(t.Context(), j, "coordinator/approval", answerAs("bob", editedPlan[:20]+`}`)), journal.ErrRefused)
-	taken, err := j.Answer(t.Context(), "r1", "coordinator/approval", answerAs("ann", yes))
-	require.NoError(t, err)
-	require.True(t, taken)
-	res := <-ended
-	require.Equal(t, []any{team.StatusOK, 1}, []any{res.Status, len(d.worked)})
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.InMemory(journal.Options{})
+		defer j.Close()
+		var d planned
+		tm := d.team(t, []string{onePlan}, nil, func(c *team.Config) { c.Agents[1].Agent = person.New(silent) })
+		ended := make(chan *team.Result, 1)
+		go func() {
+			res, _ := tm.RunTeam(t.Context(), team.Goal{Text: planGoal}, &team.RunOptions{RunID: "r1", Journal: j})
+			ended <- res
+		}()
+		open(t, j, "coordinator")
+		require.ErrorIs(t, leave(t.Context(), j, "coordinator/approval", answerAs("bob", editedPlan[:20]+`}`)), journal.ErrRefused)
+		taken, err := j.Answer(t.Context(), "r1", "coordinator/approval", answerAs("ann", yes))
+		require.NoError(t, err)
+		require.True(t, taken)
+		res := <-ended
+		require.Equal(t, []any{team.StatusOK, 1}, []any{res.Status, len(d.worked)})
+	})
 }
 
 // A process that dies while the person is asked has left the question.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -176,31 +177,33 @@ func TestLongResultsDoNotExceedTheLimits(t *testing.T) {
 // its attempt has ended: not even that of a later task.
 func TestAbandonedCallGetsNoLaterWorkspace(t *testing.T) {
 	t.Parallel()
-	ended, got := make(chan struct{}), make(chan error, 1)
-	slow, err := tool.New("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
-		c, _ := tool.CallFrom(ctx)
-		<-ended // and not with its context
-		_, err := c.Workspace()
-		got <- err
-		return "", nil
-	}, tool.Options{Effect: tool.None, Timeout: time.Millisecond})
-	require.NoError(t, err)
-	next, err := tool.New("next", "", func(ctx context.Context, _ struct{}) (string, error) {
-		c, _ := tool.CallFrom(ctx)
-		_, err := c.Workspace()
-		close(ended)
-		return "", errors.Join(err, <-got)
-	}, tool.Options{Effect: tool.None})
-	require.NoError(t, err)
-	tm, err := team.New(team.Config{Agents: []team.Member{
-		{Name: "a", Agent: agent.New(&chat{replies: []llm.Response{calls("slow", `{}`), says("done")}}, agent.Options{}), Tools: []*tool.Tool{slow}},
-		{Name: "b", Agent: agent.New(&chat{replies: []llm.Response{calls("next", `{}`), says("done")}}, agent.Options{}), Tools: []*tool.Tool{next}},
-	}})
-	require.NoError(t, err)
-	o := &team.RunOptions{MaxConcurrency: 1}
-	res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "A.", Assignee: "a"}, {Title: "B", Description: "B.", Assignee: "b", DependsOn: task.On("A")}}, o)
-	require.NoError(t, err)
-	require.Equal(t, team.StatusOK, res.Status)
+	synctest.Test(t, func(t *testing.T) {
+		ended, got := make(chan struct{}), make(chan error, 1)
+		slow, err := tool.New("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
+			c, _ := tool.CallFrom(ctx)
+			<-ended // and not with its context
+			_, err := c.Workspace()
+			got <- err
+			return "", nil
+		}, tool.Options{Effect: tool.None, Timeout: time.Millisecond})
+		require.NoError(t, err)
+		next, err := tool.New("next", "", func(ctx context.Context, _ struct{}) (string, error) {
+			c, _ := tool.CallFrom(ctx)
+			_, err := c.Workspace()
+			close(ended)
+			return "", errors.Join(err, <-got)
+		}, tool.Options{Effect: tool.None})
+		require.NoError(t, err)
+		tm, err := team.New(team.Config{Agents: []team.Member{
+			{Name: "a", Agent: agent.New(&chat{replies: []llm.Response{calls("slow", `{}`), says("done")}}, agent.Options{}), Tools: []*tool.Tool{slow}},
+			{Name: "b", Agent: agent.New(&chat{replies: []llm.Response{calls("next", `{}`), says("done")}}, agent.Options{}), Tools: []*tool.Tool{next}},
+		}})
+		require.NoError(t, err)
+		o := &team.RunOptions{MaxConcurrency: 1}
+		res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "A.", Assignee: "a"}, {Title: "B", Description: "B.", Assignee: "b", DependsOn: task.On("A")}}, o)
+		require.NoError(t, err)
+		require.Equal(t, team.StatusOK, res.Status)
+	})
 }
 
 // Files that are above the limits from the start fail the task before the model is called.

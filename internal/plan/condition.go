@@ -18,7 +18,8 @@ import (
 // A branchCheck checks the conditions of tasks, and alternatives.
 type branchCheck struct {
 	*checker
-	certain map[certainKey]bool // whether tasks run in any case
+	certain  map[certainKey]bool // whether tasks run in any case
+	compared comparedValues
 }
 
 // checkBranches reports conditions on values that no schema bounds, or that are never true, cases
@@ -66,21 +67,22 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) (ok bool) {
 	path, s := task.Path(l.Path), p.Schemas[up]
 	terms := c.team.Terms(of.Assignee, p.Graph.Task(i).Assignee)
 	delivers, err := terms.Delivers([]task.Path{path})
+	there := c.compared.at(s, l)
 	switch {
 	case s == nil:
 		c.once(at("path"), fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
 		return false
-	case lacks(s, l):
+	case there.lacking:
 		at("path").report(fmt.Sprintf("the outputSchema of %q has no %s", of.Title, path), pathHint(s, path), task.ErrUnknown)
 		return false
-	case boundedFor(s, l) != nil:
-		c.once(at("path"), fmt.Sprintf("the result of %q: %v", of.Title, boundedFor(s, l)), "", task.ErrInvalid)
+	case there.unbounded != nil:
+		c.once(at("path"), fmt.Sprintf("the result of %q: %v", of.Title, there.unbounded), "", task.ErrInvalid)
 		return false
 	case terms.Mode() == handoff.Minimal, terms.Summarizes(), err != nil, !delivers.MayPass(pick.Tokens(path)):
 		at("path").report(fmt.Sprintf("%s of the result of %q is not delivered to %q, by the rules for the two", path, of.Title, p.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or compare another value", task.ErrInvalid)
 		return false
 	}
-	domain := s.Domain(pick.Tokens(path))
+	domain := there.domain
 	if (l.Op == condition.AtLeast || l.Op == condition.AtMost) && !domain.HasNumber() {
 		at(string(l.Op)).report(fmt.Sprintf("%s of the result of %q is never a number", path, of.Title), suggestValue("", domain.Values)+" with equals or in", task.ErrUnknown)
 		return false
@@ -100,6 +102,40 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) (ok bool) {
 		}
 	}
 	return ok
+}
+
+// A comparedPath is a path of a result that a condition compares.
+type comparedPath struct {
+	schema *schema.Schema
+	path   string
+	exists bool // the condition compares only whether there is a value
+}
+
+// A comparedValue is what a schema says of a path.
+type comparedValue struct {
+	lacking   bool
+	unbounded error
+	domain    condition.Domain
+}
+
+// comparedValues is what schemas say of the paths that conditions compare. The rounds and items of a
+// task share a schema and compare the same paths, so each path is examined once.
+type comparedValues map[comparedPath]comparedValue
+
+// at returns what a schema says of the path of a comparison.
+func (m comparedValues) at(s *schema.Schema, l *condition.Condition) comparedValue {
+	if s == nil {
+		return comparedValue{}
+	}
+	key := comparedPath{s, l.Path, l.Op == condition.Exists}
+	v, known := m[key]
+	if !known {
+		if v.lacking = lacks(s, l); !v.lacking {
+			v.unbounded, v.domain = boundedFor(s, l), s.Domain(pick.Tokens(task.Path(l.Path)))
+		}
+		m[key] = v
+	}
+	return v
 }
 
 // once reports a problem that is to be corrected in one place, however many conditions have it.

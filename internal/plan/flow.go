@@ -44,7 +44,7 @@ func (c *checker) checkFlow() *loweringCheck {
 		labels.checkRefusals(i, parts)
 	})
 	labels.reportBlocked()
-	branchCheck{c, map[certainKey]bool{}}.checkBranches()
+	branchCheck{c, map[certainKey]bool{}, comparedValues{}}.checkBranches()
 	lowering.checkLoweredOutside()
 	(&idleCheck{c}).checkIdle()
 	c.checkReaders()
