@@ -92,7 +92,7 @@ type story struct {
 func begin(t *testing.T, dir string) *story {
 	s := &story{t: t, read: map[task.ID]string{}, store: &killedStore{Journal: journal.InMemory(journal.Options{}), answered: map[task.ID]bool{}}}
 	t.Cleanup(func() { _ = s.store.Journal.Close() })
-	script, err := scripted.ReadFile(filepath.Join(dir, "script.yaml"))
+	script, err := scripted.ReadFile("", filepath.Join(dir, "script.yaml"))
 	require.NoError(t, err)
 	for i := range script.Replies {
 		script.Replies[i].Delay /= 100 // the order stays the same

@@ -39,7 +39,7 @@ func TestReadmesShowWhatCommandsPrint(t *testing.T) {
 // that a reader brings.
 func TestReadmeCommands(t *testing.T) {
 	t.Parallel()
-	script, err := scripted.ReadFile("claims/script.yaml")
+	script, err := scripted.ReadFile("", "claims/script.yaml")
 	require.NoError(t, err)
 	server, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)

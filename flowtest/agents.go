@@ -52,7 +52,7 @@ func newTestTeam(f *Flow, baseURL string) (*testTeam, error) {
 	t := &testTeam{f: f, baseURL: baseURL, written: map[*canary]bool{}}
 	plans := new(scripted.Script)
 	if f.file.Offline != "" {
-		script, err := scripted.ReadFile(f.file.Offline)
+		script, err := scripted.ReadFile("", f.file.Offline)
 		if err != nil {
 			return nil, err
 		}

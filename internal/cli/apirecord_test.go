@@ -23,6 +23,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/steer"
 	"github.com/stretchr/testify/require"
 )
@@ -53,7 +54,7 @@ func startAPI(t *testing.T, dir string, env map[string]string, args ...string) *
 	con, _, _ := clitest.Console(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	stderr, toStderr := io.Pipe()
 	signals := make(chan os.Signal, 1)
-	con.Stderr, con.Signals, con.WorkDir, con.ConfigDir = toStderr, signals, dir, t.TempDir()
+	con.Stderr, con.Signals, con.WorkDir, con.ConfigDir = toStderr, signals, workdir.Dir(dir), t.TempDir()
 	con.LookupEnv = func(name string) (string, bool) {
 		if name == "RUNTEAM_INSPECT_TOKEN" {
 			return apiToken, true

@@ -101,7 +101,7 @@ func TestAScriptApprovesAPlan(t *testing.T) {
 func TestAPlanIsAnsweredInAPipe(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": approvedPlan, "script.yaml": planScript})
-	script, err := scripted.ReadFile(filepath.Join(dir, "script.yaml"))
+	script, err := scripted.ReadFile("", filepath.Join(dir, "script.yaml"))
 	require.NoError(t, err)
 	server, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)

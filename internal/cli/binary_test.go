@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -17,10 +18,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
-	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -70,8 +72,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// call is one call of the binary. The zero value calls it without arguments,
-// in an empty folder, in an empty environment.
+// call is one call of the command. The zero value calls it without arguments, in an empty folder, which
+// is the user's home.
 type call struct {
 	bare  bool // no folder for the journal of a run is made
 	args  []string
@@ -86,67 +88,74 @@ type outcome struct {
 	status         int
 }
 
-// command prepares a call; the caller may still change it.
+// command prepares a process that makes the call; the caller may still change it.
 func (c call) command(t *testing.T) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, c.args...)
 	cmd.Args[0] = commandName // as if typed
-	cmd.Dir = c.dir
-	if cmd.Dir == "" {
-		cmd.Dir = t.TempDir()
-	}
-	if !c.bare && len(c.args) > 0 && (c.args[0] == "run" || c.args[0] == "task") {
-		_ = journals.MakeFolder(filepath.Join(cmd.Dir, journals.FolderName)) // else each stderr would report it; a read-only folder gets none
-	}
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "NO_PROXY=*"}
-	for _, k := range slices.Sorted(maps.Keys(c.env)) {
-		cmd.Env = append(cmd.Env, k+"="+c.env[k])
+	cmd.Dir = c.prepare(t)
+	env := c.environment(cmd.Dir)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		cmd.Env = append(cmd.Env, name+"="+env[name])
 	}
 	cmd.Stdin = strings.NewReader(c.stdin)
 	return cmd
 }
 
-// run makes the call: in this process if the working directory does not matter, else as a process. The
-// command init writes into its folder, and a completion may leave a read behind after its time limit.
+// run makes the call in this process.
 func (c call) run(t *testing.T) outcome {
 	t.Helper()
-	if c.dir == "" && !c.bare && !slices.Contains(c.args, "init") && !slices.Contains(c.args, "__complete") || c.needsOnlyJournal() {
-		return c.runHere(t)
-	}
+	dir := c.prepare(t)
+	return runLine(c.args, dir, c.environment(dir), strings.NewReader(c.stdin))
+}
+
+// process makes the call in a process of its own, for what only a process has: open files, limits, a user.
+func (c call) process(t *testing.T) outcome {
+	t.Helper()
 	cmd := c.command(t)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	return outcome{status: statusAfter(t, cmd.Run()), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// needsOnlyJournal reports whether the call is about runs in the journal of its folder, and no argument
-// names another file.
-func (c call) needsOnlyJournal() bool {
-	if c.dir == "" || len(c.args) == 0 || !slices.Contains([]string{"runs", "show", "explain", "audit", "replay", "questions", "answer", "artifacts", "policy"}, c.args[0]) {
-		return false
+// prepare returns the working directory of the call. A run gets a folder for its journal, or else each
+// stderr would report one; a read-only folder gets none.
+func (c call) prepare(t *testing.T) (dir string) {
+	t.Helper()
+	if dir = c.dir; dir == "" {
+		dir = t.TempDir()
 	}
-	return !slices.ContainsFunc(c.args[1:], func(arg string) bool {
-		_, err := os.Lstat(filepath.Join(c.dir, arg))
-		return err == nil || strings.ContainsAny(arg, "./=") || slices.Contains(namesFile, arg)
-	})
+	if !c.bare && len(c.args) > 0 && (c.args[0] == "run" || c.args[0] == "task") {
+		_ = journals.MakeFolder(filepath.Join(dir, journals.FolderName))
+	}
+	return dir
 }
 
-// namesFile are flags with the name of a file, or that make a new run.
-var namesFile = []string{"-", "--journal", "--journal-key", "--audit-key", "--key-file", "--anchor", "--events", "--env-file", "--script", "--without", "--without-input", "--save", "--file"}
+// environment returns the environment of the call.
+func (c call) environment(dir string) map[string]string {
+	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": dir, "NO_PROXY": "*"}
+	maps.Copy(env, c.env)
+	return env
+}
 
-// runHere makes the call in this process, which has another working directory.
-func (c call) runHere(t *testing.T) outcome {
-	t.Helper()
-	con, stdout, stderr := clitest.Console(t, c.args...)
-	con.Stdin, con.ConfigDir = strings.NewReader(c.stdin), t.TempDir()
-	if c.dir != "" {
-		con.WorkDir = c.dir
-	}
-	con.LookupEnv = func(name string) (string, bool) {
-		value, ok := c.env[name]
-		return value, ok
-	}
-	status := runCommandLine(console.New(*con))
+// runLine runs a command line in this process, as a process would that works in the folder and has the
+// environment.
+func runLine(args []string, dir string, env map[string]string, stdin io.Reader) outcome {
+	var stdout, stderr bytes.Buffer
+	status := runCommandLine(console.New(console.Console{
+		Args: args, Stdin: stdin, Stdout: &stdout, Stderr: &stderr,
+		ConfigDir: cmp.Or(env["XDG_CONFIG_HOME"], filepath.Join(env["HOME"], ".config")),
+		WorkDir:   workdir.Dir(dir),
+		LookupEnv: func(name string) (string, bool) {
+			value, ok := env[name]
+			return value, ok
+		},
+		Now:          time.Now,
+		IsTerminal:   func(any) bool { return false },
+		TerminalSize: func(any) (int, int) { return 0, 0 },
+		Signals:      make(chan os.Signal),
+		Exit:         func(int) { panic("exit") },
+	}))
 	return outcome{status: status, stdout: stdout.String(), stderr: stderr.String()}
 }
 

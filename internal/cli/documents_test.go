@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/replay"
 	"github.com/runteam/runteam/internal/cli/restored"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -34,7 +35,7 @@ type storedDocuments struct {
 func documentsIn(t *testing.T, dir string) *storedDocuments {
 	t.Helper()
 	con, _, _ := clitest.Console(t)
-	con.WorkDir = dir
+	con.WorkDir = workdir.Dir(dir)
 	return &storedDocuments{con, &journals.Flags{Path: filepath.Join(dir, journals.FolderName, journals.FileName)}, t}
 }
 

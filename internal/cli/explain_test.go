@@ -22,7 +22,7 @@ const claims = "../trace/testdata/claims.jsonl"
 // explainHere runs explain in this process.
 func explainHere(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
 	con, out, errs := clitest.Console(t, append([]string{"explain"}, args...)...)
-	con.Stdin = strings.NewReader(stdin)
+	con.Stdin, con.WorkDir = strings.NewReader(stdin), "" // claims starts from here
 	root := root(con)
 	if found, _, err := root.Find(con.Args[:1]); err != nil || found == root {
 		root.AddCommand(explain.Command(con))

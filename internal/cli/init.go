@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/spf13/cobra"
 )
 
@@ -58,13 +59,13 @@ func writeStarterTo(con *console.Console, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkFree(dir, append(slices.Clone(names), shadowed...)); err != nil {
+	if err := checkFree(con.WorkDir, dir, append(slices.Clone(names), shadowed...)); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil { // before the umask
+	if err := con.WorkDir.MkdirAll(dir, 0o777); err != nil { // before the umask
 		return unwritable(dir, err)
 	}
-	if err := writeStarter(dir, names); err != nil {
+	if err := writeStarter(con.WorkDir, dir, names); err != nil {
 		return unwritable(dir, err)
 	}
 	return printInit(con, dir, names)
@@ -90,13 +91,13 @@ func starterFiles() ([]string, error) {
 }
 
 // checkFree returns an error that lists existing files which new ones would replace or shadow.
-func checkFree(dir string, names []string) error {
-	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
+func checkFree(at workdir.Dir, dir string, names []string) error {
+	if found, err := at.Stat(dir); err == nil && !found.IsDir() {
 		return exit.Errorf(exit.KindIO, "%s is a file, not a folder", dir)
 	}
 	var taken []string
 	for _, name := range names {
-		_, err := os.Lstat(filepath.Join(dir, name))
+		_, err := at.Lstat(filepath.Join(dir, name))
 		switch {
 		case err == nil:
 			taken = append(taken, filepath.Join(dir, name))
@@ -111,12 +112,12 @@ func checkFree(dir string, names []string) error {
 }
 
 // writeStarter writes the files, all or none.
-func writeStarter(dir string, names []string) (err error) {
+func writeStarter(at workdir.Dir, dir string, names []string) (err error) {
 	var written []string
 	defer func() {
 		if err != nil {
 			for _, file := range written {
-				_ = os.Remove(file) // an incomplete set is useless
+				_ = at.Remove(file) // an incomplete set is useless
 			}
 		}
 	}()
@@ -126,7 +127,7 @@ func writeStarter(dir string, names []string) (err error) {
 			return err
 		}
 		file := filepath.Join(dir, name)
-		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := at.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func TestInitThatCannotWriteLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, nil)
 	names := []string{"notes.md", "no such file"}
-	require.Error(t, writeStarter(dir, names))
+	require.Error(t, writeStarter("", dir, names))
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)

@@ -21,6 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/stretchr/testify/require"
 )
 
@@ -408,7 +409,7 @@ func TestLockedJournal(t *testing.T) {
 	defer unlock()
 	con, stdout, stderr := clitest.Console(t, "run", filepath.Join(dir, "team.yaml"))
 	signals := make(chan os.Signal, 1)
-	con.WorkDir, con.Signals, con.LookupEnv = dir, signals, func(name string) (string, bool) { value, ok := server.env()[name]; return value, ok }
+	con.WorkDir, con.Signals, con.LookupEnv = workdir.Dir(dir), signals, func(name string) (string, bool) { value, ok := server.env()[name]; return value, ok }
 	time.AfterFunc(200*time.Millisecond, func() { signals <- syscall.SIGTERM }) // else it waits for 30 s
 	require.Equal(t, exit.StatusNoRun, runCommandLine(con), "%s", stderr)
 	require.Contains(t, stderr.String(), "another process has kept the file locked for too long")

@@ -32,7 +32,7 @@ func mockCommand(con *console.Console) *cobra.Command {
 
 // mock serves a script until a signal, which is a success.
 func mock(ctx context.Context, con *console.Console, path, addr string) error {
-	script, _, err := connect.ReadScript(ctx, path, path)
+	script, _, err := connect.ReadScript(ctx, con.WorkDir, path, path)
 	if err != nil {
 		return err
 	}

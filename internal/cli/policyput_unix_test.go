@@ -87,7 +87,7 @@ func TestARunIsKilledAroundThePutOfItsPolicy(t *testing.T) {
 			require.Equal(t, 200, told.status, told.text)
 			require.True(t, narrow, "the client was told of a policy that is not stored")
 			require.Equal(t, now.Digest, object(t, told.text)["digest"])
-			_, p, err := specfile.LoadPolicy("-", strings.NewReader(`{"policy":`+string(now.Text)+`}`), nil)
+			_, p, err := specfile.LoadPolicy("", "-", strings.NewReader(`{"policy":`+string(now.Text)+`}`), nil)
 			require.NoError(t, err)
 			text, err := policytext.Write(p)
 			require.NoError(t, err)

@@ -58,7 +58,7 @@ func TestCommandAnswersOffline(t *testing.T) {
 	require.Equal(t, "It is other.\n", run("run", "--offline", "--reuse").stdout)
 
 	require.NoError(t, os.Remove(program))
-	missing := run("run", "--offline")
+	missing := call{bare: true, dir: dir, args: []string{"run", "--offline"}}.process(t) // whose message has the path as it is written
 	require.Equal(t, 2, missing.status, "%+v", missing)
 	require.Contains(t, missing.stderr, `team.yaml:5:39: agent "counter": its Agent cannot work: command "bin/count.sh"`)
 	require.Contains(t, missing.stderr, "no such file")

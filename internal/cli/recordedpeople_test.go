@@ -24,7 +24,7 @@ import (
 func approvedFolder(t *testing.T, done <-chan struct{}) string {
 	t.Helper()
 	dir := clitest.Folder(t, map[string]string{"model.yaml": approvedScript + "  - {task: Other, text: at last}\n"})
-	script, err := scripted.ReadFile(filepath.Join(dir, "model.yaml"))
+	script, err := scripted.ReadFile("", filepath.Join(dir, "model.yaml"))
 	require.NoError(t, err)
 	model, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)

@@ -160,7 +160,7 @@ func TestEmptyRecordingIsNotWritten(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"f.yaml": "a good one"})
 	f := &files.Output{Flag: "record", Path: filepath.Join(dir, "f.yaml"), Force: true}
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Check(""))
 	r := &connect.Recording{File: f, Models: &scripted.Recorder{}}
 	require.NoError(t, r.Save())
 	require.Equal(t, "a good one", clitest.Contents(t, f.Path))

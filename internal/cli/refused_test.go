@@ -74,7 +74,7 @@ tasks:
   - {title: Draft, assignee: writer, description: Draft it.}
   - {title: Write letter, assignee: editor, description: Write it., dependsOn: [Draft]}
 `, "script.yaml": "replies: [{task: Draft, text: A draft.}]"})
-	script, err := scripted.ReadFile(filepath.Join(dir, "script.yaml"))
+	script, err := scripted.ReadFile("", filepath.Join(dir, "script.yaml"))
 	require.NoError(t, err)
 	server, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ tasks:
   - {title: Write, assignee: writer, description: Write it., dependsOn: [Choose, {task: Gossip, optional: true}]}
   - {title: Close, assignee: writer, description: End it., dependsOn: [Choose]}
 `, "model.yaml": "replies: [{task: Gossip, text: g}, {task: Facts, text: f}, {task: Write, text: w}, {task: Close, text: c}]", "script.yaml": "replies: [{text: scripted}]"})
-	script, err := scripted.ReadFile(filepath.Join(dir, "model.yaml"))
+	script, err := scripted.ReadFile("", filepath.Join(dir, "model.yaml"))
 	require.NoError(t, err)
 	server, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)

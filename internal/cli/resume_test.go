@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/stretchr/testify/require"
 )
 
@@ -448,7 +449,7 @@ func TestResumeAfterTheClockWasSetBack(t *testing.T) {
 		status int
 	}{{[]string{"run", path, "--offline"}, 0, exit.StatusOK}, {[]string{"resume"}, time.Hour, exit.StatusNoRun}, {[]string{"resume"}, 0, exit.StatusOK}} {
 		con, stdout, stderr := clitest.Console(t, tt.args...)
-		con.WorkDir, con.Now = dir, func() time.Time { return time.Now().Add(-tt.ago) }
+		con.WorkDir, con.Now = workdir.Dir(dir), func() time.Time { return time.Now().Add(-tt.ago) }
 		require.Equal(t, tt.status, runCommandLine(con), "%s", stderr.String())
 		require.Equal(t, tt.ago > 0, strings.Contains(stderr.String(), "the clock was set back"), "%s", stderr.String())
 		require.Equal(t, tt.ago == 0, stdout.Len() > 0)

@@ -38,7 +38,7 @@ func runCommandLine(con *console.Console) (status int) {
 	defer stop()
 	con.Stopping = ctx.Done()
 	root := root(con)
-	root.SetArgs(con.Args)
+	root.SetArgs(append([]string{}, con.Args...)) // not nil, which would mean the arguments of the process
 	root.SetIn(con.Stdin)
 	root.SetOut(con.Stdout)
 	root.SetErr(con.Screen)

@@ -26,7 +26,7 @@ func TestBugIsAMessageAndStatusOne(t *testing.T) {
 func TestWordsForOtherCommands(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"compare", "diff"} {
-		got := call{dir: t.TempDir(), args: []string{word, "a", "b"}}.runHere(t)
+		got := call{dir: t.TempDir(), args: []string{word, "a", "b"}}.run(t)
 		require.Equal(t, exit.StatusUsage, got.status)
 		require.Contains(t, got.stderr, "to compare two runs, write runteam replay RUN --diff OTHER")
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/stretchr/testify/require"
 )
 
@@ -68,7 +69,7 @@ func serveHere(t *testing.T, c call) *served {
 	con, stdout, _ := clitest.Console(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, c.args...)...)
 	stderr := &lineWatcher{wants: regexp.MustCompile(`http://127\.0\.0\.1:\d+`), found: make(chan string, 1)}
 	signals := make(chan os.Signal, 1)
-	con.Stderr, con.Signals, con.WorkDir, con.ConfigDir = stderr, signals, c.dir, t.TempDir()
+	con.Stderr, con.Signals, con.WorkDir, con.ConfigDir = stderr, signals, workdir.Dir(c.dir), t.TempDir()
 	con.LookupEnv = func(name string) (string, bool) {
 		if name == "RUNTEAM_INSPECT_TOKEN" {
 			return serveToken, true
@@ -172,7 +173,7 @@ func TestServeAnswersAsTheCommandPrints(t *testing.T) {
 	t.Parallel()
 	dir, _ := offlineFolder(t)
 	spec := filepath.Join(dir, "team.yaml")
-	got := call{dir: dir, args: []string{"run", spec, "--offline", "--param", "who=bob", "--input", "extra=" + filepath.Join(dir, "extra.md"), "--progress", "none"}}.runHere(t)
+	got := call{dir: dir, args: []string{"run", spec, "--offline", "--param", "who=bob", "--input", "extra=" + filepath.Join(dir, "extra.md"), "--progress", "none"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, got.stderr)
 	s := serveHere(t, call{dir: dir})
 	var list struct {
@@ -194,7 +195,7 @@ func TestServeAnswersAsTheCommandPrints(t *testing.T) {
 		"/artifacts":                          {"artifacts", run},
 		"/questions":                          {"questions", run},
 	} {
-		printed := call{dir: dir, args: append(args, "-o", "json")}.runHere(t)
+		printed := call{dir: dir, args: append(args, "-o", "json")}.run(t)
 		require.Equal(t, exit.StatusOK, printed.status, printed.stderr)
 		require.Equal(t, printed.stdout, s.get("/runs/"+run+path), "%v", args)
 	}
@@ -219,7 +220,7 @@ func TestServeSendsTheEventsOfARun(t *testing.T) {
 	t.Parallel()
 	dir, _ := offlineFolder(t)
 	spec, events := filepath.Join(dir, "team.yaml"), filepath.Join(dir, "events.jsonl")
-	got := call{dir: dir, args: []string{"run", spec, "--offline", "--param", "who=bob", "--input", "extra=" + filepath.Join(dir, "extra.md"), "--progress", "none", "--events", events}}.runHere(t)
+	got := call{dir: dir, args: []string{"run", spec, "--offline", "--param", "who=bob", "--input", "extra=" + filepath.Join(dir, "extra.md"), "--progress", "none", "--events", events}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, got.stderr)
 	s := serveHere(t, call{dir: dir})
 	_, id, _ := strings.Cut(s.get("/runs"), `"runId":"`)
@@ -405,7 +406,7 @@ func TestServeRefusesWhatItCannotServe(t *testing.T) {
 		{[]string{filepath.Join(dir, "team.yaml"), "--token-file", dir}, exit.StatusUsage, "is a directory; name a file in a folder that exists and that you may write to"},
 		{[]string{"--journal", newer}, exit.StatusNoRun, "newer"},
 	} {
-		got := call{dir: t.TempDir(), args: append([]string{"serve"}, tt.args...)}.runHere(t)
+		got := call{dir: t.TempDir(), args: append([]string{"serve"}, tt.args...)}.run(t)
 		require.Equal(t, tt.status, got.status, "%v: %+v", tt.args, got)
 		require.Contains(t, got.stderr, tt.want, "%v", tt.args)
 	}
@@ -422,7 +423,7 @@ func TestServeWithoutAJournalSaysWhereToBegin(t *testing.T) {
 		"notes.txt": `write "runteam serve SPEC" to start runs of a spec file in the browser; "runteam init" writes a first one`,
 	} {
 		dir := clitest.Folder(t, map[string]string{name: "{}"})
-		got := call{dir: dir, args: []string{"serve"}}.runHere(t)
+		got := call{dir: dir, args: []string{"serve"}}.run(t)
 		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, want)
 		require.NoDirExists(t, filepath.Join(dir, ".runteam"))
@@ -441,7 +442,7 @@ func TestServeWritesItsToken(t *testing.T) {
 	require.Equal(t, serveToken+"\n", clitest.Contents(t, path), "that of the environment")
 	require.Contains(t, s.get("/viewer"), `"canStart":true`)
 	second := []string{"serve", filepath.Join(dir, "team.yaml"), "--offline", "--listen", "127.0.0.1:0", "--token-file", path}
-	got := call{dir: dir, args: second}.runHere(t)
+	got := call{dir: dir, args: second}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status)
 	require.Contains(t, got.stderr, "another runteam serve that still works uses this file; name another file")
 	require.Equal(t, serveToken+"\n", clitest.Contents(t, path))
@@ -458,10 +459,10 @@ func TestRunInspect(t *testing.T) {
 	t.Parallel()
 	dir, _ := offlineFolder(t)
 	args := []string{"run", filepath.Join(dir, "team.yaml"), "--offline", "--inspect", "--param", "who=bob", "--input", "extra=" + filepath.Join(dir, "extra.md")}
-	got := call{dir: dir, args: args}.runHere(t)
+	got := call{dir: dir, args: args}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, got.stderr)
 	require.Regexp(t, `(?m)^runteam: the inspector of the run: http://127\.0\.0\.1:\d+/login\?key=\w{20,}$`, got.stderr)
-	got = call{dir: dir, args: append(args, "--no-journal")}.runHere(t)
+	got = call{dir: dir, args: append(args, "--no-journal")}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status)
 	require.Contains(t, got.stderr, "--inspect shows the run from the journal: leave out --no-journal, or --inspect")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/plan"
 	"github.com/runteam/runteam/internal/cli/replay"
 	"github.com/runteam/runteam/internal/cli/rungraph"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/stretchr/testify/require"
 )
 
@@ -47,7 +48,7 @@ func getter(t *testing.T, dir string, env map[string]string, args ...string) fun
 	t.Helper()
 	con, _, _ := clitest.Console(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	address, signals, ended := make(chan string, 1), make(chan os.Signal, 1), make(chan int, 1)
-	con.WorkDir, con.ConfigDir, con.Signals, con.Stderr = dir, t.TempDir(), signals, &addressWriter{found: address}
+	con.WorkDir, con.ConfigDir, con.Signals, con.Stderr = workdir.Dir(dir), t.TempDir(), signals, &addressWriter{found: address}
 	con.LookupEnv = func(name string) (string, bool) {
 		if name == "RUNTEAM_INSPECT_TOKEN" {
 			return "token-of-this-test", true

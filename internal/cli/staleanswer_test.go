@@ -36,7 +36,7 @@ func (q *askedQuestion) command() []string { return strings.Fields(q.AnswerComma
 func waitingPlan(t *testing.T) (dir string, at func(args ...string) outcome, q askedQuestion) {
 	t.Helper()
 	dir = clitest.Folder(t, map[string]string{"team.yaml": approvedPlan, "script.yaml": planScript})
-	script, err := scripted.ReadFile(filepath.Join(dir, "script.yaml"))
+	script, err := scripted.ReadFile("", filepath.Join(dir, "script.yaml"))
 	require.NoError(t, err)
 	server, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ var initialized = regexp.MustCompile(`(?m)^init github\.com/runteam/runteam/(\S+
 // detectors at the start, it allocated 350 kB in 6 ms, more than all other packages took.
 func TestStartBuildsNoDetectors(t *testing.T) {
 	t.Parallel()
-	got := call{dir: t.TempDir(), args: []string{"version"}, env: map[string]string{"GODEBUG": "inittrace=1"}}.run(t)
+	got := call{dir: t.TempDir(), args: []string{"version"}, env: map[string]string{"GODEBUG": "inittrace=1"}}.process(t)
 	require.Equal(t, exit.StatusOK, got.status)
 	var packages []string
 	for _, m := range initialized.FindAllStringSubmatch(got.stderr, -1) {

@@ -114,7 +114,7 @@ func TestCommandsToARunThatAreRefused(t *testing.T) {
 		{[]string{"policy", filepath.Join(dir, "team.yaml")}, exit.StatusUsage, "team.yaml is a file, and the RUN comes first"},
 		{[]string{"pause", "f00d"}, exit.StatusUsage, `unknown run "f00d"`},
 	} {
-		got := call{dir: dir, args: tt.args}.runHere(t)
+		got := call{dir: dir, args: tt.args}.run(t)
 		require.Equal(t, tt.status, got.status, "%v: %+v", tt.args, got)
 		require.Contains(t, got.stderr, tt.want, "%v", tt.args)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
@@ -25,7 +26,7 @@ func TestWideTitlesAreClippedOnATerminal(t *testing.T) {
 	for _, args := range [][]string{{"show"}, {"show", "--usage"}, {"replay", run, "--diff", run}} {
 		for _, width := range []int{0, 60, 400} {
 			con, stdout, stderr := clitest.Console(t, args...)
-			con.WorkDir, con.IsTerminal = dir, func(any) bool { return width > 0 }
+			con.WorkDir, con.IsTerminal = workdir.Dir(dir), func(any) bool { return width > 0 }
 			con.TerminalSize = func(any) (int, int) { return width, 24 }
 			require.Equal(t, exit.StatusOK, runCommandLine(con), stderr.String())
 			clipped := strings.Contains(stdout.String(), terminal.Clip(long, width/2)+"  ")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -89,11 +88,11 @@ func trustSpec(ctx context.Context, con *console.Console, store *source.TrustSto
 	if err != nil {
 		return err
 	}
-	path, err := source.RealPath(file.Path)
+	path, err := source.RealPath(con.WorkDir, file.Path)
 	if err != nil {
 		return &exit.Error{Kind: exit.KindIO, Err: exit.WithoutPath(err)}
 	}
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if info, err := con.WorkDir.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return exit.Usagef("%s is not a regular file, so there is no path to store: write --allow-env NAME=ORIGIN when you run it", terminal.CleanLine(file.Path))
 	}
 	uses := slices.DeleteFunc(slices.Clone(file.Env), func(u specfile.EnvUse) bool { return u.Known })
@@ -175,15 +174,15 @@ func revokeTrusted(con *console.Console, store *source.TrustStore, path string) 
 	if path == "" {
 		path = "."
 	}
-	if at, err := os.Stat(path); err == nil && at.IsDir() {
+	if con.WorkDir.IsDir(path) {
 		for _, name := range []string{"team.yaml", "team.yml", "team.json"} {
-			if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			if _, err := con.WorkDir.Stat(filepath.Join(path, name)); err == nil {
 				path = filepath.Join(path, name)
 				break
 			}
 		}
 	}
-	at, err := source.RealPath(path)
+	at, err := source.RealPath(con.WorkDir, path)
 	if err != nil {
 		return &exit.Error{Kind: exit.KindIO, Err: exit.WithoutPath(err)}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -162,7 +163,7 @@ func (c translationCase) run(t *testing.T, j *journal.Journal) string {
 func inJournal(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	con, stdout, stderr := clitest.Console(t, args...)
-	con.WorkDir = dir
+	con.WorkDir = workdir.Dir(dir)
 	require.Equal(t, exit.StatusOK, runCommandLine(con), "%v: %s", args, stderr)
 	return stdout.String() + stderr.String()
 }

@@ -25,7 +25,7 @@ import (
 // must exist. A file that is no journal, or one of a newer form, is refused and not changed.
 func Open(path string, o Options) (*Journal, error) {
 	j, err := open(path, o, func(s *store) (digests *digester, err error) {
-		if s.path, err = filepath.Abs(path); err != nil {
+		if s.path, err = o.Dir.Abs(path); err != nil {
 			return nil, err
 		}
 		digests, err = s.openAll(context.Background(), path+".key")
@@ -81,7 +81,7 @@ func (s *store) openAll(ctx context.Context, key string) (digests *digester, err
 	if err != nil {
 		return nil, err
 	}
-	digests, err = loadDigestKey(key, rand.Reader, !used && !s.o.ReadOnly)
+	digests, err = loadDigestKey(s.o.Dir, key, rand.Reader, !used && !s.o.ReadOnly)
 	if err != nil && (used || !s.o.ReadOnly) {
 		return nil, err
 	}

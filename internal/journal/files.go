@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"github.com/runteam/runteam/internal/workdir"
 	"io/fs"
 	"os"
 )
@@ -64,8 +65,8 @@ func (d *database) checkPresent() error {
 // CheckFolder refuses a folder for a journal that is a symbolic link, belongs to another
 // user, or can be written by every user. It does not check the folders above: a user who
 // can replace those can replace the spec too.
-func CheckFolder(path string) error {
-	at, err := os.Lstat(path)
+func CheckFolder(dir workdir.Dir, path string) error {
+	at, err := dir.Lstat(path)
 	if err != nil {
 		return err
 	}

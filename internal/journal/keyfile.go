@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"github.com/runteam/runteam/internal/workdir"
 	"io"
 	"io/fs"
 	"os"
@@ -15,15 +16,15 @@ import (
 
 // loadDigestKey reads the key file of a journal. If the file does not exist and create is
 // set, it is created: of several processes that start at once, one creates it and all use it.
-func loadDigestKey(path string, random io.Reader, create bool) (*digester, error) {
-	key, err := readKeyFile(path)
+func loadDigestKey(dir workdir.Dir, path string, random io.Reader, create bool) (*digester, error) {
+	key, err := readKeyFile(dir, path)
 	if create && errors.Is(err, fs.ErrNotExist) {
-		if err = makeKeyFile(path, random); err == nil || errors.Is(err, fs.ErrExist) {
-			key, err = readKeyFile(path)
+		if err = makeKeyFile(dir, path, random); err == nil || errors.Is(err, fs.ErrExist) {
+			key, err = readKeyFile(dir, path)
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if folder := filepath.Dir(path); isMissing(folder) {
+		if folder := filepath.Dir(path); isMissing(dir.Path(folder)) {
 			return nil, fmt.Errorf("the folder %s does not exist: create it, or name another file: %w", folder, fs.ErrNotExist)
 		}
 		return nil, fmt.Errorf("the key file %s is missing: without it the digests in the journal verify nothing, so that no run in it can be resumed or reused. Restore the file from a backup, or move the journal away to begin a new one: %w", path, fs.ErrNotExist)
@@ -41,8 +42,8 @@ func isMissing(path string) bool {
 }
 
 // readKeyFile reads a key from a file that only its owner may read.
-func readKeyFile(path string) ([]byte, error) {
-	in, err := openPlain(path)
+func readKeyFile(dir workdir.Dir, path string) ([]byte, error) {
+	in, err := openPlain(dir.Path(path))
 	if err != nil {
 		return nil, unreadable(err)
 	}
@@ -71,7 +72,7 @@ func readKeyFile(path string) ([]byte, error) {
 
 // makeKeyFile creates the file under another name, makes it durable, and links it to its own
 // name if that is free: no process sees it empty, and no file is replaced.
-func makeKeyFile(path string, random io.Reader) (err error) {
+func makeKeyFile(dir workdir.Dir, path string, random io.Reader) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("make the key file %s: %w", path, err)
@@ -81,15 +82,16 @@ func makeKeyFile(path string, random io.Reader) (err error) {
 	if _, err := io.ReadFull(random, key); err != nil {
 		return fmt.Errorf("read randomness: %w", err)
 	}
-	draft, err := writeDraft(path, append(hex.AppendEncode(nil, key), '\n'))
+	at := dir.Path(path)
+	draft, err := writeDraft(at, append(hex.AppendEncode(nil, key), '\n'))
 	if draft != "" {
 		defer os.Remove(draft)
 	}
 	if err != nil {
 		return err
 	}
-	linked := os.Link(draft, path)
-	return errors.Join(linked, syncFolder(filepath.Dir(path))) // the process that came first may not have synced yet
+	linked := os.Link(draft, at)
+	return errors.Join(linked, syncFolder(filepath.Dir(at))) // the process that came first may not have synced yet
 }
 
 // writeDraft writes a durable file of mode 0600 next to path and returns its name.

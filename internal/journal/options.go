@@ -9,11 +9,13 @@ import (
 
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // Options configure a journal. The zero value stores only keyed digests of values above
 // confidential, and has a chain of decisions without a key.
 type Options struct {
+	Dir      workdir.Dir      // where the path of the journal starts; empty means the working directory
 	Key      []byte           // 32 bytes that encrypt values above confidential; nil stores only keyed digests of these
 	AuditKey []byte           // at least 16 bytes that sign the chain of decisions; nil means none
 	ReadOnly bool             // writes nothing; the folder need not be writable

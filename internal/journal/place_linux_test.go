@@ -79,18 +79,18 @@ func TestPipeInPlaceOfAJournalIsRefused(t *testing.T) {
 func TestFolderOfAJournal(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), ".runteam")
-	require.ErrorIs(t, journal.CheckFolder(folder), fs.ErrNotExist)
+	require.ErrorIs(t, journal.CheckFolder("", folder), fs.ErrNotExist)
 	require.NoError(t, os.Mkdir(folder, 0o700))
-	require.NoError(t, journal.CheckFolder(folder))
+	require.NoError(t, journal.CheckFolder("", folder))
 	link := folder + "-link"
 	require.NoError(t, os.Symlink(folder, link))
-	require.ErrorIs(t, journal.CheckFolder(link), journal.ErrForeign)
+	require.ErrorIs(t, journal.CheckFolder("", link), journal.ErrForeign)
 	require.NoError(t, os.Chmod(folder, 0o777))
-	require.ErrorIs(t, journal.CheckFolder(folder), journal.ErrForeign)
+	require.ErrorIs(t, journal.CheckFolder("", folder), journal.ErrForeign)
 	require.NoError(t, os.Chmod(folder, 0o777|fs.ModeSticky))
-	require.NoError(t, journal.CheckFolder(folder))
+	require.NoError(t, journal.CheckFolder("", folder))
 	if err := os.Chown(folder, 65534, 65534); err != nil {
 		t.Skipf("folders cannot be given away here: %v", err)
 	}
-	require.ErrorIs(t, journal.CheckFolder(folder), journal.ErrForeign)
+	require.ErrorIs(t, journal.CheckFolder("", folder), journal.ErrForeign)
 }

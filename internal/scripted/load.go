@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/printer"
 	"github.com/goccy/go-yaml/token"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // MaxFile bounds a script file, in bytes. Recordings of long runs are that large; reading one
@@ -32,9 +32,9 @@ func (e *FileError) Error() string {
 	return strings.TrimSuffix(e.Place.String()+": "+e.Message+"\n"+e.Excerpt, "\n")
 }
 
-// ReadFile reads and parses the script at path.
-func ReadFile(path string) (*Script, error) {
-	f, err := os.Open(path)
+// ReadFile reads and parses the script at a path from dir.
+func ReadFile(dir workdir.Dir, path string) (*Script, error) {
+	f, err := dir.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("script: %w", err)
 	}

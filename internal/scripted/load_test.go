@@ -151,12 +151,12 @@ func TestReadFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(full), 0o600))
-	s, err := scripted.ReadFile(path)
+	s, err := scripted.ReadFile("", path)
 	require.NoError(t, err)
 	require.Len(t, s.Replies, 4)
-	_, err = scripted.ReadFile(filepath.Dir(path))
+	_, err = scripted.ReadFile("", filepath.Dir(path))
 	require.ErrorContains(t, err, "script: ")
-	_, err = scripted.ReadFile(path + ".no")
+	_, err = scripted.ReadFile("", path+".no")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

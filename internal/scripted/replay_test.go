@@ -188,7 +188,7 @@ func TestRecordingKeepsLongAndStrangeTexts(t *testing.T) {
 	require.Greater(t, len(file), 1<<20, "as recordings of long runs are")
 	path := filepath.Join(t.TempDir(), "recorded.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
-	_, err := scripted.ReadFile(path)
+	_, err := scripted.ReadFile("", path)
 	require.NoError(t, err)
 	replay(t, file, calls)
 }

@@ -52,7 +52,7 @@ func (r inputReader) folder(in *engine.Input, f *fields) {
 	}
 	whole := filepath.Join(n.src.dir, shown)
 	err := r.readFolder(in, whole, "folder "+shown, textList(f.own("exclude")), n, func() (*os.Root, error) {
-		root, err := os.OpenRoot(n.src.dir)
+		root, err := r.o.Dir.OpenRoot(n.src.dir)
 		if err != nil {
 			return nil, err
 		}
@@ -67,12 +67,12 @@ func (r inputReader) folder(in *engine.Input, f *fields) {
 // givenFolder reads the folder that an option names as an input. It is not ok if the path
 // is none of a folder.
 func (r inputReader) givenFolder(in *engine.Input, path string, f *fields) (ok bool, err error) {
-	info, err := os.Stat(path)
+	info, err := r.o.Dir.Stat(path)
 	isThere := err == nil && info.IsDir() && !r.o.StoredOnly
 	if !isThere && r.storedCopy(folderName(path)) == nil {
 		return false, nil
 	}
-	return true, r.readFolder(in, path, "input "+in.Name, textList(f.own("exclude")), nil, func() (*os.Root, error) { return os.OpenRoot(path) })
+	return true, r.readFolder(in, path, "input "+in.Name, textList(f.own("exclude")), nil, func() (*os.Root, error) { return r.o.Dir.OpenRoot(path) })
 }
 
 // readFolder reads a folder into an input, or its stored copy if the folder is gone. n is the

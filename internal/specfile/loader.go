@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // Limits of the texts that a spec names, in bytes.
@@ -144,7 +145,7 @@ func (s *source) opens(with string) bool {
 func (l *loader) fetch(given, option string) (text, path, dir string, err error) {
 	path = cmp.Or(given, ".")
 	if path != "-" && !l.o.StoredOnly {
-		info, err := os.Stat(path)
+		info, err := l.o.Dir.Stat(path)
 		if err != nil {
 			return "", path, "", missing(err)
 		}
@@ -171,10 +172,10 @@ func (l *loader) readPath(path string, limit int) (string, error) {
 	case path == "-":
 		return readText(l.o.Stdin, limit, 0)
 	}
-	if err := CheckReadable(path); err != nil {
+	if err := CheckReadable(l.o.Dir, path); err != nil {
 		return "", err
 	}
-	f, err := os.Open(path)
+	f, err := l.o.Dir.Open(path)
 	if err != nil {
 		return "", unreadable(err)
 	}
@@ -200,12 +201,12 @@ func (l *loader) orCopy(asked string, instead bool, read func() (string, error))
 // /dev/fd/63 for <(command) of a shell.
 var openEnds = regexp.MustCompile(`^(/dev/(stdin|fd/[0-9]+)|/proc/(self|[0-9]+)/fd/[0-9]+)$`)
 
-// CheckReadable returns an [ErrRead] for a path that is neither a regular file nor an
+// CheckReadable returns an [ErrRead] for a path from a folder that is neither a regular file nor an
 // open file of this process, such as /dev/fd/63: opening a named pipe would wait
 // for a writer, perhaps forever, and a device may have no end. A path that cannot
 // be looked up is no error, since opening it returns a better one.
-func CheckReadable(path string) error {
-	info, err := os.Stat(path)
+func CheckReadable(dir workdir.Dir, path string) error {
+	info, err := dir.Stat(path)
 	switch {
 	case err != nil, info.Mode().IsRegular(), openEnds.MatchString(path):
 		return nil
@@ -224,10 +225,10 @@ func limitFor(path string) int {
 	return maxJSON
 }
 
-// InFolder returns the path of the spec in a folder, if there is one.
-func InFolder(dir string) (path string, found bool) {
+// InFolder returns the path of the spec in a folder, if there is one. The folder is a path from here.
+func InFolder(here workdir.Dir, dir string) (path string, found bool) {
 	for _, name := range fileNames {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {
+		if info, err := here.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {
 			return filepath.Join(dir, name), true
 		}
 	}
@@ -236,7 +237,7 @@ func InFolder(dir string) (path string, found bool) {
 
 // inFolder returns the path of the spec in a folder.
 func (l *loader) inFolder(dir string) (string, error) {
-	if path, found := InFolder(dir); found {
+	if path, found := InFolder(l.o.Dir, dir); found {
 		return path, nil
 	}
 	return dir, fmt.Errorf("%w: the folder has no team.yaml, team.yml or team.json", ErrNotFound)
@@ -374,7 +375,7 @@ func (l *loader) inside(dir, path string, limit int) (string, error) {
 	if l.o.StoredOnly && filepath.IsLocal(path) {
 		return "", errNoCopy
 	}
-	f, err := openInside(dir, path)
+	f, err := openInside(l.o.Dir, dir, path)
 	if err != nil {
 		return "", err
 	}
@@ -382,11 +383,11 @@ func (l *loader) inside(dir, path string, limit int) (string, error) {
 	return readText(f, limit, fileSize(f))
 }
 
-func openInside(dir, path string) (*os.File, error) {
+func openInside(here workdir.Dir, dir, path string) (*os.File, error) {
 	if !filepath.IsLocal(path) {
 		return nil, errOutside
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := here.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errMissing
 	}

@@ -8,14 +8,15 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/policytext"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // LoadPolicy reads the policy of a file: a spec, or one that has the key policy and nothing else, whose
 // names only the run can check. No variable needs to be set. [File.Locate] turns what a run finds wrong
 // with it into places of the file. If the file has problems and no agents, members returns the names of the
 // readers in the run, so that unknown names are among the problems; nil or none if they are not known.
-func LoadPolicy(path string, stdin io.Reader, members func() []string) (*File, *handoff.Policy, error) {
-	f, err := Load(Options{Path: path, Stdin: stdin, Offline: true, members: members})
+func LoadPolicy(dir workdir.Dir, path string, stdin io.Reader, members func() []string) (*File, *handoff.Policy, error) {
+	f, err := Load(Options{Dir: dir, Path: path, Stdin: stdin, Offline: true, members: members})
 	if err != nil {
 		return nil, nil, aboutPolicy(err)
 	}

@@ -47,9 +47,9 @@ func TestWrittenPolicyIsRead(t *testing.T) {
 				}
 				agents.WriteString(`{"name":"` + a.Member.Name + `"}`)
 			}
-			_, read, err := specfile.LoadPolicy("-", strings.NewReader(`{"agents":[`+agents.String()+`],"policy":`+string(written)+`}`), nil)
+			_, read, err := specfile.LoadPolicy("", "-", strings.NewReader(`{"agents":[`+agents.String()+`],"policy":`+string(written)+`}`), nil)
 			if agents.String() == "" {
-				_, read, err = specfile.LoadPolicy("-", strings.NewReader(`{"policy":`+string(written)+`}`), nil)
+				_, read, err = specfile.LoadPolicy("", "-", strings.NewReader(`{"policy":`+string(written)+`}`), nil)
 			}
 			require.NoError(t, err)
 			policytext.SetOrigins(read, make([]provenance.Position, 100))
@@ -61,15 +61,15 @@ func TestWrittenPolicyIsRead(t *testing.T) {
 
 func TestFileWithoutAPolicy(t *testing.T) {
 	t.Parallel()
-	_, _, err := specfile.LoadPolicy("-", strings.NewReader("agents: [{name: a}]"), nil)
+	_, _, err := specfile.LoadPolicy("", "-", strings.NewReader("agents: [{name: a}]"), nil)
 	require.ErrorContains(t, err, "there is no policy")
-	_, p, err := specfile.LoadPolicy("-", strings.NewReader("policy: {}"), nil)
+	_, p, err := specfile.LoadPolicy("", "-", strings.NewReader("policy: {}"), nil)
 	require.NoError(t, err)
 	require.Equal(t, &handoff.Policy{}, p)
-	_, _, err = specfile.LoadPolicy("-", strings.NewReader("policy: {rules: [{form: a}]}"), nil)
+	_, _, err = specfile.LoadPolicy("", "-", strings.NewReader("policy: {rules: [{form: a}]}"), nil)
 	require.ErrorContains(t, err, `unknown key "form"`)
 	rule := `{"from":"a","to":"b","name":"` + strings.Repeat("x", 999) + `"},`
-	_, _, err = specfile.LoadPolicy("-", strings.NewReader(`{"policy":{"rules":[`+strings.TrimSuffix(strings.Repeat(rule, 2000), ",")+`]}}`), nil)
+	_, _, err = specfile.LoadPolicy("", "-", strings.NewReader(`{"policy":{"rules":[`+strings.TrimSuffix(strings.Repeat(rule, 2000), ",")+`]}}`), nil)
 	require.Error(t, err)
 }
 
@@ -81,11 +81,11 @@ func TestAPolicyReadsNoFile(t *testing.T) {
 		`{"file":"notes.txt"}`, `{"rules":{"file":"notes.txt"}}`, `{"redact":{"patterns":{"file":"notes.txt"}}}`,
 		`{"endorse":[{"name":"e","from":"a","to":"b","reason":{"file":"notes.txt"}}]}`,
 	} {
-		_, _, err := specfile.LoadPolicy("-", strings.NewReader(`{"policy":`+policy+`}`), nil)
+		_, _, err := specfile.LoadPolicy("", "-", strings.NewReader(`{"policy":`+policy+`}`), nil)
 		require.Error(t, err, policy)
 		require.NotContains(t, err.Error(), "canary-4711")
 	}
-	_, p, err := specfile.LoadPolicy("-", strings.NewReader(`{"policy":{"redact":{"patterns":[{"name":"x","regexp":"${HOME}"}]}}}`), nil)
+	_, p, err := specfile.LoadPolicy("", "-", strings.NewReader(`{"policy":{"redact":{"patterns":[{"name":"x","regexp":"${HOME}"}]}}}`), nil)
 	require.NoError(t, err)
 	require.Equal(t, "${HOME}", p.Redact.Patterns[0].Regexp)
 }
@@ -95,7 +95,7 @@ func TestAllProblemsOfAPolicyFileAreReported(t *testing.T) {
 	t.Parallel()
 	const text = "policy:\n  rules:\n    - {from: reader, to: wirter, mode: full}\n    - {from: reader, mode: fulll}\n    - {from: wrtier, to: reader, mode: full}\n"
 	for want, members := range map[int]func() []string{4: func() []string { return []string{"reader", "writer", "tool:send"} }, 2: nil} {
-		_, _, err := specfile.LoadPolicy("-", strings.NewReader(text), members)
+		_, _, err := specfile.LoadPolicy("", "-", strings.NewReader(text), members)
 		found, ok := errors.AsType[*specfile.Error](err)
 		require.True(t, ok)
 		require.Len(t, found.Problems, want, "%v", err)

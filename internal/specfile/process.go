@@ -94,7 +94,7 @@ func (r agentReader) commandLine(b *fields, p *agent.Process) {
 	}
 	p.Command = strings.TrimSpace(use("backend.command", command))
 	if hasSlash(p.Command) && !filepath.IsAbs(p.Command) {
-		if p.Command = filepath.Join(command.src.dir, p.Command); !hasSlash(p.Command) {
+		if p.Command = r.o.Dir.Path(filepath.Join(command.src.dir, p.Command)); !hasSlash(p.Command) {
 			p.Command = "." + string(filepath.Separator) + p.Command // and not one in PATH
 		}
 	}
@@ -109,7 +109,7 @@ func (r agentReader) commandLine(b *fields, p *agent.Process) {
 		r.warnLiteral("backend.env", n)
 	}
 	if n := b.own("cwd"); n != nil {
-		p.Dir = fromFolder(n.src.dir, use("backend.cwd", n))
+		p.Dir = fromFolder(r.o.Dir, n.src.dir, use("backend.cwd", n))
 		if p.Confine == nil || *p.Confine {
 			r.bad(n, "remove it, or write confine: false", "backend.cwd: a confined command runs in its workspace")
 		}

@@ -114,7 +114,7 @@ func (r runReader) readOffline(n *node) {
 		r.file.Offline = filepath.Join(n.src.dir, path)
 		return
 	}
-	script, err := openInside(n.src.dir, path)
+	script, err := openInside(r.o.Dir, n.src.dir, path)
 	if n.src.loaded.copied != nil && errors.Is(err, errMissing) {
 		r.file.Offline = filepath.Join(n.src.dir, path) // gone with the spec; an offline run reports it
 		return

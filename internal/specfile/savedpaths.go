@@ -44,8 +44,8 @@ func (s *saver) inputs() *node {
 // givenInput returns the path of an input that an option brought, if it is in
 // the folder of the plan; else the option must bring it again.
 func (s *saver) givenInput(in inputPlaceOf, path string) *node {
-	if rel, err := relative(s.dir, path); path != "-" && err == nil && !strings.Contains(rel, opening) {
-		if err := checkThere(s.dir, rel); err == nil {
+	if rel, err := s.relative(path); path != "-" && err == nil && !strings.Contains(rel, opening) {
+		if err := s.checkThere(rel); err == nil {
 			return textNode(rel)
 		}
 	}
@@ -63,12 +63,12 @@ func (s *saver) path(what string, n *node) *node {
 	if variable {
 		given = n.src.dir
 	}
-	rel, err := relative(s.dir, given)
+	rel, err := s.relative(given)
 	switch {
 	case err == nil && !variable && strings.Contains(rel, opening):
 		err = errors.New("a folder on the way is called ${…, which a spec would take for a variable")
 	case err == nil && !variable:
-		err = checkThere(s.dir, rel)
+		err = s.checkThere(rel)
 	}
 	if err != nil {
 		s.found = append(s.found, finding{n.src, n.at, Problem{
@@ -85,25 +85,18 @@ func (s *saver) path(what string, n *node) *node {
 	return textNode(rel)
 }
 
-// relative returns a path relative to a folder that must contain it.
-func relative(dir, path string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	if path, err = filepath.Abs(path); err != nil {
-		return "", err
-	}
-	rel, err := filepath.Rel(dir, path)
+// relative returns a path relative to the folder of the plan, which must contain it.
+func (s *saver) relative(path string) (string, error) {
+	rel, err := s.relativeToPlan(path)
 	if err == nil && !filepath.IsLocal(rel) {
 		err = errors.New("it lies outside")
 	}
-	return filepath.ToSlash(rel), err
+	return rel, err
 }
 
-// checkThere returns why a file or a folder of a folder cannot be read.
-func checkThere(dir, rel string) error {
-	f, err := openInside(dir, rel)
+// checkThere returns why a file or a folder of the folder of the plan cannot be read.
+func (s *saver) checkThere(rel string) error {
+	f, err := openInside(s.p.options.Dir, s.dir, rel)
 	if errors.Is(err, errFolder) {
 		return nil
 	}

@@ -52,7 +52,7 @@ func (s *saver) program(who string, n *node) *node {
 		case "command", "cwd":
 			path, err := value, error(nil)
 			if value.key == "cwd" || hasSlash(value.text) {
-				path, err = moved(value, s.dir)
+				path, err = s.moved(value)
 			}
 			if err != nil {
 				s.found = append(s.found, finding{value.src, value.at, Problem{
@@ -75,13 +75,13 @@ func (s *saver) program(who string, n *node) *node {
 	return out
 }
 
-// moved writes a path from the folder of the spec as a path from another folder, which need
-// not contain it.
-func moved(n *node, dir string) (*node, error) {
+// moved writes a path from the folder of the spec as a path from the folder of the plan, which
+// need not contain it.
+func (s *saver) moved(n *node) (*node, error) {
 	if filepath.IsAbs(n.text) || strings.HasPrefix(n.text, opening) {
 		return n, nil
 	}
-	rel, err := relativeTo(dir, n.src.dir)
+	rel, err := s.relativeToPlan(n.src.dir)
 	switch {
 	case err != nil:
 		return n, err
@@ -93,13 +93,13 @@ func moved(n *node, dir string) (*node, error) {
 	return textNode("./" + rel + "/" + strings.TrimPrefix(n.text, "./")), nil
 }
 
-// relativeTo returns the path from one folder to another.
-func relativeTo(from, to string) (string, error) {
-	from, err := filepath.Abs(from)
+// relativeToPlan returns a path relative to the folder of the plan.
+func (s *saver) relativeToPlan(to string) (string, error) {
+	from, err := s.p.options.Dir.Abs(s.dir)
 	if err != nil {
 		return "", err
 	}
-	if to, err = filepath.Abs(to); err != nil {
+	if to, err = s.p.options.Dir.Abs(to); err != nil {
 		return "", err
 	}
 	rel, err := filepath.Rel(from, to)

@@ -20,6 +20,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/task"
 )
@@ -45,6 +46,8 @@ func (notFound) Is(target error) bool { return target == fs.ErrNotExist }
 // Options say what to load. The zero value loads team.yaml (or .yml, .json) of
 // the working directory.
 type Options struct {
+	Dir workdir.Dir // where Path and the other paths of the options start; empty means the working directory
+
 	Path  string    // file; directory: its team.yaml, team.yml or team.json; "": the working directory; "-": Stdin
 	Stdin io.Reader // read, once, for a path that is "-"; nil is an empty file
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/mcp"
 	"github.com/runteam/runteam/tool"
@@ -225,7 +226,7 @@ func (r toolReader) program(e *toolEntry, f *fields, s *mcp.Server) {
 		r.bad(command, "set the variable to the program of the server", "mcp: command: it is empty")
 	}
 	if strings.ContainsAny(s.Command, `/\`) {
-		s.Command = fromFolder(command.src.dir, s.Command)
+		s.Command = fromFolder(r.o.Dir, command.src.dir, s.Command)
 	}
 	for _, n := range f.own("args").parts() {
 		s.Args = append(s.Args, use("args", n))
@@ -237,18 +238,19 @@ func (r toolReader) program(e *toolEntry, f *fields, s *mcp.Server) {
 		s.Env[n.key] = use("env", n)
 		r.warnLiteral("mcp: env", n)
 	}
+	s.Dir = string(r.o.Dir)
 	if n := f.own("cwd"); n != nil {
-		s.Dir = fromFolder(n.src.dir, use("cwd", n))
+		s.Dir = fromFolder(r.o.Dir, n.src.dir, use("cwd", n))
 	}
 }
 
 // fromFolder returns the absolute form of a path that starts from a folder.
-func fromFolder(dir, path string) string {
+func fromFolder(here workdir.Dir, dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
 	path = filepath.Join(dir, path)
-	if abs, err := filepath.Abs(path); err == nil {
+	if abs, err := here.Abs(path); err == nil {
 		return abs
 	}
 	return path

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/stretchr/testify/require"
 )
 
@@ -54,7 +55,7 @@ func Console(t testing.TB, args ...string) (con *console.Console, stdout, stderr
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	return console.New(console.Console{
 		Args: args, Stdin: bytes.NewReader(nil), Stdout: stdout, Stderr: stderr,
-		WorkDir:      JournalFolder(t),
+		WorkDir:      workdir.Dir(JournalFolder(t)),
 		LookupEnv:    func(string) (string, bool) { return "", false },
 		Now:          time.Now,
 		IsTerminal:   func(any) bool { return false },

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/spf13/cobra"
 )
 
@@ -56,11 +57,11 @@ func (s *AnswerFlags) ScriptPath(file *specfile.File) string {
 
 // ReadScript reads a script and returns a digest of its contents. Errors about the file use name,
 // which is how the user named it.
-func ReadScript(ctx context.Context, name, path string) (script *scripted.Script, digest string, err error) {
-	if err := files.CheckReadable(path); err != nil {
+func ReadScript(ctx context.Context, dir workdir.Dir, name, path string) (script *scripted.Script, digest string, err error) {
+	if err := files.CheckReadable(dir, path); err != nil {
 		return nil, "", exit.FileError(name, err)
 	}
-	script, err = files.Await(ctx, func() (*scripted.Script, error) { return scripted.ReadFile(path) })
+	script, err = files.Await(ctx, func() (*scripted.Script, error) { return scripted.ReadFile(dir, path) })
 	if err == nil {
 		digest, err = digestOf(script)
 	}
@@ -142,7 +143,7 @@ func NewConnector(ctx context.Context, con *console.Console, s *AnswerFlags, fil
 		if s.Script == "" {
 			name = "offline: " + file.OfflineAsWritten()
 		}
-		if script, s.Digest, err = ReadScript(ctx, name, path); err != nil {
+		if script, s.Digest, err = ReadScript(ctx, con.WorkDir, name, path); err != nil {
 			return nil, err
 		}
 		c.UnusedReplies = unusedReplies(script, file)

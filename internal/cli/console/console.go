@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/llm/limit"
 )
 
@@ -27,7 +28,7 @@ type Console struct {
 	Stderr  io.Writer
 
 	ConfigDir    string                           // the folder of the user's configuration; empty means the system's default
-	WorkDir      string                           // where the search for a journal starts; empty means the working directory
+	WorkDir      workdir.Dir                      // where relative paths start; empty means the working directory of the process
 	LookupEnv    func(name string) (string, bool) // the environment
 	Now          func() time.Time
 	IsTerminal   func(stream any) bool

@@ -66,7 +66,7 @@ func explain(con *console.Console, cmd *cobra.Command, e *explainFlags) error {
 		return exit.Usagef("--contains is empty: write the text to look for")
 	}
 	read := e.readRun
-	if e.Run != "" && files.IsFile(e.Run) {
+	if e.Run != "" && files.IsFile(con.WorkDir, e.Run) {
 		e.path, read = e.Run, e.readFile
 	}
 	t, err := read(cmd, con)
@@ -118,7 +118,7 @@ func (e *explainFlags) readRun(cmd *cobra.Command, con *console.Console) (t *tra
 
 // readFile reads a trace.
 func (e *explainFlags) readFile(cmd *cobra.Command, con *console.Console) (*trace.Trace, error) {
-	in, err := files.OpenInput(cmd.Context(), con.Stdin, e.path)
+	in, err := files.OpenInput(cmd.Context(), con.Stdin, con.WorkDir, e.path)
 	if err != nil {
 		return nil, journals.RecordError(cmd.Context(), e.path, err)
 	}

@@ -85,7 +85,7 @@ func export(con *console.Console, cmd *cobra.Command, e *exportFlags) error {
 	if err := journals.CheckOutputs(con, &e.Flags, &e.file); err != nil {
 		return err
 	}
-	if err := e.file.Check(e.KeyFile); err != nil {
+	if err := e.file.Check(con.WorkDir, e.KeyFile); err != nil {
 		return err
 	}
 	_, html, err := Page(cmd.Context(), con, &e.Flags, j, found, accepts)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // A Folder is a folder into which a command writes files when it is done. Open runs before the
@@ -18,26 +19,28 @@ type Folder struct {
 	Path  string
 	Force bool // replace existing files
 
+	dir     workdir.Dir // of Path
 	root    *os.Root
 	created bool // Open created the folder
 }
 
 // Open creates the folder unless it exists. It refuses a folder that has one of the names, or in
-// which nothing can be written.
-func (f *Folder) Open(names []string) (err error) {
+// which nothing can be written. The path starts from dir.
+func (f *Folder) Open(dir workdir.Dir, names []string) (err error) {
+	f.dir = dir
 	if f.Path == "" {
 		return exit.Usagef("--%s is empty: name a folder", f.Flag)
 	}
-	at, err := os.Stat(f.Path)
+	at, err := dir.Stat(f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.created = true
-		err = os.MkdirAll(f.Path, 0o755)
+		err = dir.MkdirAll(f.Path, 0o755)
 	case err == nil && !at.IsDir():
 		err = errors.New("it is a file: name a folder")
 	}
 	if err == nil {
-		f.root, err = os.OpenRoot(f.Path)
+		f.root, err = dir.OpenRoot(f.Path)
 	}
 	if err != nil {
 		return f.fail(err)
@@ -89,7 +92,7 @@ func (f *Folder) Close() {
 	}
 	_ = f.root.Close()
 	if f.root = nil; f.created {
-		_ = os.Remove(f.Path) // not if something was written
+		_ = f.dir.Remove(f.Path) // not if something was written
 	}
 }
 

@@ -12,7 +12,7 @@ func TestFolderReplacesNothingUnlessForced(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	f := &Folder{Flag: "save", Path: dir}
-	require.NoError(t, f.Open([]string{"x.md"}))
+	require.NoError(t, f.Open("", []string{"x.md"}))
 	require.NoError(t, f.WriteFile("x.md", []byte("one")))
 	require.EqualError(t, f.WriteFile("x.md", []byte("two")), "x.md: it exists, and is left as it is")
 	require.ErrorContains(t, f.WriteFile("../x.md", []byte("two")), "../x.md: ")
@@ -31,7 +31,7 @@ func TestEmptyFolderIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a")
 	f := &Folder{Path: dir}
-	require.NoError(t, f.Open(nil))
+	require.NoError(t, f.Open("", nil))
 	f.Close()
 	require.NoDirExists(t, dir)
 }

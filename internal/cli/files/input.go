@@ -11,11 +11,12 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // CheckReadable is [specfile.CheckReadable] with advice in its error.
-func CheckReadable(path string) error {
-	if err := specfile.CheckReadable(path); err != nil {
+func CheckReadable(dir workdir.Dir, path string) error {
+	if err := specfile.CheckReadable(dir, path); err != nil {
 		return fmt.Errorf("%w: name a file, or use <(command) of your shell", err)
 	}
 	return nil
@@ -23,11 +24,11 @@ func CheckReadable(path string) error {
 
 // OpenInput opens a file that an argument names; - is standard input. The file may be a pipe, so
 // opening and reading end when the context does. A read in progress is then abandoned.
-func OpenInput(ctx context.Context, stdin io.Reader, path string) (io.ReadCloser, error) {
+func OpenInput(ctx context.Context, stdin io.Reader, dir workdir.Dir, path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return contextReader{ctx, io.NopCloser(stdin)}, nil
 	}
-	file, err := Await(ctx, func() (*os.File, error) { return os.Open(path) })
+	file, err := Await(ctx, func() (*os.File, error) { return dir.Open(path) })
 	return contextReader{ctx, file}, exit.WithoutPath(err)
 }
 
@@ -54,11 +55,11 @@ const maxKeyFile = 4 << 10
 
 // ReadKey reads the file with a key that a flag names. It must be a regular file, or a link to
 // one, that only its owner can read.
-func ReadKey(flag, path string) (string, error) {
+func ReadKey(dir workdir.Dir, flag, path string) (string, error) {
 	bad := func(err error) error {
 		return exit.FileError("--"+flag+" "+path, err)
 	}
-	at, err := os.Stat(path) // opening a pipe would wait for its other end
+	at, err := dir.Stat(path) // opening a pipe would wait for its other end
 	if err != nil {
 		return "", bad(err)
 	}
@@ -68,7 +69,7 @@ func ReadKey(flag, path string) (string, error) {
 	if mode := at.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // Windows has no modes
 		return "", bad(fmt.Errorf("its mode %04o lets other users read or change it: `chmod 600` it", mode))
 	}
-	file, err := os.Open(path)
+	file, err := dir.Open(path)
 	if err != nil {
 		return "", bad(err)
 	}
@@ -84,23 +85,23 @@ func ReadKey(flag, path string) (string, error) {
 }
 
 // SamePath reports whether two paths name the same file, which need not exist.
-func SamePath(a, b string) bool {
+func SamePath(dir workdir.Dir, a, b string) bool {
 	if filepath.Base(a) != filepath.Base(b) {
 		return false
 	}
-	one, err := os.Stat(filepath.Dir(a))
+	one, err := dir.Stat(filepath.Dir(a))
 	if err != nil {
 		return false
 	}
-	other, err := os.Stat(filepath.Dir(b))
+	other, err := dir.Stat(filepath.Dir(b))
 	return err == nil && os.SameFile(one, other)
 }
 
 // IsFile reports whether an argument that may be a file or a run is a file.
-func IsFile(arg string) bool {
+func IsFile(dir workdir.Dir, arg string) bool {
 	if arg == "-" {
 		return true
 	}
-	_, err := os.Lstat(arg)
+	_, err := dir.Lstat(arg)
 	return err == nil
 }

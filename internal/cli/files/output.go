@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // An Output is a file that a command writes when it is done. Check runs before the command
@@ -24,6 +25,7 @@ type Output struct {
 	Force    bool // replace an existing file
 	KeepMode bool // keep the mode of a replaced file instead of setting 0600
 
+	dir    workdir.Dir // of Path
 	folder fs.FileInfo // as Check found it
 	old    fs.FileInfo // the file to replace, as Check found it; nil if there is none
 }
@@ -31,8 +33,9 @@ type Output struct {
 // fail returns an error about the file.
 func (f *Output) fail(err error) error { return exit.FileError("--"+f.Flag+" "+f.Path, err) }
 
-// Check refuses a file that could not be written, or that the command reads.
-func (f *Output) Check(read ...string) error {
+// Check refuses a file that could not be written, or that the command reads. All paths start from dir.
+func (f *Output) Check(dir workdir.Dir, read ...string) error {
+	f.dir = dir
 	switch {
 	case f.Path == "":
 		return exit.Usagef("--%s is empty: name a file", f.Flag)
@@ -50,7 +53,7 @@ func (f *Output) Check(read ...string) error {
 		return nil
 	}
 	for _, path := range read {
-		if other, err := os.Stat(path); err == nil && os.SameFile(f.old, other) {
+		if other, err := dir.Stat(path); err == nil && os.SameFile(f.old, other) {
 			return exit.Usagef("--%s %s: the command reads this file: name another one", f.Flag, f.Path)
 		}
 	}
@@ -59,27 +62,27 @@ func (f *Output) Check(read ...string) error {
 
 // CheckWritable is Check, and also refuses a path that the command uses for something else, even
 // if no file exists there yet.
-func (f *Output) CheckWritable(used []string) error {
-	own, err := filepath.Abs(f.Path)
+func (f *Output) CheckWritable(dir workdir.Dir, used []string) error {
+	own, err := dir.Abs(f.Path)
 	for _, path := range used {
-		if other, bad := filepath.Abs(path); f.Path != "" && path != "" && err == nil && bad == nil && own == other {
+		if other, bad := dir.Abs(path); f.Path != "" && path != "" && err == nil && bad == nil && own == other {
 			return exit.Usagef("--%s %s: the command uses this file for something else: name another one", f.Flag, f.Path)
 		}
 	}
-	return f.Check(used...)
+	return f.Check(dir, used...)
 }
 
 // checkPath checks what exists at the path.
 func (f *Output) checkPath() error {
-	at, err := os.Stat(f.Path)
+	at, err := f.dir.Stat(f.Path)
 	switch {
 	case err == nil && at.IsDir():
 		return errors.New("it is a folder: name a file in it")
 	case err == nil && !at.Mode().IsRegular():
 		return errors.New("it is not a regular file: name another one")
 	}
-	if own, err := os.Lstat(f.Path); err == nil && own.Mode()&fs.ModeSymlink != 0 {
-		to, err := filepath.EvalSymlinks(f.Path)
+	if own, err := f.dir.Lstat(f.Path); err == nil && own.Mode()&fs.ModeSymlink != 0 {
+		to, err := f.dir.EvalSymlinks(f.Path)
 		if err != nil {
 			return errors.New("it is a link that leads nowhere: name another file")
 		}
@@ -93,7 +96,7 @@ func (f *Output) checkPath() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if folder, err := os.Stat(filepath.Dir(f.Path)); err != nil || !folder.IsDir() {
+	if folder, err := f.dir.Stat(filepath.Dir(f.Path)); err != nil || !folder.IsDir() {
 		return fmt.Errorf("the folder %s does not exist; create it first", filepath.Dir(f.Path))
 	}
 	return nil
@@ -105,7 +108,7 @@ func (f *Output) checkInside() error {
 	if !filepath.IsLocal(f.Path) {
 		return nil // the path itself says where it leads
 	}
-	here, err := os.OpenRoot(".")
+	here, err := f.dir.OpenRoot(".")
 	if err != nil {
 		return err
 	}
@@ -113,7 +116,7 @@ func (f *Output) checkInside() error {
 	if _, err := here.Stat(f.Path); err == nil {
 		return nil
 	}
-	to, err := filepath.EvalSymlinks(f.Path)
+	to, err := f.dir.EvalSymlinks(f.Path)
 	if err != nil {
 		return err
 	}
@@ -144,7 +147,7 @@ func (f *Output) probe() error {
 
 // open opens the folder of the file, if it is still the one that Check found.
 func (f *Output) open() (*os.Root, error) {
-	root, err := os.OpenRoot(filepath.Dir(f.Path))
+	root, err := f.dir.OpenRoot(filepath.Dir(f.Path))
 	if err != nil || f.folder == nil {
 		return root, err
 	}

@@ -33,7 +33,7 @@ func TestNewFileReplacesOnlyTheFileItChecked(t *testing.T) {
 			t.Parallel()
 			dir := clitest.Folder(t, map[string]string{"mine.yaml": "mine", "f.yaml": "old"})
 			f := Output{Flag: "record", Path: filepath.Join(dir, "f.yaml"), Force: true}
-			require.NoError(t, f.Check())
+			require.NoError(t, f.Check(""))
 			meanwhile(t, f.Path)
 			before, err := os.Lstat(f.Path)
 			require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestNewFileStaysInItsFolder(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{"a/f.yaml": "old", "b/f.yaml": "mine"})
 	require.NoError(t, os.Symlink("a", filepath.Join(dir, "to")))
 	f := Output{Flag: "record", Path: filepath.Join(dir, "to", "f.yaml"), Force: true}
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Check(""))
 	require.NoError(t, os.Remove(filepath.Join(dir, "to")))
 	require.NoError(t, os.Symlink("b", filepath.Join(dir, "to")))
 	err := f.Write([]byte("new"))
@@ -94,7 +94,7 @@ func TestModesOfNewFiles(t *testing.T) {
 			require.NoError(t, os.WriteFile(f.Path, nil, 0o600))
 			require.NoError(t, os.Chmod(f.Path, tt.old))
 		}
-		require.NoError(t, f.Check())
+		require.NoError(t, f.Check(""))
 		require.NoError(t, f.Write([]byte("new")))
 		at, err := os.Stat(f.Path)
 		require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestNewFileNeverReplacesWithoutForce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := Output{Flag: "save", Path: filepath.Join(dir, "f")}
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Check(""))
 	require.NoError(t, os.WriteFile(f.Path, []byte("theirs"), 0o600))
 	err := f.Write([]byte("ours"))
 	require.ErrorContains(t, err, "not written: another file was created there while the command ran, and is left as it is")
@@ -119,7 +119,7 @@ func TestNewFileNeverReplacesWithoutForce(t *testing.T) {
 	require.NoError(t, os.Remove(f.Path))
 	require.NoError(t, f.Write([]byte("ours")))
 	f.Force = true
-	require.NoError(t, f.Check())
+	require.NoError(t, f.Check(""))
 	require.NoError(t, f.Write([]byte("ours again")))
 	text, err = os.ReadFile(f.Path)
 	require.NoError(t, err)

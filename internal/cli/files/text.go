@@ -3,19 +3,19 @@ package files
 import (
 	"context"
 	"io"
-	"os"
 
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // ReadText reads the text in the file of --file; - is stdin. It reads at most one byte more than the
 // limit, so that the caller notices a longer text.
-func ReadText(ctx context.Context, stdin io.Reader, path string, limit int64) (string, error) {
+func ReadText(ctx context.Context, stdin io.Reader, dir workdir.Dir, path string, limit int64) (string, error) {
 	raw, err := Await(ctx, func() ([]byte, error) {
 		if path == "-" {
 			return io.ReadAll(io.LimitReader(stdin, limit+1))
 		}
-		in, err := os.Open(path)
+		in, err := dir.Open(path)
 		if err != nil {
 			return nil, err
 		}

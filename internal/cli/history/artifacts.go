@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
@@ -207,10 +206,10 @@ func folderOf(t *journals.StoredTask, taken map[string]bool) string {
 // saveArtifacts writes artifacts into a folder. It writes nothing if a file exists, unless it
 // may replace files.
 func saveArtifacts(con *console.Console, list []ArtifactDocument, a *artifactFlags) error {
-	if err := os.MkdirAll(a.save, 0o755); err != nil {
+	if err := con.WorkDir.MkdirAll(a.save, 0o755); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(a.save)
+	root, err := con.WorkDir.OpenRoot(a.save)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (c Completer) offer(cmd *cobra.Command, find func(context.Context, *journal
 		if err != nil {
 			return nil, err
 		}
-		j, err := journal.Open(path, journal.Options{ReadOnly: true, Now: c.con.Now})
+		j, err := journal.Open(path, journal.Options{Dir: c.con.WorkDir, ReadOnly: true, Now: c.con.Now})
 		if err != nil {
 			return nil, err
 		}

@@ -92,6 +92,6 @@ func keyText(con *console.Console, flag, file, env string) (text, from string, e
 		text, _ = con.LookupEnv(env)
 		return text, env, nil
 	}
-	text, err = files.ReadKey(flag, file)
+	text, err = files.ReadKey(con.WorkDir, flag, file)
 	return text, "--" + flag + " " + file, err
 }

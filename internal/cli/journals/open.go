@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 const (
@@ -43,7 +44,7 @@ const NoJournal = `there is no journal here or in a folder above; "runteam run" 
 // closes it. To keep a run, Open creates a missing folder and file; for other purposes a missing
 // journal is an error, which says how to create one.
 func Open(con *console.Console, g *Flags, why Purpose) (*journal.Journal, string, error) {
-	o := journal.Options{ReadOnly: why == ToRead, UseReserve: why == ToRemove, Hurry: con.Stopping, Now: con.Now, Logger: con.Log}
+	o := journal.Options{Dir: con.WorkDir, ReadOnly: why == ToRead, UseReserve: why == ToRemove, Hurry: con.Stopping, Now: con.Now, Logger: con.Log}
 	var err error
 	if o.Key, err = JournalKey(con, g.KeyFile); err != nil {
 		return nil, "", err
@@ -107,7 +108,7 @@ func OpenError(err error, why Purpose) error {
 // findPath returns the path of the journal, after checking that one can be opened there.
 func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
 	if g.Path != "" {
-		return g.Path, namedJournal(g.Path, why)
+		return g.Path, namedJournal(con.WorkDir, g.Path, why)
 	}
 	folder, found, err := findFolder(con)
 	if err != nil {
@@ -115,13 +116,13 @@ func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
 	}
 	path := filepath.Join(folder, FileName)
 	if why != ToStore && why != ToServe {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := con.WorkDir.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return "", exit.Errorf(exit.KindIO, "%s", NoJournal)
 		}
 		return path, nil
 	}
 	if !found {
-		if err := MakeFolder(folder); err != nil {
+		if err := MakeFolder(con.WorkDir.Path(folder)); err != nil {
 			return "", OpenError(fmt.Errorf("create the folder of the journal %s: %w", folder, exit.WithoutPath(err)), why)
 		}
 		if !g.Quiet {
@@ -147,7 +148,7 @@ func CheckOutputs(con *console.Console, g *Flags, outputs ...*files.Output) erro
 			all = append(known[:len(known):len(known)], journal.Files(filepath.Join(folder, FileName))...)
 		}
 		for _, file := range all {
-			if out.Path != "" && files.SamePath(out.Path, file) {
+			if out.Path != "" && files.SamePath(con.WorkDir, out.Path, file) {
 				return exit.Usagef("--%s %s: this is a file of the journal; name another file", out.Flag, out.Path)
 			}
 		}
@@ -156,16 +157,16 @@ func CheckOutputs(con *console.Console, g *Flags, outputs ...*files.Output) erro
 }
 
 // namedJournal refuses a path that cannot hold a journal.
-func namedJournal(path string, why Purpose) error {
+func namedJournal(dir workdir.Dir, path string, why Purpose) error {
 	bad := func(text string) error {
 		return exit.Errorf(exit.KindIO, "--journal %s: %s", path, text)
 	}
 	if folder := filepath.Dir(path); filepath.Base(folder) == FolderName {
-		if err := journal.CheckFolder(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := journal.CheckFolder(dir, folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return OpenError(err, why)
 		}
 	}
-	at, err := os.Lstat(path)
+	at, err := dir.Lstat(path)
 	switch {
 	case err == nil && at.IsDir():
 		return bad("it is a folder: name a file in it")
@@ -174,7 +175,7 @@ func namedJournal(path string, why Purpose) error {
 	case why != ToStore && why != ToServe:
 		return bad(`there is no such file; "runteam run --journal FILE" creates a journal`)
 	}
-	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
+	if !dir.IsDir(filepath.Dir(path)) {
 		return bad(fmt.Sprintf("the folder %s does not exist; create it first", filepath.Dir(path)))
 	}
 	return nil
@@ -184,20 +185,18 @@ func namedJournal(path string, why Purpose) error {
 // the root of the repository, or the one to create here. Outside a repository it does not look in
 // the folders above, which may belong to others.
 func findFolder(con *console.Console) (folder string, found bool, err error) {
-	here := con.WorkDir
-	if here == "" {
-		if here, err = os.Getwd(); err != nil {
-			return "", false, err
-		}
+	here, err := con.WorkDir.Getwd()
+	if err != nil {
+		return "", false, err
 	}
 	root := repository(here)
 	for dir := here; ; dir = filepath.Dir(dir) {
 		folder = filepath.Join(dir, FolderName)
 		if at, err := os.Lstat(folder); err == nil && (at.IsDir() || at.Mode()&fs.ModeSymlink != 0) {
-			return shorter(con, here, folder), true, journal.CheckFolder(folder)
+			return shorter(here, folder), true, journal.CheckFolder("", folder)
 		}
 		if dir == root {
-			return shorter(con, here, filepath.Join(here, FolderName)), false, nil
+			return shorter(here, filepath.Join(here, FolderName)), false, nil
 		}
 	}
 }
@@ -215,10 +214,7 @@ func repository(dir string) string {
 }
 
 // shorter returns a path relative to the working directory.
-func shorter(con *console.Console, here, path string) string {
-	if con.WorkDir != "" {
-		return path
-	}
+func shorter(here, path string) string {
 	if short, err := filepath.Rel(here, path); err == nil {
 		return short
 	}
@@ -253,6 +249,6 @@ func Missing(con *console.Console, g *Flags) bool {
 	if err != nil {
 		return false // opening reports the error
 	}
-	_, err = os.Stat(filepath.Join(folder, FileName))
+	_, err = con.WorkDir.Stat(filepath.Join(folder, FileName))
 	return errors.Is(err, fs.ErrNotExist)
 }

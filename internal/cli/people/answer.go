@@ -117,7 +117,7 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 	if err != nil {
 		return err
 	}
-	text, err := a.answerTo(q, texts)
+	text, err := a.answerTo(con, q, texts)
 	if err != nil {
 		return err
 	}
@@ -173,13 +173,14 @@ func (a *answerFlags) read(ctx context.Context, con *console.Console, cmd *cobra
 	if a.hasText {
 		return nil, nil
 	}
-	a.text, err = files.ReadText(ctx, con.Stdin, a.file, journal.MaxAnswer)
+	a.text, err = files.ReadText(ctx, con.Stdin, con.WorkDir, a.file, journal.MaxAnswer)
 	return nil, err
 }
 
 // answerTo returns the text of the answer to a question.
-func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (string, error) {
+func (a *answerFlags) answerTo(con *console.Console, q *journal.Question, fields map[string]string) (string, error) {
 	return answerOf(q, a.reason, func(f *form) (string, error) {
+		f.readFrom(con.WorkDir)
 		if fields != nil {
 			return f.set(fields)
 		}

@@ -103,6 +103,7 @@ func (a *Asker) Ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 	if err != nil {
 		return agent.Reply{}, err
 	}
+	f.readFrom(a.con.WorkDir)
 	if isApproval {
 		f.omitReasonToApprove()
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // A form is what a question asks for: a text, one value, or the fields of an object.
@@ -40,6 +40,7 @@ type field struct {
 	bounds   *schema.Schema // of the value, such as its length; nil if it has none of its own
 	only     string         // the choice of the first field that the field is for, and needs; empty for all
 	unasked  []string       // the choices of the first field after which the terminal does not ask for the field
+	dir      workdir.Dir    // where the path of a file starts
 }
 
 // The kinds of fields.
@@ -91,6 +92,14 @@ func newForm(raw string) (*form, error) {
 	}
 	f.setOnly(described)
 	return f, nil
+}
+
+// readFrom makes the paths of files, as @FILE, start from a folder.
+func (f *form) readFrom(dir workdir.Dir) {
+	f.value.dir = dir
+	for i := range f.fields {
+		f.fields[i].dir = dir
+	}
 }
 
 // setOnly finds the fields that are for one choice of the first field: a schema requires them "then",
@@ -237,7 +246,7 @@ func (f *field) contents(text string) (string, error) {
 	if !isFile {
 		return text, nil
 	}
-	file, err := os.Open(path)
+	file, err := f.dir.Open(path)
 	if err != nil {
 		return "", err
 	}

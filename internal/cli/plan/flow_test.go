@@ -25,6 +25,7 @@ import (
 func governed(t *testing.T) (*specfile.File, *engine.Plan) {
 	t.Helper()
 	con, _, _ := clitest.Console(t)
+	con.WorkDir = "" // the spec is here
 	s := &source.SpecFlags{Path: "testdata/governed"}
 	file, err := s.Load(t.Context(), con)
 	require.NoError(t, err)

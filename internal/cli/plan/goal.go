@@ -85,8 +85,8 @@ func answered(err error) bool {
 }
 
 // writable refuses a plan that could not be saved, before the call.
-func (j *planFlags) writable(file *specfile.File) error {
-	if err := j.save.Check(append(j.Reads(file), j.ScriptPath(file))...); err != nil {
+func (j *planFlags) writable(con *console.Console, file *specfile.File) error {
+	if err := j.save.Check(con.WorkDir, append(j.Reads(file), j.ScriptPath(file))...); err != nil {
 		return err
 	}
 	_, _, err := file.WithPlan(*file.Goal, nil, filepath.Dir(j.save.Path))

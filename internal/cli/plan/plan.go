@@ -76,13 +76,13 @@ with --policy, by an earlier one.`,
 }
 
 // check refuses flags that have no effect without a goal.
-func (j *planFlags) check(cmd *cobra.Command, file *specfile.File) error {
+func (j *planFlags) check(con *console.Console, cmd *cobra.Command, file *specfile.File) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case j.save.Force && !changed("save"):
 		return exit.Usagef("--force needs --save")
 	case file.Goal != nil && changed("save"):
-		return j.writable(file)
+		return j.writable(con, file)
 	case file.Goal != nil:
 		return nil
 	case changed("save"):
@@ -126,7 +126,7 @@ func planSpec(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 	if err := journals.CheckOutputs(con, &journals.Flags{}, &j.save); err != nil {
 		return err
 	}
-	if err := j.check(cmd, file); err != nil {
+	if err := j.check(con, cmd, file); err != nil {
 		return err
 	}
 	plan, err := makePlan(cmd.Context(), con, j, file)

@@ -69,14 +69,14 @@ func (e *EventFlags) Begin(cmd *cobra.Command, con *console.Console, force bool,
 		w.out = con.Screen // above the table, if there is one
 		return w, nil
 	}
-	at, err := os.Stat(w.path)
+	at, err := con.WorkDir.Stat(w.path)
 	if err != nil || at.Mode().IsRegular() || at.IsDir() {
 		e.File.Force = force
 		w.out = &files.LazyOutput{Output: &e.File}
-		return w, e.File.CheckWritable(used)
+		return w, e.File.CheckWritable(con.WorkDir, used)
 	}
 	// Opening a named pipe waits for its reader, until the first signal.
-	out, err := files.Await(cmd.Context(), func() (*os.File, error) { return os.OpenFile(w.path, os.O_WRONLY, 0) })
+	out, err := files.Await(cmd.Context(), func() (*os.File, error) { return con.WorkDir.OpenFile(w.path, os.O_WRONLY, 0) })
 	if cmd.Context().Err() != nil {
 		return nil, err
 	}

@@ -56,12 +56,12 @@ func (t *TraceFlags) Begin(cmd *cobra.Command, con *console.Console, file *specf
 	if changed("audit-key") {
 		used = append(used, t.KeyFile)
 	}
-	if err := t.File.CheckWritable(used); err != nil {
+	if err := t.File.CheckWritable(con.WorkDir, used); err != nil {
 		return nil, err
 	}
 	k := &TraceWriter{out: files.LazyOutput{Output: &t.File}, now: con.Now}
 	if changed("audit-anchor") {
-		if err := t.Anchor.CheckWritable(append(used, t.File.Path)); err != nil {
+		if err := t.Anchor.CheckWritable(con.WorkDir, append(used, t.File.Path)); err != nil {
 			return nil, err
 		}
 		k.Anchor = &t.Anchor

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/label"
 )
 
@@ -27,7 +27,7 @@ import (
 //   - If the spec no longer exists, everything is read from the copies, except for inputs that this
 //     command names. The copy of a spec is never used with other files.
 func confine(ctx context.Context, con *console.Console, m *StoredInvocation, was, own *source.SpecFlags) error {
-	root, there := was.Root()
+	root, there := was.Root(con.WorkDir)
 	if was.StoredOnly || !there {
 		was.StoredOnly = true
 		return readNamed(ctx, con, was, own)
@@ -38,7 +38,7 @@ func confine(ctx context.Context, con *console.Console, m *StoredInvocation, was
 		if f.path == "" || f.named != "" || f.path == was.MainPath() {
 			continue
 		}
-		if f.path == "-" || !within(root, f.path) {
+		if f.path == "-" || !within(con.WorkDir, root, f.path) {
 			return exit.Usagef("--%s %s: the file no longer exists or is outside %s, the folder of the spec; such a file is read only if this command names it: add --%s FILE", f.flag, f.path, root, f.flag)
 		}
 	}
@@ -51,7 +51,7 @@ func confine(ctx context.Context, con *console.Console, m *StoredInvocation, was
 		return err
 	}
 	for name, path := range given {
-		if _, again := named[name]; again || path == "-" || source.IsResult(path) || !isText(path) && within(root, path) {
+		if _, again := named[name]; again || path == "-" || source.IsResult(path) || !isText(path) && within(con.WorkDir, root, path) {
 			continue
 		}
 		if err := useCopy(con, m, was, name, path); err != nil {
@@ -62,13 +62,13 @@ func confine(ctx context.Context, con *console.Console, m *StoredInvocation, was
 }
 
 // within reports whether a file exists in a folder once links are followed.
-func within(folder, path string) bool {
+func within(dir workdir.Dir, folder, path string) bool {
 	var err error
 	for _, p := range []*string{&folder, &path} {
-		if *p, err = filepath.EvalSymlinks(*p); err != nil {
+		if *p, err = dir.EvalSymlinks(*p); err != nil {
 			return false
 		}
-		if *p, err = filepath.Abs(*p); err != nil {
+		if *p, err = dir.Abs(*p); err != nil {
 			return false
 		}
 	}
@@ -83,7 +83,7 @@ func useCopy(con *console.Console, m *StoredInvocation, was *source.SpecFlags, n
 			continue
 		}
 		was.Stored[i].Instead = true
-		if _, err := os.Lstat(path); err == nil && !isText(path) {
+		if _, err := con.WorkDir.Lstat(path); err == nil && !isText(path) {
 			con.Say("resume:  input %s is the copy in the journal: its file is outside the folder of the spec; to read it again: --input %s", terminal.CleanLine(name), format.ShellPath(name+"="+path))
 		}
 		return nil
@@ -115,7 +115,7 @@ func readNamed(ctx context.Context, con *console.Console, was, own *source.SpecF
 		if source.IsResult(path) {
 			continue
 		}
-		text, err := readInput(ctx, con.Stdin, path)
+		text, err := readInput(ctx, con, path)
 		if err != nil {
 			return exit.FileError("--input "+name+": "+path, err)
 		}
@@ -131,8 +131,8 @@ func readNamed(ctx context.Context, con *console.Console, was, own *source.SpecF
 }
 
 // readInput reads a file that may be a pipe, up to a limit.
-func readInput(ctx context.Context, stdin io.Reader, path string) ([]byte, error) {
-	in, err := files.OpenInput(ctx, stdin, path)
+func readInput(ctx context.Context, con *console.Console, path string) ([]byte, error) {
+	in, err := files.OpenInput(ctx, con.Stdin, con.WorkDir, path)
 	if err != nil {
 		return nil, err
 	}

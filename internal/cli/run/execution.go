@@ -62,7 +62,7 @@ func (x *execution) openRecords(cmd *cobra.Command) (err error) {
 	}
 	used := append(j.Reads(x.file), j.ScriptPath(x.file))
 	if cmd.Flags().Changed("record") {
-		if err := j.record.Check(used...); err != nil {
+		if err := j.record.Check(x.con.WorkDir, used...); err != nil {
 			return err
 		}
 		x.recording = &connect.Recording{File: &j.record, Models: &scripted.Recorder{Ended: engine.CallEnd}}

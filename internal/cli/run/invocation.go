@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -39,7 +38,7 @@ func isText(given string) bool { return strings.HasPrefix(given, inputText) }
 func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, error) {
 	of := records.TraceOptions(file, nil, con.Now())
 	info := journal.Info{Run: of.Run, Name: of.Name, Command: j.Command, Time: of.Time, Tasks: of.Tasks, Inputs: of.Inputs}
-	v, err := j.invocation(file)
+	v, err := j.invocation(con, file)
 	if err != nil {
 		return info, err
 	}
@@ -77,8 +76,8 @@ func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, e
 }
 
 // invocation returns the arguments and flags of the run.
-func (j *Job) invocation(file *specfile.File) (*journals.Invocation, error) {
-	folder, err := os.Getwd()
+func (j *Job) invocation(con *console.Console, file *specfile.File) (*journals.Invocation, error) {
+	folder, err := con.WorkDir.Getwd()
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -84,7 +83,7 @@ type Launch struct {
 	Texts map[string]string
 
 	// Resume is the ID of a stored run to resume, with its spec and flags; empty begins a run. No
-	// process may work on it, and it must have begun in the working directory of this process.
+	// process may work on it, and it must have begun in the working directory of the console.
 	Resume string
 }
 
@@ -161,7 +160,7 @@ func (l *Launch) resume(ctx context.Context, con *console.Console, j *Job) error
 		if err := again.load(ctx, j, l.Resume); err != nil {
 			return err
 		}
-		if here, err := os.Getwd(); err != nil || here != again.invocation.Folder {
+		if here, err := con.WorkDir.Getwd(); err != nil || here != again.invocation.Folder {
 			return exit.Usagef("run %s was begun in another folder, %s: resume it there", journals.ShortRun(l.Resume), again.invocation.Folder)
 		}
 		given := func(flag string) bool {

@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,12 +16,13 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // restore sets the flags of the stored run that are not given again. changed reports whether a flag is.
 func (j *Job) restore(ctx context.Context, changed func(flag string) bool, con *console.Console, again *resumed) error {
 	m := again.invocation
-	if err := j.changeDir(m); err != nil {
+	if err := j.changeDir(con, m); err != nil {
 		return err
 	}
 	own := j.SpecFlags
@@ -94,23 +94,28 @@ func (r *resumed) notCompleted(fresh []string) []string {
 	})
 }
 
-// changeDir changes to the working directory of the run, so that relative paths keep their meaning.
-// If it no longer exists, neither do the files, and the copies are used.
-func (j *Job) changeDir(m *StoredInvocation) error {
-	here, err := os.Getwd()
+// changeDir makes the working directory of the run that of the command, so that relative paths keep
+// their meaning. If it no longer exists, neither do the files, and the copies are used.
+func (j *Job) changeDir(con *console.Console, m *StoredInvocation) error {
+	here, err := con.WorkDir.Getwd()
 	if err != nil || here == m.Folder {
 		return err
 	}
 	if err := j.makeAbsolute(here); err != nil {
 		return err
 	}
-	if at, err := os.Stat(m.Folder); err != nil || !at.IsDir() {
+	if !con.WorkDir.IsDir(m.Folder) {
 		j.StoredOnly = true
 		return nil
 	}
-	if err := os.Chdir(m.Folder); err != nil {
+	folder, err := con.WorkDir.Abs(m.Folder)
+	if err == nil {
+		_, err = con.WorkDir.Stat(folder + string(filepath.Separator) + ".")
+	}
+	if err != nil {
 		return exit.Errorf(exit.KindIO, "the working directory of the run, %s: %w", m.Folder, exit.WithoutPath(err))
 	}
+	con.WorkDir = workdir.Dir(folder)
 	return nil
 }
 

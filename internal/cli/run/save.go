@@ -45,7 +45,7 @@ func (x *execution) openFolder(cmd *cobra.Command) error {
 	}
 	folder := x.job.save
 	folder.Force = x.job.record.Force
-	if err := folder.Open(names); err != nil {
+	if err := folder.Open(x.con.WorkDir, names); err != nil {
 		folder.Close()
 		return err
 	}

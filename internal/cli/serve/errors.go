@@ -3,8 +3,6 @@ package serve
 import (
 	"errors"
 	"net"
-	"os"
-	"path/filepath"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -78,7 +76,7 @@ func whereToBegin(con *console.Console, err error) error {
 	}
 	begin := `write "runteam serve SPEC" to start runs of a spec file in the browser; "runteam init" writes a first one`
 	for _, name := range []string{"team.yaml", "team.yml", "team.json"} {
-		if found, statErr := os.Stat(filepath.Join(con.WorkDir, name)); statErr == nil && found.Mode().IsRegular() {
+		if found, statErr := con.WorkDir.Stat(name); statErr == nil && found.Mode().IsRegular() {
 			begin = `write "runteam serve ` + name + `" to start runs of that spec in the browser`
 			break
 		}

@@ -123,7 +123,7 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	if err != nil {
 		return "", &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
 	}
-	f, p, err := specfile.LoadPolicy("-", bytes.NewReader(text), func() []string {
+	f, p, err := specfile.LoadPolicy("", "-", bytes.NewReader(text), func() []string {
 		_, had, err := g.policiesOf(ctx, run)
 		if err != nil {
 			return nil

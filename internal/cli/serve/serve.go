@@ -125,7 +125,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 		return exit.Errorf(exit.KindIO, "--listen %s: %w; %s", s.listen, withoutAddress(err), listenAdvice(err, s.listen))
 	}
 	if s.tokenFile != "" { // only now: a server that cannot begin must not replace the token of another one
-		locked, err := writeToken(s.tokenFile, token)
+		locked, err := writeToken(con.WorkDir, s.tokenFile, token)
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}
@@ -146,7 +146,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 // programToken returns the token of programs, after a check of the file that will have it.
 func (s *serveFlags) programToken(con *console.Console) (string, error) {
 	if s.tokenFile != "" {
-		if err := checkToken(s.tokenFile); err != nil {
+		if err := checkToken(con.WorkDir, s.tokenFile); err != nil {
 			return "", err
 		}
 	}

@@ -142,7 +142,7 @@ func (s *starter) Resume(ctx context.Context, id string) error {
 	}
 	of := journals.InvocationOf(info)
 	if !slices.ContainsFunc(s.specs, func(spec servedSpec) bool {
-		path, err := filepath.Abs(spec.Declared.Path)
+		path, err := s.con.WorkDir.Abs(spec.Declared.Path)
 		return err == nil && path == of.Found
 	}) {
 		return steerer{s.site}.notRunning(ctx, id)

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // envToken is the environment variable with the token of programs.
@@ -41,19 +42,20 @@ func programToken(con *console.Console, inFile bool) (string, error) {
 	return token, nil
 }
 
-// writeToken writes the token of a server that listens into the file at path, which appears whole. The server
+// writeToken writes the token of a server that listens into a file, whose path starts from dir and which appears whole. The server
 // keeps the returned file open while it works: it is locked, so that another server does not replace it. It is
 // nil where files are not locked.
-func writeToken(path, token string) (locked *os.File, err error) {
-	old, err := lockOld(path)
+func writeToken(dir workdir.Dir, path, token string) (locked *os.File, err error) {
+	at := dir.Path(path)
+	old, err := lockOld(at)
 	if err != nil {
 		return nil, badFile(path, err)
 	}
 	defer old.Close() //nolint:errcheck // only read, or nil
-	if err := checkToken(path); err != nil {
+	if err := checkToken(dir, path); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".runteam-token-*") // with mode 0600
+	f, err := os.CreateTemp(filepath.Dir(at), ".runteam-token-*") // with mode 0600
 	if err != nil {
 		return nil, badFile(path, err)
 	}
@@ -64,7 +66,7 @@ func writeToken(path, token string) (locked *os.File, err error) {
 		_ = f.Close()
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(f.Name(), at)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
@@ -83,10 +85,10 @@ func badFile(path string, err error) error {
 }
 
 // checkToken refuses to replace a file that has no token.
-func checkToken(path string) error {
-	switch old, err := os.ReadFile(path); {
+func checkToken(dir workdir.Dir, path string) error {
+	switch old, err := os.ReadFile(dir.Path(path)); {
 	case errors.Is(err, fs.ErrNotExist):
-		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		if _, err := dir.Stat(filepath.Dir(path)); err != nil {
 			return badFile(path, err)
 		}
 	case err != nil:

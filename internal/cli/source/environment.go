@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/joho/godotenv"
+	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/flags"
@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/runteam/runteam/internal/connection"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // EnvAllow names the environment variable that holds values for --allow-env, separated by spaces or
@@ -74,14 +75,15 @@ func (e *EnvironmentFlags) allowed(lookup func(string) (string, bool)) ([]specfi
 const MaxEnvFile = 64 << 10
 
 // lookup returns the environment: the variables of --env-file, then those of the process.
-func (e *EnvironmentFlags) lookup(process func(string) (string, bool)) (func(string) (string, bool), error) {
+func (e *EnvironmentFlags) lookup(con *console.Console) (func(string) (string, bool), error) {
 	if e.File == "" {
-		return process, nil
+		return con.LookupEnv, nil
 	}
-	vars, err := readEnvFile(e.File)
+	vars, err := readEnvFile(con.WorkDir, e.File)
 	if err != nil {
 		return nil, err
 	}
+	process := con.LookupEnv
 	return func(name string) (string, bool) {
 		if value, ok := vars[name]; ok {
 			return value, true
@@ -91,14 +93,14 @@ func (e *EnvironmentFlags) lookup(process func(string) (string, bool)) (func(str
 }
 
 // readEnvFile reads a file of variables. Errors do not repeat its contents.
-func readEnvFile(path string) (map[string]string, error) {
+func readEnvFile(dir workdir.Dir, path string) (map[string]string, error) {
 	bad := func(err error) error {
 		return exit.FileError("--env-file "+path, err)
 	}
-	if err := files.CheckReadable(path); err != nil {
+	if err := files.CheckReadable(dir, path); err != nil {
 		return nil, bad(err)
 	}
-	f, err := os.Open(path)
+	f, err := dir.Open(path)
 	if err != nil {
 		return nil, bad(err)
 	}

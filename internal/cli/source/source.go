@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
@@ -40,7 +40,7 @@ func (s *SpecFlags) MainPath() string {
 func IsResult(given string) bool { return strings.HasPrefix(given, specfile.ResultPrefix) }
 
 // Root returns the folder of the spec, and whether the spec exists.
-func (s *SpecFlags) Root() (folder string, exists bool) {
+func (s *SpecFlags) Root(dir workdir.Dir) (folder string, exists bool) {
 	path := s.MainPath()
 	if path == "-" {
 		return "", false
@@ -48,14 +48,14 @@ func (s *SpecFlags) Root() (folder string, exists bool) {
 	if path == "" {
 		path = "."
 	}
-	at, err := os.Stat(path)
+	at, err := dir.Stat(path)
 	if err != nil {
 		return "", false
 	}
 	if !at.IsDir() {
 		return filepath.Dir(path), true
 	}
-	_, exists = specfile.InFolder(path)
+	_, exists = specfile.InFolder(dir, path)
 	return path, exists
 }
 
@@ -182,7 +182,7 @@ func (s *SpecFlags) Declare(ctx context.Context, con *console.Console) (*specfil
 
 // readWith reads the spec in a way, and sets the environment of con to the one of the spec.
 func readWith[T any](ctx context.Context, con *console.Console, s *SpecFlags, read func(specfile.Options) (T, error)) (none T, err error) {
-	lookup, err := files.Await(ctx, func() (func(string) (string, bool), error) { return s.Environment.lookup(con.LookupEnv) })
+	lookup, err := files.Await(ctx, func() (func(string) (string, bool), error) { return s.Environment.lookup(con) })
 	if err != nil {
 		return none, err
 	}
@@ -236,7 +236,7 @@ func (s *SpecFlags) options(ctx context.Context, con *console.Console, allowed [
 			}
 			return e, err
 		},
-		Path: s.Path, Stdin: con.Stdin, Team: s.Team, Orchestrator: s.Orchestrator, Goal: goal, Coordinator: s.Coordinator, Chat: s.Chat, Agent: s.Agent,
+		Dir: con.WorkDir, Path: s.Path, Stdin: con.Stdin, Team: s.Team, Orchestrator: s.Orchestrator, Goal: goal, Coordinator: s.Coordinator, Chat: s.Chat, Agent: s.Agent,
 		Inputs: inputs, Params: params, Models: s.Models, Stored: s.Stored, StoredOnly: s.StoredOnly,
 		Lookup: con.LookupEnv, AllowEnv: allowed, Trusted: func(path string, uses []specfile.EnvUse) bool { return IsTrusted(con, path, uses) }, Offline: s.NoCalls,
 		CallsTools: s.CallsTools, Unlisted: s.AnyAllow,

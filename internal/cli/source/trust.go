@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // A TrustStore holds which specs may send which variables where. It is a folder in the user's
@@ -45,14 +46,14 @@ func NewTrustStore(con *console.Console) (*TrustStore, error) {
 
 // IsTrusted reports whether the user allowed a spec to send these variables.
 func IsTrusted(con *console.Console, path string, uses []specfile.EnvUse) bool {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if info, err := con.WorkDir.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false // the same path is another pipe the next time
 	}
 	s, err := NewTrustStore(con)
 	if err != nil {
 		return false
 	}
-	at, err := RealPath(path)
+	at, err := RealPath(con.WorkDir, path)
 	if err != nil {
 		return false
 	}
@@ -65,8 +66,8 @@ func IsTrusted(con *console.Console, path string, uses []specfile.EnvUse) bool {
 }
 
 // RealPath returns the absolute path of a file, with links resolved if the file exists.
-func RealPath(path string) (string, error) {
-	at, err := filepath.Abs(path)
+func RealPath(dir workdir.Dir, path string) (string, error) {
+	at, err := dir.Abs(path)
 	if err != nil {
 		return "", err
 	}

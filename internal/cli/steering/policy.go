@@ -96,7 +96,7 @@ func (o *policyFlags) perform(ctx context.Context, con *console.Console) error {
 	}
 	con.Settings.Undone = "the policy was not replaced"
 	loaded, err := files.Await(ctx, func() (policyFile, error) {
-		f, p, err := specfile.LoadPolicy(o.file, con.Stdin, func() []string { return o.members(ctx, con) })
+		f, p, err := specfile.LoadPolicy(con.WorkDir, o.file, con.Stdin, func() []string { return o.members(ctx, con) })
 		c := steer.Command{Kind: steer.ReplacePolicy, Policy: p, Replaces: o.replaces}
 		if err == nil {
 			c.Assert = specfile.AssertionsOf(f)

@@ -42,7 +42,7 @@ type policyEntry struct {
 func (o *policyFlags) show(ctx context.Context, con *console.Console, j *journal.Journal) error {
 	found, err := journals.Find(ctx, j, o.run)
 	if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown {
-		err = runComesFirst(ctx, j, o.run, err)
+		err = runComesFirst(ctx, con, j, o.run, err)
 	}
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -74,7 +73,7 @@ func (o *commandFlags) send(con *console.Console, cmd *cobra.Command, kind steer
 func (o *commandFlags) read(ctx context.Context, con *console.Console, cmd *cobra.Command, c *steer.Command) (err error) {
 	c.Text = o.text
 	if o.file != "" {
-		if c.Text, err = files.ReadText(ctx, con.Stdin, o.file, steer.MaxText); err != nil {
+		if c.Text, err = files.ReadText(ctx, con.Stdin, con.WorkDir, o.file, steer.MaxText); err != nil {
 			return err
 		}
 		if strings.TrimSpace(c.Text) == "" {
@@ -101,7 +100,7 @@ func openRunning(ctx context.Context, con *console.Console, g *journals.Flags, r
 	}
 	found, err := journals.Find(ctx, j, run)
 	if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown {
-		err = runComesFirst(ctx, j, run, err)
+		err = runComesFirst(ctx, con, j, run, err)
 	}
 	if err == nil && found.Holder == nil {
 		err = notRunning(ctx, j, g, &found)
@@ -113,8 +112,8 @@ func openRunning(ctx context.Context, con *console.Console, g *journals.Flags, r
 }
 
 // runComesFirst extends the error about an unknown run if the argument is a task of the newest run or a file.
-func runComesFirst(ctx context.Context, j *journal.Journal, run string, unknown error) error {
-	if at, err := os.Stat(run); err == nil && at.Mode().IsRegular() {
+func runComesFirst(ctx context.Context, con *console.Console, j *journal.Journal, run string, unknown error) error {
+	if at, err := con.WorkDir.Stat(run); err == nil && at.Mode().IsRegular() {
 		return exit.Usagef("%s is a file, and the RUN comes first; `runteam runs` lists all runs", run)
 	}
 	newest, err := journals.Find(ctx, j, "")

@@ -33,7 +33,7 @@ func (t *toolFlags) readArguments(ctx context.Context, con *console.Console) (st
 	if !isFile {
 		return cmp.Or(t.arguments, "{}"), nil
 	}
-	in, err := files.OpenInput(ctx, con.Stdin, path)
+	in, err := files.OpenInput(ctx, con.Stdin, con.WorkDir, path)
 	if err != nil {
 		return "", exit.FileError("--args "+t.arguments, err)
 	}

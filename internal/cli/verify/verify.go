@@ -89,7 +89,7 @@ func (s *auditFlags) options(con *console.Console) (o audit.VerifyOptions, err e
 // verify verifies a record and prints the answer.
 func verify(con *console.Console, cmd *cobra.Command, s *auditFlags, o audit.VerifyOptions) error {
 	verify := s.verifyRun
-	if s.Run == "-" || s.Run != "" && files.IsFile(s.Run) {
+	if s.Run == "-" || s.Run != "" && files.IsFile(con.WorkDir, s.Run) {
 		verify = s.verifyFile
 	}
 	report, name, err := verify(cmd, con, o)
@@ -115,7 +115,7 @@ const runName = "run "
 
 // verifyFile verifies the record in a file.
 func (s *auditFlags) verifyFile(cmd *cobra.Command, con *console.Console, o audit.VerifyOptions) (r audit.Report, name string, err error) {
-	in, err := files.OpenInput(cmd.Context(), con.Stdin, s.Run)
+	in, err := files.OpenInput(cmd.Context(), con.Stdin, con.WorkDir, s.Run)
 	if err == nil {
 		defer in.Close()
 		r, err = audit.Verify(in, o)
