@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "rewrite api/runteam.txt, and lower figures of docs/size.md")
+var update = flag.Bool("update", false, "rewrite api/runteam.txt, and lower figures of docs/size.md and docs/costs.md")
 
 const apiFile = "api/runteam.txt"
 
