@@ -30,7 +30,7 @@ func (t *Roster) Candidates() []assign.Agent {
 // that is cleared for its required context is chosen, and the gate withholds the rest.
 func (c *checker) assign() {
 	g := c.plan.Graph
-	defer computedCheck{c}.assign()
+	defer c.assignComputed()
 	if !slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Assignee == "" && !t.IsComputed() }) {
 		if slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Requires != nil }) {
 			c.refuse(assign.Check(g, c.team.Candidates()))

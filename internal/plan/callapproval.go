@@ -11,7 +11,7 @@ import (
 // checkApproverLabels reports the tools of task i whose calls can never be approved, since the person
 // may not see what the task passes to them. It notes those of which the person sees too little in unshown, by
 // agent and tool.
-func (c *loweringCheck) checkApproverLabels(i int, level label.Classification, unshown map[[2]string]bool) {
+func (c *checker) checkApproverLabels(i int, level label.Classification, unshown map[[2]string]bool) {
 	var people []string
 	tools := map[string][]string{} // by the person
 	for _, f := range c.plan.Tools(i) {
@@ -29,7 +29,7 @@ func (c *loweringCheck) checkApproverLabels(i int, level label.Classification, u
 			c.task(i).report(detail, hint, &gate.Refusal{Rule: rule, Reason: detail})
 			continue
 		}
-		if adviseUnshown(c.checker, c.task(i), person, "calls of "+toolsText(tools[person]), from, gate.Source{Kind: handoff.Arguments}, level) {
+		if adviseUnshown(c, c.task(i), person, "calls of "+toolsText(tools[person]), from, gate.Source{Kind: handoff.Arguments}, level) {
 			for _, name := range tools[person] {
 				unshown[[2]string{from, name}] = true
 			}

@@ -66,7 +66,7 @@ func (t taskCase) isAgain(met map[string]bool) bool {
 }
 
 // checkHolds reports a condition on one value that holds for none that a schema allows.
-func (c branchCheck) checkHolds(at value, of taskCase) {
+func (c *checker) checkHolds(at value, of taskCase) {
 	up, _ := c.plan.Graph.Index(task.ID(at.task))
 	domain := c.plan.Schemas[up].Domain(pick.Tokens(task.Path(at.path)))
 	if slices.ContainsFunc(domain.Cases([]*condition.Condition{of.when}), func(one condition.Case) bool { return one.Meets(of.when) }) {
@@ -83,12 +83,12 @@ func (c branchCheck) checkHolds(at value, of taskCase) {
 
 // checkCases reports values for which none of several tasks runs: somebody who wrote several
 // cases meant all of them. A single condition may leave values.
-func (c branchCheck) checkCases(at value, cases []taskCase) {
+func (c *checker) checkCases(at value, cases []taskCase) {
 	if len(cases) < 2 || c.options.Replay.omitsTasks() {
 		return
 	}
 	up, _ := c.plan.Graph.Index(task.ID(at.task))
-	left := c.left(c.plan.Schemas[up], at, cases)
+	left := c.casesLeft(c.plan.Schemas[up], at, cases)
 	if len(left) == 0 {
 		return
 	}
@@ -97,8 +97,8 @@ func (c branchCheck) checkCases(at value, cases []taskCase) {
 		"give a task this case, or one with when: else", task.ErrInvalid)
 }
 
-// left returns the values in which none of several tasks runs.
-func (c branchCheck) left(s *schema.Schema, at value, cases []taskCase) (names []string) {
+// casesLeft returns the values in which none of several tasks runs.
+func (c *checker) casesLeft(s *schema.Schema, at value, cases []taskCase) (names []string) {
 	conditions := make([]*condition.Condition, len(cases))
 	for k := range cases {
 		conditions[k] = cases[k].when
@@ -115,7 +115,7 @@ func (c branchCheck) left(s *schema.Schema, at value, cases []taskCase) (names [
 // checkAlternatives reports alternatives of which two may run: the dependent would get one of
 // them only. Those whose conditions do not compare one and the same value are not compared, but none
 // of them may run in any case.
-func (c branchCheck) checkAlternatives(i int) {
+func (c *checker) checkAlternatives(i int) {
 	p, t := c.plan, c.plan.Graph.Task(i)
 	if Joins(t) { // of its rounds, several may run
 		return
@@ -133,9 +133,9 @@ func (c branchCheck) checkAlternatives(i int) {
 			tasks[k], first = int(up), at
 		}
 		if same {
-			c.checkExclusive(dependency(c.checker, i, j), first, tasks)
+			c.checkExclusive(dependency(c, i, j), first, tasks)
 		} else if k := slices.IndexFunc(tasks, func(up int) bool { return c.runsWith(up, t.Instance) }); k >= 0 && !c.options.Replay.omitsTasks() {
-			dependency(c.checker, i, j+k).report(fmt.Sprintf("%q runs in any case, and only one of the alternatives is granted", p.Graph.Task(tasks[k]).Title),
+			dependency(c, i, j+k).report(fmt.Sprintf("%q runs in any case, and only one of the alternatives is granted", p.Graph.Task(tasks[k]).Title),
 				"give it a condition such as when: else, or depend on each with optional: true", errors.Join(task.ErrInvalid, ErrConditions))
 		}
 	}
@@ -149,7 +149,7 @@ type certainKey struct {
 
 // runsWith reports whether a task runs whenever the round and the item do that a reader is in: neither
 // it nor a task that it needs has a condition of its own.
-func (c branchCheck) runsWith(i int, reader *task.Instance) bool {
+func (c *checker) runsWith(i int, reader *task.Instance) bool {
 	key := certainKey{i, reader}
 	if certain, known := c.certain[key]; known {
 		return certain
@@ -176,7 +176,7 @@ func isUnguarded(in, reader *task.Instance) bool {
 }
 
 // checkExclusive reports a case in which two of the tasks run.
-func (c branchCheck) checkExclusive(at subject, of value, tasks []int) {
+func (c *checker) checkExclusive(at subject, of value, tasks []int) {
 	up, _ := c.plan.Graph.Index(task.ID(of.task))
 	domain := c.plan.Schemas[up].Domain(pick.Tokens(task.Path(of.path)))
 	conditions := make([]*condition.Condition, len(tasks))

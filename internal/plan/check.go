@@ -87,22 +87,22 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 	if postpone(&c); len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	t = computedCheck{&c}.addMember()
+	t = c.addComputedMember()
 	c.plan = &Plan{
 		Description: Description{Name: t.Config.Name, User: PlannedUser{Accepts: *o.UserAccepts}},
 		lists:       c.lists,
 		Graph:       g, Roster: func() *Roster { return t }, Options: func() *Options { return &o },
 	}
 	c.plan.writeLines()
-	computedCheck{&c}.checkReads()
+	c.checkTemplateReads()
 	c.assign()
 	if checkTimeouts(&c); len(c.found) == 0 {
-		lowering := c.checkFlow()
+		c.checkFlow()
 		(&sizeCheck{checker: &c, reported: make([]bool, len(o.Inputs)), known: map[knownSize]gate.Decision{}}).checkSizes()
 		postpone(&c)
 		if c.checkOutput(); len(c.found) == 0 {
 			c.plan.Written, c.plan.specs = c.specs, c.specs
-			lowering.checkDisclosures()
+			c.checkDisclosures()
 		}
 	}
 	if len(c.found) > 0 {
@@ -148,7 +148,7 @@ func checkSpecs(c *checker) {
 	for i := range c.specs {
 		c.checkSpec(i, &c.specs[i])
 	}
-	inputListCheck{c, map[string]any{}}.checkInputLists()
+	c.checkInputLists()
 	c.found = slices.Concat(c.found[:known], slices.DeleteFunc(c.found[known:], func(p task.Problem) bool { return reported[p.Pointer] }))
 	if len(c.specs) == 0 {
 		c.at("tasks").report("there are no tasks", "add a task with a title and a description", ErrNoTasks)
@@ -192,6 +192,11 @@ type checker struct {
 	plan     *Plan
 	parsed   map[string]parsed
 	before   *Plan // that is checked again under another policy; nil for a new one
+
+	values     map[string]any      // of inputs that are lists, by name
+	impossible map[string]bool     // paths of the policy that can name nothing, and the pointers to them
+	certain    map[certainKey]bool // whether tasks run in any case
+	compared   comparedValues      // by conditions
 }
 
 func (c *checker) checkOptions() {
@@ -202,7 +207,7 @@ func (c *checker) checkOptions() {
 	}
 	c.at().checkBudget(o.Budget)
 	c.checkPriced()
-	commandCheck{c}.checkStrictTools()
+	c.checkStrictTools()
 	if o.MaxConcurrency < 0 {
 		c.at("maxConcurrency").report(fmt.Sprintf("the maximum concurrency %d is negative", o.MaxConcurrency), fmt.Sprintf("use a positive number, or leave it out for the default of %d", DefaultConcurrency), task.ErrInvalid)
 	}
@@ -243,7 +248,7 @@ func (c *checker) checkInput(i int) {
 		}
 	}
 	in.checkFolder(about)
-	fileCheck{c}.checkFormat(in, about)
+	c.checkFormat(in, about)
 	if !utf8.ValidString(in.Text) {
 		about.report("it is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 	}
@@ -252,7 +257,7 @@ func (c *checker) checkInput(i int) {
 }
 
 // checkFormat checks the format of an input that is a list.
-func (c fileCheck) checkFormat(in *Input, about subject) {
+func (c *checker) checkFormat(in *Input, about subject) {
 	if in.ListFormat == "" {
 		return
 	}
@@ -284,7 +289,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 		k, ok := c.inputs[strings.ToLower(u.Name)]
 		if !ok || c.options.Inputs[k].Name != u.Name {
 			if u.Item == "" { // else it is reported at the list
-				fileCheck{c}.unknownInput(about().at("uses", j), u.Name)
+				c.unknownInput(about().at("uses", j), u.Name)
 			}
 			continue
 		}
@@ -295,8 +300,8 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 			about().at("dependsOn", j).checkLimits(Limits{MaxContextBytes: limit})
 		}
 	}
-	fileCheck{c}.checkFiles(about, s)
-	computedCheck{c}.checkResult(about, s)
+	c.checkFiles(about, s)
+	c.checkComputedResult(about, s)
 	if s.OutputSchema != nil {
 		if _, err := c.parse(s.OutputSchema); err != nil {
 			about().at("outputSchema").report(err.Error(), "write a JSON Schema", err)

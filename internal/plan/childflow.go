@@ -12,10 +12,6 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A childFlow adds the children of tasks to a graph. A goal can be made of whatever the task reads or
-// writes, so its children count as reading all of that. Their answers return to the task.
-type childFlow struct{ *flowBuilder }
-
 // A childNode stands for the children that one member has in a task.
 type childNode struct {
 	member       int
@@ -26,14 +22,14 @@ type childNode struct {
 // addChildren adds the children of a task, which reads what inputs say. It returns them, so that their
 // tools can be added.
 // written is the source of what the agent of the task writes.
-func (b childFlow) addChildren(i, written int, inputs []flow.Edge) (nodes []childNode) {
+func (b *flowBuilder) addChildren(i, written int, inputs []flow.Edge) (nodes []childNode) {
 	p, title := b.plan, b.plan.Graph.Task(i).Title
 	if SpawningOf(p, i) != nil {
-		nodes = append(nodes, b.addNode("children of "+title, i, int(p.Members[i])))
+		nodes = append(nodes, b.addChildNode("children of "+title, i, int(p.Members[i])))
 	}
 	for _, to := range Delegates(p, i) {
 		if delegates(p, i, to) {
-			nodes = append(nodes, b.addNode(fmt.Sprintf("%s for %s", b.team.Config.Agents[to.Member].Name, title), i, to.Member))
+			nodes = append(nodes, b.addChildNode(fmt.Sprintf("%s for %s", b.team.Config.Agents[to.Member].Name, title), i, to.Member))
 		}
 	}
 	for k, n := range nodes {
@@ -67,8 +63,8 @@ func delegates(p *Plan, i int, to Neighbor) bool {
 // leastGoal returns the lowest label of a goal that task i delegates.
 func leastGoal(p *Plan, i int) label.Classification { return p.least[i].Join(p.ToolLabel(i)) }
 
-// addNode adds the children that a member has in task i.
-func (b childFlow) addNode(title string, i, member int) childNode {
+// addChildNode adds the children that a member has in task i.
+func (b *flowBuilder) addChildNode(title string, i, member int) childNode {
 	g, caps := &b.graph, &b.team.Capabilities[member]
 	n := childNode{member: member, task: len(g.Tasks), source: len(g.Sources)}
 	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: member, Endpoints: b.endpointReaders(caps)})

@@ -38,11 +38,8 @@ func agentsOf(t *Roster) int {
 	return len(t.Config.Agents)
 }
 
-// A computedCheck checks tasks that have a value or a template.
-type computedCheck struct{ *checker }
-
-// addMember returns the roster for the tasks: that of the team, unless some of them have no agent.
-func (c computedCheck) addMember() *Roster {
+// addComputedMember returns the roster for the tasks: that of the team, unless some of them have no agent.
+func (c *checker) addComputedMember() *Roster {
 	if slices.ContainsFunc(c.specs, func(s task.Spec) bool { return s.IsComputed() }) {
 		c.team = withComputed(c.team)
 	}
@@ -92,9 +89,9 @@ func computedBy(s *task.Spec) string {
 	return ""
 }
 
-// assign gives the tasks without an agent to the member that performs them, and loops whose result
+// assignComputed gives the tasks without an agent to the member that performs them, and loops whose result
 // such a task has.
-func (c computedCheck) assign() {
+func (c *checker) assignComputed() {
 	g := c.plan.Graph
 	for _, at := range g.Order() {
 		i := int(at)
@@ -115,11 +112,11 @@ func schemaOfValue(raw json.RawMessage) *schema.Schema {
 	return s
 }
 
-// checkResult checks a value or a template by itself.
-func (c computedCheck) checkResult(about func() subject, s *task.Spec) {
+// checkComputedResult checks a value or a template by itself.
+func (c *checker) checkComputedResult(about func() subject, s *task.Spec) {
 	if s.Template != "" {
 		if _, err := texttemplate.Parse(s.Template); err != nil {
-			c.atLine(about().at("template"), err, "template: "+err.Error(), "correct it; it is a template of Go's text/template")
+			c.reportAtLine(about().at("template"), err, "template: "+err.Error(), "correct it; it is a template of Go's text/template")
 		}
 	}
 	if s.Value == nil {
@@ -158,28 +155,28 @@ func ResultOf(v jsonvalue.Value, hasSchema bool) (text string, structured jsonva
 	return v.Canonical(), v
 }
 
-// atLine reports a problem with the line that an error of a template has.
-func (c computedCheck) atLine(s subject, err error, message, hint string) {
+// reportAtLine reports a problem with the line that an error of a template has.
+func (c *checker) reportAtLine(s subject, err error, message, hint string) {
 	s.report(message, hint, task.ErrInvalid)
 	if at, ok := errors.AsType[*texttemplate.Error](err); ok {
 		c.found[len(c.found)-1].Line = at.Line
 	}
 }
 
-// checkReads reports names in templates of what their tasks are not granted. What a replay leaves
+// checkTemplateReads reports names in templates of what their tasks are not granted. What a replay leaves
 // out is not granted either; the run then says so.
-func (c computedCheck) checkReads() {
+func (c *checker) checkTemplateReads() {
 	if c.options.Replay != nil {
 		return
 	}
 	for i := range c.plan.Graph.Len() {
 		if t := c.plan.Graph.Task(i); t.Template != "" {
-			c.checkReadsOf(i, t)
+			c.checkTemplateReadsOf(i, t)
 		}
 	}
 }
 
-func (c computedCheck) checkReadsOf(i int, t *task.Task) {
+func (c *checker) checkTemplateReadsOf(i int, t *task.Task) {
 	parsed, err := texttemplate.Parse(t.Template)
 	if err != nil {
 		return // reported
@@ -198,8 +195,8 @@ func (c computedCheck) checkReadsOf(i int, t *task.Task) {
 		if r.Name == "" && (r.Of == texttemplate.Inputs || r.Of == texttemplate.Results) || slices.Contains(granted[r.Of], r.Name) {
 			continue
 		}
-		message, hint := c.ungranted(r, granted[r.Of])
-		c.atLine(c.task(i).at("template"), &texttemplate.Error{Line: r.Line}, "template: "+message, hint)
+		message, hint := c.explainUngranted(r, granted[r.Of])
+		c.reportAtLine(c.task(i).at("template"), &texttemplate.Error{Line: r.Line}, "template: "+message, hint)
 	}
 }
 
@@ -223,24 +220,24 @@ func ResultNames(g *graph.Graph, i, j int) []string {
 	return []string{WrittenTitle(from), key}
 }
 
-// ungranted says why a template cannot read a name, and what to write.
-func (c computedCheck) ungranted(r texttemplate.Read, granted []string) (message, hint string) {
+// explainUngranted says why a template cannot read a name, and what to write.
+func (c *checker) explainUngranted(r texttemplate.Read, granted []string) (message, hint string) {
 	switch r.Of {
 	case texttemplate.Inputs:
-		return fmt.Sprintf("the task is not granted input %q", r.Name), c.near(r.Name, granted, fmt.Sprintf("add %q to uses", r.Name))
+		return fmt.Sprintf("the task is not granted input %q", r.Name), nearGranted(r.Name, granted, fmt.Sprintf("add %q to uses", r.Name))
 	case texttemplate.Results:
 		known := slices.IndexFunc(c.plan.Graph.Tasks(), func(t task.Task) bool { return Named(&t.Spec, r.Name) })
 		if known < 0 {
-			return fmt.Sprintf("there is no task %q", r.Name), c.near(r.Name, granted, "write the key or the title of a task in dependsOn")
+			return fmt.Sprintf("there is no task %q", r.Name), nearGranted(r.Name, granted, "write the key or the title of a task in dependsOn")
 		}
 		title := c.plan.Graph.Task(known).Title
-		return fmt.Sprintf("the task is not granted the result of %q", title), c.near(r.Name, granted, fmt.Sprintf("add %q to dependsOn", title))
+		return fmt.Sprintf("the task is not granted the result of %q", title), nearGranted(r.Name, granted, fmt.Sprintf("add %q to dependsOn", title))
 	}
 	return fmt.Sprintf("unknown name %q", "."+r.Of), "write .inputs.NAME or .results.NAME"
 }
 
-// near suggests a granted name that differs in a letter or in its case, or else otherwise.
-func (c computedCheck) near(name string, granted []string, otherwise string) string {
+// nearGranted suggests a granted name that differs in a letter or in its case, or else otherwise.
+func nearGranted(name string, granted []string, otherwise string) string {
 	if best, ok := naming.Nearest(name, granted); ok {
 		return fmt.Sprintf("did you mean %q?", best)
 	}

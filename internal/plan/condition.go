@@ -15,25 +15,19 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A branchCheck checks the conditions of tasks, and alternatives.
-type branchCheck struct {
-	*checker
-	certain  map[certainKey]bool // whether tasks run in any case
-	compared comparedValues
-}
-
 // checkBranches reports conditions on values that no schema bounds, or that are never true, cases
 // that no task takes, and readers who may not know which tasks run.
-func (c branchCheck) checkBranches() {
+func (c *checker) checkBranches() {
 	if c.plan.Branches == nil {
 		return
 	}
+	c.certain, c.compared = map[certainKey]bool{}, comparedValues{}
 	cases, written := map[value][]taskCase{}, map[string]bool{}
 	for i := range c.plan.Graph.Len() {
 		t, guarded := c.plan.Graph.Task(i), true
 		if t.Instance != nil {
 			for k, list := range t.Instance.Lists {
-				c.checkList(i, k, list)
+				c.checkListReads(i, k, list)
 			}
 			for _, until := range append(t.Instance.Until, t.Instance.Guard) {
 				until.Leaves(func(l *condition.Condition) { guarded = c.checkLeaf(i, l) && guarded })
@@ -60,23 +54,23 @@ func (c branchCheck) checkBranches() {
 }
 
 // checkLeaf reports what is wrong with one comparison of task i, and whether nothing is.
-func (c branchCheck) checkLeaf(i int, l *condition.Condition) (ok bool) {
+func (c *checker) checkLeaf(i int, l *condition.Condition) (ok bool) {
 	p := c.plan
 	up, _ := p.Graph.Index(task.ID(l.Task))
-	of, at := p.Graph.Task(up), func(key ...any) subject { return c.comparison(i, l, key) }
+	of, at := p.Graph.Task(up), func(key ...any) subject { return c.comparisonAt(i, l, key) }
 	path, s := task.Path(l.Path), p.Schemas[up]
 	terms := c.team.Terms(of.Assignee, p.Graph.Task(i).Assignee)
 	delivers, err := terms.Delivers([]task.Path{path})
 	there := c.compared.at(s, l)
 	switch {
 	case s == nil:
-		c.once(at("path"), fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
+		c.reportOnce(at("path"), fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
 		return false
 	case there.lacking:
 		at("path").report(fmt.Sprintf("the outputSchema of %q has no %s", of.Title, path), pathHint(s, path), task.ErrUnknown)
 		return false
 	case there.unbounded != nil:
-		c.once(at("path"), fmt.Sprintf("the result of %q: %v", of.Title, there.unbounded), "", task.ErrInvalid)
+		c.reportOnce(at("path"), fmt.Sprintf("the result of %q: %v", of.Title, there.unbounded), "", task.ErrInvalid)
 		return false
 	case terms.Mode() == handoff.Minimal, terms.Summarizes(), err != nil, !delivers.MayPass(pick.Tokens(path)):
 		at("path").report(fmt.Sprintf("%s of the result of %q is not delivered to %q, by the rules for the two", path, of.Title, p.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or compare another value", task.ErrInvalid)
@@ -138,15 +132,15 @@ func (m comparedValues) at(s *schema.Schema, l *condition.Condition) comparedVal
 	return v
 }
 
-// once reports a problem that is to be corrected in one place, however many conditions have it.
-func (c branchCheck) once(at subject, message, hint string, err error) {
+// reportOnce reports a problem that is to be corrected in one place, however many conditions have it.
+func (c *checker) reportOnce(at subject, message, hint string, err error) {
 	if !slices.ContainsFunc(c.found, func(p task.Problem) bool { return p.Message == message }) {
 		at.report(message, hint, err)
 	}
 }
 
-// checkList reports that the items of task i are of no list.
-func (c branchCheck) checkList(i, k int, list *task.List) {
+// checkListReads reports that the items of task i are of no list.
+func (c *checker) checkListReads(i, k int, list *task.List) {
 	if list.Index > 0 { // what is wrong for one item is wrong for each
 		return
 	}
@@ -195,9 +189,9 @@ func boundedFor(s *schema.Schema, l *condition.Condition) error {
 	return s.Bounded(path)
 }
 
-// comparison returns the place of a key of a comparison of task i. A task that takes what others
+// comparisonAt returns the place of a key of a comparison of task i. A task that takes what others
 // leave has none of its own.
-func (c branchCheck) comparison(i int, l *condition.Condition, key []any) subject {
+func (c *checker) comparisonAt(i int, l *condition.Condition, key []any) subject {
 	path, own := c.plan.Graph.Task(i).When.PathOf(l)
 	if in := c.plan.Graph.Task(i).Instance; !own && in != nil && strings.HasSuffix(in.GuardAt, "/when") {
 		if path, ofList := pathOfSame(in.When, l); ofList {
@@ -273,7 +267,7 @@ func suggestValue(value string, known []string) string {
 
 // checkObservers reports that the caller, or the coordinator, is not cleared for what decides
 // whether a task runs: both see the status of each task.
-func (c branchCheck) checkObservers(i int) {
+func (c *checker) checkObservers(i int) {
 	t, level := c.plan.Graph.Task(i), c.plan.Branches[i]
 	if t.Reads == 0 && (t.Instance == nil || len(t.Instance.Lists) == 0) {
 		return
@@ -296,11 +290,11 @@ func (c branchCheck) checkObservers(i int) {
 
 // decidedAt returns the place of what task i itself reads that makes its status more sensitive than a
 // level, and what to do; own is false if only the status of a task before it does.
-func (c branchCheck) decidedAt(i int, level label.Classification) (at subject, hint string, own bool) {
+func (c *checker) decidedAt(i int, level label.Classification) (at subject, hint string, own bool) {
 	p, ups := c.plan, c.plan.Graph.Upstream(i)
 	for _, part := range p.deliveries(nil, i) {
 		if j := int(part.part.n); part.part.kind == handoff.Condition && part.Classification > level && p.Branches[ups[j]] <= level {
-			return dependency(c.checker, i, j), "declassify the value for this task, or raise the clearance", true
+			return dependency(c, i, j), "declassify the value for this task, or raise the clearance", true
 		}
 	}
 	if in := p.Graph.Task(i).Instance; inputListLabel(p, i) > level {
@@ -309,7 +303,7 @@ func (c branchCheck) decidedAt(i int, level label.Classification) (at subject, h
 	}
 	for j := len(ups) - Rereads(p.Graph.Task(i)); j < len(ups); j++ {
 		if rereadLabel(p, i, j) > level && p.Branches[ups[j]] <= level {
-			return dependency(c.checker, i, j), "write onRepeat: continue, or raise the clearance", true
+			return dependency(c, i, j), "write onRepeat: continue, or raise the clearance", true
 		}
 	}
 	return at, "", false

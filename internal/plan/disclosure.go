@@ -47,14 +47,14 @@ type PlannedDisclosure struct {
 func lowers(p *handoff.Policy) bool { return p != nil && len(p.Declassify) > 0 }
 
 // checkDisclosures bounds what declassifiers can carry together.
-func (c *loweringCheck) checkDisclosures() {
+func (c *checker) checkDisclosures() {
 	if !lowers(c.team.Config.Policy) || len(c.found) > 0 {
 		return
 	}
 	table := c.plan.Flow()
 	g := table.Graph()
 	for _, d := range table.Disclosures() {
-		by := c.carrier(g, &d)
+		by := c.largestCarrier(g, &d)
 		p := task.Problem{
 			Pointer: naming.Pointer("policy", "declassify", by, "paths"), Subject: fmt.Sprintf("%q", c.team.Config.Policy.Declassify[by].Name),
 			Message: fmt.Sprintf("what %q makes can carry %d bytes of %s below its label, in %d %s, by all declassifiers together", d.Producer, d.Bytes, sourceName(g, d.Source), len(d.Results), plural(len(d.Results), "result")),
@@ -72,8 +72,8 @@ func (c *loweringCheck) checkDisclosures() {
 	}
 }
 
-// carrier returns the index of the declassifier that carries most of a disclosure.
-func (c *loweringCheck) carrier(g *flow.Graph, d *flow.Disclosure) int {
+// largestCarrier returns the index of the declassifier that carries most of a disclosure.
+func (c *checker) largestCarrier(g *flow.Graph, d *flow.Disclosure) int {
 	name, most := "", -2
 	look := func(source int, l *flow.Lowering) {
 		if l != nil && slices.Contains(d.Results, source) && !l.Unsafe && l.Bytes() > most || l != nil && name == "" {

@@ -36,7 +36,7 @@ const mostPairs = 1_000_000
 
 // A handoffPlan says which tasks may send handoffs to which.
 type handoffPlan struct {
-	*Plan
+	plan    *Plan
 	tasks   [][]int                // of each member
 	precise bool                   // tasks that follow from the reader are known to send it nothing
 	after   map[int][]bool         // of each reader, the tasks that follow from it
@@ -44,7 +44,7 @@ type handoffPlan struct {
 }
 
 func newHandoffPlan(p *Plan) handoffPlan {
-	h := handoffPlan{Plan: p, tasks: make([][]int, len(p.Roster().Config.Agents)), after: map[int][]bool{}}
+	h := handoffPlan{plan: p, tasks: make([][]int, len(p.Roster().Config.Agents)), after: map[int][]bool{}}
 	for i := range p.Graph.Len() {
 		if t := p.Graph.Task(i); !Joins(t) && !t.IsComputed() {
 			h.tasks[p.Members[i]] = append(h.tasks[p.Members[i]], i)
@@ -68,9 +68,9 @@ func newHandoffPlan(p *Plan) handoffPlan {
 
 // least returns the lowest label of what a task sends.
 func (h handoffPlan) least(i int) label.Classification {
-	level := h.Plan.least[i].Join(h.level[i])
-	if i < len(h.replies) {
-		level = level.Join(h.replies[i])
+	level := h.plan.least[i].Join(h.level[i])
+	if i < len(h.plan.replies) {
+		level = level.Join(h.plan.replies[i])
 	}
 	return level
 }
@@ -78,7 +78,7 @@ func (h handoffPlan) least(i int) label.Classification {
 // each calls visit for each task that may get something along an edge, with the tasks that may send it.
 func (h handoffPlan) each(visit func(to, from int, n Neighbor, senders []int)) {
 	for from := range h.tasks {
-		for _, n := range h.Roster().Network.Neighbors(from) {
+		for _, n := range h.plan.Roster().Network.Neighbors(from) {
 			for _, to := range h.tasks[n.Member] {
 				senders := h.tasks[from]
 				if h.precise {
@@ -93,7 +93,7 @@ func (h handoffPlan) each(visit func(to, from int, n Neighbor, senders []int)) {
 // afterwards returns which tasks follow from a reader.
 func (h handoffPlan) afterwards(to int) []bool {
 	if h.after[to] == nil {
-		h.after[to] = h.followers(int32(to))
+		h.after[to] = h.plan.followers(int32(to))
 	}
 	return h.after[to]
 }
@@ -119,10 +119,10 @@ func isPlanned(p *Plan) bool {
 // the tasks and grants it to none of the member's. Then the edges for it are not used, and there is nothing to
 // say about them.
 func (h handoffPlan) granted(name string) []bool {
-	granted, planned := make([]bool, len(h.tasks)), isPlanned(h.Plan)
+	granted, planned := make([]bool, len(h.tasks)), isPlanned(h.plan)
 	for member, tasks := range h.tasks {
 		granted[member] = !planned || slices.ContainsFunc(tasks, func(i int) bool {
-			return slices.ContainsFunc(RuntimeTools(h.Plan, i), func(f RuntimeTool) bool { return f.Name == name })
+			return slices.ContainsFunc(RuntimeTools(h.plan, i), func(f RuntimeTool) bool { return f.Name == name })
 		})
 	}
 	return granted
@@ -143,7 +143,7 @@ func without(list []int, others []bool) (left []int) {
 func unreadMembers(h handoffPlan) []bool {
 	unread := make([]bool, len(h.tasks))
 	for i := range unread {
-		list := h.Roster().Network.Neighbors(i)
+		list := h.plan.Roster().Network.Neighbors(i)
 		unread[i] = len(list) > 0 && !slices.ContainsFunc(list, func(n Neighbor) bool { return !n.Delegate || n.Transfer || len(h.tasks[n.Member]) > 0 })
 	}
 	return unread
@@ -328,7 +328,7 @@ func (u *edgeUse) count(h handoffPlan, to, from int, senders []int) {
 			continue
 		}
 		u.below = true
-		d := arrivalDelivery(h.Plan, to, arrival{from: from, edge: u.Edge, least: h.least(s), most: min(h.Labels[s], u.Max)})
+		d := arrivalDelivery(h.plan, to, arrival{from: from, edge: u.Edge, least: h.least(s), most: min(h.plan.Labels[s], u.Max)})
 		if d.isRead() {
 			u.readable = true
 		} else {
@@ -352,11 +352,8 @@ func (u *edgeUse) problem(p *Plan, from, to string) (detail, hint string) {
 	return "", ""
 }
 
-// A handoffFlow adds handoffs to a graph.
-type handoffFlow struct{ *flowBuilder }
-
 // addHandoffs adds what agents may send to each other during the run.
-func (b handoffFlow) addHandoffs() {
+func (b *flowBuilder) addHandoffs() {
 	if len(b.team.Config.Edges) == 0 {
 		return
 	}
@@ -366,7 +363,7 @@ func (b handoffFlow) addHandoffs() {
 	h.each(func(to, from int, n Neighbor, senders []int) {
 		if h.precise {
 			for _, s := range senders {
-				b.handoffEdge(h, b.source(s), to, from, n, s)
+				b.handoffEdge(h, b.handoffSource(s), to, from, n, s)
 			}
 			return
 		}
@@ -377,26 +374,26 @@ func (b handoffFlow) addHandoffs() {
 			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: fmt.Sprintf("handoffs from %s to %s", b.team.Config.Agents[from].Name, b.team.Config.Agents[n.Member].Name), Agent: n.Member, Endpoints: b.endpointReaders(&b.team.Capabilities[n.Member])})
 			most := label.Public
 			for _, s := range senders {
-				b.handoffEdge(h, b.source(s), hub, from, n, s)
+				b.handoffEdge(h, b.handoffSource(s), hub, from, n, s)
 				most = most.Join(min(b.plan.Labels[s], n.Max))
 			}
 			at = len(b.graph.Sources)
 			b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Message, Name: b.graph.Tasks[hub].Title, From: b.team.Config.Agents[from].Name, Task: hub, Label: most})
-			b.maybe(at)
+			b.maybeHandoff(at)
 			hubs[way] = at
 		}
 		b.wholeEdge(at, to, gate.RuleMessage)
 	})
 }
 
-// source returns the handoffs that task s sends.
-func (b handoffFlow) source(s int) int {
+// handoffSource returns the handoffs that task s sends.
+func (b *flowBuilder) handoffSource(s int) int {
 	at, known := b.sent[s]
 	if !known {
 		t := b.plan.Graph.Task(s)
 		at = len(b.graph.Sources)
 		b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Message, Name: "handoffs of " + t.Title, From: t.Assignee, Task: s, Label: b.plan.Labels[s]})
-		b.maybe(at)
+		b.maybeHandoff(at)
 		if b.sent == nil {
 			b.sent = map[int]int{}
 		}
@@ -405,15 +402,15 @@ func (b handoffFlow) source(s int) int {
 	return at
 }
 
-// maybe says of a source that any path and any member may be in it.
-func (b handoffFlow) maybe(source int) {
+// maybeHandoff says of a source that any path and any member may be in it.
+func (b *flowBuilder) maybeHandoff(source int) {
 	s := &b.graph.Sources[source]
 	s.Has = func([]string) flow.Answer { return flow.Maybe }
 	s.Names = func(string) flow.Answer { return flow.Maybe }
 }
 
 // handoffEdge adds what the gate delivers of the handoffs of task s.
-func (b handoffFlow) handoffEdge(h handoffPlan, source, to, from int, n Neighbor, s int) {
+func (b *flowBuilder) handoffEdge(h handoffPlan, source, to, from int, n Neighbor, s int) {
 	p := b.plan
 	reader := n.Member
 	by := b.team

@@ -27,11 +27,8 @@ func (in *Input) checkFolder(about subject) {
 	}
 }
 
-// A fileCheck checks what tasks say about files.
-type fileCheck struct{ *checker }
-
 // checkFiles checks what task i says about files, before its references are resolved.
-func (c fileCheck) checkFiles(about func() subject, s *task.Spec) {
+func (c *checker) checkFiles(about func() subject, s *task.Spec) {
 	if err := filetree.CheckGlobs(s.OutputFiles); err != nil {
 		about().at("outputFiles").report(err.Error(), "", task.ErrInvalid)
 	}

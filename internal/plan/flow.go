@@ -13,7 +13,7 @@ import (
 // checkFlow propagates labels through the graph in dependency order, and checks about
 // each task what the gate will be asked at dispatch, with the highest labels that can
 // occur.
-func (c *checker) checkFlow() *loweringCheck {
+func (c *checker) checkFlow() {
 	g, p := c.plan.Graph, c.plan
 	n := g.Len()
 	p.Members = make([]int32, n)
@@ -35,21 +35,20 @@ func (c *checker) checkFlow() *loweringCheck {
 		paths.checkPolicyPaths()
 		paths.checkIntakePaths()
 	}
-	labels, lowering := &labelCheck{checker: c, raised: make([]partOf, n)}, &loweringCheck{checker: c, impossible: paths.impossible}
+	labels := &labelCheck{checker: c, raised: make([]partOf, n)}
 	labels.propagateAll(func(i int, parts []delivery) {
 		c.checkPayloads(i)
 		paths.checkGrants(i)
-		commandCheck{c}.checkSummaries(i, parts)
-		lowering.checkLowered(i, parts)
+		c.checkSummaries(i, parts)
+		c.checkLowered(i, parts)
 		labels.checkRefusals(i, parts)
 	})
 	labels.reportBlocked()
-	branchCheck{c, map[certainKey]bool{}, comparedValues{}}.checkBranches()
-	lowering.checkLoweredOutside()
-	(&idleCheck{c}).checkIdle()
+	c.checkBranches()
+	c.checkLoweredOutside()
+	c.checkIdle()
 	c.checkReaders()
-	lowering.checkToolLabels()
-	return lowering
+	c.checkToolLabels()
 }
 
 // A labelCheck computes the labels of all tasks, and reports the tasks that are blocked
@@ -92,7 +91,7 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	if sends {
 		c.checkEdges(handoffs)
 		if c.options.Planned {
-			namedToolCheck{handoffs, &c.findings}.checkNamedTools()
+			checkNamedTools(handoffs, &c.findings)
 		}
 	}
 	checkDelegates(c)

@@ -76,16 +76,16 @@ func (b *flowBuilder) build() *flow.Graph {
 		e.addTo(b)
 	}
 	b.addMemory()
-	handoffFlow{b}.addHandoffs()
+	b.addHandoffs()
 	b.addUnknown()
 	b.addDescriptions()
 	b.addBranches(b.addAnswer())
-	keyFlow{b}.addItemKeys()
+	b.addItemKeys()
 	toolFlow{flowBuilder: b}.addTools()
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
 		b.addSight(ReadBy(b.plan, i), b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
 	}
-	loopFlow{b}.addLastRounds()
+	b.addLastRounds()
 	return &b.graph
 }
 

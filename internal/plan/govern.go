@@ -187,11 +187,11 @@ func Govern(p *Plan, t *Roster, states []State) (*Plan, error) {
 			c.plan.past[i], c.plan.bounds[i] = cmp.Or(states[i].By, ReadBy(p, i)), Bound(p, i)
 		}
 	}
-	lowering := c.checkFlow()
+	c.checkFlow()
 	(&sizeCheck{checker: &c, reported: make([]bool, len(o.Inputs)), known: map[knownSize]gate.Decision{}}).checkSizes()
 	c.checkOutput()
 	if drop(&c, states); len(c.found) == 0 {
-		lowering.checkDisclosures()
+		c.checkDisclosures()
 		drop(&c, states)
 	}
 	if len(c.found) == 0 {

@@ -26,10 +26,9 @@ import (
 // before a run.
 type pathCheck struct {
 	*checker
-	unseen     map[string]bool          // inputs above the caller that the caller was warned of
-	impossible map[string]bool          // paths of the policy that can name nothing, and the pointers to them
-	cache      map[[2]string][]governed // by the pair of a rule
-	checked    map[grantKey]bool        // grants to and of instances
+	unseen  map[string]bool          // inputs above the caller that the caller was warned of
+	cache   map[[2]string][]governed // by the pair of a rule
+	checked map[grantKey]bool        // grants to and of instances
 }
 
 // A grantKey identifies what is checked alike for all instances of a task.
@@ -68,7 +67,7 @@ func writtenAt(t *task.Task) string {
 func (c *pathCheck) checkGrants(i int) {
 	t := c.plan.Graph.Task(i)
 	for j := range t.DependsOn {
-		if !isRead(t, j) { // a branchCheck says more of those
+		if !isRead(t, j) { // checkBranches says more of those
 			c.checkDependencyGrant(i, j)
 		}
 	}

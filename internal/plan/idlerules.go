@@ -9,17 +9,14 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An idleCheck finds rules without effect.
-type idleCheck struct{ *checker }
-
 // checkIdle warns of rules and entries for a pair between which nothing is ever delivered:
 // they look like protection, or like a permission, and are neither.
-func (c *idleCheck) checkIdle() {
+func (c *checker) checkIdle() {
 	policy := c.team.Config.Policy
 	if policy == nil {
 		return
 	}
-	used := c.pairs()
+	used := c.deliveringPairs()
 	warn := func(name, why string, tokens ...any) {
 		c.advise(c.about(name, "policy").at(tokens...), "no effect here: "+why, "")
 	}
@@ -55,7 +52,7 @@ func (c *idleCheck) checkIdle() {
 // lowersNothing says why a declassifier is certain to lower nothing between its pair in a
 // run of the plan; "" if it may. Messages of a bus and entries of the caller's memory can
 // have any label.
-func (c *idleCheck) lowersNothing(d *handoff.Declassifier) string {
+func (c *checker) lowersNothing(d *handoff.Declassifier) string {
 	reader := *c.options.UserAccepts
 	if i, ok := c.team.Index(d.To); ok {
 		reader = c.team.Capabilities[i].Clearance()
@@ -65,7 +62,7 @@ func (c *idleCheck) lowersNothing(d *handoff.Declassifier) string {
 	} else if f := c.team.Config.tool(d.To); f != nil {
 		reader = f.Accepts
 	}
-	highest, brought := c.highest(d.From, d.To), c.options.Bus != nil || c.options.Memory != nil
+	highest, brought := c.highestBetween(d.From, d.To), c.options.Bus != nil || c.options.Memory != nil
 	switch {
 	case d.LowerTo > reader:
 		return fmt.Sprintf("%q may see %v, and lowerTo is above that", d.To, reader)
@@ -75,8 +72,8 @@ func (c *idleCheck) lowersNothing(d *handoff.Declassifier) string {
 	return ""
 }
 
-// highest returns the highest label that what a producer makes for a reader can have.
-func (c *idleCheck) highest(from, to string) label.Classification {
+// highestBetween returns the highest label that what a producer makes for a reader can have.
+func (c *checker) highestBetween(from, to string) label.Classification {
 	level := label.Public
 	if from == handoff.User && c.options.Answer != nil {
 		level = c.options.Answer.Classification
@@ -103,9 +100,9 @@ func (c *idleCheck) highest(from, to string) label.Classification {
 	return level
 }
 
-// pairs returns the pairs of a producer and a reader between which a run may deliver
+// deliveringPairs returns the pairs of a producer and a reader between which a run may deliver
 // something.
-func (c *idleCheck) pairs() map[[2]string]bool {
+func (c *checker) deliveringPairs() map[[2]string]bool {
 	g, used := c.plan.Graph, map[[2]string]bool{}
 	readsMemory := map[string]bool{}
 	for i := range g.Len() {

@@ -32,14 +32,9 @@ type InputList struct {
 // ListOf returns a list in an input, whose items the instances of a task are for.
 func ListOf(p *Plan, l *task.List) *InputList { return p.lists[l.Pointer] }
 
-// An inputListCheck checks the lists that are inputs, before anything that depends on their items.
-type inputListCheck struct {
-	*checker
-	values map[string]any // of inputs, by name
-}
-
 // checkInputLists reports inputs that are not lists, or have more items than there may be instances.
-func (c inputListCheck) checkInputLists() {
+func (c *checker) checkInputLists() {
+	c.values = map[string]any{}
 	for i := range c.specs {
 		in := c.specs[i].Instance
 		if in == nil {
@@ -61,17 +56,17 @@ func (c inputListCheck) checkInputLists() {
 }
 
 // checkInputList returns a list in an input, or an empty one after reporting why there is none.
-func (c inputListCheck) checkInputList(about subject, l *task.List) *InputList {
+func (c *checker) checkInputList(about subject, l *task.List) *InputList {
 	list := &InputList{}
 	k, ok := c.inputs[strings.ToLower(l.Input)]
 	if !ok || c.options.Inputs[k].Name != l.Input {
-		fileCheck{c.checker}.unknownInput(about.at("input"), l.Input)
+		c.unknownInput(about.at("input"), l.Input)
 		return list
 	}
 	c.used[k] = true
 	input := &c.options.Inputs[k]
 	hidden := input.Classification > *c.options.UserAccepts // problems say nothing of what the caller may not see
-	if err := c.fill(list, input, l); err != nil {
+	if err := c.fillList(list, input, l); err != nil {
 		if errors.Is(err, listformat.ErrInvalid) && input.ListFormat != "" {
 			return list // reported at the input
 		}
@@ -133,8 +128,8 @@ func listHint(in *Input, l *task.List, err error) string {
 	return "write the path of an array in it, such as path: /items"
 }
 
-// fill finds the items of a list.
-func (c inputListCheck) fill(list *InputList, in *Input, l *task.List) error {
+// fillList finds the items of a list.
+func (c *checker) fillList(list *InputList, in *Input, l *task.List) error {
 	if in.Folder != nil && l.Key != "" {
 		return &noKeyError{fmt.Sprintf("input %q is a folder, whose files have no key", in.Name), "remove key"}
 	}
@@ -211,7 +206,7 @@ func fileAt(name string) task.Path {
 }
 
 // unknownInput reports a name that no input has.
-func (c fileCheck) unknownInput(about subject, name string) {
+func (c *checker) unknownInput(about subject, name string) {
 	names := make([]string, len(c.options.Inputs))
 	for n, in := range c.options.Inputs {
 		names[n] = in.Name
@@ -269,7 +264,7 @@ func isWholeItem(l *task.List, paths []task.Path) bool {
 
 // checkItemReveal reports parts of a file in which spec i reveals something: what is granted of a
 // file is all of it.
-func (c inputListCheck) checkItemReveal(i int, l *task.List) {
+func (c *checker) checkItemReveal(i int, l *task.List) {
 	k, known := c.inputs[strings.ToLower(l.Input)]
 	if !known || c.options.Inputs[k].Folder == nil {
 		return
@@ -317,7 +312,7 @@ func inputListLabel(p *Plan, i int) label.Classification {
 }
 
 // checkInputTerms reports that nothing of a list in an input is delivered to the agent of task i.
-func (c branchCheck) checkInputTerms(i, k int, l *task.List) {
+func (c *checker) checkInputTerms(i, k int, l *task.List) {
 	t, isFolder := c.plan.Graph.Task(i), c.plan.Input(task.Use{Name: l.Input}).Folder != nil
 	if withholdsItems(c.team.Terms(handoff.User, t.Assignee), l, isFolder) {
 		c.task(i).at("forEach", k, "input").report(fmt.Sprintf("no item of input %q is delivered to %q, by the rules for the two", l.Input, t.Assignee), "allow the items in a rule for the pair, or name another list", task.ErrInvalid)

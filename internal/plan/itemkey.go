@@ -94,12 +94,9 @@ func (s *keySight) sees(l *task.List) bool {
 	return err == nil && s.terms.Mode() != handoff.Minimal && !s.terms.Summarizes() && (!s.part.Withheld || s.part.plain) && delivers.MayPass(pick.Tokens(KeyPaths(l)[0]))
 }
 
-// A keyFlow adds the keys of items to a graph.
-type keyFlow struct{ *flowBuilder }
-
 // addItemKeys adds the keys of items as sources, and the caller as their reader. The caller sees
 // them of the input that a list is in, too.
-func (b keyFlow) addItemKeys() {
+func (b *flowBuilder) addItemKeys() {
 	p, g, known := b.plan, &b.graph, map[[2]string]bool{}
 	for i := range p.Graph.Len() {
 		for _, l := range ListsOf(p, i) {
@@ -125,7 +122,7 @@ func (b keyFlow) addItemKeys() {
 
 // checkItemKey reports a key of task i that is not a text or a number of each item, and one by
 // which nothing is named, since the caller may not see it.
-func (c branchCheck) checkItemKey(i, k int, l *task.List) {
+func (c *checker) checkItemKey(i, k int, l *task.List) {
 	if l.Key == "" {
 		return
 	}

@@ -27,12 +27,9 @@ func foldLoops(g *flow.Graph, p *Plan, answers map[int]int) {
 	}
 }
 
-// A loopFlow adds the results of loops to a graph.
-type loopFlow struct{ *flowBuilder }
-
 // addLastRounds adds that the result of a loop is the result of one of its rounds: who gets one of
 // them gets the other.
-func (b loopFlow) addLastRounds() {
+func (b *flowBuilder) addLastRounds() {
 	p, g := b.plan, &b.graph
 	if !slices.ContainsFunc(p.Graph.Tasks(), func(t task.Task) bool { return Joins(&t) }) {
 		return

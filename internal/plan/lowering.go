@@ -16,15 +16,9 @@ import (
 // What a declassifier delivers below its label must not carry much: the schema of the
 // producer's results has to bound it.
 
-// A loweringCheck bounds what declassifiers can carry below its label.
-type loweringCheck struct {
-	*checker
-	impossible map[string]bool // pointers to paths that can name nothing, which are reported already
-}
-
 // checkLowered holds the declassifiers on the way to a task to the schemas of
 // what they lower.
-func (c *loweringCheck) checkLowered(i int, parts []delivery) {
+func (c *checker) checkLowered(i int, parts []delivery) {
 	t := c.plan.Graph.Task(i)
 	for j := range parts {
 		lower, part := parts[j].crossing.Lowers, parts[j].part
@@ -34,21 +28,21 @@ func (c *loweringCheck) checkLowered(i int, parts []delivery) {
 		switch {
 		case lower == nil:
 		case part.kind == handoff.Input:
-			c.bounded(lower, nil, fmt.Sprintf("input %q", t.Uses[part.n].Name), inOutputSchema)
+			c.checkBounded(lower, nil, fmt.Sprintf("input %q", t.Uses[part.n].Name), inOutputSchema)
 		case part.kind == handoff.Dependency, part.kind == handoff.Condition:
 			up := int(c.plan.Graph.Upstream(i)[part.n])
-			c.bounded(lower, c.plan.Schemas[up], fmt.Sprintf("the result of %q", c.plan.Graph.Task(up).Title), inOutputSchema)
+			c.checkBounded(lower, c.plan.Schemas[up], fmt.Sprintf("the result of %q", c.plan.Graph.Task(up).Title), inOutputSchema)
 		case part.kind == handoff.Files:
 			up := int(c.plan.Graph.Upstream(i)[part.n])
-			c.bounded(lower, nil, fmt.Sprintf("the output files of %q", c.plan.Graph.Task(up).Title), inOutputSchema)
+			c.checkBounded(lower, nil, fmt.Sprintf("the output files of %q", c.plan.Graph.Task(up).Title), inOutputSchema)
 		}
 	}
 }
 
 // checkLoweringApproval reports a declassifier that needs an approval which nobody can give for a
 // delivery to task i.
-func (c *loweringCheck) checkLoweringApproval(d *handoff.Declassifier, i int, a *delivery) {
-	at := naming.Pointer("policy", "declassify", c.index(d), "approve")
+func (c *checker) checkLoweringApproval(d *handoff.Declassifier, i int, a *delivery) {
+	at := naming.Pointer("policy", "declassify", c.declassifierIndex(d), "approve")
 	report := func(detail, hint string, err error) {
 		if !slices.ContainsFunc(c.found, func(p task.Problem) bool { return p.Pointer == at && p.Message == detail }) {
 			c.add(task.Problem{Pointer: at, Subject: fmt.Sprintf("%q", d.Name), Message: detail, Hint: hint, Err: err})
@@ -73,12 +67,12 @@ func (c *loweringCheck) checkLoweringApproval(d *handoff.Declassifier, i int, a 
 			return
 		}
 		about := subject{&c.found, at, fmt.Sprintf("%q", d.Name)}
-		adviseUnshown(c.checker, about, d.Approve, "what it lowers", a.from, gate.Source{Kind: a.part.kind}, lowest)
+		adviseUnshown(c, about, d.Approve, "what it lowers", a.from, gate.Source{Kind: a.part.kind}, lowest)
 	}
 }
 
 // checkLoweredOutside does the same for what the user and the coordinator read.
-func (c *loweringCheck) checkLoweredOutside() {
+func (c *checker) checkLoweredOutside() {
 	if c.team.Rules == nil {
 		return
 	}
@@ -91,21 +85,21 @@ func (c *loweringCheck) checkLoweredOutside() {
 		for k := range readers {
 			x := c.team.Terms(t.Assignee, readers[k].Agent).Admit(c.plan.Labels[i], readers[k].Clearance(), readers[k].Agent)
 			if x.Lowers != nil {
-				c.bounded(x.Lowers, c.plan.Schemas[i], fmt.Sprintf("the result of %q", t.Title), inOutputSchema)
+				c.checkBounded(x.Lowers, c.plan.Schemas[i], fmt.Sprintf("the result of %q", t.Title), inOutputSchema)
 			}
 		}
 	}
 }
 
-// boundedArguments holds a declassifier of what an agent passes to a tool to the parameters of
+// checkBoundedArguments holds a declassifier of what an agent passes to a tool to the parameters of
 // the tool. As long as the server of a tool is not connected, its parameters are not known;
 // a call whose arguments they do not bound is refused.
-func (c *loweringCheck) boundedArguments(d *handoff.Declassifier, f *tool.Tool) {
+func (c *checker) checkBoundedArguments(d *handoff.Declassifier, f *tool.Tool) {
 	if isDeclared(f) && !d.UnsafeText {
-		c.advise(c.about(fmt.Sprintf("%q", d.Name), "policy", "declassify", c.index(d), "paths"), fmt.Sprintf("the parameters of tool %q are not known yet: what they do not bound will not be lowered", f.Name), "")
+		c.advise(c.about(fmt.Sprintf("%q", d.Name), "policy", "declassify", c.declassifierIndex(d), "paths"), fmt.Sprintf("the parameters of tool %q are not known yet: what they do not bound will not be lowered", f.Name), "")
 		return
 	}
-	c.bounded(d, c.team.Parameters[f.Name], fmt.Sprintf("an argument of tool %q", f.Name), fmt.Sprintf("the parameters of tool %q", f.Name))
+	c.checkBounded(d, c.team.Parameters[f.Name], fmt.Sprintf("an argument of tool %q", f.Name), fmt.Sprintf("the parameters of tool %q", f.Name))
 }
 
 // isDeclared reports whether a tool is that of a server that is not connected, of which only
@@ -117,16 +111,16 @@ func isDeclared(f *tool.Tool) bool {
 // inOutputSchema says where results are bounded.
 const inOutputSchema = "the outputSchema"
 
-// index returns the index of a declassifier in the policy.
-func (c *loweringCheck) index(d *handoff.Declassifier) int {
+// declassifierIndex returns the index of a declassifier in the policy.
+func (c *checker) declassifierIndex(d *handoff.Declassifier) int {
 	return slices.IndexFunc(c.team.Config.Policy.Declassify, func(o handoff.Declassifier) bool { return o.Name == d.Name })
 }
 
-// bounded reports the paths of a declassifier that a schema does not bound, and warns where
+// checkBounded reports the paths of a declassifier that a schema does not bound, and warns where
 // that is allowed. in says where to bound them.
-func (c *loweringCheck) bounded(d *handoff.Declassifier, schema *schema.Schema, what, in string) {
+func (c *checker) checkBounded(d *handoff.Declassifier, schema *schema.Schema, what, in string) {
 	for k, path := range d.Paths {
-		pointer := naming.Pointer("policy", "declassify", c.index(d), "paths", k)
+		pointer := naming.Pointer("policy", "declassify", c.declassifierIndex(d), "paths", k)
 		err := schema.Bounded(path)
 		if err == nil || c.impossible[pointer] {
 			continue

@@ -141,11 +141,8 @@ func (s subject) checkMachine(m *Member, all []Member) {
 	}
 }
 
-// A commandCheck checks agents and tools that run commands.
-type commandCheck struct{ *checker }
-
 // checkStrictTools reports commands that are not confined if the options forbid them.
-func (c commandCheck) checkStrictTools() {
+func (c *checker) checkStrictTools() {
 	if !c.options.StrictTools {
 		return
 	}
@@ -172,7 +169,7 @@ func unconfinedHint() string {
 }
 
 // checkSummaries reports texts that a command or a person would have to summarize.
-func (c commandCheck) checkSummaries(i int, parts []delivery) {
+func (c *checker) checkSummaries(i int, parts []delivery) {
 	m := &c.team.Config.Agents[c.plan.Members[i]]
 	who := "command"
 	switch {

@@ -18,15 +18,9 @@ import (
 // list have it in common.
 type namedTool struct{ written, title, tool string }
 
-// A namedToolCheck checks the tools of the runtime that planned tasks name.
-type namedToolCheck struct {
-	handoffPlan
-	found *findings
-}
-
 // checkNamedTools reports tools of the runtime that a planned task names and can never use.
-func (c namedToolCheck) checkNamedTools() {
-	p := c.Plan
+func checkNamedTools(h handoffPlan, found *findings) {
+	p := h.plan
 	first, useless := map[namedTool]task.Problem{}, []namedTool(nil)
 	usable := map[namedTool]bool{}
 	for i := range p.Graph.Len() {
@@ -45,7 +39,7 @@ func (c namedToolCheck) checkNamedTools() {
 			if t.Instance != nil {
 				key.title = t.Instance.Title
 			}
-			why, hint := c.uselessBecause(i, f)
+			why, hint := uselessBecause(h, i, f)
 			if why == "" {
 				usable[key] = true
 			} else if _, known := first[key]; !known {
@@ -59,21 +53,21 @@ func (c namedToolCheck) checkNamedTools() {
 	}
 	for _, key := range useless {
 		if !usable[key] {
-			c.found.add(first[key])
+			found.add(first[key])
 		}
 	}
 }
 
 // uselessBecause says why task i can never use a tool of the runtime, and what to plan instead; empty if it
 // can.
-func (c namedToolCheck) uselessBecause(i int, f *RuntimeTool) (why, hint string) {
-	p := c.Plan
+func uselessBecause(h handoffPlan, i int, f *RuntimeTool) (why, hint string) {
+	p := h.plan
 	switch {
 	case f.To != nil:
 		why, _ = cannotHold(p, i, f.To.Member)
 		return why, "leave it out, and plan a task for an agent that may see the result"
 	case f.Name == SendHandoff:
-		return c.unreadBecause(i), "leave it out, or plan a task for a reader that this one does not depend on"
+		return unreadBecause(h, i), "leave it out, or plan a task for a reader that this one does not depend on"
 	case f.Name == DelegateToAgent:
 		var reasons []string
 		for _, to := range p.Roster().Network.delegates(int(p.Members[i])) {
@@ -88,12 +82,12 @@ func (c namedToolCheck) uselessBecause(i int, f *RuntimeTool) (why, hint string)
 }
 
 // unreadBecause says why nobody can ever read what task i sends; empty if somebody can.
-func (c namedToolCheck) unreadBecause(i int) string {
-	p, agents := c.Plan, c.Roster().Config.Agents
+func unreadBecause(h handoffPlan, i int) string {
+	p, agents := h.plan, h.plan.Roster().Config.Agents
 	var reasons []string
 	for _, n := range p.Roster().Network.Neighbors(int(p.Members[i])) {
 		name := agents[n.Member].Name
-		if len(c.tasks[n.Member]) == 0 {
+		if len(h.tasks[n.Member]) == 0 {
 			if n.Transfer || mayBeHeldBy(p, n.Member) { // it reads them when it gets a conversation
 				return ""
 			}
@@ -101,9 +95,9 @@ func (c namedToolCheck) unreadBecause(i int) string {
 			continue
 		}
 		u := edgeUse{Neighbor: n, least: label.Secret}
-		for _, to := range c.tasks[n.Member] {
-			if !c.follows(to, i) {
-				u.count(c.handoffPlan, to, int(p.Members[i]), []int{i})
+		for _, to := range h.tasks[n.Member] {
+			if !h.follows(to, i) {
+				u.count(h, to, int(p.Members[i]), []int{i})
 			}
 		}
 		switch {
@@ -112,7 +106,7 @@ func (c namedToolCheck) unreadBecause(i int) string {
 		case !u.ordered:
 			reasons = append(reasons, fmt.Sprintf("every task of %q has ended before", name))
 		case !u.below:
-			reasons = append(reasons, fmt.Sprintf("its context is at least %v, and the edge to %q carries at most %v", c.least(i), name, n.Max))
+			reasons = append(reasons, fmt.Sprintf("its context is at least %v, and the edge to %q carries at most %v", h.least(i), name, n.Max))
 		case u.withheld != nil && u.withheld.Withheld():
 			reasons = append(reasons, u.withheld.Detail)
 		default:

@@ -225,7 +225,7 @@ func (g *governedValues) addKnown(of func() *schema.Schema, level label.Classifi
 	g.add(nil)
 }
 
-// Reads reports whether a task of a reader uses an input; of a goal that is not
+// reads reports whether a task of a reader uses an input; of a goal that is not
 // planned yet, any may.
 func (c *pathCheck) reads(input, to string) bool {
 	if c.plan == nil {

@@ -35,14 +35,14 @@ func (b toolFlow) addTools() {
 	}
 	b.readers, b.shared, b.states = b.toolReaders(), map[string]int{}, map[string][]int{}
 	for i := range inputs {
-		written := transferFlow{b}.written(i)
+		written := b.sourceOfWritten(i)
 		tools := reachableIn(b.plan, i)
 		sources := make([]int, len(tools))
 		for k, f := range tools {
 			sources[k] = b.toolSource(f)
 			b.addToolResult(gate.ToolReader(f.Name), sources[k], i)
 		}
-		children := childFlow{b.flowBuilder}.addChildren(i, written, inputs[i])
+		children := b.addChildren(i, written, inputs[i])
 		var said []int // by people who approve calls
 		for k, f := range tools {
 			pass := func(to int) {
@@ -63,7 +63,7 @@ func (b toolFlow) addTools() {
 			}
 			said = append(said, b.addApproval(f, i, b.plan.Graph.Task(i).Assignee, i, pass)...)
 		}
-		transferFlow{b}.addHolders(i, written, inputs[i], sources, children, said)
+		b.addHolders(i, written, inputs[i], sources, children, said)
 		for _, n := range children {
 			b.addChildTools(n, i, tools, sources)
 		}

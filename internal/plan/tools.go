@@ -208,9 +208,9 @@ func (c *checker) checkToolNames(about func() subject, s *task.Spec) {
 
 // checkToolLabels reports tools that can never be called: the context of a task is always
 // more sensitive than the tool accepts, and no entry of the policy lowers it.
-func (c *loweringCheck) checkToolLabels() {
+func (c *checker) checkToolLabels() {
 	p, unshown := c.plan, map[[2]string]bool{}
-	defer func() { checkHolderTools(c.checker, unshown) }()
+	defer func() { checkHolderTools(c, unshown) }()
 	for i := range p.Graph.Len() {
 		tk := p.Graph.Task(i)
 		level := p.least[i].Join(p.ToolLabel(i))
@@ -219,7 +219,7 @@ func (c *loweringCheck) checkToolLabels() {
 			reader := gate.ToolReader(f.Name)
 			terms := c.team.Terms(tk.Assignee, reader)
 			if most := terms.Admit(p.Labels[i], f.Accepts, reader); most.Lowers != nil {
-				c.boundedArguments(most.Lowers, f)
+				c.checkBoundedArguments(most.Lowers, f)
 			}
 			x := terms.Admit(level, f.Accepts, reader)
 			if !x.Withheld() && x.After <= f.Accepts {

@@ -13,13 +13,6 @@ import (
 	"github.com/runteam/runteam/tool"
 )
 
-// A transferFlow adds to a graph the agents to which the conversation of a task can be transferred. Each
-// of them reads what the task is granted, and of each one before it what that says and what its tools
-// return, as the rules of the pair say. The result of the task is made by all of them; what its readers
-// get of it is counted by the rules of its assignee alone, which is at least as much as by the rules of
-// all of them.
-type transferFlow struct{ toolFlow }
-
 // transferFlows are what a graph has of transfers and inboxes.
 type transferFlows struct {
 	answers    map[int]int  // the tasks whose results all their holders make, by the task of the graph that writes these
@@ -41,9 +34,9 @@ type holderNode struct {
 	refusals []int // and of what people say who approve its calls
 }
 
-// written returns the source of what the agent of task i writes: the result of the task, or what it says
+// sourceOfWritten returns the source of what the agent of task i writes: the result of the task, or what it says
 // in its conversation if that can be transferred.
-func (b transferFlow) written(i int) int {
+func (b *toolFlow) sourceOfWritten(i int) int {
 	g, p := &b.graph, b.plan
 	if len(Holders(p, i)) == 0 {
 		return b.results + i
@@ -63,7 +56,7 @@ func (b transferFlow) written(i int) int {
 
 // addHolders adds the holders of task i, whose agent writes a source, reads what inputs say, and has the
 // results of tools and children, and the words of people who refuse its calls.
-func (b transferFlow) addHolders(i, written int, inputs []flow.Edge, tools []int, children []childNode, refusals []int) {
+func (b *toolFlow) addHolders(i, written int, inputs []flow.Edge, tools []int, children []childNode, refusals []int) {
 	p := b.plan
 	holders := Holders(p, i)
 	if len(holders) == 0 {
@@ -75,12 +68,12 @@ func (b transferFlow) addHolders(i, written int, inputs []flow.Edge, tools []int
 	}
 	nodes := []holderNode{first}
 	for _, h := range holders {
-		nodes = append(nodes, b.addNode(i, h.Member))
+		nodes = append(nodes, b.addHolderNode(i, h.Member))
 	}
 	for k := 1; k < len(nodes); k++ {
 		n := &nodes[k]
 		start := len(b.graph.Edges)
-		b.addGrants(i, n, inputs)
+		b.addHolderGrants(i, n, inputs)
 		b.addInbox(n)
 		for e := range nodes {
 			b.addPieces(i, &nodes[e], n, false)
@@ -98,8 +91,8 @@ func (b transferFlow) addHolders(i, written int, inputs []flow.Edge, tools []int
 	}
 }
 
-// addNode adds a member as a holder of task i, with its tools.
-func (b transferFlow) addNode(i, member int) holderNode {
+// addHolderNode adds a member as a holder of task i, with its tools.
+func (b *toolFlow) addHolderNode(i, member int) holderNode {
 	g, p, caps, m := &b.graph, b.plan, &b.team.Capabilities[member], &b.team.Config.Agents[member]
 	title := fmt.Sprintf("%s in %s", caps.Agent, p.Graph.Task(i).Title)
 	n := holderNode{member: member, agent: caps.Agent, task: len(g.Tasks), said: len(g.Sources), tools: m.reachable(m.Tools)}
@@ -112,8 +105,8 @@ func (b transferFlow) addNode(i, member int) holderNode {
 	return n
 }
 
-// addGrants adds what task i is granted, by the rules for a holder.
-func (b transferFlow) addGrants(i int, n *holderNode, inputs []flow.Edge) {
+// addHolderGrants adds what task i is granted, by the rules for a holder.
+func (b *toolFlow) addHolderGrants(i int, n *holderNode, inputs []flow.Edge) {
 	p, by := b.plan, ReadBy(b.plan, i)
 	for _, a := range deliveriesTo(nil, p, i, &b.team.Capabilities[n.member]) {
 		addGranted(b.flowBuilder, i, n.task, &a, by.Terms(a.from, n.agent))
@@ -139,18 +132,17 @@ func (b transferFlow) addGrants(i int, n *holderNode, inputs []flow.Edge) {
 }
 
 // addInbox adds the messages to a holder that agents and the program send during the run.
-func (b transferFlow) addInbox(n *holderNode) {
+func (b *toolFlow) addInbox(n *holderNode) {
 	if b.bus != nil {
 		b.wholeEdge(b.bus[n.member], n.task, gate.RuleMessage)
 	}
 	if b.handoffs == nil {
 		return
 	}
-	along := handoffFlow{b.flowBuilder}
 	for from, tasks := range b.handoffs.tasks {
 		if to, connected := b.team.Network.Reaches(from, n.member); connected {
 			for _, s := range tasks {
-				along.handoffEdge(*b.handoffs, along.source(s), n.task, from, to, s)
+				b.handoffEdge(*b.handoffs, b.handoffSource(s), n.task, from, to, s)
 			}
 		}
 	}
@@ -158,7 +150,7 @@ func (b transferFlow) addInbox(n *holderNode) {
 
 // addPieces adds what a holder gets of an earlier one: what that said, and what its tools and children
 // returned to it, or what people refused it, up to what the edges between them carry.
-func (b transferFlow) addPieces(i int, from, to *holderNode, refusals bool) {
+func (b *toolFlow) addPieces(i int, from, to *holderNode, refusals bool) {
 	most := b.team.Network.carries(from.member, to.member)
 	if most == nil {
 		return
@@ -187,7 +179,7 @@ func (b transferFlow) addPieces(i int, from, to *holderNode, refusals bool) {
 }
 
 // addCalls adds what a holder of task i, which reads what edges say, passes to its tools.
-func (b transferFlow) addCalls(i int, n *holderNode, reads []flow.Edge) {
+func (b *toolFlow) addCalls(i int, n *holderNode, reads []flow.Edge) {
 	for k, f := range n.tools {
 		pass := func(to int) {
 			b.wholeEdge(n.said, to, gate.RuleTools)

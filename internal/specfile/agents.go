@@ -8,11 +8,8 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 )
 
-// An agentReader reads the agents.
-type agentReader struct{ *reader }
-
 // readAgents reads the agents of the team.
-func (r agentReader) readAgents() {
+func (r *reader) readAgents() {
 	n := r.places.roster.spec.own("agents")
 	if r.places.roster.team != nil {
 		n = r.places.roster.team.own("agents")
@@ -28,7 +25,7 @@ func (r agentReader) readAgents() {
 		r.subject = r.mine
 		f, a := r.fields(item, "agent", defaults), Agent{} // so that indexes match the file
 		if f != nil {
-			a = r.agent(f)
+			a = r.readAgent(f)
 		}
 		r.places.agents, r.file.Agents = append(r.places.agents, f), append(r.file.Agents, a)
 	}
@@ -46,7 +43,7 @@ func agentName(i int, name string) string {
 }
 
 // agentDefaults returns the defaults of the file with the agents, followed by those of the other files.
-func (r agentReader) agentDefaults() *fields {
+func (r *reader) agentDefaults() *fields {
 	var first, last *fields
 	for _, y := range append([]*layer{r.places.roster}, r.places.layers...) {
 		n := y.spec.own("agentDefaults")
@@ -69,8 +66,8 @@ func (r agentReader) agentDefaults() *fields {
 	return first
 }
 
-// agent reads one agent.
-func (r agentReader) agent(f *fields) Agent {
+// readAgent reads one agent.
+func (r *reader) readAgent(f *fields) Agent {
 	prompt, params := r.fill("systemPrompt", r.pick(f, "systemPrompt"))
 	_, description := r.textOf(r.pick(f, "description"))
 	m := engine.Member{
@@ -84,15 +81,15 @@ func (r agentReader) agent(f *fields) Agent {
 		{"maxContextBytes", &m.MaxContextBytes}, {"maxPromptBytes", &m.MaxPromptBytes}, {"maxContextTokens", &m.MaxContextTokens},
 		{"allowedContextFields", &m.AllowedContextFields}, {"blockedContextFields", &m.BlockedContextFields},
 	}.read(f.get)
-	m.Translate = policyReader{r.reader}.translation(f.get("translate"))
-	if p, isPerson := r.backend(f); p != nil || isPerson {
+	m.Translate = r.translation(f.get("translate"))
+	if p, isPerson := r.readBackend(f); p != nil || isPerson {
 		if m.Provider = ""; isPerson {
 			m.SystemPrompt, m.SystemParams = "", nil // of agentDefaults
 		}
 		return Agent{Member: m, Process: p, Person: isPerson}
 	}
-	m.LoopDetection = r.loopDetection(f.get("loopDetection"))
-	m.Spawn = r.spawning(f.get("spawn"))
+	m.LoopDetection = r.readLoopDetection(f.get("loopDetection"))
+	m.Spawn = r.readSpawning(f.get("spawn"))
 	a := Agent{Member: m, Connection: r.connection(f)}
 	a.Member.Model, a.Member.EndpointNames = a.ModelAsWritten(), a.endpointNames()
 	return a
@@ -109,8 +106,8 @@ func (r *report) pick(f *fields, name string) *node {
 	return n
 }
 
-// loopDetection reads when an agent repeats itself; nil means that nothing looks for it.
-func (r agentReader) loopDetection(n *node) *plan.LoopDetection {
+// readLoopDetection reads when an agent repeats itself; nil means that nothing looks for it.
+func (r *reader) readLoopDetection(n *node) *plan.LoopDetection {
 	if n == nil || n.is != isObject {
 		return nil
 	}
@@ -119,8 +116,8 @@ func (r agentReader) loopDetection(n *node) *plan.LoopDetection {
 	return l
 }
 
-// spawning reads how an agent spawns children; nil means that it does not.
-func (r agentReader) spawning(n *node) *plan.Spawning {
+// readSpawning reads how an agent spawns children; nil means that it does not.
+func (r *reader) readSpawning(n *node) *plan.Spawning {
 	if n == nil || n.is != isObject {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // equip sets the tools of an agent.
-func (r toolReader) equip(i int) {
+func (r *reader) equip(i int) {
 	f := r.places.agents[i]
 	if f == nil {
 		return
@@ -19,18 +19,18 @@ func (r toolReader) equip(i int) {
 	m := &r.file.Agents[i].Member
 	r.mine = func() string { return agentName(i, m.Name) + ": " }
 	before := r.problems
-	for _, name := range r.preset(f) {
-		m.Tools = append(m.Tools, r.standard(name, f)...)
+	for _, name := range r.presetTools(f) {
+		m.Tools = append(m.Tools, r.presetTool(name, f)...)
 	}
-	m.Tools = append(m.Tools, r.listed(f, m.Tools)...)
-	r.box.unequipped[i] = r.problems > before || f.unread("tools") || f.unread("toolPreset")
+	m.Tools = append(m.Tools, r.listedTools(f, m.Tools)...)
+	r.file.Tools.unequipped[i] = r.problems > before || f.unread("tools") || f.unread("toolPreset")
 	for _, item := range r.pick(f, "disallowedTools").parts() {
-		unwanted, _ := r.named("disallowedTools", item)
+		unwanted, _ := r.toolsNamed("disallowedTools", item)
 		m.Tools = slices.DeleteFunc(m.Tools, func(t *tool.Tool) bool { return slices.Contains(unwanted, t) })
 	}
 	inherited := f.own("allowUntrusted") == nil
 	for _, item := range r.pick(f, "allowUntrusted").parts() {
-		trusted, known := r.named("allowUntrusted", item)
+		trusted, known := r.toolsNamed("allowUntrusted", item)
 		has := false
 		for _, t := range trusted {
 			if slices.Contains(m.Tools, t) && !slices.Contains(m.AllowUntrusted, t.Name) {
@@ -44,8 +44,8 @@ func (r toolReader) equip(i int) {
 	}
 }
 
-// preset returns the names of the tools that an agent's toolPreset gives it.
-func (r toolReader) preset(f *fields) []string {
+// presetTools returns the names of the tools that an agent's toolPreset gives it.
+func (r *reader) presetTools(f *fields) []string {
 	if n := r.presetNode(f); n != nil {
 		return presetNames(n.text)
 	}
@@ -54,7 +54,7 @@ func (r toolReader) preset(f *fields) []string {
 
 // presetNode returns the toolPreset of an agent, or else the defaultToolPreset; nil if there
 // is none.
-func (r toolReader) presetNode(f *fields) *node {
+func (r *reader) presetNode(f *fields) *node {
 	if n := f.get("toolPreset"); n != nil {
 		return n
 	}
@@ -71,33 +71,33 @@ func (p *places) defaultPreset() *node {
 	return nil
 }
 
-// standard returns a built-in tool of a preset, with the settings of its entry.
-func (r toolReader) standard(name string, f *fields) []*tool.Tool {
+// presetTool returns a built-in tool of a preset, with the settings of its entry.
+func (r *reader) presetTool(name string, f *fields) []*tool.Tool {
 	e := r.toolEntry(name, r.presetNode(f))
 	e.used = true
 	return e.tools
 }
 
 // toolEntry returns the entry of a built-in tool, which it makes at the first use.
-func (r toolReader) toolEntry(name string, at *node) *toolEntry {
-	if e := r.box.entries[name]; e != nil {
+func (r *reader) toolEntry(name string, at *node) *toolEntry {
+	if e := r.file.Tools.entries[name]; e != nil {
 		return e
 	}
 	before := r.problems
-	e := &toolEntry{name: name, tools: r.builtIn(name, nil, at)}
+	e := &toolEntry{name: name, tools: r.readBuiltIn(name, nil, at)}
 	if e.wrong = r.problems > before; !e.wrong {
-		r.box.entries[name] = e
+		r.file.Tools.entries[name] = e
 	}
 	return e
 }
 
-// listed returns the tools of an agent's list; has are those of its preset.
-func (r toolReader) listed(f *fields, has []*tool.Tool) (all []*tool.Tool) {
+// listedTools returns the tools of an agent's list; has are those of its preset.
+func (r *reader) listedTools(f *fields, has []*tool.Tool) (all []*tool.Tool) {
 	list, preset := r.pick(f, "tools"), r.presetNode(f)
 	subject := r.subject
 	for _, item := range list.parts() {
 		r.subject = subject
-		found, known := r.named("tools", item)
+		found, known := r.toolsNamed("tools", item)
 		if !known {
 			continue
 		}
@@ -109,7 +109,7 @@ func (r toolReader) listed(f *fields, has []*tool.Tool) (all []*tool.Tool) {
 		}
 		for _, t := range found {
 			if slices.Contains(all, t) || slices.Contains(has, t) {
-				r.bad(item, "remove it", "tools: %s is listed twice", quote(r.box.written(t.Name)))
+				r.bad(item, "remove it", "tools: %s is listed twice", quote(r.file.Tools.written(t.Name)))
 				break
 			}
 			all = append(all, t)
@@ -118,17 +118,17 @@ func (r toolReader) listed(f *fields, has []*tool.Tool) (all []*tool.Tool) {
 	return all
 }
 
-// named returns the tools that a name in a list means, and whether the name is known. It
+// toolsNamed returns the tools that a name in a list means, and whether the name is known. It
 // reports an unknown one.
-func (r toolReader) named(key string, item *node) (found []*tool.Tool, known bool) {
+func (r *reader) toolsNamed(key string, item *node) (found []*tool.Tool, known bool) {
 	name := item.text
 	server, one, part := strings.Cut(name, "/")
-	e := r.box.entries[server]
+	e := r.file.Tools.entries[server]
 	switch {
 	case e == nil && !part && slices.Contains(builtIns(), name):
 		e = r.toolEntry(name, item)
 	case e == nil || part && e.server == nil && !e.wrong:
-		hint := nearHint(name, "declare an MCP server under tools of the file; built-in tools are "+strings.Join(builtIns(), ", "), r.box.names()...)
+		hint := nearHint(name, "declare an MCP server under tools of the file; built-in tools are "+strings.Join(builtIns(), ", "), r.file.Tools.names()...)
 		if from := plan.RuntimeToolHint(name); from != "" {
 			hint = from + ", which gives it this tool, and remove it here"
 			if key != "tools" {
@@ -136,7 +136,7 @@ func (r toolReader) named(key string, item *node) (found []*tool.Tool, known boo
 			}
 		}
 		r.badAs(item, ErrUnknown, hint, "%s: unknown tool %s", key, quote(name))
-		r.box.refused[name] = true
+		r.file.Tools.refused[name] = true
 		return nil, false
 	}
 	e.used = e.used || key == "tools"
@@ -151,7 +151,7 @@ func (r toolReader) named(key string, item *node) (found []*tool.Tool, known boo
 		hint = "did you mean " + e.name + "/" + best + "? else add it to allow of " + e.name
 	}
 	r.badAs(item, ErrUnknown, hint, "%s: allow of %s does not list %s", key, quote(e.name), quote(one))
-	r.box.refused[name] = true
+	r.file.Tools.refused[name] = true
 	return nil, false
 }
 

@@ -14,7 +14,7 @@ import (
 // they are known, before any model is called.
 
 // readAsserts reads lists of assertions.
-func (r policyReader) readAsserts(lists ...*node) {
+func (r *reader) readAsserts(lists ...*node) {
 	for _, n := range lists {
 		for _, item := range n.parts() {
 			a, err := flow.ParseAssertion(item.text)

@@ -9,11 +9,8 @@ import (
 	"github.com/runteam/runteam/internal/flow"
 )
 
-// A chatReader reads who answers the turns of a session.
-type chatReader struct{ *reader }
-
-// read reads the key chat, checks it, and finds out who answers if the spec is read for a session.
-func (r chatReader) read() {
+// readChat reads the key chat, checks it, and finds out who answers if the spec is read for a session.
+func (r *reader) readChat() {
 	defer func() { r.subject = nil }()
 	n := r.places.main.spec.own("chat")
 	if n != nil {
@@ -25,16 +22,16 @@ func (r chatReader) read() {
 		r.file.Chat = &Chat{text(at), textList(r.places.chat.own("inputs"))}
 	}
 	if at != nil {
-		r.checkAgent(at.text, func(hint, why string) { r.bad(at, hint, "agent: %s", why) })
+		r.checkAnswerer(at.text, func(hint, why string) { r.bad(at, hint, "agent: %s", why) })
 	}
-	r.checkInputs()
+	r.checkChatInputs()
 	if r.subject = nil; r.o.Chat {
 		r.chooseAnswerer(at)
 	}
 }
 
-// checkInputs reports inputs of the chat that the spec does not have.
-func (r chatReader) checkInputs() {
+// checkChatInputs reports inputs of the chat that the spec does not have.
+func (r *reader) checkChatInputs() {
 	for _, item := range r.places.chat.own("inputs").parts() {
 		known := make([]string, len(r.file.Run.Inputs))
 		for i := range known {
@@ -48,14 +45,14 @@ func (r chatReader) checkInputs() {
 
 // chooseAnswerer sets who answers: the agent of the options, of the key chat.agent at a node, or the
 // coordinator.
-func (r chatReader) chooseAnswerer(at *node) {
+func (r *reader) chooseAnswerer(at *node) {
 	switch {
 	case r.o.Agent != "":
 		r.file.Answerer = r.o.Agent
-		r.checkAgent(r.o.Agent, func(hint, why string) { r.badOption("Agent", ErrInvalid, hint, ": %s", why) })
+		r.checkAnswerer(r.o.Agent, func(hint, why string) { r.badOption("Agent", ErrInvalid, hint, ": %s", why) })
 	case at != nil:
 		r.file.Answerer = at.text
-	case goalReader(r).coordinatorNode() != nil || r.places.main.spec.own("goal") != nil:
+	case r.coordinatorNode() != nil || r.places.main.spec.own("goal") != nil:
 		r.file.Answerer = handoff.Coordinator
 	default:
 		hint := "write chat: {agent: NAME}, or coordinator: {}, or give " + r.o.called("Agent") + " NAME"
@@ -66,8 +63,8 @@ func (r chatReader) chooseAnswerer(at *node) {
 	}
 }
 
-// checkAgent reports a name that is not that of an agent which can answer. The coordinator is one.
-func (r chatReader) checkAgent(name string, report func(hint, why string)) {
+// checkAnswerer reports a name that is not that of an agent which can answer. The coordinator is one.
+func (r *reader) checkAnswerer(name string, report func(hint, why string)) {
 	i := slices.IndexFunc(r.file.Agents, func(a Agent) bool { return a.Member.Name == name })
 	switch {
 	case name == handoff.Coordinator:
@@ -79,7 +76,7 @@ func (r chatReader) checkAgent(name string, report func(hint, why string)) {
 }
 
 // answerers returns the names of the agents that can answer.
-func (r chatReader) answerers() (names []string) {
+func (r *reader) answerers() (names []string) {
 	for i := range r.file.Agents {
 		if a := &r.file.Agents[i]; !a.Person && a.Member.Name != "" {
 			names = append(names, a.Member.Name)
@@ -89,11 +86,11 @@ func (r chatReader) answerers() (names []string) {
 }
 
 // dropTasks removes the tasks: a session has its turns in their place.
-func (r chatReader) dropTasks() { r.file.Tasks, r.places.tasks, r.places.taskList = nil, nil, nil }
+func (r *reader) dropTasks() { r.file.Tasks, r.places.tasks, r.places.taskList = nil, nil, nil }
 
-// narrow removes the inputs that the agent does not get, and the assertions about these and about
+// narrowToAnswerer removes the inputs that the agent does not get, and the assertions about these and about
 // tasks, which do not run. A coordinator gets no inputs itself, and may grant them.
-func (r chatReader) narrow() {
+func (r *reader) narrowToAnswerer() {
 	o, p := &r.file.Run, r.places
 	o.Output, o.Auto = "", false
 	granted := textList(p.chat.own("inputs"))

@@ -19,7 +19,7 @@ var agentKeys = []string{
 // checkComputed reports whether a task has a value, a template or a file in place of an agent. It
 // reports several of them, and a task that has neither these nor a description. Defaults that
 // only an agent can follow do not count for it.
-func (r taskReader) checkComputed(f *fields) bool {
+func (r *reader) checkComputed(f *fields) bool {
 	r.subject = r.mine
 	first := ""
 	for _, key := range computedKeys {
@@ -66,8 +66,8 @@ func (f *fields) without(keys []string) *fields {
 	return &less
 }
 
-// computed reads the value, the template or the file of a task.
-func (r taskReader) computed(f *fields, s *task.Spec) {
+// readComputed reads the value, the template or the file of a task.
+func (r *reader) readComputed(f *fields, s *task.Spec) {
 	r.subject = r.mine
 	if n := f.own("value"); n != nil {
 		raw, err := n.appendJSON(nil)

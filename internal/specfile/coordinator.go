@@ -35,7 +35,7 @@ func hasGoal(f *File) bool {
 
 // readCoordinator reads the coordinator. A file without tasks has one even without a goal or the key,
 // since a goal may be given later.
-func (r goalReader) readCoordinator() {
+func (r *reader) readCoordinator() {
 	defer func() { r.subject = nil }()
 	n := r.coordinatorNode()
 	root := cmp.Or(n, r.places.main.node)
@@ -55,7 +55,7 @@ func (r goalReader) readCoordinator() {
 }
 
 // coordinator reads a coordinator.
-func (r goalReader) coordinator(f *fields) *Coordinator {
+func (r *reader) coordinator(f *fields) *Coordinator {
 	c := &Coordinator{Connection: r.connection(f)}
 	c.SystemPrompt, c.SystemParams = r.fill("systemPrompt", r.pick(f, "systemPrompt"))
 	c.Instructions = r.plainText("instructions", r.pick(f, "instructions"))
@@ -73,7 +73,7 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 
 // coordinatorNode returns the settings of the coordinator: those of Options.Coordinator,
 // of the main file, or of the team's file; nil if there are none.
-func (r goalReader) coordinatorNode() *node {
+func (r *reader) coordinatorNode() *node {
 	own := r.places.main.spec.own("coordinator")
 	if r.o.Coordinator == "" {
 		return cmp.Or(own, r.places.roster.spec.own("coordinator"))
@@ -97,7 +97,7 @@ func (r goalReader) coordinatorNode() *node {
 }
 
 // checkMemory reports what reads the shared memory if sharedMemory is false.
-func (r checker) checkMemory() {
+func (r *reader) checkMemory() {
 	defer func() { r.subject = nil }()
 	off := r.places.sharedMemory()
 	if off == nil || off.text != "false" {
@@ -114,7 +114,7 @@ func (r checker) checkMemory() {
 }
 
 // checkScopes reports tasks that read the shared memory.
-func (r checker) checkScopes(places []*fields, tasks []task.Spec) {
+func (r *reader) checkScopes(places []*fields, tasks []task.Spec) {
 	for i, f := range places {
 		r.checkScopes(r.places.loops[f].tasks, loopTasks(&tasks[i]))
 		scope := f.get("memoryScope")
@@ -135,14 +135,14 @@ func (p *places) sharedMemory() *node {
 
 // plainText returns a text in which parameters are not replaced, and warns of what looks
 // like one.
-func (f *filler) plainText(key string, n *node) string {
-	from, words := f.textOf(n)
+func (r *reader) plainText(key string, n *node) string {
+	from, words := r.textOf(n)
 	if i := strings.Index(words, paramOpen); i >= 0 {
 		src, at := from, i
 		if from == nil {
 			src, at = placeInText(n, i)
 		}
-		f.warnAt(src, at, "parameters are replaced in the goal, in descriptions and system prompts", "%s: %s is plain text here", key, quote(firstWord(words[i:])))
+		r.warnAt(src, at, "parameters are replaced in the goal, in descriptions and system prompts", "%s: %s is plain text here", key, quote(firstWord(words[i:])))
 	}
 	return words
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // readEdges reads the edges along which agents may send handoffs.
-func (r runReader) readEdges() {
+func (r *reader) readEdges() {
 	defer func() { r.subject = nil }()
 	for i, item := range r.places.main.spec.own("edges").parts() {
 		r.subject = func() string { return fmt.Sprintf("edge %d: ", i+1) }

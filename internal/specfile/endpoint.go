@@ -9,16 +9,8 @@ import (
 	"github.com/runteam/runteam/internal/connection"
 )
 
-// A resolver decides which endpoint each agent calls, and which key and headers may be sent
-// there.
-type resolver struct {
-	*loader
-	places  *places
-	entries map[*node][]*fields // of each list of a fallback, as they are written
-}
-
 // connection reads how the model of an agent is reached, and its fallback.
-func (r *resolver) connection(f *fields) Connection {
+func (r *reader) connection(f *fields) Connection {
 	c, to := r.connect(f, &link{})
 	c.Fallback = r.fallback(f, &c, to)
 	return c
@@ -26,7 +18,7 @@ func (r *resolver) connection(f *fields) Connection {
 
 // connect reads one connection and returns it with its destination. It records in l where
 // the settings are written.
-func (r *resolver) connect(f *fields, l *link) (Connection, destination) {
+func (r *reader) connect(f *fields, l *link) (Connection, destination) {
 	c := Connection{ExtraBody: jsonOf(f.get("extraBody")), StructuredOutput: text(r.places.setting("structuredOutput"))}
 	members{
 		{"maxTurns", &c.MaxTurns}, {"maxTokens", &c.MaxTokens}, {"temperature", &c.Temperature}, {"topP", &c.TopP},
@@ -59,7 +51,7 @@ type destination struct {
 }
 
 // destination reads the base URL of a connection and says where it leads.
-func (r *resolver) destination(f *fields, base *node, c *Connection) (d destination) {
+func (r *reader) destination(f *fields, base *node, c *Connection) (d destination) {
 	x, ok := r.expand("baseURL", base)
 	if base != nil {
 		c.written = strings.TrimSpace(base.text)
@@ -103,7 +95,7 @@ type link struct {
 
 // baseURL checks a base URL and returns it. Messages do not show values of the environment.
 // A URL with a variable that is not set is not checked.
-func (r *resolver) baseURL(n *node, x expansion) string {
+func (r *reader) baseURL(n *node, x expansion) string {
 	value := strings.TrimSpace(x.value)
 	if value == "" || r.o.Offline && strings.Contains(value, opening) {
 		return value
@@ -126,7 +118,7 @@ func (r *resolver) baseURL(n *node, x expansion) string {
 
 // checkBases checks the base URLs that agents may inherit, even if no agent does. URLs with
 // variables are checked when they are used.
-func (r *resolver) checkBases() {
+func (r *reader) checkBases() {
 	for _, y := range r.places.layers {
 		for _, n := range [...]*node{y.spec.own("baseURL"), y.orch.own("defaultBaseURL")} {
 			if n != nil && !strings.Contains(n.text, opening) {
@@ -137,7 +129,7 @@ func (r *resolver) checkBases() {
 }
 
 // apiKey returns the key for an agent's endpoint: of the agent, its defaults or the spec.
-func (r *resolver) apiKey(f *fields, l *link, to destination, c *Connection) Key {
+func (r *reader) apiKey(f *fields, l *link, to destination, c *Connection) Key {
 	n := cmp.Or(r.pick(f, "apiKey"), r.places.setting("apiKey"))
 	if n == nil {
 		return Key{}
@@ -158,7 +150,7 @@ func (r *resolver) apiKey(f *fields, l *link, to destination, c *Connection) Key
 }
 
 // headers adds an agent's headers to those of its defaults and of the spec.
-func (r *resolver) headers(f *fields, l *link, to destination, c *Connection) map[string]string {
+func (r *reader) headers(f *fields, l *link, to destination, c *Connection) map[string]string {
 	var from []*node // the last one wins
 	for i := len(r.places.layers) - 1; i >= 0; i-- {
 		from = append(from, r.places.layers[i].spec.own("headers"))
@@ -195,7 +187,7 @@ func (r *resolver) headers(f *fields, l *link, to destination, c *Connection) ma
 // endpoint, and warns if so. Credentials written next to a base URL are for its host only.
 // If an entry of a fallback inherits credentials without a base URL next to them, they
 // are for the host of the agent's own connection.
-func (r *resolver) elsewhere(f *fields, n *node, l *link, to destination, what string) bool {
+func (r *reader) elsewhere(f *fields, n *node, l *link, to destination, what string) bool {
 	base, beside := l.baseURL, r.beside(f, n)
 	switch {
 	case base == nil, beside == base:
@@ -218,7 +210,7 @@ func (r *resolver) elsewhere(f *fields, n *node, l *link, to destination, what s
 }
 
 // beside returns the base URL next to a key or headers in the same object, or nil.
-func (r *resolver) beside(f *fields, n *node) *node {
+func (r *reader) beside(f *fields, n *node) *node {
 	for ; f != nil; f = f.defaults {
 		if f.own("apiKey") == n || f.own("headers") == n {
 			return f.own("baseURL")

@@ -232,7 +232,7 @@ func (e *environment) isAllowed(name, origin string) bool {
 }
 
 // checkEnv lists where each variable is sent, and reports uses without consent.
-func (r checker) checkEnv() {
+func (r *reader) checkEnv() {
 	r.subject = nil
 	r.sends = slices.DeleteFunc(r.sends, func(s sending) bool {
 		if s.of == nil {

@@ -18,7 +18,7 @@ func checkFallback(r *report, key string, n *node) {
 }
 
 // fallback reads the fallback of an agent whose own connection is c and leads to first.
-func (r *resolver) fallback(f *fields, c *Connection, first destination) (all []Connection) {
+func (r *reader) fallback(f *fields, c *Connection, first destination) (all []Connection) {
 	shared := f.own("fallback") == nil
 	n := f.get("fallback")
 	if n == nil {
@@ -62,11 +62,11 @@ func (r *resolver) fallback(f *fields, c *Connection, first destination) (all []
 
 // chainEntries reads the entries of a fallback, once for all agents. An entry that
 // cannot be used is nil.
-func (r *resolver) chainEntries(n *node) []*fields {
+func (r *reader) chainEntries(n *node) []*fields {
 	if n == nil {
 		return nil
 	}
-	if known, ok := r.entries[n]; ok {
+	if known, ok := r.fallbacks[n]; ok {
 		return known
 	}
 	all := make([]*fields, n.len())
@@ -82,12 +82,12 @@ func (r *resolver) chainEntries(n *node) []*fields {
 		}
 	}
 	r.subject = nil
-	r.entries[n] = all
+	r.fallbacks[n] = all
 	return all
 }
 
 // checkFallbacks checks the entries that agents may inherit, even if no agent does.
-func (r *resolver) checkFallbacks() {
+func (r *reader) checkFallbacks() {
 	for _, y := range r.places.layers {
 		lists := []*node{y.spec.own("fallback")}
 		if defaults := y.spec.own("agentDefaults"); defaults != nil && defaults.is == isObject {

@@ -18,13 +18,13 @@ import (
 
 // isFolder reads an input that is a folder, by an option or by its key dir. It reports false
 // if the input is none.
-func (r inputReader) isFolder(in *engine.Input, f *fields) bool {
+func (r *reader) isFolder(in *engine.Input, f *fields) bool {
 	path, given := r.o.Inputs[in.Name]
 	if !given {
 		if f.own("dir") == nil {
 			return false
 		}
-		r.folder(in, f)
+		r.readFolderInput(in, f)
 		return true
 	}
 	ok, err := r.givenFolder(in, path, f)
@@ -34,8 +34,8 @@ func (r inputReader) isFolder(in *engine.Input, f *fields) bool {
 	return ok
 }
 
-// folder reads the folder that an input names inside that of the spec.
-func (r inputReader) folder(in *engine.Input, f *fields) {
+// readFolderInput reads the folder that an input names inside that of the spec.
+func (r *reader) readFolderInput(in *engine.Input, f *fields) {
 	n := f.own("dir")
 	for _, key := range []string{"file", "text", "from", "cut", "maxContextBytes"} {
 		if other := f.own(key); other != nil {
@@ -66,7 +66,7 @@ func (r inputReader) folder(in *engine.Input, f *fields) {
 
 // givenFolder reads the folder that an option names as an input. It is not ok if the path
 // is none of a folder.
-func (r inputReader) givenFolder(in *engine.Input, path string, f *fields) (ok bool, err error) {
+func (r *reader) givenFolder(in *engine.Input, path string, f *fields) (ok bool, err error) {
 	info, err := r.o.Dir.Stat(path)
 	isThere := err == nil && info.IsDir() && !r.o.StoredOnly
 	if !isThere && r.storedCopy(folderName(path)) == nil {
@@ -77,7 +77,7 @@ func (r inputReader) givenFolder(in *engine.Input, path string, f *fields) (ok b
 
 // readFolder reads a folder into an input, or its stored copy if the folder is gone. n is the
 // value that names it; nil for one that an option names.
-func (r inputReader) readFolder(in *engine.Input, whole, role string, exclude []string, n *node, open func() (*os.Root, error)) error {
+func (r *reader) readFolder(in *engine.Input, whole, role string, exclude []string, n *node, open func() (*os.Root, error)) error {
 	var skipped []string
 	whole = folderName(whole)
 	text, copied, err := r.orCopy(whole, false, func() (string, error) {
@@ -226,9 +226,9 @@ func workspaceMembers(l *task.WorkspaceLimits) members {
 	return members{{"maxBytes", &l.MaxBytes}, {"maxFiles", &l.MaxFiles}, {"maxOutputs", &l.MaxOutputs}, {"maxOutputBytes", &l.MaxOutputBytes}}
 }
 
-// workspace reads the key workspace of a task: the use that it stands for, and its limits. Both
+// readWorkspace reads the key workspace of a task: the use that it stands for, and its limits. Both
 // may be nil.
-func (r taskReader) workspace(n *node) (uses []task.Use, limits *task.WorkspaceLimits) {
+func (r *reader) readWorkspace(n *node) (uses []task.Use, limits *task.WorkspaceLimits) {
 	if n == nil {
 		return nil, nil
 	}

@@ -7,23 +7,20 @@ import (
 	"github.com/runteam/runteam/internal/provenance"
 )
 
-// A goalReader reads the goal, and the coordinator that plans and answers it.
-type goalReader struct{ *reader }
-
 // readGoal reads the goal of the options, or else of the file. In a file with tasks, their
 // results answer it.
-func (r goalReader) readGoal() {
+func (r *reader) readGoal() {
 	defer func() { r.subject = nil }()
 	n := r.places.main.spec.own("goal")
 	if r.o.Goal != "" {
 		r.file.Goal = r.optionGoal(n)
-		r.dropTasks()
+		r.dropTasksForGoal()
 		return
 	}
 	if n == nil {
 		return
 	}
-	g := r.goal(n)
+	g := r.goalOf(n)
 	if r.places.goal = n; len(r.file.Tasks) > 0 {
 		r.file.Run.Answer = g
 	} else {
@@ -31,8 +28,8 @@ func (r goalReader) readGoal() {
 	}
 }
 
-// goal reads a text, or a mapping with a text or a file.
-func (r goalReader) goal(n *node) *engine.Goal {
+// goalOf reads a text, or a mapping with a text or a file.
+func (r *reader) goalOf(n *node) *engine.Goal {
 	g := &engine.Goal{Source: provenance.Source{Origin: n.origin()}}
 	if n.is == isText {
 		g.Text, g.Source.Params = r.fill("goal", n)
@@ -58,7 +55,7 @@ func (r goalReader) goal(n *node) *engine.Goal {
 }
 
 // optionGoal reads the goal of the options. It has the label of the file's goal.
-func (r goalReader) optionGoal(n *node) *engine.Goal {
+func (r *reader) optionGoal(n *node) *engine.Goal {
 	g := &engine.Goal{}
 	if n != nil && n.is == isObject {
 		r.subject = func() string { return "goal: " }
@@ -74,12 +71,12 @@ func (r goalReader) optionGoal(n *node) *engine.Goal {
 	return g
 }
 
-// dropTasks removes the tasks of a file if the options have a goal to plan.
-func (r goalReader) dropTasks() {
+// dropTasksForGoal removes the tasks of a file if the options have a goal to plan.
+func (r *reader) dropTasksForGoal() {
 	if len(r.file.Tasks) > 0 {
 		n := r.places.taskList
 		goal := r.o.called("Goal")
 		r.warn(n, "leave "+goal+" out to run them", "tasks: not run: the coordinator plans tasks for %s", goal)
 	}
-	r.file.Tasks, r.places.tasks, r.places.taskList = nil, nil, nil
+	r.dropTasks()
 }

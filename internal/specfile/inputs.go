@@ -15,18 +15,15 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// An inputReader reads the named inputs.
-type inputReader struct{ *reader }
-
 // readInputs reads the named inputs of the main file and the files of the options.
-func (r inputReader) readInputs() {
+func (r *reader) readInputs() {
 	defer func() { r.subject = nil }()
 	var names []string
 	if n := r.places.main.spec.own("inputs"); n != nil {
 		for _, in := range n.parts() {
 			names = append(names, in.key)
 			r.subject = func() string { return "input " + quote(in.key) + ": " }
-			r.input(in)
+			r.addInput(in)
 		}
 	}
 	r.subject = nil
@@ -37,8 +34,8 @@ func (r inputReader) readInputs() {
 	}
 }
 
-// input reads one input. Null means that the options bring it.
-func (r inputReader) input(n *node) {
+// addInput reads one input. Null means that the options bring it.
+func (r *reader) addInput(n *node) {
 	name, at := n.key, n.keyAt
 	var f *fields
 	switch n.is {
@@ -54,9 +51,9 @@ func (r inputReader) input(n *node) {
 	}
 	in := engine.Input{Name: name, Origin: origin(n.src, at)}
 	members{{"classification", &in.Classification}, {"ttlMs", &in.TTL}, {"maxContextBytes", &in.MaxContextBytes}, {"cut", &in.Cut}, {"format", &in.ListFormat}}.read(f.own)
-	switch run, result, isResult := r.resultOf(name, f); {
+	switch run, result, isResult := r.resultOfInput(name, f); {
 	case isResult:
-		in.Envelope, in.Text = r.earlier(name, run, result, f, n.src, at)
+		in.Envelope, in.Text = r.earlierResult(name, run, result, f, n.src, at)
 	case r.isFolder(&in, f):
 	default:
 		if n := f.own("exclude"); n != nil {
@@ -70,14 +67,14 @@ func (r inputReader) input(n *node) {
 	case in.Envelope != nil:
 		place.run = in.Envelope.Header().Run
 	case in.Folder == nil:
-		place.file = r.fileOf(name, f)
+		place.file = r.fileOfInput(name, f)
 	}
 	r.places.inputs = append(r.places.inputs, place)
 }
 
 // readFormats sets the formats of inputs whose items tasks run for, or could run for if the
 // coordinator plans them, by the extensions of their files.
-func (r inputReader) readFormats() {
+func (r *reader) readFormats() {
 	lists, c := map[string]bool{}, r.file.Coordinator
 	planned := r.file.Goal != nil && c != nil && c.MayPlan.ForEach && c.MayGrant.Inputs
 	for s := range AllTasks(r.file.Tasks) {
@@ -94,8 +91,8 @@ func (r inputReader) readFormats() {
 	}
 }
 
-// fileOf returns the file that has the text of an input, as it is named.
-func (r inputReader) fileOf(name string, f *fields) string {
+// fileOfInput returns the file that has the text of an input, as it is named.
+func (r *reader) fileOfInput(name string, f *fields) string {
 	path, given := r.o.Inputs[name]
 	switch {
 	case given && path == "-":
@@ -110,9 +107,9 @@ func (r inputReader) fileOf(name string, f *fields) string {
 // earlier run, as in run:RUN/TASK, and not a file.
 const ResultPrefix = "run:"
 
-// resultOf returns the run and the task whose result an input is, from the options or from
+// resultOfInput returns the run and the task whose result an input is, from the options or from
 // its key from. ok is false if the input is a text.
-func (r inputReader) resultOf(name string, f *fields) (run, result string, ok bool) {
+func (r *reader) resultOfInput(name string, f *fields) (run, result string, ok bool) {
 	if given, flag := r.o.Inputs[name]; flag {
 		given, ok = strings.CutPrefix(given, ResultPrefix)
 		run, result, _ = strings.Cut(given, "/")
@@ -134,9 +131,9 @@ func (r inputReader) resultOf(name string, f *fields) (run, result string, ok bo
 	return text(from.own("run")), text(from.own("task")), true
 }
 
-// earlier returns the result of an earlier run and its text, or nil after reporting why
+// earlierResult returns the result of an earlier run and its text, or nil after reporting why
 // there is none.
-func (r inputReader) earlier(name, run, result string, f *fields, src *source, at int) (*envelope.Envelope, string) {
+func (r *reader) earlierResult(name, run, result string, f *fields, src *source, at int) (*envelope.Envelope, string) {
 	report := func(err error, hint, message string) {
 		if given, flag := r.o.Inputs[name]; flag {
 			r.badOption("Inputs", err, hint, " %s=%s: %s", name, quote(given), message)
@@ -179,7 +176,7 @@ func (r inputReader) earlier(name, run, result string, f *fields, src *source, a
 }
 
 // inputText returns the text of an input, from the options or from the file.
-func (r inputReader) inputText(name string, f *fields, src *source, at int) string {
+func (r *reader) inputText(name string, f *fields, src *source, at int) string {
 	file, inline := f.own("file"), f.own("text")
 	if path, given := r.o.Inputs[name]; given {
 		text, err := r.readInput(name, path, level(f.own("classification")))

@@ -7,8 +7,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// verify reads who judges the result of a task.
-func (r taskReader) verify(n *node) *task.Verify {
+// readVerify reads who judges the result of a task.
+func (r *reader) readVerify(n *node) *task.Verify {
 	if n == nil {
 		return nil
 	}
@@ -19,7 +19,7 @@ func (r taskReader) verify(n *node) *task.Verify {
 		judge := task.Judge{Agent: name}
 		if j != nil {
 			judgeMembers(&judge).read(j.own)
-			judge.Uses, judge.DependsOn, judge.Tools = append([]task.Use(nil), r.uses(j.own("uses"))...), append([]task.Ref(nil), r.dependencies(j)...), r.tools(j.own("tools"), judge.Agent)
+			judge.Uses, judge.DependsOn, judge.Tools = append([]task.Use(nil), r.readUses(j.own("uses"))...), append([]task.Ref(nil), r.dependencies(j)...), r.toolsOfTask(j.own("tools"), judge.Agent)
 		}
 		return judge
 	})

@@ -30,8 +30,8 @@ type loopPlace struct {
 	until conditionPlace
 }
 
-// frame reads what a loop, or a list of tasks, has besides its key. It has no defaults.
-func (r taskReader) frame(f *fields, s *task.Spec, key, what string) {
+// readFrame reads what a loop, or a list of tasks, has besides its key. It has no defaults.
+func (r *reader) readFrame(f *fields, s *task.Spec, key, what string) {
 	for i := range f.place.keys {
 		other := f.place.keys[i].name
 		if n := f.own(other); n != nil && other != key && !slices.Contains(loopKeys, other) {
@@ -39,14 +39,14 @@ func (r taskReader) frame(f *fields, s *task.Spec, key, what string) {
 		}
 	}
 	f.defaults = nil
-	*s = task.Spec{When: r.when(f), Source: provenance.Source{Origin: f.node.origin()}}
+	*s = task.Spec{When: r.readWhen(f), Source: provenance.Source{Origin: f.node.origin()}}
 	members{{"title", &s.Title}, {"key", &s.Key}, {"classification", &s.Classification}}.read(f.own)
 }
 
-// loop reads a task that is a loop. Its tasks have the defaults of all tasks.
-func (r taskReader) loop(f *fields, s *task.Spec) {
+// readLoop reads a task that is a loop. Its tasks have the defaults of all tasks.
+func (r *reader) readLoop(f *fields, s *task.Spec) {
 	mine, defaults := r.mine, f.defaults
-	r.frame(f, s, "repeat", "loop")
+	r.readFrame(f, s, "repeat", "loop")
 	s.Repeat = &task.Repeat{}
 	n := f.own("repeat")
 	if n == nil {
@@ -56,20 +56,20 @@ func (r taskReader) loop(f *fields, s *task.Spec) {
 	repeatMembers(s.Repeat).read(l.own)
 	s.Repeat.Until, at.until = conditionReader{r.report, "until"}.condition(l.own("until"))
 	if tasks := l.own("tasks"); tasks != nil {
-		s.Repeat.Tasks, at.tasks = r.list(tasks, defaults)
+		s.Repeat.Tasks, at.tasks = r.readTaskList(tasks, defaults)
 		r.mine, r.subject = mine, mine
 	}
 	r.places.loops[f] = at
 }
 
-// listOfTasks reads tasks for each item of a list. They have the defaults of all tasks.
-func (r taskReader) listOfTasks(f *fields, s *task.Spec) {
+// readListTask reads tasks for each item of a list. They have the defaults of all tasks.
+func (r *reader) readListTask(f *fields, s *task.Spec) {
 	mine, defaults := r.mine, f.defaults
-	r.frame(f, s, "forEach", "list")
-	s.ForEach = r.forEach(f.own("forEach"))
+	r.readFrame(f, s, "forEach", "list")
+	s.ForEach = r.readForEach(f.own("forEach"))
 	if tasks := f.own("forEach").get("tasks"); tasks.is == isList {
 		at := loopPlace{}
-		s.ForEach.Tasks, at.tasks = r.list(tasks, defaults)
+		s.ForEach.Tasks, at.tasks = r.readTaskList(tasks, defaults)
 		r.mine, r.subject = mine, mine
 		r.places.loops[f] = at
 	}
@@ -85,8 +85,8 @@ func repeatMembers(l *task.Repeat) members {
 	return members{{"maxRounds", &l.MaxRounds}, {"output", &l.Output}, {"onLimit", &l.OnLimit}, {"onRepeat", &l.OnRepeat}}
 }
 
-// forEach reads the list that a task runs for.
-func (r taskReader) forEach(n *node) *task.ForEach {
+// readForEach reads the list that a task runs for.
+func (r *reader) readForEach(n *node) *task.ForEach {
 	if n == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (r taskReader) forEach(n *node) *task.ForEach {
 }
 
 // checkForEach reports keys of a list of which it has one too many or too few, as the JSON Schema says.
-func (r taskReader) checkForEach(n *node) {
+func (r *reader) checkForEach(n *node) {
 	input, files := n.get("input"), n.get("files")
 	switch isResult := n.writes("task", "forEach"); {
 	case !isResult && !n.writes("input", "forEach"):

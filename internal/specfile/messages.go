@@ -7,7 +7,7 @@ import (
 )
 
 // readMessages reads the messages to members of the team.
-func (r runReader) readMessages() {
+func (r *reader) readMessages() {
 	defer func() { r.subject = nil }()
 	n := r.places.main.spec.own("messages")
 	for i, item := range n.parts() {

@@ -17,14 +17,8 @@ type param struct {
 	unset bool // it has no value; see [Declare]
 }
 
-// A filler replaces parameters in texts.
-type filler struct {
-	*loader
-	known map[string]*param
-}
-
 // readParams collects the parameters of all files and their values in the options.
-func (f *filler) readParams(layers []*layer) {
+func (r *reader) readParams(layers []*layer) {
 	for _, y := range layers {
 		n := y.spec.own("params")
 		if n == nil {
@@ -33,45 +27,45 @@ func (f *filler) readParams(layers []*layer) {
 		for _, value := range n.parts() {
 			name := value.key
 			if !isParamName(name) {
-				f.badKey(value, ErrInvalid, "use letters, digits, _ and -", "params: %s is not a valid name", quote(name))
+				r.badKey(value, ErrInvalid, "use letters, digits, _ and -", "params: %s is not a valid name", quote(name))
 				continue
 			}
-			if _, twice := f.known[name]; twice {
-				f.badKey(value, ErrInvalid, "keep one of them", "params: another file declares %s too", quote(name))
+			if _, twice := r.places.params[name]; twice {
+				r.badKey(value, ErrInvalid, "keep one of them", "params: another file declares %s too", quote(name))
 				continue
 			}
-			f.known[name] = f.param(value)
+			r.places.params[name] = r.param(value)
 		}
 	}
-	for _, name := range sortedKeys(f.o.Params) {
-		if _, known := f.known[name]; !known {
-			f.badOption("Params", ErrUnknown, nearHint(name, "declare it under params", sortedKeys(f.known)...), " %s: no such parameter", quote(name))
+	for _, name := range sortedKeys(r.o.Params) {
+		if _, known := r.places.params[name]; !known {
+			r.badOption("Params", ErrUnknown, nearHint(name, "declare it under params", sortedKeys(r.places.params)...), " %s: no such parameter", quote(name))
 		}
 	}
 }
 
 // param returns a parameter with its value, from the options or from the file.
-func (f *filler) param(n *node) *param {
+func (r *reader) param(n *node) *param {
 	name, p := n.key, &param{src: n.src, key: n.keyAt, value: n.text}
-	given, fromFlag := f.o.Params[name]
+	given, fromFlag := r.o.Params[name]
 	if fromFlag {
 		p.value = given
 	}
 	switch {
 	case n.is == isList || n.is == isObject:
-		f.bad(n, "write one line of text, a number, true or false, or nothing", "params: %s: %s where a value belongs", name, n.describe())
+		r.bad(n, "write one line of text, a number, true or false, or nothing", "params: %s: %s where a value belongs", name, n.describe())
 		p.bad = true
-	case !fromFlag && n.is == isNull && f.o.unbound:
+	case !fromFlag && n.is == isNull && r.o.unbound:
 		p.value, p.unset = name, true
 	case !fromFlag && n.is == isNull:
-		f.bad(n, "give it with "+f.o.called("Params")+" "+name+"=VALUE, or write a default", "params: %s has no value", name)
+		r.bad(n, "give it with "+r.o.called("Params")+" "+name+"=VALUE, or write a default", "params: %s has no value", name)
 		p.bad = true
 	default:
 		if err := naming.CheckLine(p.value); err != nil && fromFlag {
-			f.badOption("Params", err, "give one line", " %s: %v", name, err)
+			r.badOption("Params", err, "give one line", " %s: %v", name, err)
 			p.bad = true
 		} else if err != nil {
-			f.badAs(n, err, "write one line; longer texts are inputs", "params: %s: %v", name, err)
+			r.badAs(n, err, "write one line; longer texts are inputs", "params: %s: %v", name, err)
 			p.bad = true
 		}
 	}
@@ -93,9 +87,9 @@ const (
 
 // fill replaces parameters in a text and returns their ranges in the result. It reports
 // problems at their places.
-func (f *filler) fill(key string, n *node) (string, []provenance.Param) {
-	from, text := f.textOf(n)
-	return f.fillText(key, text, func(offset int) (*source, int) {
+func (r *reader) fill(key string, n *node) (string, []provenance.Param) {
+	from, text := r.textOf(n)
+	return r.fillText(key, text, func(offset int) (*source, int) {
 		if from == nil {
 			return placeInText(n, offset)
 		}
@@ -108,7 +102,7 @@ func (f *filler) fill(key string, n *node) (string, []provenance.Param) {
 const dollar = "$"
 
 // fillText is fill for a text whose bytes place locates.
-func (f *filler) fillText(key, text string, place func(offset int) (*source, int)) (string, []provenance.Param) {
+func (r *reader) fillText(key, text string, place func(offset int) (*source, int)) (string, []provenance.Param) {
 	if !strings.Contains(text, opening) {
 		return text, nil
 	}
@@ -124,7 +118,7 @@ func (f *filler) fillText(key, text string, place func(offset int) (*source, int
 		offset += i
 		src, at := place(offset)
 		if !strings.HasPrefix(text[offset:], paramOpen) {
-			f.warnLookalike(key, text[offset:], src, at)
+			r.warnLookalike(key, text[offset:], src, at)
 			b.WriteString(opening)
 			offset += len(opening)
 			continue
@@ -136,19 +130,19 @@ func (f *filler) fillText(key, text string, place func(offset int) (*source, int
 			continue
 		}
 		if !closed || !isParamName(name) {
-			f.badAt(src, at, "write ${params.NAME}", "%s: ${params. without a name and the closing }", key)
+			r.badAt(src, at, "write ${params.NAME}", "%s: ${params. without a name and the closing }", key)
 			b.WriteString(paramOpen)
 			offset += len(paramOpen)
 			continue
 		}
 		offset += len(paramOpen) + len(name) + 1
-		p, known := f.known[name]
+		p, known := r.places.params[name]
 		if !known {
 			hint := "declare it under params"
-			if best := nearestOf(name, sortedKeys(f.known)...); best != "" {
+			if best := nearestOf(name, sortedKeys(r.places.params)...); best != "" {
 				hint = "did you mean ${params." + best + "}?"
 			}
-			f.badAtAs(src, at, ErrUnknown, hint, "%s: no parameter %s", key, quote(name))
+			r.badAtAs(src, at, ErrUnknown, hint, "%s: no parameter %s", key, quote(name))
 			b.WriteString(name)
 			continue
 		}
@@ -159,7 +153,7 @@ func (f *filler) fillText(key, text string, place func(offset int) (*source, int
 }
 
 // warnLookalike warns of a text such as ${year} that is probably meant as a parameter.
-func (f *filler) warnLookalike(key, text string, src *source, at int) {
+func (r *reader) warnLookalike(key, text string, src *source, at int) {
 	word, _, closed := strings.Cut(text[len(opening):], "}")
 	inner := strings.TrimSpace(word)
 	group, name, dotted := strings.Cut(inner, ".")
@@ -170,8 +164,8 @@ func (f *filler) warnLookalike(key, text string, src *source, at int) {
 		return
 	}
 	hint := ""
-	for _, known := range append(sortedKeys(f.known), name) { // an exact one wins
-		if p := f.known[known]; p != nil && strings.EqualFold(known, name) {
+	for _, known := range append(sortedKeys(r.places.params), name) { // an exact one wins
+		if p := r.places.params[known]; p != nil && strings.EqualFold(known, name) {
 			hint, p.used = "write ${params."+known+"}", true
 		}
 	}
@@ -184,7 +178,7 @@ func (f *filler) warnLookalike(key, text string, src *source, at int) {
 	default:
 		hint = "write ${params." + name + "}, and declare it under params"
 	}
-	f.warnAt(src, at, hint, "%s: %s is plain text here", key, quote(opening+word+"}"))
+	r.warnAt(src, at, hint, "%s: %s is plain text here", key, quote(opening+word+"}"))
 }
 
 // textOf returns the text of a value that may be {file: PATH}, and the source of that file;

@@ -12,11 +12,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A policyReader reads the policy and the assertions.
-type policyReader struct{ *reader }
-
 // readPolicy reads the policy.
-func (r policyReader) readPolicy() {
+func (r *reader) readPolicy() {
 	defer func() { r.subject = nil }()
 	main := r.places.main.spec
 	n := main.own("policy")
@@ -29,20 +26,20 @@ func (r policyReader) readPolicy() {
 	r.readAsserts(main.own("assert"), f.own("assert"))
 	p := &handoff.Policy{Default: handoff.Mode(text(f.own("default")))}
 	members{{"hideIdentity", &p.HideIdentity}}.read(f.own)
-	p.Redact = r.redaction(f.own("redact"))
-	for i, e := range r.entries(f, "rules", "rule") {
-		p.Rules = append(p.Rules, r.rule(i, e))
+	p.Redact = r.policyRedaction(f.own("redact"))
+	for i, e := range r.policyEntries(f, "rules", "rule") {
+		p.Rules = append(p.Rules, r.policyRule(i, e))
 	}
-	for _, e := range r.entries(f, "declassify", "declassify") {
+	for _, e := range r.policyEntries(f, "declassify", "declassify") {
 		p.Declassify = append(p.Declassify, r.declassifier(e))
 	}
-	for _, e := range r.entries(f, "endorse", "endorse") {
+	for _, e := range r.policyEntries(f, "endorse", "endorse") {
 		d := handoff.Endorser{Entry: handoff.Entry{Origin: e.origin()}}
 		entryMembers(&d.Entry).read(e.own)
 		r.exactSides(e, &d.From, &d.To)
 		p.Endorse = append(p.Endorse, d)
 	}
-	for _, e := range r.entries(f, "renew", "renew") {
+	for _, e := range r.policyEntries(f, "renew", "renew") {
 		d := handoff.Renewal{Entry: handoff.Entry{Origin: e.origin()}}
 		append(entryMembers(&d.Entry), member{"ttlMs", &d.TTL}).read(e.own)
 		r.exactSides(e, &d.From, &d.To)
@@ -57,7 +54,7 @@ func (r policyReader) readPolicy() {
 
 // idleModes warns of modes of agents that are wider than the policy's default and have no
 // effect.
-func (r policyReader) idleModes(standard handoff.Mode) {
+func (r *reader) idleModes(standard handoff.Mode) {
 	width := []handoff.Mode{handoff.Minimal, handoff.Scoped, handoff.Full, ""}
 	r.subject = nil
 	for _, f := range r.places.agents {
@@ -76,8 +73,8 @@ func (f *fields) origin() provenance.Position {
 	return f.node.origin()
 }
 
-// entries reads a list of a policy; an element that is not an object is nil.
-func (r policyReader) entries(policy *fields, list, place string) []*fields {
+// policyEntries reads a list of a policy; an element that is not an object is nil.
+func (r *reader) policyEntries(policy *fields, list, place string) []*fields {
 	n := policy.own(list)
 	all := make([]*fields, n.len())
 	for i, item := range n.parts() {
@@ -100,14 +97,14 @@ func entryName(list string, i int, n *node) string {
 	return fmt.Sprintf("%s %d", what, i+1)
 }
 
-// rule reads one rule.
-func (r policyReader) rule(i int, f *fields) handoff.PairRule {
+// policyRule reads one rule.
+func (r *reader) policyRule(i int, f *fields) handoff.PairRule {
 	if f == nil {
 		return handoff.PairRule{}
 	}
 	r.subject = func() string { return "policy: " + entryName("rules", i, f.node) + ": " }
 	p := handoff.PairRule{
-		Redact: r.redaction(f.own("redact")), Translate: r.translation(f.own("translate")), Origin: f.origin(),
+		Redact: r.policyRedaction(f.own("redact")), Translate: r.translation(f.own("translate")), Origin: f.origin(),
 		Reveal: revealOf(f.own("reveal"), func(word string) redact.Kind { return redact.Kind(word) }),
 	}
 	members{
@@ -126,7 +123,7 @@ func (r policyReader) rule(i int, f *fields) handoff.PairRule {
 
 // exactSides replaces tool:SERVER/TOOL by the name of the tool as a reader, and tool:SERVER if
 // the server has one tool; several are a problem.
-func (r policyReader) exactSides(f *fields, from, to *string) {
+func (r *reader) exactSides(f *fields, from, to *string) {
 	for key, side := range map[string]*string{"from": from, "to": to} {
 		all := r.file.Tools.exactReaders(*side)
 		if len(all) > 1 {
@@ -136,8 +133,8 @@ func (r policyReader) exactSides(f *fields, from, to *string) {
 	}
 }
 
-// redaction reads what is redacted in addition to what always is.
-func (r policyReader) redaction(n *node) handoff.Redaction {
+// policyRedaction reads what is redacted in addition to what always is.
+func (r *reader) policyRedaction(n *node) handoff.Redaction {
 	var out handoff.Redaction
 	if n == nil {
 		return out
@@ -157,7 +154,7 @@ func (r policyReader) redaction(n *node) handoff.Redaction {
 }
 
 // translation reads how delivered context is translated.
-func (r policyReader) translation(n *node) *handoff.Translation {
+func (r *reader) translation(n *node) *handoff.Translation {
 	if n == nil {
 		return nil
 	}
@@ -188,7 +185,7 @@ func entryMembers(e *handoff.Entry) members {
 }
 
 // declassifier reads a declassifier.
-func (r policyReader) declassifier(f *fields) handoff.Declassifier {
+func (r *reader) declassifier(f *fields) handoff.Declassifier {
 	if f == nil {
 		return handoff.Declassifier{}
 	}

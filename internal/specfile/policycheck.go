@@ -13,10 +13,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// follows reports whether a problem that the gate finds in a policy only follows from what is
+// followsFromEntry reports whether a problem that the gate finds in a policy only follows from what is
 // wrong with the same entry: it is about a value that is missing or could not be read, about
 // the mode, or says that the entry is empty. A rule replaces what is wrong in allow and reveal.
-func (r policyReader) follows(p task.Problem) bool {
+func (r *reader) followsFromEntry(p task.Problem) bool {
 	parts := tokens(p.Pointer)
 	entry, _, _ := r.places.resolve(parts[:min(3, len(parts))])
 	n, _, _ := r.places.resolve(parts)
@@ -30,25 +30,25 @@ func (r policyReader) follows(p task.Problem) bool {
 }
 
 // isWrong reports whether a value is missing, or has a problem at it or in it.
-func (r policyReader) isWrong(n *node) bool {
+func (r *reader) isWrong(n *node) bool {
 	return n == nil || slices.ContainsFunc(r.found, func(f finding) bool { return f.src == n.src && n.at <= f.at && f.at < n.end })
 }
 
 // checkPolicy reports the problems that the gate finds in a policy, with their places. When
 // the team is made, only problems with schemas of results can be added.
-func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
+func (r *reader) checkPolicy(p *handoff.Policy, f *fields) {
 	r.uniqueRules(p)
 	clash := r.uniquePatterns(p, f)
 	if len(r.found) >= tooMany {
 		return
 	}
-	parties, ofRun := r.parties()
+	parties, ofRun := r.policyParties()
 	_, err := gate.Compile(p, parties)
 	problems, _ := errors.AsType[task.Problems](err)
 	if !ofRun {
 		problems = r.file.known(problems)
 	}
-	for _, problem := range slices.DeleteFunc(problems, r.follows) {
+	for _, problem := range slices.DeleteFunc(problems, r.followsFromEntry) {
 		if len(r.found) < tooMany && !(clash && problem.Pointer == "/policy/redact") {
 			problem.Subject = r.policySubject(tokens(problem.Pointer))
 			r.found = append(r.found, r.places.find(problem))
@@ -56,9 +56,9 @@ func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
 	}
 }
 
-// parties returns the readers that a policy may name: those of the file, or of the run that a file without agents
+// policyParties returns the readers that a policy may name: those of the file, or of the run that a file without agents
 // is for. A run checks the names itself, unless the file has other problems and never gets there.
-func (r policyReader) parties() (all []gate.Party, ofRun bool) {
+func (r *reader) policyParties() (all []gate.Party, ofRun bool) {
 	var names []string
 	if len(r.file.Agents) == 0 && len(r.found) > 0 && r.o.members != nil {
 		names = r.o.members()
@@ -96,7 +96,7 @@ func nameless(f *File) bool {
 }
 
 // policySubject names the part of the policy that a pointer is about.
-func (r policyReader) policySubject(parts []string) string {
+func (r *reader) policySubject(parts []string) string {
 	if len(parts) > 2 {
 		if n, _, _ := r.places.resolve(parts[:3]); n != nil {
 			if i, err := strconv.Atoi(parts[2]); err == nil {
@@ -108,7 +108,7 @@ func (r policyReader) policySubject(parts []string) string {
 }
 
 // uniqueRules reports rules with the same name.
-func (r policyReader) uniqueRules(p *handoff.Policy) {
+func (r *reader) uniqueRules(p *handoff.Policy) {
 	first := make(map[handoff.Rule]int)
 	for i := range p.Rules {
 		name := p.Rules[i].ID
@@ -127,7 +127,7 @@ func (r policyReader) uniqueRules(p *handoff.Policy) {
 
 // uniquePatterns reports patterns with the same name and different meanings, and returns
 // whether there are any.
-func (r policyReader) uniquePatterns(p *handoff.Policy, f *fields) (clash bool) {
+func (r *reader) uniquePatterns(p *handoff.Policy, f *fields) (clash bool) {
 	known := make(map[string]string)
 	look := func(of handoff.Redaction, where ...string) {
 		r.subject = nil

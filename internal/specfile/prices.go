@@ -6,7 +6,7 @@ import (
 
 // readPrices reads the prices of models. If two files have one for a model, the first
 // file counts.
-func (r runReader) readPrices() {
+func (r *reader) readPrices() {
 	for _, y := range r.places.layers {
 		n := y.spec.own("prices")
 		for _, item := range n.parts() {
@@ -49,7 +49,7 @@ const (
 )
 
 // checkPrices warns about prices of models that no agent has.
-func (r checker) checkPrices() {
+func (r *reader) checkPrices() {
 	asked := make(map[string]bool)
 	r.eachConnection(func(c *Connection) { asked[c.Model] = true })
 	r.priceWritten()
@@ -74,7 +74,7 @@ func (r checker) checkPrices() {
 
 // priceWritten adds the price of a model that a variable names under the name that runs
 // record.
-func (r checker) priceWritten() {
+func (r *reader) priceWritten() {
 	r.eachConnection(func(c *Connection) {
 		if p, ok := r.file.Config.Prices[c.Model]; ok {
 			r.file.Config.Prices[c.ModelAsWritten()] = p
@@ -84,7 +84,7 @@ func (r checker) priceWritten() {
 
 // eachConnection calls do for the connections of all agents and of the
 // coordinator, and for those of their fallback.
-func (r checker) eachConnection(do func(*Connection)) {
+func (r *reader) eachConnection(do func(*Connection)) {
 	all := func(c *Connection) {
 		do(c)
 		for i := range c.Fallback {

@@ -31,9 +31,9 @@ func checkBackend(r *report, key string, n *node) {
 	r.bad(n, hint, "%s: unknown word %s", key, quote(n.text))
 }
 
-// backend reads the backend of an agent: a command, or whether it is a person. Without one,
+// readBackend reads the backend of an agent: a command, or whether it is a person. Without one,
 // the agent is a model.
-func (r agentReader) backend(f *fields) (p *agent.Process, isPerson bool) {
+func (r *reader) readBackend(f *fields) (p *agent.Process, isPerson bool) {
 	n := f.own("backend")
 	if n == nil {
 		return nil, false
@@ -61,11 +61,11 @@ func (r agentReader) backend(f *fields) (p *agent.Process, isPerson bool) {
 		}
 		return nil, true
 	}
-	return r.process(f, n, b), false
+	return r.readProcess(f, n, b), false
 }
 
-// process reads the command of an agent.
-func (r agentReader) process(f *fields, n *node, b *fields) *agent.Process {
+// readProcess reads the command of an agent.
+func (r *reader) readProcess(f *fields, n *node, b *fields) *agent.Process {
 	if b.own("command") == nil && !misspelled(n, "command", placesByName["backend"]) {
 		r.bad(n, "write command: PROGRAM", "backend: command: it is missing")
 	}
@@ -80,7 +80,7 @@ func (r agentReader) process(f *fields, n *node, b *fields) *agent.Process {
 }
 
 // commandLine reads what to run. The values of variables are secrets of the command.
-func (r agentReader) commandLine(b *fields, p *agent.Process) {
+func (r *reader) commandLine(b *fields, p *agent.Process) {
 	command := b.own("command")
 	x, ok := r.expand("backend.command", command)
 	if command == nil || !ok {

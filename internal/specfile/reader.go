@@ -89,11 +89,8 @@ func newReader(o Options) *reader {
 	if p.main.node != nil {
 		f.Path, f.Dir = p.main.node.src.path, p.main.node.src.dir
 	}
-	r := &reader{
-		loader: l, filler: &filler{loader: l, known: make(map[string]*param)}, schemas: &schemas{loader: l, known: make(map[string]json.RawMessage)},
-		resolver: &resolver{loader: l, places: p, entries: make(map[*node][]*fields)}, places: p, file: f,
-	}
-	p.params = r.filler.known
+	p.params = make(map[string]*param)
+	r := &reader{loader: l, places: p, file: f, schemas: make(map[string]json.RawMessage), fallbacks: make(map[*node][]*fields)}
 	return r
 }
 
@@ -173,16 +170,15 @@ func (l *loader) warnUnusedAgents(y *layer) {
 	}
 }
 
-// A reader reads a File out of layers. Each part of a spec has a reader of its own that
-// adds what it knows to the file and to its places.
+// A reader reads a File out of layers. The methods that read one part of a spec are in a file of
+// their own; they add to the file and to its places.
 type reader struct {
 	*loader
-	*filler
-	*schemas
-	*resolver
-	places  *places
-	file    *File
-	results []string // what identifies the results of earlier runs that inputs are
+	places    *places
+	file      *File
+	results   []string                   // what identifies the results of earlier runs that inputs are
+	schemas   map[string]json.RawMessage // of the key schemas; nil for one that could not be read
+	fallbacks map[*node][]*fields        // the entries of each list of a fallback, as they are written
 }
 
 // schemaOfAgent returns the outputSchema of the agent that a task names; nil if there is none.
@@ -218,37 +214,34 @@ func (p *places) setting(spec string) *node {
 func (r *reader) read() {
 	r.readParams(r.places.layers)
 	r.readSchemas(r.places.layers)
-	agentReader{r}.readAgents()
-	toolReader{reader: r}.readTools()
-	inputReader{r}.readInputs()
-	taskReader{r}.readTasks()
+	r.readAgents()
+	r.readTools()
+	r.readInputs()
+	r.readTasks()
 	r.file.Tasks = task.BoundLists(r.file.Tasks, func(s *task.Spec) json.RawMessage { return schemaOfAgent(r.file, s) })
-	chat := chatReader{r}
-	if chat.read(); r.o.Chat {
-		chat.dropTasks()
+	if r.readChat(); r.o.Chat {
+		r.dropTasks()
 	} else {
-		goalReader{r}.readGoal()
+		r.readGoal()
 	}
-	goalReader{r}.readCoordinator()
-	inputReader{r}.readFormats()
-	run := runReader{r}
-	run.readMessages()
-	run.readEdges()
-	policyReader{r}.readPolicy()
-	run.readRun()
-	run.readModels()
+	r.readCoordinator()
+	r.readFormats()
+	r.readMessages()
+	r.readEdges()
+	r.readPolicy()
+	r.readRun()
+	r.readModels()
 	if r.o.Chat {
-		chat.narrow()
+		r.narrowToAnswerer()
 	}
-	c := checker{r}
-	c.checkEnv()
-	run.readVersions()
-	run.readPrices()
-	c.checkMemory()
-	c.checkIdle()
-	c.checkPrices()
-	c.checkUnused()
-	c.checkGrantedTools()
+	r.checkEnv()
+	r.readVersions()
+	r.readPrices()
+	r.checkMemory()
+	r.checkIdle()
+	r.checkPrices()
+	r.checkUnused()
+	r.checkGrantedTools()
 }
 
 // taskName names task i in a message.

@@ -13,13 +13,10 @@ import (
 	"github.com/runteam/runteam/llm/limit"
 )
 
-// A runReader reads what concerns a run as a whole: limits, endpoints, prices, messages and options.
-type runReader struct{ *reader }
-
 // readRun reads what concerns the run as a whole.
-func (r runReader) readRun() {
+func (r *reader) readRun() {
 	f, main := r.file, r.places.main
-	f.Name = r.name()
+	f.Name = r.runName()
 	f.Config.Name = f.Name
 	f.Description = strings.TrimSpace(text(r.places.main.spec.own("description")))
 	f.Run.Output = text(main.spec.own("output"))
@@ -53,8 +50,8 @@ func runMembers(f *File) (settings, own members) {
 	return settings, own
 }
 
-// name is the name of the spec, else of the team, else of the file.
-func (r runReader) name() string {
+// runName is the name of the spec, else of the team, else of the file.
+func (r *reader) runName() string {
 	for _, n := range []*node{
 		r.places.main.spec.own("name"), r.places.main.team.own("name"), r.places.roster.spec.own("name"), r.places.roster.team.own("name"),
 	} {
@@ -71,7 +68,7 @@ func (r runReader) name() string {
 
 // readEndpoints reads the clearances and the limits of endpoints. If several files have a
 // key, the first counts.
-func (r runReader) readEndpoints() {
+func (r *reader) readEndpoints() {
 	f := r.file
 	for _, y := range slices.Backward(r.places.layers) {
 		n := y.spec.own("endpoints")
@@ -104,7 +101,7 @@ func (r runReader) readEndpoints() {
 	}
 }
 
-func (r runReader) readOffline(n *node) {
+func (r *reader) readOffline(n *node) {
 	path, shown, ok := r.path("offline", n)
 	if !ok {
 		return
@@ -128,7 +125,7 @@ func (r runReader) readOffline(n *node) {
 }
 
 // readModels applies the models of the options.
-func (r runReader) readModels() {
+func (r *reader) readModels() {
 	option := r.o.called("Models")
 	for _, given := range r.o.Models {
 		agent, model, one := strings.Cut(given, "=")
@@ -158,7 +155,7 @@ func (r runReader) readModels() {
 
 // setModel sets the model of one agent or the coordinator, or of all. It returns the known
 // names and whether one matched.
-func (r runReader) setModel(agent, model string, one bool) (known []string, hit bool) {
+func (r *reader) setModel(agent, model string, one bool) (known []string, hit bool) {
 	for i := range r.file.Agents {
 		a := &r.file.Agents[i]
 		if !a.HasModel() {
@@ -180,11 +177,8 @@ func (r runReader) setModel(agent, model string, one bool) (known []string, hit 
 	return known, hit
 }
 
-// A checker finds keys that contradict each other or have no effect.
-type checker struct{ *reader }
-
 // checkIdle finds keys that have no effect because of other keys.
-func (r checker) checkIdle() {
+func (r *reader) checkIdle() {
 	main, f := r.places.main.spec, r.file
 	warn := func(name, hint, why string) {
 		if n := main.own(name); n != nil {
@@ -213,7 +207,7 @@ func (r checker) checkIdle() {
 }
 
 // checkUnused warns of unused inputs and parameters.
-func (r checker) checkUnused() {
+func (r *reader) checkUnused() {
 	if len(r.file.Tasks) == 0 && r.file.Goal == nil || len(r.found) > 0 { // also of a session, which has its turns later
 		return
 	}
@@ -235,7 +229,7 @@ func (r checker) checkUnused() {
 }
 
 // checkGrantedTools warns of tools, also of those of the runtime, that no planned task can have.
-func (r checker) checkGrantedTools() {
+func (r *reader) checkGrantedTools() {
 	if r.file.Goal == nil || r.file.Coordinator == nil || r.file.Coordinator.MayGrant.Tools || len(r.found) > 0 {
 		return
 	}
@@ -261,7 +255,7 @@ func (r checker) checkGrantedTools() {
 }
 
 // hasWay reports whether an edge leads from an agent, and no message of the spec is sent along it.
-func (r checker) hasWay(agent string) bool {
+func (r *reader) hasWay(agent string) bool {
 	if slices.ContainsFunc(r.file.Run.Messages, func(m plan.Message) bool { return m.From == agent }) {
 		return false
 	}
@@ -269,7 +263,7 @@ func (r checker) hasWay(agent string) bool {
 }
 
 // usedInputs returns a function that reports whether a task uses an input, or a plan may.
-func (r checker) usedInputs() func(name string) bool {
+func (r *reader) usedInputs() func(name string) bool {
 	if r.file.Goal != nil {
 		may := r.file.Coordinator != nil && r.file.Coordinator.MayGrant.Inputs
 		return func(string) bool { return may }

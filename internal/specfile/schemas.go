@@ -2,14 +2,8 @@ package specfile
 
 import "encoding/json"
 
-// schemas are the JSON Schemas of the key schemas, by name; nil for one that could not be read.
-type schemas struct {
-	*loader
-	known map[string]json.RawMessage
-}
-
 // readSchemas reads the named schemas of all files.
-func (s *schemas) readSchemas(layers []*layer) {
+func (r *reader) readSchemas(layers []*layer) {
 	for _, y := range layers {
 		n := y.spec.own("schemas")
 		if n == nil {
@@ -17,52 +11,52 @@ func (s *schemas) readSchemas(layers []*layer) {
 		}
 		for _, value := range n.parts() {
 			name := value.key
-			if _, twice := s.known[name]; twice {
-				s.badKey(value, ErrInvalid, "keep one of them", "schemas: another file has %s too", quote(name))
+			if _, twice := r.schemas[name]; twice {
+				r.badKey(value, ErrInvalid, "keep one of them", "schemas: another file has %s too", quote(name))
 				continue
 			}
 			if value.is != isObject && value.is != isBool {
-				s.bad(value, schema.hint, "schemas: %s: %s where a JSON Schema or {file: PATH} belongs", quote(name), value.describe())
-				s.known[name] = nil
+				r.bad(value, schema.hint, "schemas: %s: %s where a JSON Schema or {file: PATH} belongs", quote(name), value.describe())
+				r.schemas[name] = nil
 				continue
 			}
-			s.known[name] = s.inlineSchema(value)
+			r.schemas[name] = r.inlineSchema(value)
 		}
 	}
 }
 
 // schema returns the schema that a value contains or names.
-func (s *schemas) schema(n *node) json.RawMessage {
+func (r *reader) schema(n *node) json.RawMessage {
 	switch {
 	case n == nil:
 		return nil
 	case n.is == isText:
-		raw, known := s.known[n.text]
+		raw, known := r.schemas[n.text]
 		if !known {
-			hint := nearHint(n.text, "declare it under schemas, or write the schema itself", sortedKeys(s.known)...)
-			s.badAs(n, ErrUnknown, hint, "outputSchema: no schema %s", quote(n.text))
+			hint := nearHint(n.text, "declare it under schemas, or write the schema itself", sortedKeys(r.schemas)...)
+			r.badAs(n, ErrUnknown, hint, "outputSchema: no schema %s", quote(n.text))
 			return nil
 		}
 		return raw
 	}
-	return s.inlineSchema(n)
+	return r.inlineSchema(n)
 }
 
 // inlineSchema returns a schema that is written inline or in a file.
-func (s *schemas) inlineSchema(n *node) json.RawMessage {
+func (r *reader) inlineSchema(n *node) json.RawMessage {
 	if isFileRef(n) {
-		src := s.readFile(&n.kids[0], maxText)
+		src := r.readFile(&n.kids[0], maxText)
 		if src == nil {
 			return nil
 		}
-		s.named[n] = src
-		if n = s.parsed(src); n == nil {
+		r.named[n] = src
+		if n = r.parsed(src); n == nil {
 			return nil
 		}
 	}
 	raw, err := n.appendJSON(nil)
 	if err != nil {
-		s.bad(n, "", "outputSchema: %v", err)
+		r.bad(n, "", "outputSchema: %v", err)
 		return nil
 	}
 	return raw

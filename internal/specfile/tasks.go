@@ -9,20 +9,17 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A taskReader reads the tasks.
-type taskReader struct{ *reader }
-
 // readTasks reads the graph of the main file.
-func (r taskReader) readTasks() {
+func (r *reader) readTasks() {
 	defer func() { r.subject = nil }()
 	var defaults *fields
 	if n := r.places.main.spec.own("taskDefaults"); n != nil {
 		r.subject = func() string { return "taskDefaults: " }
 		defaults = r.fields(n, "taskDefaults", nil)
 		r.subject = nil // as for a task that inherits them
-		r.uses(defaults.own("uses"))
-		r.workspace(defaults.own("workspace"))
-		r.requires(defaults.own("requires"))
+		r.readUses(defaults.own("uses"))
+		r.readWorkspace(defaults.own("workspace"))
+		r.readRequires(defaults.own("requires"))
 		r.metadata(defaults.own("metadata"))
 	}
 	n := r.places.main.spec.own("tasks")
@@ -30,18 +27,18 @@ func (r taskReader) readTasks() {
 	if n == nil {
 		return
 	}
-	r.file.Tasks, r.places.tasks = r.list(n, defaults)
+	r.file.Tasks, r.places.tasks = r.readTaskList(n, defaults)
 }
 
-// list reads a list of tasks, and where they are written. An invalid one is empty, so that indexes
+// readTaskList reads a list of tasks, and where they are written. An invalid one is empty, so that indexes
 // match the file.
-func (r taskReader) list(n *node, defaults *fields) ([]task.Spec, []*fields) {
+func (r *reader) readTaskList(n *node, defaults *fields) ([]task.Spec, []*fields) {
 	tasks, places := make([]task.Spec, n.len()), make([]*fields, n.len())
 	for i, item := range n.parts() {
 		r.mine = func() string { return taskName(i, text(item.get("title"))) + ": " }
 		r.subject = r.mine
 		if places[i] = r.fields(item, "task", defaults); places[i] != nil {
-			r.task(places[i], &tasks[i])
+			r.readTask(places[i], &tasks[i])
 		}
 	}
 	return tasks, places
@@ -62,25 +59,25 @@ func taskMembers(s *task.Spec) (who, what, bounds members) {
 	return who, what, bounds
 }
 
-// task reads one task.
-func (r taskReader) task(f *fields, s *task.Spec) {
+// readTask reads one task.
+func (r *reader) readTask(f *fields, s *task.Spec) {
 	if f.node.get("repeat") != nil {
-		r.loop(f, s)
+		r.readLoop(f, s)
 		return
 	}
 	if hasTasks(f) {
-		r.listOfTasks(f, s)
+		r.readListTask(f, s)
 		return
 	}
 	computed := r.checkComputed(f)
-	folder, limits := r.workspace(r.pick(f, "workspace"))
+	folder, limits := r.readWorkspace(r.pick(f, "workspace"))
 	*s = task.Spec{
-		Requires:     r.requires(r.pick(f, "requires")),
+		Requires:     r.readRequires(r.pick(f, "requires")),
 		DependsOn:    r.dependencies(f),
-		When:         r.when(f),
-		ForEach:      r.forEach(f.own("forEach")),
-		Verify:       r.verify(f.own("verify")),
-		Uses:         append(folder, r.uses(r.pick(f, "uses"))...),
+		When:         r.readWhen(f),
+		ForEach:      r.readForEach(f.own("forEach")),
+		Verify:       r.readVerify(f.own("verify")),
+		Uses:         append(folder, r.readUses(r.pick(f, "uses"))...),
 		Workspace:    limits,
 		OutputSchema: r.schema(r.pick(f, "outputSchema")),
 		Metadata:     r.metadata(r.pick(f, "metadata")),
@@ -90,11 +87,11 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 	who.read(f.get)
 	what.read(f.get)
 	bounds.read(f.get)
-	s.Tools = r.tools(r.pick(f, "tools"), s.Assignee)
+	s.Tools = r.toolsOfTask(r.pick(f, "tools"), s.Assignee)
 	s.MaxRetries = max(s.MaxRetries, 0)
 	s.Description, s.Source.Params = r.fill("description", r.pick(f, "description"))
 	if computed {
-		r.computed(f, s)
+		r.readComputed(f, s)
 	}
 	r.raiseLabel(f.node, s.Classification)
 	r.raiseLabel(f.get("description"), s.Classification)
@@ -119,7 +116,7 @@ func requiresMembers(q *task.Requires) members {
 }
 
 // dependencies reads dependsOn: names, or mappings with a name.
-func (r taskReader) dependencies(f *fields) []task.Ref {
+func (r *reader) dependencies(f *fields) []task.Ref {
 	r.subject = r.mine
 	all := task.Payload(text(f.get("dependencyPayload")))
 	for k, item := range f.own("dependsOn").parts() {
@@ -147,8 +144,8 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 	})
 }
 
-// when reads the condition of a task.
-func (r taskReader) when(f *fields) *task.Condition {
+// readWhen reads the condition of a task.
+func (r *reader) readWhen(f *fields) *task.Condition {
 	r.subject = r.mine
 	when, place := conditionReader{r.report, "when"}.condition(f.own("when"))
 	if when != nil {
@@ -157,8 +154,8 @@ func (r taskReader) when(f *fields) *task.Condition {
 	return when
 }
 
-// uses reads the named inputs of a task: names, or mappings with a name.
-func (r taskReader) uses(n *node) []task.Use {
+// readUses reads the named inputs of a task: names, or mappings with a name.
+func (r *reader) readUses(n *node) []task.Use {
 	return named(r, n, "use", "name", "name of an input", func(name string, u *fields) task.Use {
 		if u == nil {
 			return task.Use{Name: name}
@@ -171,7 +168,7 @@ func (r taskReader) uses(n *node) []task.Use {
 
 // named reads a list of names, which read gets with nil fields, or of mappings with a key for
 // the name; what says whose name it is.
-func named[T any](r taskReader, n *node, place, key, what string, read func(name string, f *fields) T) []T {
+func named[T any](r *reader, n *node, place, key, what string, read func(name string, f *fields) T) []T {
 	if n == nil {
 		return nil
 	}
@@ -190,7 +187,7 @@ func named[T any](r taskReader, n *node, place, key, what string, read func(name
 }
 
 // provenance reads the origin of a description.
-func (r taskReader) provenance(n *node) *provenance.Record {
+func (r *reader) provenance(n *node) *provenance.Record {
 	if n == nil {
 		return nil
 	}
@@ -210,8 +207,8 @@ func instantOf(n *node) time.Time {
 	return at
 }
 
-// requires reads the requirements of a task.
-func (r taskReader) requires(n *node) *task.Requires {
+// readRequires reads the requirements of a task.
+func (r *reader) readRequires(n *node) *task.Requires {
 	if n == nil {
 		return nil
 	}
@@ -231,7 +228,7 @@ func (r taskReader) requires(n *node) *task.Requires {
 
 // metadata reads texts, numbers, booleans and lists of them; the task package checks keys,
 // sizes, and that the values of a list have one type.
-func (r taskReader) metadata(n *node) map[string]any {
+func (r *reader) metadata(n *node) map[string]any {
 	if n.len() == 0 {
 		return nil
 	}
@@ -251,7 +248,7 @@ func (r taskReader) metadata(n *node) map[string]any {
 }
 
 // metadataValue returns a text, a number or a boolean.
-func (r taskReader) metadataValue(n *node, hint string, where func() string) any {
+func (r *reader) metadataValue(n *node, hint string, where func() string) any {
 	v := valueOf(n)
 	if v == nil {
 		r.bad(n, hint, "metadata: %s: %s where a value belongs", where(), n.describe())

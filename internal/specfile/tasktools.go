@@ -8,14 +8,14 @@ import (
 	"github.com/runteam/runteam/tool"
 )
 
-// tools reads the names of the tools of a task. SERVER means those tools of the server that its
+// toolsOfTask reads the names of the tools of a task. SERVER means those tools of the server that its
 // agent has. It returns nil without the key, and no names for an empty list.
-func (r taskReader) tools(n *node, assignee string) []string {
+func (r *reader) toolsOfTask(n *node, assignee string) []string {
 	if n == nil {
 		return nil
 	}
 	box, names := r.file.Tools, []string{}
-	has, who := r.toolsOf(assignee)
+	has, who := r.toolsOfAgent(assignee)
 	for _, item := range n.parts() {
 		if plan.RuntimeToolHint(item.text) != "" { // the check of the tasks knows who has it
 			if !slices.Contains(names, item.text) {
@@ -41,10 +41,10 @@ func (r taskReader) tools(n *node, assignee string) []string {
 	return names
 }
 
-// toolsOf returns the names of the tools of an agent or, for a task that names none, of all
+// toolsOfAgent returns the names of the tools of an agent or, for a task that names none, of all
 // agents, and the beginning of a sentence about a tool that is not among them; empty if the
 // agent is unknown, or may lack a tool because of a problem that is reported.
-func (r taskReader) toolsOf(assignee string) (names []string, who string) {
+func (r *reader) toolsOfAgent(assignee string) (names []string, who string) {
 	if who = "no agent has"; assignee != "" {
 		who = ""
 	}

@@ -37,34 +37,27 @@ type Toolbox struct {
 
 	refused    map[string]bool // the names in lists of agents that are no tools
 	unequipped map[int]bool    // the agents that do not have all tools that they should have
-	standard   []*tool.Tool    // the tools that work on the workspace with their default settings, made at first use
-}
-
-// A toolReader reads the tools and gives them to the agents.
-type toolReader struct {
-	*reader
-	box *Toolbox
 }
 
 // readTools reads the tools of all files, and sets those of each agent.
-func (r toolReader) readTools() {
+func (r *reader) readTools() {
 	defer func() { r.subject = nil }()
-	r.box = &Toolbox{file: r.file, entries: make(map[string]*toolEntry), refused: make(map[string]bool), unequipped: make(map[int]bool)}
-	r.file.Tools, r.places.tools = r.box, r.box
+	r.file.Tools = &Toolbox{file: r.file, entries: make(map[string]*toolEntry), refused: make(map[string]bool), unequipped: make(map[int]bool)}
+	r.places.tools = r.file.Tools
 	for _, y := range r.places.layers {
 		for _, item := range y.spec.own("tools").parts() {
 			r.subject = func() string { return "tool " + quote(item.key) + ": " }
-			if r.box.entries[item.key] != nil {
+			if r.file.Tools.entries[item.key] != nil {
 				r.badKey(item, ErrInvalid, "keep one of them", "another file has it too")
 				continue
 			}
-			e := r.entry(item)
-			r.box.list = append(r.box.list, e)
-			r.box.entries[item.key] = e
+			e := r.readTool(item)
+			r.file.Tools.list = append(r.file.Tools.list, e)
+			r.file.Tools.entries[item.key] = e
 		}
 	}
-	r.imply()
-	for _, e := range r.box.list {
+	r.implyTools()
+	for _, e := range r.file.Tools.list {
 		r.subject = func() string { return "tool " + quote(e.name) + ": " }
 		if !e.wrong {
 			e.wrong = !r.makeTools(e)
@@ -77,7 +70,7 @@ func (r toolReader) readTools() {
 		}
 	}
 	r.subject = nil
-	for _, e := range r.box.list {
+	for _, e := range r.file.Tools.list {
 		if !e.used && !e.wrong && len(r.file.Agents) > 0 && !r.o.Unlisted {
 			r.warnKey(e.fields.node, "name it under tools of an agent, or remove it", "tool %s: no agent has it", quote(e.name))
 		}
@@ -85,30 +78,25 @@ func (r toolReader) readTools() {
 }
 
 // builtIns returns the names of the built-in tools, which are not to be changed.
-var builtIns = sync.OnceValue(func() []string { return append(slices.Clone(presetNames("full")), httpGet) })
+var builtIns = sync.OnceValue(func() []string { return append(presetNames("full"), httpGet) })
 
 // httpGet is the built-in tool that needs origins.
 const httpGet = "http_get"
 
-// presetNames returns the names of the tools of a preset, which are not to be changed.
-func presetNames(preset string) []string { return toolsOfPresets()[preset] }
-
-var toolsOfPresets = sync.OnceValue(func() map[string][]string {
-	all := make(map[string][]string)
-	for _, preset := range []string{"readonly", "readwrite", "full"} {
-		list, err := builtin.Files(preset, tool.Options{})
-		if err != nil {
-			panic(err) // the table of keys lists the presets
-		}
-		for _, t := range list {
-			all[preset] = append(all[preset], t.Name)
-		}
+// presetNames returns the names of the tools of a preset.
+func presetNames(preset string) (names []string) {
+	list, err := builtin.Files(preset, tool.Options{})
+	if err != nil {
+		panic(err) // the table of keys lists the presets
 	}
-	return all
-})
+	for _, t := range list {
+		names = append(names, t.Name)
+	}
+	return names
+}
 
-// entry reads one entry of tools.
-func (r toolReader) entry(item *node) *toolEntry {
+// readTool reads one entry of tools.
+func (r *reader) readTool(item *node) *toolEntry {
 	before := r.problems
 	e := &toolEntry{name: item.key, fields: r.fields(item, "tool", nil)}
 	if e.fields == nil {
@@ -125,7 +113,7 @@ func (r toolReader) entry(item *node) *toolEntry {
 	case slices.Contains(known, e.name):
 	case server != nil:
 		kind = "an MCP server"
-		e.server, e.allowed = r.server(e, server), make(map[string]*node)
+		e.server, e.allowed = r.readServer(e, server), make(map[string]*node)
 	case item.get("mcp") == nil:
 		r.badKey(item, ErrUnknown, nearHint(e.name, "write mcp: {command: …} or mcp: {url: …}; built-in tools are "+strings.Join(known, ", "), known...), "it is neither a built-in tool nor an MCP server")
 	}
@@ -144,7 +132,7 @@ var toolKeys = map[string][]string{
 }
 
 // checkToolKeys reports the keys of an entry that do not work for its kind of tool.
-func (r toolReader) checkToolKeys(e *toolEntry, kind string) {
+func (r *reader) checkToolKeys(e *toolEntry, kind string) {
 	for _, name := range []string{"allow", "effect", "repeatable", "stateless", "shared", "origins"} {
 		if n := e.fields.own(name); n != nil && !slices.Contains(toolKeys[kind], name) {
 			r.badKey(n, ErrInvalid, "remove it", "%s: no effect on %s", name, kind)
@@ -160,8 +148,8 @@ func (f *fields) toolOptions(o tool.Options) tool.Options {
 	return o
 }
 
-// server reads an MCP server.
-func (r toolReader) server(e *toolEntry, n *node) *mcp.Server {
+// readServer reads an MCP server.
+func (r *reader) readServer(e *toolEntry, n *node) *mcp.Server {
 	f := r.part(n, "mcp", "mcp: ")
 	if f == nil {
 		return nil
@@ -178,15 +166,15 @@ func (r toolReader) server(e *toolEntry, n *node) *mcp.Server {
 	r.inUse = !r.o.Offline || r.o.CallsTools
 	defer func() { r.inUse = false }()
 	if address != nil {
-		r.remote(e, f, s)
+		r.readServerURL(e, f, s)
 	} else {
-		r.program(e, f, s)
+		r.readServerProgram(e, f, s)
 	}
 	return s
 }
 
 // checkTransport reports settings of a server that do not belong to its transport.
-func (r toolReader) checkTransport(f *fields, remote bool) {
+func (r *reader) checkTransport(f *fields, remote bool) {
 	wrong, word, needs := []string{"headers"}, "stdio", "url"
 	if remote {
 		wrong, word, needs = []string{"args", "env", "cwd"}, "http", "command"
@@ -202,7 +190,7 @@ func (r toolReader) checkTransport(f *fields, remote bool) {
 }
 
 // checkState reports what package mcp refuses about the state of a server.
-func (r toolReader) checkState(f *fields, s *mcp.Server, remote bool) {
+func (r *reader) checkState(f *fields, s *mcp.Server, remote bool) {
 	if n := f.own("stateless"); s.Stateless && (remote || s.SharedSession) {
 		r.bad(n, "remove stateless", "stateless: not with url or shared, where tasks share what the server keeps")
 	}
@@ -215,8 +203,8 @@ func (r toolReader) checkState(f *fields, s *mcp.Server, remote bool) {
 // toCommand begins the destination of a variable that a program of the spec gets.
 const toCommand = "command:"
 
-// program reads the settings of a server that is a program.
-func (r toolReader) program(e *toolEntry, f *fields, s *mcp.Server) {
+// readServerProgram reads the settings of a server that is a program.
+func (r *reader) readServerProgram(e *toolEntry, f *fields, s *mcp.Server) {
 	command := f.own("command")
 	x, ok := r.expand("mcp: command", command)
 	if !ok {
@@ -262,8 +250,8 @@ func fromFolder(here workdir.Dir, dir, path string) string {
 	return path
 }
 
-// remote reads the settings of a server with a URL.
-func (r toolReader) remote(e *toolEntry, f *fields, s *mcp.Server) {
+// readServerURL reads the settings of a server with a URL.
+func (r *reader) readServerURL(e *toolEntry, f *fields, s *mcp.Server) {
 	n := f.own("url")
 	x, ok := r.expand("mcp: url", n)
 	if !ok {
@@ -308,13 +296,13 @@ func (e *toolEntry) conceal(x expansion) {
 
 // makeTools makes the tools of an entry, without connecting to a server, and returns whether
 // that succeeded.
-func (r toolReader) makeTools(e *toolEntry) bool {
+func (r *reader) makeTools(e *toolEntry) bool {
 	before := r.problems
 	if e.server == nil {
-		e.tools = r.builtIn(e.name, e.fields, e.fields.node)
+		e.tools = r.readBuiltIn(e.name, e.fields, e.fields.node)
 		return r.problems == before
 	}
-	if !r.allow(e) {
+	if !r.allowTools(e) {
 		return false
 	}
 	list, err := e.server.Declared()
@@ -326,8 +314,8 @@ func (r toolReader) makeTools(e *toolEntry) bool {
 	return true
 }
 
-// allow sets which tools of a server agents may have, and returns whether there are any.
-func (r toolReader) allow(e *toolEntry) bool {
+// allowTools sets which tools of a server agents may have, and returns whether there are any.
+func (r *reader) allowTools(e *toolEntry) bool {
 	s := e.server
 	s.Allow = []string{}
 	n := e.fields.own("allow")
@@ -356,21 +344,21 @@ func (r toolReader) allow(e *toolEntry) bool {
 	return false
 }
 
-// imply notes the tools SERVER/TOOL that agents list, for servers without allow.
-func (r toolReader) imply() {
+// implyTools notes the tools SERVER/TOOL that agents list, for servers without allow.
+func (r *reader) implyTools() {
 	for _, f := range r.places.agents {
 		for _, item := range f.get("tools").parts() {
 			server, name, one := strings.Cut(item.text, "/")
-			if e := r.box.entries[server]; one && e != nil && e.server != nil && e.fields.own("allow") == nil && name != "" {
+			if e := r.file.Tools.entries[server]; one && e != nil && e.server != nil && e.fields.own("allow") == nil && name != "" {
 				e.allowed[name] = cmp.Or(e.allowed[name], item)
 			}
 		}
 	}
 }
 
-// builtIn makes a built-in tool with the settings of its entry, which may be nil. It reports
+// readBuiltIn makes a built-in tool with the settings of its entry, which may be nil. It reports
 // problems at the entry, or else at a node.
-func (r toolReader) builtIn(name string, f *fields, at *node) []*tool.Tool {
+func (r *reader) readBuiltIn(name string, f *fields, at *node) []*tool.Tool {
 	if name == httpGet {
 		origins := f.own("origins")
 		if origins.len() == 0 {
@@ -389,16 +377,10 @@ func (r toolReader) builtIn(name string, f *fields, at *node) []*tool.Tool {
 		defaults = tool.Options{}
 	}
 	o := f.toolOptions(defaults)
-	list := r.box.standard
-	if asUsual := f == nil && defaults.Produces != nil; list == nil || !asUsual {
-		var err error
-		if list, err = builtin.Files("full", o); err != nil {
-			r.bad(at, "", "%v", err)
-			return nil
-		}
-		if asUsual {
-			r.box.standard = list
-		}
+	list, err := builtin.Files("full", o)
+	if err != nil {
+		r.bad(at, "", "%v", err)
+		return nil
 	}
 	t := list[slices.IndexFunc(list, func(t *tool.Tool) bool { return t.Name == name })]
 	if o.Timeout > 0 {
@@ -409,9 +391,9 @@ func (r toolReader) builtIn(name string, f *fields, at *node) []*tool.Tool {
 
 // checkSharedURLs reports entries for one URL, which share what the server keeps, if one could
 // return what another one accepts at a lower label.
-func (r toolReader) checkSharedURLs() {
-	for _, e := range r.box.list {
-		for _, other := range r.box.list {
+func (r *reader) checkSharedURLs() {
+	for _, e := range r.file.Tools.list {
+		for _, other := range r.file.Tools.list {
 			if e == other || e.wrong || other.wrong || e.server == nil || other.server == nil || e.server.URL == "" || e.server.URL != other.server.URL {
 				continue
 			}

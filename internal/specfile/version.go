@@ -46,7 +46,7 @@ func (c *Connection) version() string {
 }
 
 // readVersions sets the versions of the agents and the coordinator, after the options were applied.
-func (r runReader) readVersions() {
+func (r *reader) readVersions() {
 	for i := range r.file.Agents {
 		a := &r.file.Agents[i]
 		a.Member.Version = a.version()
