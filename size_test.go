@@ -163,9 +163,9 @@ func (c *sizeCheck) list(l sizeList) {
 		was, ok := listed[name]
 		switch {
 		case !ok:
-			c.problem("%s: %d %s, more than %d. Find the second thing in it. If it must be so large, write %q under %q in %s, and say why under \"Why a total grew\"", name, n, l.unit, l.most, row, l.heading, sizeFile)
+			c.problem("%s: %d %s, more than %d. Find the second thing in it. If it must be so large, write %q under %q in %s; a total that grows with it needs a reason there", name, n, l.unit, l.most, row, l.heading, sizeFile)
 		case n > was:
-			c.problem("%s: %d %s, and %s lists it with %d: leave it as small as it was. If it must grow, write %q, and say why under \"Why a total grew\"", name, n, l.unit, sizeFile, was, row)
+			c.problem("%s: %d %s, and %s lists it with %d: leave it as small as it was. If it must grow, write %q; a total that grows with it needs a reason there", name, n, l.unit, sizeFile, was, row)
 		case n < was-l.room && c.update:
 			listed[name] = n + l.room/2
 		case n < was-l.room:
