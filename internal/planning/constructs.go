@@ -19,19 +19,19 @@ func constructKeys(c Constructs) (list []key) {
 		return nil
 	}
 	if c.When || c.Repeat || c.ForEach {
-		list = append(list, key{"outputSchema", "a JSON Schema of its result, of the keywords " + strings.Join(schemaWords, ", "), nil, func(r *reader, v any) { schemaReader{constructReader{r}}.outputSchema(v) }, always(ofType("object"))})
+		list = append(list, key{"outputSchema", "a JSON Schema of its result, of the keywords " + strings.Join(schemaWords, ", "), nil, (*reader).outputSchema, always(ofType("object"))})
 	}
 	if c.When {
-		list = append(list, key{"when", "a condition: the task runs if it holds", nil, func(r *reader, v any) { r.spec.When = constructReader{r}.condition(v, "when") }, always(anyOf(oneOf([]string{"else"}), conditionSchema))})
+		list = append(list, key{"when", "a condition: the task runs if it holds", nil, func(r *reader, v any) { r.spec.When = r.condition(v, "when") }, always(anyOf(oneOf([]string{"else"}), conditionSchema))})
 	}
 	if c.Repeat {
-		list = append(list, key{"repeat", "an object that makes the task a loop of other tasks", nil, func(r *reader, v any) { constructReader{r}.repeat(v) }, repeatSchema})
+		list = append(list, key{"repeat", "an object that makes the task a loop of other tasks", nil, (*reader).repeat, repeatSchema})
 	}
 	if c.ForEach {
-		list = append(list, key{"forEach", "an object that makes the task run once for each item of a list", nil, func(r *reader, v any) { constructReader{r}.forEach(v) }, forEachSchema})
+		list = append(list, key{"forEach", "an object that makes the task run once for each item of a list", nil, (*reader).forEach, forEachSchema})
 	}
 	if c.Verify {
-		list = append(list, key{"verify", "an object that lets other agents judge its result before it counts", nil, func(r *reader, v any) { judgeReader{grantReader{r}}.verify(v) }, verifySchema})
+		list = append(list, key{"verify", "an object that lets other agents judge its result before it counts", nil, (*reader).verify, verifySchema})
 	}
 	return list
 }
@@ -81,9 +81,6 @@ func (c Constructs) references() []string {
 	return names
 }
 
-// A constructReader reads the constructs of a task.
-type constructReader struct{ *reader }
-
 // dependsOnSchema is the schema of the dependencies of a task.
 func dependsOnSchema(r *Rules) any {
 	if r.MayPlan == (Constructs{}) {
@@ -97,7 +94,7 @@ func dependsOnSchema(r *Rules) any {
 }
 
 // dependencies reads a list of dependencies.
-func (r constructReader) dependencies(v any, path ...any) (refs []task.Ref) {
+func (r *reader) dependencies(v any, path ...any) (refs []task.Ref) {
 	list, ok := v.([]any)
 	if !ok || r.rules.MayPlan == (Constructs{}) {
 		for _, title := range r.texts(v, path...) {
@@ -115,7 +112,7 @@ func (r constructReader) dependencies(v any, path ...any) (refs []task.Ref) {
 }
 
 // reference reads a dependency: a title or an object.
-func (r constructReader) reference(item any, path ...any) (ref task.Ref) {
+func (r *reader) reference(item any, path ...any) (ref task.Ref) {
 	if _, is := item.(map[string]any); !is {
 		ref.Task, _ = r.text(item, path...)
 		return ref
@@ -149,7 +146,7 @@ func (r constructReader) reference(item any, path ...any) (ref task.Ref) {
 const conditionHint = `write {"task": title, "path": "/team", "equals": "billing"}`
 
 // condition reads a condition as spec files have it.
-func (r constructReader) condition(v any, path ...any) *task.Condition {
+func (r *reader) condition(v any, path ...any) *task.Condition {
 	raw, _ := json.Marshal(v) // it was JSON
 	c := &task.Condition{}
 	if err := json.Unmarshal(raw, c); err != nil {
@@ -178,7 +175,7 @@ func (r constructReader) condition(v any, path ...any) *task.Condition {
 	return c
 }
 
-func (r constructReader) forEach(v any) {
+func (r *reader) forEach(v any) {
 	list := &task.ForEach{}
 	r.spec.ForEach = list
 	members, keys := r.object(v, []string{"task", "input", "path", "files", "as", "maxItems", "onOverflow", "maxParallel"}, `write {"task": title, "path": "/items", "maxItems": 20}`, "forEach")
@@ -189,7 +186,7 @@ func (r constructReader) forEach(v any) {
 			list.Task, _ = r.text(v, at...)
 		case "input":
 			if list.Input, _ = r.text(v, at...); list.Input != "" {
-				grantReader{r.reader}.input(list.Input, "name a task whose result has the list", at...)
+				r.checkInput(list.Input, "name a task whose result has the list", at...)
 			}
 		case "path":
 			if path, ok := r.text(v, at...); ok {
@@ -216,7 +213,7 @@ func (r constructReader) forEach(v any) {
 }
 
 // repeat reads a loop and its tasks.
-func (r constructReader) repeat(v any) {
+func (r *reader) repeat(v any) {
 	loop := &task.Repeat{}
 	r.spec.Repeat, r.spec.Tools = loop, nil // a loop calls no agent
 	members, keys := r.object(v, []string{"maxRounds", "until", "output", "onLimit", "onRepeat", "tasks"}, `write {"maxRounds": 3, "until": …, "output": title, "tasks": […]}`, "repeat")
@@ -240,13 +237,13 @@ func (r constructReader) repeat(v any) {
 }
 
 // loopTasks reads the tasks of a loop.
-func (r constructReader) loopTasks(v any, loop *task.Repeat, path []any) {
+func (r *reader) loopTasks(v any, loop *task.Repeat, path []any) {
 	list, ok := v.([]any)
 	if !ok {
 		r.bad(task.ErrInvalid, "tasks: "+describe(v)+" where a list of tasks belongs", `write [{"title": …, "description": …}]`, path...)
 		return
 	}
-	outer := *r.reader
+	outer := *r
 	r.keys = keysInLoop(r.rules.MayPlan)
 	for i, item := range list {
 		if r.full() {
@@ -259,16 +256,13 @@ func (r constructReader) loopTasks(v any, loop *task.Repeat, path []any) {
 	r.keys, r.spec, r.path = outer.keys, outer.spec, outer.path
 }
 
-// A schemaReader reads the schema of a result.
-type schemaReader struct{ constructReader }
-
 // schemaWords are the keywords of the schemas of a plan.
 var schemaWords = []string{"type", "properties", "required", "items", "enum", "additionalProperties", "minItems", "maxItems", "minimum", "maximum"}
 
 // outputSchema reads a whole schema. A prompt has it without a fence, so it has no texts but
 // harmless words.
-func (r schemaReader) outputSchema(v any) {
-	r.part(v, "outputSchema")
+func (r *reader) outputSchema(v any) {
+	r.schemaPart(v, "outputSchema")
 	raw, _ := json.Marshal(v) // it was JSON
 	if len(raw) > MaxDescription {
 		r.bad(task.ErrInvalid, fmt.Sprintf("outputSchema: %d bytes, at most %d", len(raw), MaxDescription), "ask for fewer values", "outputSchema")
@@ -276,8 +270,8 @@ func (r schemaReader) outputSchema(v any) {
 	r.spec.OutputSchema = raw
 }
 
-// part checks the words of a schema.
-func (r schemaReader) part(v any, path ...any) {
+// schemaPart checks the words of a schema.
+func (r *reader) schemaPart(v any, path ...any) {
 	if _, is := v.(bool); is && path[len(path)-1] == "additionalProperties" {
 		return
 	}
@@ -286,7 +280,7 @@ func (r schemaReader) part(v any, path ...any) {
 		v, at := members[key], append(slices.Clip(path), key)
 		switch key {
 		case "items", "additionalProperties":
-			r.part(v, at...)
+			r.schemaPart(v, at...)
 		case "properties":
 			properties, _ := v.(map[string]any)
 			for _, property := range slices.Sorted(maps.Keys(properties)) {
@@ -294,16 +288,16 @@ func (r schemaReader) part(v any, path ...any) {
 					return
 				}
 				r.words(property, "outputSchema", at...)
-				r.part(properties[property], append(slices.Clip(at), oneLine(property, maxWord))...)
+				r.schemaPart(properties[property], append(slices.Clip(at), oneLine(property, maxWord))...)
 			}
 		default:
-			r.value(v, at)
+			r.schemaValue(v, at)
 		}
 	}
 }
 
-// value checks the words of a keyword without schemas in it.
-func (r schemaReader) value(v any, path []any) {
+// schemaValue checks the words of a keyword without schemas in it.
+func (r *reader) schemaValue(v any, path []any) {
 	switch v := v.(type) {
 	case string:
 		r.words(v, "outputSchema", path...)
@@ -319,7 +313,7 @@ func (r schemaReader) value(v any, path []any) {
 }
 
 // integer reads a whole number within bounds.
-func (r constructReader) integer(v any, low, high float64, hint string, path ...any) int {
+func (r *reader) integer(v any, low, high float64, hint string, path ...any) int {
 	n, ok := r.number(v, low, high, hint, path...)
 	if ok && n != math.Trunc(n) {
 		r.bad(task.ErrInvalid, name(path)+": it is not a whole number", hint, path...)
@@ -330,7 +324,7 @@ func (r constructReader) integer(v any, low, high float64, hint string, path ...
 
 // object reads an object and returns its keys in order, those that are null left out. It refuses
 // keys that are not known.
-func (r constructReader) object(v any, known []string, hint string, path ...any) (map[string]any, []string) {
+func (r *reader) object(v any, known []string, hint string, path ...any) (map[string]any, []string) {
 	members, ok := v.(map[string]any)
 	switch {
 	case !ok:

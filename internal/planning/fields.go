@@ -85,7 +85,7 @@ func (r *reader) agent(v any, path ...any) string {
 	return agent
 }
 
-func (r *reader) dependsOn(v any) { r.spec.DependsOn = constructReader{r}.dependencies(v, "dependsOn") }
+func (r *reader) dependsOn(v any) { r.spec.DependsOn = r.dependencies(v, "dependsOn") }
 
 func (r *reader) memoryScope(v any) {
 	word, ok := r.text(v, "memoryScope")
@@ -106,7 +106,7 @@ func (r *reader) priority(v any) {
 // maxRetries counts a negative number as 0, as files do.
 func (r *reader) maxRetries(v any) {
 	const hint = "write a whole number from 0 to 10"
-	r.spec.MaxRetries = max(constructReader{r}.integer(v, math.MinInt32, MaxTaskRetries, hint, "maxRetries"), 0)
+	r.spec.MaxRetries = max(r.integer(v, math.MinInt32, MaxTaskRetries, hint, "maxRetries"), 0)
 }
 
 func (r *reader) retryDelay(v any) {

@@ -8,14 +8,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A grantReader reads what a task, or a judge, is granted beside dependencies.
-type grantReader struct{ *reader }
-
 // uses reads the inputs of a task.
-func (r grantReader) uses(v any) { r.spec.Uses = r.used(v, "", "uses") }
+func (r *reader) uses(v any) { r.spec.Uses = r.usedInputs(v, "", "uses") }
 
-// used reads the inputs that are granted. item is a name beside theirs, if it is not empty.
-func (r grantReader) used(v any, item string, path ...any) (uses []task.Use) {
+// usedInputs reads the inputs that are granted. item is a name beside theirs, if it is not empty.
+func (r *reader) usedInputs(v any, item string, path ...any) (uses []task.Use) {
 	if list, ok := v.([]any); ok && len(list) == 0 {
 		return nil // requires nothing
 	}
@@ -27,14 +24,14 @@ func (r grantReader) used(v any, item string, path ...any) (uses []task.Use) {
 	for i, input := range r.short(v, max(len(r.rules.Inputs)+1, maxTools), path...) {
 		uses = append(uses, task.Use{Name: input})
 		if at := append(slices.Clip(path), i); input != item || item == "" {
-			r.input(input, hint, at...)
+			r.checkInput(input, hint, at...)
 		}
 	}
 	return uses
 }
 
-// input checks that an input may be granted.
-func (r grantReader) input(input, hint string, path ...any) {
+// checkInput checks that an input may be granted.
+func (r *reader) checkInput(input, hint string, path ...any) {
 	switch {
 	case !r.rules.MayGrant.Inputs:
 		r.bad(ErrGrant, name(path)+": "+ErrGrant.Error(), hint, path...)
@@ -44,10 +41,10 @@ func (r grantReader) input(input, hint string, path ...any) {
 }
 
 // tools reads the tools of a task.
-func (r grantReader) tools(v any) { r.spec.Tools = r.called(v, r.spec.Assignee, "tools") }
+func (r *reader) tools(v any) { r.spec.Tools = r.calledTools(v, r.spec.Assignee, "tools") }
 
-// called reads the tools that an agent may call: for no agent, those of any. It never returns nil.
-func (r grantReader) called(v any, agent string, path ...any) []string {
+// calledTools reads the tools that an agent may call: for no agent, those of any. It never returns nil.
+func (r *reader) calledTools(v any, agent string, path ...any) []string {
 	called := []string{}
 	if list, ok := v.([]any); ok && len(list) == 0 {
 		return called // requires nothing
@@ -70,7 +67,7 @@ func (r grantReader) called(v any, agent string, path ...any) []string {
 }
 
 // otherTool is a hint for a tool that an agent does not have. Another agent may have it.
-func (r grantReader) otherTool(tool string, known []string) string {
+func (r *reader) otherTool(tool string, known []string) string {
 	var owners []string
 	for _, agent := range r.rules.Agents {
 		if slices.Contains(r.rules.Tools[agent], tool) {

@@ -7,9 +7,6 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A judgeReader reads the judges of a task.
-type judgeReader struct{ grantReader }
-
 // verifySchema is the schema of verify.
 func verifySchema(r *Rules) any {
 	judge := object{Properties: map[string]any{"agent": oneOf(r.Agents), "lens": ofType("string"), "dependsOn": dependsOnSchema(r)}, Required: []string{"agent"}}
@@ -29,10 +26,10 @@ func verifySchema(r *Rules) any {
 }
 
 // verify reads who judges the result of a task.
-func (r judgeReader) verify(v any) {
-	verify, c := &task.Verify{}, constructReader{r.reader}
+func (r *reader) verify(v any) {
+	verify := &task.Verify{}
 	r.spec.Verify = verify
-	members, keys := c.object(v, []string{"judges", "mode", "quorum", "maxRounds", "onDissent"}, `write {"judges": ["name of an agent"]}`, "verify")
+	members, keys := r.object(v, []string{"judges", "mode", "quorum", "maxRounds", "onDissent"}, `write {"judges": ["name of an agent"]}`, "verify")
 	for _, key := range keys {
 		v, at := members[key], []any{"verify", key}
 		switch key {
@@ -41,9 +38,9 @@ func (r judgeReader) verify(v any) {
 		case "mode":
 			verify.Mode, _ = r.text(v, at...)
 		case "quorum":
-			verify.Quorum = c.integer(v, 1, maxJudges, "write how many judges must accept", at...)
+			verify.Quorum = r.integer(v, 1, maxJudges, "write how many judges must accept", at...)
 		case "maxRounds":
-			verify.MaxRounds = c.integer(v, 1, 100, "write how many rounds there may be, from 1 to 100", at...)
+			verify.MaxRounds = r.integer(v, 1, 100, "write how many rounds there may be, from 1 to 100", at...)
 		case "onDissent":
 			verify.OnDissent, _ = r.text(v, at...)
 		}
@@ -57,7 +54,7 @@ func (r judgeReader) verify(v any) {
 const defaultRounds = 2
 
 // judges reads a list of judges.
-func (r judgeReader) judges(v any, path ...any) (judges []task.Judge) {
+func (r *reader) judges(v any, path ...any) (judges []task.Judge) {
 	list, ok := v.([]any)
 	switch {
 	case !ok:
@@ -74,15 +71,14 @@ func (r judgeReader) judges(v any, path ...any) (judges []task.Judge) {
 }
 
 // judge reads a judge: the name of an agent, or an object.
-func (r judgeReader) judge(item any, path ...any) task.Judge {
+func (r *reader) judge(item any, path ...any) task.Judge {
 	judge := task.Judge{Tools: []string{}}
 	members, is := item.(map[string]any)
 	if !is {
 		judge.Agent = r.agent(item, path...)
 		return judge
 	}
-	c := constructReader{r.reader}
-	_, keys := c.object(item, []string{"agent", "lens", "uses", "dependsOn", "tools"}, "", path...)
+	_, keys := r.object(item, []string{"agent", "lens", "uses", "dependsOn", "tools"}, "", path...)
 	for _, key := range keys { // the agent is the first of them
 		v, at := members[key], append(slices.Clip(path), key)
 		switch key {
@@ -93,18 +89,18 @@ func (r judgeReader) judge(item any, path ...any) task.Judge {
 				r.words(judge.Lens, key, at...)
 			}
 		case "uses":
-			judge.Uses = r.used(v, r.item(), at...)
+			judge.Uses = r.usedInputs(v, r.judgedItem(), at...)
 		case "dependsOn":
-			judge.DependsOn = c.dependencies(v, at...)
+			judge.DependsOn = r.dependencies(v, at...)
 		case "tools":
-			judge.Tools = r.called(v, judge.Agent, at...)
+			judge.Tools = r.calledTools(v, judge.Agent, at...)
 		}
 	}
 	return judge
 }
 
-// item returns the name of the item that the task has, and that its judges may be granted.
-func (r judgeReader) item() string {
+// judgedItem returns the name of the item that the task has, and that its judges may be granted.
+func (r *reader) judgedItem() string {
 	switch f := r.spec.ForEach; {
 	case f == nil:
 		return ""

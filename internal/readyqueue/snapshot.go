@@ -137,12 +137,12 @@ func (s *snapshot) restore(unlabelled envelope.Header) (*Queue, error) {
 		return nil, err
 	}
 	for i := range s.Tasks {
-		if err := (restorer{q}).task(i, &s.Tasks[i], known[i], unlabelled); err != nil {
+		if err := q.restoreTask(i, &s.Tasks[i], known[i], unlabelled); err != nil {
 			return nil, fmt.Errorf("task %q: %w", s.Tasks[i].task.Title, err)
 		}
 	}
-	restorer{q}.fillEnds(s.Tasks)
-	restorer{q}.reopen()
+	q.fillEnds(s.Tasks)
+	q.reopen()
 	q.events.over = q.IsComplete()
 	return q, nil
 }
@@ -191,11 +191,8 @@ func newDangling(all []stored) (*Queue, error) {
 	return q, nil
 }
 
-// A restorer fills in a queue from a snapshot.
-type restorer struct{ *Queue }
-
-// task gives task i its status and result.
-func (q restorer) task(i int, one *stored, now status, unlabelled envelope.Header) error {
+// restoreTask gives task i its status and result.
+func (q *Queue) restoreTask(i int, one *stored, now status, unlabelled envelope.Header) error {
 	if !now.terminal() {
 		now = blocked // until reopen knows better
 	}
@@ -226,7 +223,7 @@ func header(h envelope.Header, t *task.Task) envelope.Header {
 }
 
 // fillEnds fills in why tasks ended without completing.
-func (q restorer) fillEnds(all []stored) {
+func (q *Queue) fillEnds(all []stored) {
 	if q.counts[failed]+q.counts[skipped]+q.counts[notNeeded] == 0 {
 		return
 	}
@@ -248,7 +245,7 @@ func (q restorer) fillEnds(all []stored) {
 // reopen counts the dependencies that every blocked task still waits for, and
 // makes ready what waits for none. A task whose dependency had ended without
 // a result ends with it, which the original forgets for tasks added later.
-func (q restorer) reopen() {
+func (q *Queue) reopen() {
 	for i := range q.states {
 		if !q.states[i].status.terminal() {
 			q.states[i].open = q.unfinished(q.tasks.at(i))
