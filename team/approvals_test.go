@@ -125,21 +125,3 @@ func TestAnApprovalOutlivesTheTimeLimit(t *testing.T) {
 		require.Equal(t, []any{team.StatusSuspended, 0}, []any{res.Status, *paid})
 	})
 }
-
-// The person who approves calls reads what the agent passes to the tool.
-func TestAssertionsKnowApprovers(t *testing.T) {
-	t.Parallel()
-	tm, _ := paying(t, later)
-	refund := assigned("refund", "clerk")
-	refund.Uses = []task.Use{{Name: "claim"}}
-	for text, holds := range map[string]bool{
-		"input claim never reaches editor":        false,
-		"input claim never derives into tool:pay": false,
-		"input other never derives into editor":   true,
-	} {
-		tasks := []task.Spec{refund, assigned("note", "editor")}
-		p, err := tm.Plan(tasks, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "x"}, {Name: "other", Text: "y"}}, Assert: []string{text}})
-		require.NoError(t, err)
-		require.Equal(t, holds, p.Err() == nil, "%s: %v", text, p.Err())
-	}
-}

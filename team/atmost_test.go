@@ -12,7 +12,6 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
@@ -135,37 +134,6 @@ func TestPlansBoundCallsAndTokens(t *testing.T) {
 			require.Empty(t, most.NotCounted)
 		})
 	}
-}
-
-// Plans name the agents whose answers have no bound, and those whose calls are not known.
-func TestPlansNameWhatIsNotBounded(t *testing.T) {
-	t.Parallel()
-	own := agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "x"}, nil })
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "writer", Agent: agent.New(&worstModel{}, agent.Options{})}, {Name: "scanner", Agent: own}, {Name: "idle", Agent: own}}})
-	require.NoError(t, err)
-	tasks := []task.Spec{{Title: "A", Description: "d", Assignee: "writer"}, {Title: "B", Description: "d", Assignee: "scanner"}}
-	most := atMost(t, tm, tasks, nil)
-	require.Equal(t, []string{"writer"}, most.UnboundedAnswers)
-	require.Equal(t, []string{"scanner"}, most.NotCounted)
-	require.Equal(t, [2]int{1, 0}, [2]int{most.Calls, most.Tokens})
-	require.Positive(t, most.PromptTokens)
-
-	tasks[0].MaxRetries = 1 << 40
-	most = atMost(t, tm, tasks, &team.RunOptions{Budget: team.Budget{MaxTokenBudget: 70}})
-	require.Equal(t, [2]int{70, 70}, [2]int{most.Tokens, most.TokenBudget}, "it bounds calls and answers of any number")
-	require.Equal(t, 1<<40+1, most.Calls)
-}
-
-// A secret input does not show its size in the bound.
-func TestBoundsOfAPlanHideInputs(t *testing.T) {
-	t.Parallel()
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "writer", Accepts: label.Confidential, Agent: agent.New(&worstModel{}, agent.Options{})}}})
-	require.NoError(t, err)
-	var all []atMostCounts
-	for _, n := range []int{1, 100_000} {
-		all = append(all, atMost(t, tm, []task.Spec{{Title: "A", Description: "d", Assignee: "writer", Uses: []task.Use{{Name: "in"}}}, {Title: "B", Description: "d", Assignee: "writer"}}, &team.RunOptions{Inputs: []team.Input{{Name: "in", Text: strings.Repeat("x", n), Classification: label.Confidential}}, UserAccepts: new(label.Internal)}))
-	}
-	require.Equal(t, all[0], all[1])
 }
 
 // atMostCounts is what the JSON form of a plan says about calls and tokens.

@@ -130,50 +130,6 @@ func TestForEachOfAFolder(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(seen), "c.txt")
 }
 
-func TestBadListsOfInputs(t *testing.T) {
-	t.Parallel()
-	hidden := label.Internal
-	for _, tt := range []struct {
-		name string
-		m    *mailing
-		want string
-	}{
-		{"no JSON", &mailing{input: team.Input{Text: "a,b\n1,2"}}, `/tasks/0/forEach/input task "Mail": input "leads": invalid list: not one strict JSON value`},
-		{"an object", &mailing{input: team.Input{Text: "{}"}}, `/tasks/0/forEach/input task "Mail": input "leads" is not a list`},
-		{"no such list", &mailing{input: team.Input{Text: `{"a":[]}`}, list: task.ForEach{Path: "/b"}}, `/tasks/0/forEach/path task "Mail": input "leads" has no list at /b`},
-		{"a bad line", &mailing{input: team.Input{Text: "1\n{", ListFormat: "ndjson"}}, `/inputs/leads input "leads": invalid list: line 2: not one strict JSON value`},
-		{"a bad row", &mailing{input: team.Input{Text: "a\n1,2", ListFormat: "csv"}}, `/inputs/leads input "leads": invalid list: line 2: the number of fields is 2, and the header has 1`},
-		{"an unknown format", &mailing{input: team.Input{Text: "[]", ListFormat: "cvs"}}, `/inputs/leads/format input "leads": unknown format "cvs"`},
-		{"too many", &mailing{input: team.Input{Text: "[1,2,3,4,5]"}}, `/tasks/0/forEach/maxItems task "Mail": input "leads" has 5 items, and maxItems is 4`},
-		{"files of a text", &mailing{input: team.Input{Text: "[]"}, list: task.ForEach{Files: []string{"*"}}}, `/tasks/0/forEach/files task "Mail": files are those of a folder`},
-		{"unknown", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[0].ForEach.Input = "leeds" }}, `/tasks/0/forEach/input task "Mail": unknown input "leeds": did you mean "leads"?`},
-		{"a large row of a table", &mailing{input: team.Input{Text: "a\n\"1\n2\"\n\n" + strings.Repeat("x", 300<<10) + "\n", ListFormat: "csv"}}, `/tasks/0/forEach/input task "Mail": line 5 of input "leads" has 300 KiB, and at most 256 KiB of it reach "mailer"`},
-		{"too large", &mailing{input: team.Input{Text: `["a","` + strings.Repeat("x", 300<<10) + `"]`}}, `/tasks/0/forEach/input task "Mail": item 2 of input "leads" has 300 KiB, and at most 256 KiB of it reach "mailer"`},
-		{"above the caller", &mailing{input: team.Input{Text: "[]", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, "and the caller sees the status of tasks and may see internal"},
-		{"too many, above the caller", &mailing{input: team.Input{Text: "[1,2,3,4,5]", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, "has more items than maxItems, 4"},
-		{"a bad line above the caller", &mailing{input: team.Input{Text: "1\n{", ListFormat: "ndjson", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, `input "leads": it is not in its format`},
-		{"above the agent", &mailing{input: team.Input{Text: "[]", Classification: label.Confidential}}, "mailer"},
-		{"not for the agent", &mailing{input: team.Input{Text: "[1]"}, policy: &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "mailer", Mode: handoff.Minimal}}}}, `/tasks/0/forEach/input task "Mail": no item of input "leads" is delivered to "mailer"`},
-		{"both", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[0].ForEach.Task = "Report" }}, "/tasks/0/forEach/input task \"Mail\": it has both task and input"},
-		{"not each", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[1].DependsOn = task.On("Mail") }}, `/tasks/1/dependsOn/0 task "Report": "Mail" runs for each item of a list: write {each: Mail}`},
-		{"nothing of the need", &mailing{input: team.Input{Text: `[{"a":1}]`}, change: func(s []task.Spec) { s[0].Uses = []task.Use{{Name: "lead", Need: []task.Path{"/b"}}} }}, `/tasks/0/uses/0/need/0 task "Mail": no item of input "leads" has /b: write one of /a`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			tm, specs, o := tt.m.team(t)
-			_, err := tm.Plan(specs, o)
-			var problems task.Problems
-			require.ErrorAs(t, err, &problems)
-			var all []string
-			for _, p := range problems {
-				all = append(all, p.Pointer+" "+p.Error())
-			}
-			require.Contains(t, strings.Join(all, "\n"), tt.want)
-			require.Len(t, problems, 1, all)
-		})
-	}
-}
-
 // A file is an item as a whole, so a part of it in which something is revealed is an error.
 func TestRevealInFilesThatAreItems(t *testing.T) {
 	t.Parallel()
@@ -227,20 +183,6 @@ func TestPartsOfItemsOfInputs(t *testing.T) {
 	}
 }
 
-// Whoever follows from the instances learns how many there are: the table says so, and labels do.
-func TestTheNumberOfItemsHasTheLabelOfTheInput(t *testing.T) {
-	t.Parallel()
-	m := mailing{input: team.Input{Text: "[1]", Classification: label.Confidential}, accepts: label.Confidential}
-	tm, specs, o := m.team(t)
-	p, err := tm.Plan(specs, o)
-	require.NoError(t, err)
-	require.Equal(t, label.Confidential, p.Tasks[1].Label)
-	specs[1].Assignee, m.accepts = "summer", label.Internal
-	tm, specs, o = m.team(t)
-	_, err = tm.Plan(specs, o)
-	require.ErrorContains(t, err, "confidential")
-}
-
 // An instance is granted its own item and nothing of any other.
 func TestItemsOfInputsStayApart(t *testing.T) {
 	t.Parallel()
@@ -262,24 +204,4 @@ func TestItemsOfInputsStayApart(t *testing.T) {
 			require.Contains(t, seen[i], fmt.Sprint("canary", i))
 		}
 	})
-}
-
-func TestResultsOfManyItemsThatDoNotFit(t *testing.T) {
-	t.Parallel()
-	warned := func(items, most int, change func(s []task.Spec)) string {
-		m := mailing{input: team.Input{Text: "[" + strings.TrimSuffix(strings.Repeat("1,", items), ",") + "]"}, list: task.ForEach{MaxItems: most}, change: change}
-		tm, specs, o := m.team(t)
-		p, err := tm.Plan(specs, o)
-		require.NoError(t, err)
-		var all []string
-		for _, w := range p.Warnings {
-			all = append(all, w.Pointer+" "+w.Error())
-		}
-		return strings.Join(all, "\n")
-	}
-	require.Empty(t, warned(300, 1000, nil), "the list is known")
-	require.Equal(t, `/tasks/0/forEach/maxItems task "Mail": input "leads" has 3 items, and only the first 2 are taken`, warned(3, 2, func(s []task.Spec) { s[0].ForEach.OnOverflow = "first" }))
-	require.Contains(t, warned(600, 1000, nil), `/tasks/1/dependsOn/0 task "Report": a prompt of "summer" has 512 KiB, so each of the 600 results of "Mail" has room for 873 bytes of it`)
-	require.Contains(t, warned(10, 10, func(s []task.Spec) { s[1].DependsOn[0].MaxContextBytes = 100 << 10 }), "each of the 10 results")
-	require.Empty(t, warned(600, 1000, func(s []task.Spec) { s[1].DependsOn[0].Need = []task.Path{""} }))
 }

@@ -165,47 +165,6 @@ func TestNestedLists(t *testing.T) {
 	require.Len(t, res.Tasks, 5)
 }
 
-func TestBadTasksForEachItem(t *testing.T) {
-	t.Parallel()
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil })}}})
-	require.NoError(t, err)
-	for want, change := range map[string]func(s []task.Spec){
-		`/tasks/0/forEach/output task "Leads": the list has no task "Nobody"`:                                        func(s []task.Spec) { s[0].ForEach.Output = "Nobody" },
-		`/tasks/0/forEach task "Leads": a list of tasks has a title, a key, a condition and tasks, and nothing else`: func(s []task.Spec) { s[0].Description = "d" },
-		`/tasks/0/forEach/tasks/2/dependsOn/0 task "Send": dependsOn[0]: no task "Later"`:                            func(s []task.Spec) { s[0].ForEach.Tasks[2].DependsOn = task.On("Later") },
-		`/tasks/0/forEach/tasks/0/uses/0 task "Look": at is for folders`:                                             func(s []task.Spec) { s[0].ForEach.Tasks[0].Uses[0].At = "x" },
-		`/tasks/0/forEach/tasks/0/uses/0 task "Look": unknown input "led"`:                                           func(s []task.Spec) { s[0].ForEach.Tasks[0].Uses[0].Name = "led" },
-		`/tasks/1/dependsOn/0 task "Report": dependsOn[0]: no task "Send"`:                                           func(s []task.Spec) { s[1].DependsOn = task.On("Send") },
-		`/tasks/0/when task "Look": when: no task "Nobody"`:                                                          func(s []task.Spec) { s[0].When = task.Equals("Nobody", "/x", 1) },
-		`/tasks/0/forEach/maxItems task "Leads": maxItems is 0`:                                                      func(s []task.Spec) { s[0].ForEach.MaxItems = 0 },
-		`/tasks/0/forEach/tasks/0/forEach/tasks/0/forEach/tasks/0/forEach task "L0": loops and lists are nested deeper than 3`: func(s []task.Spec) {
-			inner := s[0].ForEach.Tasks[0]
-			for k := range 3 {
-				end := task.Spec{Title: fmt.Sprint("End", k), Description: "d", Assignee: "a"}
-				inner = task.Spec{Title: fmt.Sprint("L", k), ForEach: &task.ForEach{Input: "leads", As: fmt.Sprint("l", k), MaxItems: 1, Output: end.Title, Tasks: []task.Spec{inner, end}}}
-			}
-			s[0].ForEach.Tasks[0], s[0].ForEach.Tasks[1].Repeat.Tasks[0].DependsOn = inner, nil
-		},
-		`/tasks/0/forEach/maxParallel task "Leads": maxParallel is -1`: func(s []task.Spec) { s[0].ForEach.MaxParallel = -1 },
-		"have more than 100000 tasks together": func(s []task.Spec) {
-			s[0].ForEach.MaxItems = 10000
-			s[0].ForEach.Tasks[1].Repeat.MaxRounds = 100
-		},
-	} {
-		specs := sales()
-		change(specs)
-		_, err := tm.Plan(specs, &team.RunOptions{Inputs: []team.Input{{Name: "leads", Text: `["a"]`}}})
-		var problems task.Problems
-		require.ErrorAs(t, err, &problems, want)
-		var all []string
-		for _, p := range problems {
-			all = append(all, p.Pointer+" "+p.Error())
-		}
-		require.Contains(t, strings.Join(all, "\n"), want)
-		require.Len(t, problems, 1, all)
-	}
-}
-
 // A template writes what it is granted of the results of all items, and an item by its name.
 func TestTemplatesOfLists(t *testing.T) {
 	t.Parallel()

@@ -96,33 +96,6 @@ func TestIntakeBlocksTexts(t *testing.T) {
 	require.ErrorContains(t, err, "a text is delivered whole or not at all")
 }
 
-// Problems with what an agent says of itself point at the agent.
-func TestIntakeProblemsPointAtTheAgent(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		pointer string
-		mode    handoff.Mode
-		give    team.Intake
-	}{
-		{"/agents/1/allowedContextFields/0", "", team.Intake{AllowedContextFields: []task.Path{"x"}}},
-		{"/agents/1/allowedContextFields", handoff.Full, team.Intake{AllowedContextFields: []task.Path{"/x"}}},
-		{"/agents/1/blockedContextFields/1", "", team.Intake{BlockedContextFields: []task.Path{"/a", "/~x"}}},
-		{"/agents/1/translate", "", team.Intake{Translate: &handoff.Translation{}}},
-		{"/agents/1/maxContextTokens", "", team.Intake{MaxContextTokens: -1}},
-		{"/agents/1/handoff", "most", team.Intake{}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.pointer, func(t *testing.T) {
-			t.Parallel()
-			_, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: answering("x")}, {Name: "b", Agent: answering("x"), Handoff: tt.mode, Intake: tt.give}}})
-			found, ok := errors.AsType[task.Problems](err)
-			require.True(t, ok)
-			require.Equal(t, tt.pointer, found[0].Pointer)
-			require.NotEmpty(t, found[0].Message)
-		})
-	}
-}
-
 // contextTokens returns the sizes of what a reader with a limit gets of texts of these sizes.
 func contextTokens(t *testing.T, limit int, cut bool, inputs ...int) (sizes []int, err error) {
 	t.Helper()

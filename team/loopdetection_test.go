@@ -104,21 +104,6 @@ func TestRepetitionsEndATask(t *testing.T) {
 	}
 }
 
-func TestLoopDetectionThatDetectsNothingIsAnError(t *testing.T) {
-	t.Parallel()
-	for want, limit := range map[string]team.LoopDetection{
-		"one repetition would end every task":                     {MaxRepetitions: 1},
-		"the window of 2 turns is shorter than the 3 repetitions": {Window: 2},
-		"the window of 4 turns is shorter than the 5 repetitions": {Window: 4, MaxRepetitions: 5},
-		`unknown action "stop"`:                                   {OnLoop: "stop"},
-		"a number is negative":                                    {MaxRepetitions: -1},
-		"a number is negative: use a positive one":                {Window: -1},
-	} {
-		_, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(&chat{}, agent.Options{}), LoopDetection: &limit}}})
-		require.ErrorContains(t, err, want)
-	}
-}
-
 // A resumed conversation gets the warning of the first process again, and the same end.
 func TestLoopIsDetectedAfterACrash(t *testing.T) {
 	t.Parallel()

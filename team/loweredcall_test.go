@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 
@@ -133,49 +132,4 @@ func TestUnboundedArgumentsOfAServerAreNotLowered(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, x.got)
 	require.Contains(t, model.requests[1].Messages[2].Text, "Call refused: the argument /year is not bounded")
-}
-
-func TestPlanShowsWhatADeclassifierDeliversToATool(t *testing.T) {
-	t.Parallel()
-	tm := confidential(t, &chat{}, (&rates{}).tool(""), lowers("/currency", "/year"))
-	for _, tt := range []struct {
-		text  string
-		holds bool
-	}{
-		{"input claim never reaches tool:rates", true},
-		{"input claim never derives into tool:rates", false},
-		{`task Price never reaches tool:rates`, true},
-		{`task Price never derives into tool:rates`, false},
-	} {
-		p, err := tm.Plan(priced, &team.RunOptions{Inputs: claim, UserAccepts: new(label.Confidential), Assert: []string{tt.text}})
-		require.NoError(t, err)
-		require.Equal(t, tt.holds, p.Err() == nil, "%s: %v", tt.text, p.Err())
-		if !tt.holds {
-			require.ErrorContains(t, p.Err(), "declassified by rates-only")
-		}
-		text, err := json.Marshal(p)
-		require.NoError(t, err)
-		require.Contains(t, string(text), `"lowered":[{"by":"rates-only","from":"clerk","result":"arguments of Price","to":"tool:rates","label":"confidential","lowerTo":"internal",`+
-			`"paths":[{"path":"/currency","bytes":16},{"path":"/year","bytes":16}],"bytes":32}]`)
-		require.Contains(t, string(text), `"disclosed":[{"producer":"clerk","of":"input \"claim\"","results":["arguments of Price"],"bytes":32}]`)
-	}
-}
-
-// All calls together may carry only a little, and each attempt makes its own.
-func TestDeclassifiedArgumentsAreBoundedTogether(t *testing.T) {
-	t.Parallel()
-	f := (&rates{}).tool("")
-	f.Parameters = json.RawMessage(strings.Replace(string(f.Parameters), `{"type": "string"}`, `{"type": "string", "pattern": "^[0-9]{32}$"}`, 1))
-	tm := confidential(t, &chat{}, f, lowers("/note"))
-	for retries, want := range map[int]string{0: "", 9: "at most 1024 are allowed"} {
-		tasks := []task.Spec{priced[0]}
-		tasks[0].MaxRetries = retries
-		p, err := tm.Plan(tasks, &team.RunOptions{Inputs: claim, UserAccepts: new(label.Confidential)})
-		if want == "" {
-			require.NoError(t, err)
-			require.Contains(t, task.Problems(p.Warnings).Error(), "can carry 224 bytes of input \"claim\" below its label")
-		} else {
-			require.ErrorContains(t, err, want)
-		}
-	}
 }

@@ -250,16 +250,6 @@ func TestOpenQuestionsNeedNoGoroutines(t *testing.T) {
 	require.Equal(t, team.StatusSuspended, res.Status)
 }
 
-func TestSettingsOfModelsAreRefusedForPeople(t *testing.T) {
-	t.Parallel()
-	_, err := team.New(team.Config{Agents: []team.Member{{Name: "editor", Agent: person.New(later), SystemPrompt: "Be kind."}}})
-	require.ErrorContains(t, err, "a person has no system prompt")
-	_, err = team.New(team.Config{Agents: []team.Member{{Name: "editor", Agent: person.New(nil)}}})
-	require.ErrorContains(t, err, "pass a function to person.New")
-	_, err = team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: answering("x")}}, Coordinator: &team.Coordinator{Agent: person.New(later)}})
-	require.ErrorContains(t, err, "a person cannot be the coordinator")
-}
-
 func TestOnTimeoutFailsATaskThatNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -294,19 +284,4 @@ func TestOnTimeoutFailsATaskThatNobodyAnswers(t *testing.T) {
 		require.Equal(t, "TIMEOUT", res.Tasks[0].Error.Code)
 		require.Equal(t, 3, asked, "a failure of this kind is not retried")
 	})
-}
-
-func TestOnTimeoutIsForPeople(t *testing.T) {
-	t.Parallel()
-	decide, draft := assigned("decide", "editor"), assigned("draft", "writer")
-	decide.OnTimeout = "fail"
-	draft.OnTimeout, draft.Timeout = "fail", time.Minute
-	tm := teamWith(t, person.New(later))
-	_, err := tm.Plan([]task.Spec{draft}, nil)
-	require.ErrorContains(t, err, `task "draft": onTimeout: agent "writer" is not a person`)
-	_, err = tm.Plan([]task.Spec{decide}, nil)
-	require.ErrorContains(t, err, "onTimeout: the task has no time limit: set timeoutMs too")
-	decide.OnTimeout = "ask"
-	_, err = tm.Plan([]task.Spec{decide}, nil)
-	require.ErrorContains(t, err, `unknown word "ask": write one of suspend, fail`)
 }

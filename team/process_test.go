@@ -15,12 +15,10 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
-	"github.com/runteam/runteam/tool"
 )
 
 // script returns an agent that runs a shell script, confined where that is possible.
@@ -217,99 +215,6 @@ func TestAnswersOfCommandsAreReused(t *testing.T) {
 	require.Error(t, err)
 	require.Contains(t, res.Tasks[0].Error.Message, "a replay runs no command that is not confined")
 	require.Equal(t, 2, lines(t, log))
-}
-
-// What one unconfined command reads can reach every other.
-//
-// Requirement: G52.
-func TestUnconfinedCommandsAreConnected(t *testing.T) {
-	t.Parallel()
-	requireConfinement(t)
-	bash, err := tool.New("shell", "Runs a command.", func(context.Context, struct{}) (string, error) { return "", nil }, tool.Options{Stateful: true, State: "machine"})
-	require.NoError(t, err)
-	tasks := []task.Spec{
-		{Title: "Read", Description: "?", Assignee: "reader", Uses: []task.Use{{Name: "claim"}}},
-		{Title: "Write", Description: "?", Assignee: "writer"},
-	}
-	for _, tt := range []struct {
-		name           string
-		reader, writer team.Member
-		assert         string
-		broken         bool
-	}{
-		{"unconfined", team.Member{Agent: free("")}, team.Member{Agent: free("")}, "input claim never reaches tool:machine", true},
-		{"derived", team.Member{Agent: free("")}, team.Member{Agent: free("")}, "input claim never derives into writer", true},
-		{"only the reader", team.Member{Agent: free("")}, team.Member{Agent: script("")}, "input claim never derives into writer", false},
-		{"only the writer", team.Member{Agent: script("")}, team.Member{Agent: free("")}, "input claim never derives into tool:machine", false},
-		{"a tool", team.Member{Agent: agent.New(&chat{}, agent.Options{}), Tools: []*tool.Tool{bash}, AllowUntrusted: []string{"shell"}}, team.Member{Agent: free("")}, "input claim never derives into writer", true},
-		{"a tool alone", team.Member{Agent: agent.New(&chat{}, agent.Options{}), Tools: []*tool.Tool{bash}, AllowUntrusted: []string{"shell"}}, team.Member{Agent: script("")}, "input claim never reaches tool:machine", true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			tt.reader.Name, tt.writer.Name = "reader", "writer"
-			tm, err := team.New(team.Config{Agents: []team.Member{tt.reader, tt.writer}})
-			require.NoError(t, err)
-			p, err := tm.Plan(tasks, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "x"}}, Assert: []string{tt.assert}})
-			require.NoError(t, err)
-			require.Equal(t, tt.broken, p.Err() != nil, "%v", p.Err())
-		})
-	}
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "reader", Agent: script("")}, {Name: "writer", Agent: script("")}}})
-	require.NoError(t, err)
-	_, err = tm.Plan(tasks, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "x"}}, Assert: []string{"input claim never reaches tool:machine"}})
-	require.ErrorContains(t, err, "tool:machine") // there is none
-}
-
-func TestCommandsThatCannotWorkAreReportedBeforeTheRun(t *testing.T) {
-	t.Parallel()
-	argument := script("")
-	argument.Input = agent.InputArgument
-	for want, agents := range map[string][]team.Member{
-		`agent "a": its Agent cannot work: command "no-such-program"`:    {{Name: "a", Agent: &agent.Process{Command: "no-such-program"}}},
-		`agent "a": an agent that is a command cannot call tools`:        {{Name: "a", Agent: script(""), Tools: []*tool.Tool{lookup(t, tool.Options{})}}},
-		`agent "a": the agent accepts confidential, and other users can`: {{Name: "a", Agent: argument, Accepts: label.Confidential}},
-		`agent "a": what its unconfined command reads, up to confidential, can reach the unconfined commands of agent "b", which has only internal`: {
-			{Name: "a", Agent: free(""), Accepts: label.Confidential}, {Name: "b", Agent: free("")},
-		},
-	} {
-		_, err := team.New(team.Config{Agents: agents})
-		require.ErrorContains(t, err, want)
-	}
-	_, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: script("")}}, Coordinator: &team.Coordinator{Agent: script("")}})
-	require.ErrorContains(t, err, "a command cannot be the coordinator")
-
-	tm, err := team.New(team.Config{
-		Agents: []team.Member{{Name: "a", Agent: script("")}},
-		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "*", To: "a", Translate: &handoff.Translation{MaxTokens: 10, ByModel: true}}}},
-	})
-	require.NoError(t, err)
-	_, err = tm.Plan([]task.Spec{{Title: "Read", Description: "?", Uses: []task.Use{{Name: "claim"}}}}, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "x"}}})
-	require.ErrorContains(t, err, `the policy has agent "a" summarize what it gets from "user", and a command cannot do that`)
-}
-
-func TestStrictToolsRefusesUnconfinedCommands(t *testing.T) {
-	t.Parallel()
-	requireConfinement(t)
-	tasks := []task.Spec{{Title: "Read", Description: "?", Assignee: "a"}}
-	bash, err := tool.New("shell", "Runs a command.", func(context.Context, struct{}) (string, error) { return "", nil }, tool.Options{Stateful: true, State: "machine"})
-	require.NoError(t, err)
-	for want, m := range map[string]team.Member{
-		"":                             {Agent: script("")},
-		"its command is not confined":  {Agent: free("")},
-		`the commands of tool "shell"`: {Agent: agent.New(&chat{}, agent.Options{}), Tools: []*tool.Tool{bash}},
-	} {
-		m.Name = "a"
-		tm, err := team.New(team.Config{Agents: []team.Member{m}})
-		require.NoError(t, err)
-		_, err = tm.Plan(tasks, &team.RunOptions{StrictTools: true})
-		if want == "" {
-			require.NoError(t, err)
-			continue
-		}
-		require.ErrorContains(t, err, want)
-		_, err = tm.Plan(tasks, nil)
-		require.NoError(t, err)
-	}
 }
 
 // A command gets the files of its task in its workspace, and the files that it leaves there are

@@ -2,7 +2,6 @@ package team_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -77,28 +75,6 @@ func TestRepeatFailsAtItsLimit(t *testing.T) {
 	loop, _ := res.Task("Draft")
 	require.Equal(t, "LOOP_LIMIT", loop.Error.Code)
 	require.Equal(t, task.Failed, loop.Status)
-}
-
-// The plan has each task of a loop once.
-func TestPlanOfALoop(t *testing.T) {
-	t.Parallel()
-	tm, specs := writing(t, 2, task.Repeat{MaxRounds: 4})
-	p, err := tm.Plan(specs, nil)
-	require.NoError(t, err)
-	raw, err := json.Marshal(p)
-	require.NoError(t, err)
-	var plan struct {
-		Tasks []struct {
-			Title  string
-			Rounds int
-			Loop   bool
-			Reads  []struct{ Kind, Name string }
-		}
-	}
-	require.NoError(t, json.Unmarshal(raw, &plan))
-	require.Len(t, plan.Tasks, 4)
-	require.Equal(t, "[{Write 4 false [{dependency Check} {condition Check}]} {Check 4 false [{dependency Write} {condition Check}]} {Draft 4 true [{dependency Write} {condition Check}]} {Publish 0 false [{dependency Draft}]}]", fmt.Sprint(plan.Tasks))
-	require.Equal(t, specs[0].Repeat.Tasks[0].Title, p.Specs()[0].Repeat.Tasks[0].Title, "a plan can be saved as it was written")
 }
 
 // A loop that is interrupted at any point goes on where it was, and asks nothing twice but what
@@ -216,26 +192,4 @@ func TestLoopWithoutALastResult(t *testing.T) {
 	require.NoError(t, err, "it holds without the check that was not needed")
 	draft, _ = res.Task("Draft")
 	require.Equal(t, task.Completed, draft.Status)
-}
-
-// Two tasks of one title, of which one is in a loop, are two sources in the flow table.
-func TestFlowOfConditionsOnTasksOfOneTitle(t *testing.T) {
-	t.Parallel()
-	schema := []byte(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)
-	does := agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil })
-	tm, err := team.New(team.Config{
-		Agents: []team.Member{{Name: "a", Agent: does}, {Name: "b", Agent: does}, {Name: "reader", Agent: does}},
-		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "b", To: "reader", Mode: handoff.Minimal}}},
-	})
-	require.NoError(t, err)
-	p, err := tm.Plan([]task.Spec{
-		{Title: "Draft", Repeat: &task.Repeat{MaxRounds: 2, Until: task.Equals("Check", "/ok", true), Output: "Check", Tasks: []task.Spec{
-			{Title: "Check", Description: "d", Assignee: "a", OutputSchema: schema},
-		}}},
-		{Title: "Check", Description: "d", Assignee: "a", Uses: []task.Use{{Name: "claim"}}, OutputSchema: schema},
-		{Title: "Pay", Description: "d", Assignee: "b", When: task.Equals("Check", "/ok", true)},
-		{Title: "Report", Description: "d", Assignee: "reader", DependsOn: task.On("Pay")},
-	}, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "x"}}, Assert: []string{"input claim never derives into reader"}})
-	require.NoError(t, err)
-	require.ErrorContains(t, p.Err(), `reader receives what task "Check" wrote`)
 }

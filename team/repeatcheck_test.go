@@ -2,7 +2,6 @@ package team_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -123,34 +122,6 @@ func TestConditionOfALoopOfTemplates(t *testing.T) {
 	}
 }
 
-// A plan says what a declassifier lets the condition of a loop read.
-func TestLoweredConditionOfALoop(t *testing.T) {
-	t.Parallel()
-	does := agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil })
-	tm, err := team.New(team.Config{
-		Agents: []team.Member{{Name: "a", Agent: does, Accepts: label.Internal}, {Name: "chief", Agent: does, Accepts: label.Confidential}},
-		Policy: &handoff.Policy{Declassify: []handoff.Declassifier{
-			{Entry: handoff.Entry{Name: "yes or no", From: "chief", To: "a", Reason: "a test"}, Paths: []task.Path{"/ok"}, LowerTo: label.Internal},
-		}},
-	})
-	require.NoError(t, err)
-	gate := gateFor(label.Confidential)
-	gate.Assignee = "chief"
-	p, err := tm.Plan([]task.Spec{gate, loopOf("Draft", 2, task.Equals("Gate", "/ok", true))}, &team.RunOptions{UserAccepts: new(label.Internal)})
-	require.NoError(t, err)
-	raw, err := json.Marshal(p)
-	require.NoError(t, err)
-	var plan struct {
-		Lowered []struct{ By, To, Task string }
-	}
-	require.NoError(t, json.Unmarshal(raw, &plan))
-	var got []string
-	for _, l := range plan.Lowered {
-		got = append(got, l.By+" to "+l.To+" in "+l.Task)
-	}
-	require.Equal(t, []string{"yes or no to a in Try Draft", "yes or no to a in Draft"}, got)
-}
-
 // deciding is a team of one agent that answers by the title of its task.
 func deciding(t *testing.T, says func(title string) string, rules ...handoff.PairRule) *team.Team {
 	t.Helper()
@@ -160,64 +131,6 @@ func deciding(t *testing.T, says func(title string) string, rules ...handoff.Pai
 	})}}, Policy: &handoff.Policy{Rules: rules}})
 	require.NoError(t, err)
 	return tm
-}
-
-// Problems are reported where their conditions and lists are written, in the words of the file.
-func TestPlacesOfProblemsOfLoops(t *testing.T) {
-	t.Parallel()
-	tm := agentsNamed(t, "", "a")
-	secret := loopOf("Draft", 2, nil)
-	secret.Repeat.Tasks[0].Classification = label.Confidential
-	whole := func(title string, more ...task.Ref) task.Spec {
-		return task.Spec{Title: title, Description: "d", Assignee: "a", DependsOn: more, OutputSchema: []byte(`{"type":"object","properties":{"list":{"type":"array","items":{"type":"string"}}},"required":["list"]}`)}
-	}
-	list := whole("List")
-	list.Classification = label.Confidential
-	circle := loopOf("Draft", 2, nil)
-	circle.Repeat.Tasks = []task.Spec{whole("x", task.Ref{Task: "y"}), whole("y", task.Ref{Task: "x"}), circle.Repeat.Tasks[0]}
-	free := loopOf("Draft", 2, task.Equals("List", "/list/0", "x"))
-	free.Repeat.Tasks = append(free.Repeat.Tasks, task.Spec{Title: "With", Description: "d", Assignee: "a", When: task.Equals("Try Draft", "/ok", true)})
-	end := task.Spec{Title: "End", Description: "d", Assignee: "a", Classification: label.Public}
-	for name, test := range map[string]struct {
-		specs []task.Spec
-		want  []string
-	}{
-		"the end of a loop": {[]task.Spec{secret, end}, []string{"/tasks/0/repeat/until whether it runs is confidential"}},
-		"a list": {
-			[]task.Spec{list, {Title: "Each", Description: "d", Assignee: "a", ForEach: &task.ForEach{Task: "List", Path: "/list", MaxItems: 2}}, end},
-			[]string{"/tasks/1/forEach/path whether it runs is confidential"},
-		},
-		"the condition of a loop": {
-			[]task.Spec{whole("List"), free},
-			[]string{"/tasks/1/when/path the result of \"List\":"},
-		},
-		"a cycle": {[]task.Spec{circle}, []string{"/tasks/0/repeat/tasks/0/dependsOn dependency cycle: x -> y -> x"}},
-		"cases": {
-			[]task.Spec{gateFor(0), loopOf("One", 2, task.Equals("Gate", "/ok", true)), loopOf("Two", 1, task.Equals("Gate", "/ok", true))},
-			[]string{`/tasks/1/when no task runs if /ok of the result of "Gate" is false`},
-		},
-		"overlap": {
-			[]task.Spec{
-				gateFor(0), loopOf("One", 2, task.Equals("Gate", "/ok", true)), loopOf("Two", 1, task.In("Gate", "/ok", true, false)),
-				{Title: "End", Description: "d", Assignee: "a", DependsOn: []task.Ref{{OneOf: []string{"One", "Two"}}}},
-			},
-			[]string{`/tasks/3/dependsOn/0/oneOf/0 "One" and "Two" run if /ok is true, and only one of them is granted`},
-		},
-	} {
-		_, err := tm.Plan(test.specs, &team.RunOptions{UserAccepts: new(label.Internal)})
-		var problems task.Problems
-		require.ErrorAs(t, err, &problems, name)
-		var got []string
-		for _, p := range problems {
-			got = append(got, p.Pointer+" "+p.Message)
-		}
-		for _, want := range test.want {
-			require.Contains(t, got[0], want, "%s: %q", name, got)
-		}
-		for _, one := range got {
-			require.NotRegexp(t, `#\d|\[\d`, one, name)
-		}
-	}
 }
 
 // Fields that only the writing out of loops sets are refused, and names that are none.

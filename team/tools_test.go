@@ -132,15 +132,6 @@ func TestToolIsBehindTheGate(t *testing.T) {
 	require.NotContains(t, result, "office@")
 }
 
-func TestToolsThatCannotBeCalledAreReportedBeforeTheRun(t *testing.T) {
-	t.Parallel()
-	f := lookup(t, tool.Options{Accepts: label.Internal})
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(&chat{}, agent.Options{}), Accepts: label.Confidential, Tools: []*tool.Tool{f}}}})
-	require.NoError(t, err)
-	_, err = tm.Plan([]task.Spec{{Title: "Age", Description: "?", Assignee: "clerk", Classification: label.Confidential}}, nil)
-	require.ErrorContains(t, err, `its context is at least confidential, and tool "lookup" of agent "clerk" accepts at most internal`)
-}
-
 // A tool that returns more than it declared to is withheld.
 func TestResultAboveItsToolIsWithheld(t *testing.T) {
 	t.Parallel()
@@ -272,55 +263,6 @@ func TestCallsWithoutEffectsRunAtTheSameTime(t *testing.T) {
 		require.Equal(t, messages[1].ToolCalls[i].ID, messages[2+i].ToolCallID)
 	}
 	require.NotEqual(t, messages[1].ToolCalls[0].ID, messages[1].ToolCalls[1].ID)
-}
-
-// Requirement: G52.
-func TestAssertionsAboutTools(t *testing.T) {
-	t.Parallel()
-	keeps := lookup(t, tool.Options{Effect: tool.None, Stateful: true})
-	pure := lookup(t, tool.Options{Effect: tool.None})
-	tasks := []task.Spec{
-		{Title: "Read", Description: "?", Assignee: "reader", Uses: []task.Use{{Name: "claim"}}},
-		{Title: "Write", Description: "?", Assignee: "writer"},
-		{Title: "Other", Description: "?", Assignee: "other", DependsOn: task.On("Read")},
-	}
-	for _, tt := range []struct {
-		name    string
-		f       *tool.Tool
-		members []string // with the tool
-		text    string
-		holds   bool
-	}{
-		{"an agent can pass on what it reads", pure, []string{"reader"}, "input claim never reaches tool:lookup", false},
-		{"another agent has the tool", pure, []string{"writer"}, "input claim never derives into tool:lookup", true},
-		{"an agent can pass on what derives from it", pure, []string{"other"}, "input claim never derives into tool:lookup", false},
-		{"a tool without state keeps tasks apart", pure, []string{"reader", "writer"}, "input claim never derives into writer", true},
-		{"a tool with state connects tasks", keeps, []string{"reader", "writer"}, "input claim never derives into writer", false},
-		{"results of a tool", pure, []string{"reader"}, `"tool:lookup" never derives into other`, false},
-		{"results of a tool of another agent", pure, []string{"writer"}, `"tool:lookup" never derives into other`, true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			var members []team.Member
-			for _, name := range []string{"reader", "writer", "other"} {
-				m := team.Member{Name: name, Agent: agent.New(&chat{}, agent.Options{})}
-				if slices.Contains(tt.members, name) {
-					m.Tools = []*tool.Tool{tt.f}
-				}
-				members = append(members, m)
-			}
-			tm, err := team.New(team.Config{Agents: members})
-			require.NoError(t, err)
-			p, err := tm.Plan(tasks, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "x"}}, Assert: []string{tt.text}})
-			require.NoError(t, err)
-			err = p.Err()
-			if tt.holds {
-				require.NoError(t, err)
-			} else {
-				require.ErrorContains(t, err, "tool:lookup")
-			}
-		})
-	}
 }
 
 // What a journal keeps of a conversation is enough to resume it.
@@ -544,18 +486,4 @@ func TestEventsOfToolCalls(t *testing.T) {
 	}}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"clerk calls tool:lookup", "tool:lookup failed false", "clerk calls tool:lookup", "tool:lookup failed true"}, got)
-}
-
-func TestTaskThatRequiresAToolGoesToAnAgentThatHasIt(t *testing.T) {
-	t.Parallel()
-	tm, err := team.New(team.Config{Agents: []team.Member{
-		{Name: "reader", Agent: agent.New(&chat{}, agent.Options{})},
-		{Name: "clerk", Agent: agent.New(&chat{}, agent.Options{}), Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None})}},
-	}})
-	require.NoError(t, err)
-	p, err := tm.Plan([]task.Spec{{Title: "Age", Description: "?", Requires: &task.Requires{Tools: []string{"lookup"}}}}, nil)
-	require.NoError(t, err)
-	require.Equal(t, "clerk", p.Tasks[0].Assignee)
-	_, err = tm.Plan([]task.Spec{{Title: "Age", Description: "?", Requires: &task.Requires{Tools: []string{"search"}}}}, nil)
-	require.ErrorContains(t, err, "search")
 }

@@ -2,7 +2,6 @@ package team_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -268,81 +267,6 @@ func TestReplayOfJudges(t *testing.T) {
 	}
 	_, err = c.team(t).Replay(t.Context(), "first", &team.RunOptions{Journal: j, Tasks: judged(task.Verify{Judges: judges("a", "b", "c", "c"), Quorum: 3})})
 	require.ErrorContains(t, err, "no answer to this prompt", "another quorum is another count")
-}
-
-// The labels of what judges read are part of the result, and a judge who may not read it is refused.
-func TestLabelsOfJudges(t *testing.T) {
-	t.Parallel()
-	c := &court{accepts: map[string]int{"a": 1, "b": 1}}
-	members := c.members()
-	for i := range members {
-		if members[i].Name != "b" {
-			members[i].Accepts = label.Confidential
-		}
-	}
-	plan := func(v task.Verify, change func(s *task.Spec), policy *handoff.Policy) (*team.Plan, error) {
-		tm, err := team.New(team.Config{Agents: members, Policy: policy})
-		require.NoError(t, err)
-		specs := judged(v)
-		change(&specs[0])
-		return tm.Plan(specs, &team.RunOptions{Inputs: []team.Input{{Name: "secret plan", Text: "x", Classification: label.Confidential}, {Name: "brief", Text: "y"}}})
-	}
-	_, err := plan(task.Verify{Judges: judges("a", "b")}, func(s *task.Spec) { s.Uses = []task.Use{{Name: "secret plan"}} }, nil)
-	var problems task.Problems
-	require.ErrorAs(t, err, &problems)
-	require.Equal(t, "/tasks/0/verify/judges/1/dependsOn/0", problems[0].Pointer)
-	require.Contains(t, problems[0].Message, `"b" accepts internal`)
-
-	v := task.Verify{Judges: judges("a")}
-	v.Judges[0].Uses = []task.Use{{Name: "secret plan"}}
-	p, err := plan(v, func(s *task.Spec) { s.Uses = []task.Use{{Name: "brief"}} }, nil)
-	require.NoError(t, err)
-	labels := map[string]label.Classification{}
-	for _, one := range p.Tasks {
-		labels[one.Title] = one.Label
-	}
-	require.Equal(t, map[string]label.Classification{"Write": label.Confidential, "Write: judge a": label.Confidential, "Write: verdict": label.Confidential, "Read": label.Confidential}, labels)
-	members[0].Accepts = label.Internal
-	_, err = plan(v, func(*task.Spec) {}, nil)
-	require.ErrorContains(t, err, `"writer" accepts internal`, "the critique is confidential")
-	_, err = plan(task.Verify{Judges: judges("a")}, func(*task.Spec) {}, &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Computed, To: "writer", Mode: handoff.Minimal}}})
-	require.ErrorContains(t, err, `/accepted of the result of "Write: verdict" is not delivered to "writer"`)
-}
-
-func TestFlowOfJudges(t *testing.T) {
-	t.Parallel()
-	c := &court{accepts: map[string]int{"a": 1, "b": 1}}
-	v := task.Verify{Judges: judges("a", "b"), OnDissent: "reject"}
-	v.Judges[1].Uses = []task.Use{{Name: "style"}}
-	o := &team.RunOptions{Inputs: []team.Input{{Name: "style", Text: "x"}, {Name: "brief", Text: "y"}}, Assert: []string{
-		"input style never derives into a", "input style never derives into writer", "input brief never reaches a", "input brief never reaches b",
-		`task "Write: judge a" never derives into b`, `task "Write: judge a" never reaches writer`, `task "Write: verdict" never reaches a`,
-	}}
-	specs := judged(v)
-	specs[0].Uses = []task.Use{{Name: "brief"}}
-	p, err := c.team(t).Plan(specs, o)
-	require.NoError(t, err)
-	require.NoError(t, p.Err())
-	specs[0].Verify.OnDissent = "revise" // the writer and, through its next draft, everybody reads what a judge says
-	p, err = c.team(t).Plan(specs, o)
-	require.NoError(t, err)
-	require.ErrorContains(t, p.Err(), "input style never derives into writer")
-	o.Assert = []string{"task Write never reaches a", "task Write never reaches computed"}
-	p, err = c.team(t).Plan(specs, o)
-	require.NoError(t, err)
-	require.ErrorContains(t, p.Err(), "task Write never reaches a", "a judge reads the drafts")
-	require.NotContains(t, p.Err().Error(), "never reaches computed")
-	raw, err := json.Marshal(p)
-	require.NoError(t, err)
-	var plan struct {
-		Tasks []struct {
-			Title, Computed string
-			Rounds          int
-			Loop            bool
-		}
-	}
-	require.NoError(t, json.Unmarshal(raw, &plan))
-	require.Equal(t, "[{Write  2 false} {Write: judge a  2 false} {Write: judge b  2 false} {Write: verdict verdict 2 false} {Write  2 true} {Read  0 false}]", fmt.Sprint(plan.Tasks))
 }
 
 // Judges work for each item of a list, in loops, and behind conditions.

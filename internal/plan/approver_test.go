@@ -1,0 +1,115 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
+)
+
+// The person who approves calls reads what the agent passes to the tool.
+func TestAssertionsKnowApprovers(t *testing.T) {
+	t.Parallel()
+	pay := newTool(t, "pay", tool.Options{Approve: "editor"})
+	r := newTeam(t, plan.Member{Name: "clerk", Agent: asksModel, Tools: []*tool.Tool{pay}, AllowUntrusted: []string{"pay"}}, plan.Member{Name: "editor", Agent: person.New(unused)})
+	refund := by("clerk", spec("refund"))
+	refund.Uses = []task.Use{{Name: "claim"}}
+	for text, holds := range map[string]bool{
+		"input claim never reaches editor":        false,
+		"input claim never derives into tool:pay": false,
+		"input other never derives into editor":   true,
+	} {
+		tasks := []task.Spec{refund, by("editor", spec("note"))}
+		p, err := r.plan(tasks, &plan.Options{Inputs: []plan.Input{{Name: "claim", Text: "x"}, {Name: "other", Text: "y"}}, Assert: asserting(t, text)})
+		require.NoError(t, err)
+		require.Equal(t, holds, p.Broken().Err() == nil, "%s: %v", text, p.Broken().Err())
+	}
+}
+
+// What could never be approved, or is not asked about, is an error of the check.
+func TestApprovalsOfDeclassifiersAreChecked(t *testing.T) {
+	t.Parallel()
+	entry := func(f func(*handoff.Declassifier)) func(*plan.Config) {
+		return func(c *plan.Config) { f(&c.Policy.Declassify[0]) }
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*plan.Config)
+		graph  func([]task.Spec)
+		want   string
+	}{
+		{"unknown", entry(func(d *handoff.Declassifier) { d.Approve = "edtor" }), nil, `"score-to-author": unknown approver "edtor"`},
+		{"no person", entry(func(d *handoff.Declassifier) { d.Approve = "scorer" }), nil, `agent "scorer" cannot approve anything: it is not a person`},
+		{"the reader", entry(func(d *handoff.Declassifier) { d.To = "editor" }), nil, `"editor" cannot approve what "editor" itself is to get`},
+		{"the user", entry(func(d *handoff.Declassifier) { d.To = "user" }), nil, `approve works only if "to" is an agent; "user" is not one`},
+		{"too low", func(c *plan.Config) { c.Agents[2].Accepts = label.Internal }, nil, `"score-to-author": what "scorer" makes is at least confidential, and "editor", who has to approve what it lowers, accepts at most internal`},
+		{"withheld", func(c *plan.Config) {
+			c.Policy.Rules = []handoff.PairRule{{From: "scorer", To: "editor", Mode: handoff.Minimal}}
+		}, nil, `a rule of the policy delivers it nothing of agent "scorer"`},
+		{"a condition", nil, func(s []task.Spec) { s[1].When = task.AtLeast("score", "/score", 5) }, `the condition or the list of task "write" reads what it lowers`},
+		{"a list in an input", entry(func(d *handoff.Declassifier) { d.From, d.Paths, d.UnsafeText = "user", []task.Path{"/*/score"}, true }), func(s []task.Spec) {
+			s[2].ForEach = &task.ForEach{Input: "claim", As: "c", MaxItems: 3}
+		}, `the condition or the list of task "other" reads what it lowers`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			specs, cfg := scored(), scoring()
+			if tt.graph != nil {
+				tt.graph(specs)
+			}
+			if tt.change != nil {
+				tt.change(&cfg)
+			}
+			r, err := newRoster(cfg)
+			if err == nil {
+				_, err = r.plan(specs, withClaim(`[{"score":1}]`))
+			}
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+// The table shows the person as a reader of what would be lowered, and of nothing else.
+func TestAssertionsKnowWhoApprovesADeclassifier(t *testing.T) {
+	t.Parallel()
+	for text, holds := range map[string]bool{
+		"score never reaches editor":       false,
+		"why never reaches editor":         true,
+		"input claim never reaches editor": true,
+	} {
+		o := withClaim("claim")
+		o.Assert = asserting(t, text)
+		p, err := newTeamOf(t, scoring()).plan(scored(), o)
+		require.NoError(t, err)
+		require.Equal(t, holds, p.Broken().Err() == nil, "%s: %v", text, p.Broken().Err())
+	}
+}
+
+// scoring is a team whose editor approves what a declassifier delivers of a score.
+func scoring() plan.Config {
+	return plan.Config{
+		Agents: []plan.Member{cleared("scorer", label.Confidential), member("author"), {Name: "editor", Accepts: label.Confidential, Agent: person.New(unused)}},
+		Policy: &handoff.Policy{Default: handoff.Full, Declassify: []handoff.Declassifier{{
+			Entry: handoff.Entry{Name: "score-to-author", From: "scorer", To: "author", Reason: "a number"}, Paths: []task.Path{"/score"}, LowerTo: label.Internal, Approve: "editor",
+		}}},
+	}
+}
+
+// scored are the tasks of the team, the second of which reads the score.
+func scored() []task.Spec {
+	score := by("scorer", spec("score"))
+	score.Uses = []task.Use{{Name: "claim"}}
+	score.OutputSchema = []byte(`{"type":"object","properties":{"score":{"type":"integer","minimum":0,"maximum":9},"why":{"type":"string"}},"required":["score","why"]}`)
+	return []task.Spec{score, by("author", spec("write", "score")), by("author", spec("other"))}
+}
+
+// withClaim are options with a confidential input.
+func withClaim(text string) *plan.Options {
+	return &plan.Options{Inputs: []plan.Input{{Name: "claim", Text: text, Classification: label.Confidential}}, UserAccepts: new(label.Secret)}
+}
