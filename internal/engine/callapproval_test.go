@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -221,36 +219,4 @@ func dropTurns(log []record.Entry) (out []record.Entry) {
 		}
 	}
 	return out
-}
-
-func TestApproversAreChecked(t *testing.T) {
-	t.Parallel()
-	d := &approver{decide: always(saysYes)}
-	for _, tt := range []struct {
-		approve string
-		members func(*tool.Tool) []engine.Member
-		want    string
-	}{
-		{"anna", func(f *tool.Tool) []engine.Member { return []engine.Member{clerk(callsFirst(), f), d.member()} }, `unknown approver "anna": did you mean "ann"?`},
-		{"clerk", func(f *tool.Tool) []engine.Member { return []engine.Member{clerk(callsFirst(), f), d.member()} }, `agent "clerk" cannot approve anything: it is not a person`},
-		{"ann", func(f *tool.Tool) []engine.Member {
-			return []engine.Member{clerk(callsFirst(), f), d.member(), {Name: "shell", Agent: &agent.Process{Command: "true", Confine: new(false)}}}
-		}, `agent "shell" has commands that are not confined, and such a command could answer in place of "ann"`},
-	} {
-		pay := newCountedTool(t, "pay", tool.Options{Approve: tt.approve})
-		_, err := engine.New(engine.Config{Agents: tt.members(pay.Tool)})
-		require.ErrorContains(t, err, tt.want)
-	}
-	pay, mail := newCountedTool(t, "pay", tool.Options{Approve: "anna"}), newCountedTool(t, "mail", tool.Options{Approve: "anna"})
-	_, err := engine.New(engine.Config{Agents: []engine.Member{clerk(callsFirst(), pay.Tool, mail.Tool), d.member()}})
-	found, _ := errors.AsType[task.Problems](err)
-	require.Len(t, found, 1, "each person is reported once")
-	require.Equal(t, []string{"/agents/0/tools/0/approve", `tools "pay", "mail"`}, []string{found[0].Pointer, found[0].Subject})
-	secret := newCountedTool(t, "pay", tool.Options{Approve: "ann", Accepts: label.Confidential})
-	c := clerk(callsFirst(), secret.Tool)
-	c.Accepts = label.Confidential
-	s := errand()
-	s.Classification = label.Confidential
-	_, err = newTeam(t, c, d.member()).Plan([]task.Spec{s}, nil)
-	require.ErrorContains(t, err, `"ann", who has to approve calls of tool "pay", accepts at most internal`)
 }

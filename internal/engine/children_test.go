@@ -551,51 +551,6 @@ func TestEqualResultsUnderDifferentRules(t *testing.T) {
 	}
 }
 
-// TestDelegatesCountInThePlan checks labels and the flow table: what the tools of a delegate return raises the task.
-func TestDelegatesCountInThePlan(t *testing.T) {
-	t.Parallel()
-	search := &tool.Tool{Name: "search", Parameters: []byte(`{"type":"object"}`), Options: tool.Options{Effect: tool.None, Accepts: label.Confidential, Produces: new(label.Confidential)}, Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }}
-	make := func(delegate bool) *engine.Team {
-		a, b := cleared("a", label.Confidential, says("x")), cleared("b", label.Confidential, says("x"))
-		b.Tools = []*tool.Tool{search}
-		tm, err := engine.New(engine.Config{Agents: []engine.Member{a, b}, Edges: []handoff.Edge{{From: "a", To: "b", Delegate: delegate}}})
-		require.NoError(t, err)
-		return tm
-	}
-	for delegate, want := range map[bool]label.Classification{true: label.Confidential, false: label.Internal} {
-		o := &engine.RunOptions{Assert: asserting(t, "task work never derives into tool:search")}
-		p, err := make(delegate).Plan([]task.Spec{by("a", spec("work"))}, o)
-		require.NoError(t, err)
-		require.Equal(t, want, p.Labels[0])
-		require.Equal(t, !delegate, p.Findings[0].Holds)
-	}
-}
-
-// TestSettingsOfChildren checks settings that cannot be used.
-func TestSettingsOfChildren(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		spawn plan.Spawning
-		want  string
-	}{
-		"max":   {plan.Spawning{Max: -1}, "spawn.max is -1: use 1 to 10000, or leave it out for 8"},
-		"depth": {plan.Spawning{Depth: 17}, "spawn.depth is 17: use 1 to 16, or leave it out for 1"},
-		"turns": {plan.Spawning{MaxTurns: 201}, "spawn.maxTurns is 201: use 1 to 200, or leave it out for 20"},
-		"time":  {plan.Spawning{Timeout: -time.Second}, "the time limit of children is negative: use a positive one, or leave it out for 5 minutes"},
-	} {
-		m := member("a", says("x"))
-		m.Spawn = &tt.spawn
-		_, err := engine.New(engine.Config{Agents: []engine.Member{m}})
-		require.ErrorContains(t, err, tt.want, name)
-	}
-	ann := engine.Member{Name: "ann", Agent: person.New(never(t))}
-	_, err := engine.New(engine.Config{Agents: []engine.Member{member("a", says("x")), ann}, Edges: []handoff.Edge{{From: "a", To: "ann", Delegate: true}}})
-	require.ErrorContains(t, err, `"ann" is a person, to whom no agent delegates`)
-	ann.Spawn = &plan.Spawning{}
-	_, err = engine.New(engine.Config{Agents: []engine.Member{ann}})
-	require.ErrorContains(t, err, "a person spawns no children")
-}
-
 // TestReplayOfChildren checks that a replay takes what children answered, and asks none.
 func TestReplayOfChildren(t *testing.T) {
 	t.Parallel()

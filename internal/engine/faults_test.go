@@ -135,27 +135,6 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// A policy with one bad rule is no policy: there is no team.
-//
-// Requirement: G2.
-func TestOneInvalidRuleRefusesTheTeam(t *testing.T) {
-	t.Parallel()
-	good := handoff.PairRule{From: "maker", To: "reader", Mode: handoff.Minimal}
-	for name, bad := range map[string]handoff.PairRule{
-		"an unknown mode":  {From: "reader", To: "maker", Mode: "open"},
-		"an unknown agent": {From: "nobody", To: "maker", Mode: handoff.Full},
-		"a second rule":    {From: "maker", To: "reader", Mode: handoff.Full},
-		"no path":          {From: "reader", To: "maker", Allow: []task.Path{"score"}},
-		"an empty list":    {From: "reader", To: "maker", Allow: []task.Path{}},
-	} {
-		tm, err := engine.New(engine.Config{Agents: []engine.Member{member("maker", never(t)), member("reader", never(t))}, Policy: &handoff.Policy{Rules: []handoff.PairRule{good, bad}}})
-		require.Nil(t, tm, name)
-		var found task.Problems
-		require.ErrorAs(t, err, &found, name)
-		require.True(t, strings.HasPrefix(found[0].Pointer, "/policy/rules/1"), "%s: %v", name, found[0].Pointer)
-	}
-}
-
 // A subscriber that panics or never returns changes nothing of what flows.
 //
 // Requirement: G2.

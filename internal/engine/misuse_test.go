@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strings"
 	"sync"
@@ -17,35 +16,6 @@ import (
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
-
-// An agent that cannot work is an error of New, and not of a run.
-func TestAgentsThatCannotWorkAreRefused(t *testing.T) {
-	t.Parallel()
-	const (
-		none    = "its Agent is nil"
-		set     = "set Agent, for instance to agent.New(model, agent.Options{})"
-		noModel = "its Agent cannot work: no model: make the agent with agent.New and a model"
-	)
-	for name, tt := range map[string]struct {
-		agent engine.Agent
-		want  string // with one piece of advice
-	}{
-		"nil": {nil, none + ": " + set}, "a nil function": {engine.AgentFunc(nil), "its Agent is a nil agent.Func: " + set},
-		"a typed nil": {(*agent.LLM)(nil), "its Agent is a nil *agent.LLM: " + set}, "a zero LLM": {&agent.LLM{}, noModel},
-		"a nil model": {agent.New(nil, agent.Options{}), noModel}, "a nil model function": {agent.New(llm.ModelFunc(nil), agent.Options{}), noModel},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Agent: tt.agent}}})
-			require.EqualError(t, err, `agent "a": `+tt.want)
-			require.ErrorIs(t, err, agent.ErrNone)
-			_, err = engine.New(engine.Config{Agents: []engine.Member{member("a", says("x"))}, Coordinator: &engine.Coordinator{Agent: tt.agent}})
-			require.EqualError(t, err, "coordinator: "+tt.want)
-			require.ErrorIs(t, err, agent.ErrNone)
-			require.Equal(t, tt.want == noModel, errors.Is(err, llm.ErrNoModel))
-		})
-	}
-}
 
 func TestNilContextIsAnError(t *testing.T) {
 	t.Parallel()

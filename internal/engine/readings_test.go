@@ -8,10 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
-	"github.com/runteam/runteam/internal/flow"
-	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -28,48 +25,6 @@ func TestAnswerHasOnlyWhatRulesDeliver(t *testing.T) {
 	require.NoError(t, res.Err())
 	require.Equal(t, `{"k":"KEPT"}`, res.Output)
 	require.Equal(t, `{"k":"KEPT"}`, res.Tasks[0].Result)
-}
-
-// A refused answer names the rule that would withhold it.
-//
-// Requirement: G47.
-func TestRuleThatWithholdsTheAnswerIsNamed(t *testing.T) {
-	t.Parallel()
-	for _, rule := range []handoff.PairRule{{Mode: handoff.Minimal}, {Block: []task.Path{"h"}}, {Ceiling: new(label.Public)}} {
-		rule.ID, rule.From, rule.To, rule.Origin = "quiet", "a", handoff.User, provenance.Position{File: "team.yaml", Line: 7}
-		tm := governed(t, &handoff.Policy{Rules: []handoff.PairRule{rule}}, member("a", never(t)))
-		_, err := tm.Plan([]task.Spec{by("a", spec("made"))}, nil)
-		requireFaults(t, err, fault{"/tasks/0", "would be withheld from you by rule quiet (team.yaml:7): let another task make an answer that you may see, or change the rule", nil})
-	}
-}
-
-// What of the shared memory is certain to be held is no way in the flow table.
-//
-// Requirement: G54.
-func TestFlowTableOmitsWithheldMemory(t *testing.T) {
-	t.Parallel()
-	never, err := flow.ParseAssertion("task one never reaches b")
-	require.NoError(t, err)
-	one, two := by("a", spec("one")), by("b", spec("two"))
-	one.Classification, two.MemoryScope = label.Confidential, task.ScopeAll
-	tm := newTeam(t, cleared("a", label.Confidential, says("x")), cleared("b", label.Internal, says("y")))
-	p, err := tm.Plan([]task.Spec{one, two}, &engine.RunOptions{Assert: []flow.Assertion{never}})
-	require.NoError(t, err)
-	require.True(t, p.Findings[0].Holds, p.Findings[0].Why)
-}
-
-// A text of the caller's of which only parts may cross is refused before a run.
-//
-// Requirement: G6.
-func TestTextInputHasNoParts(t *testing.T) {
-	t.Parallel()
-	use := by("b", spec("use"))
-	use.Uses = []task.Use{{Name: "in", Need: []task.Path{"/pub"}}}
-	tm := newTeam(t, member("b", never(t)))
-	for text, why := range map[string]string{"plain words": "only parts may be: /pub", `{"pub":1,"pub":2}`: "only parts may be: /pub (not one strict JSON value: "} {
-		_, err := tm.Plan([]task.Spec{use}, &engine.RunOptions{Inputs: []engine.Input{{Name: "in", Text: text}}})
-		requireFaults(t, err, fault{"/tasks/0/uses/0", why, task.ErrInvalid})
-	}
 }
 
 // What an agent said when it failed is a text for the caller too, though it be JSON.

@@ -430,29 +430,3 @@ func TestASuspendedRunWaitsAgain(t *testing.T) {
 		})
 	}
 }
-
-// TestRepliesRaiseLabels checks that the label of a reply is part of the label of each task that may wait for one.
-func TestRepliesRaiseLabels(t *testing.T) {
-	t.Parallel()
-	n := &newsroom{}
-	high := func(name string) engine.Member {
-		m := n.member(t, name, done)
-		m.Accepts, m.Tools, m.AllowUntrusted = label.Confidential, nil, nil
-		return m
-	}
-	secretive := spec("b")
-	secretive.Classification = label.Confidential
-	third := handoff.Edge{From: "a", To: "c", MaxClassification: new(label.Internal)}
-	specs := []task.Spec{spec("a"), secretive, spec("c")}
-	_, err := edged(t, append(both("a<>b"), third), high("a"), high("b"), high("c")).Plan(specs, nil)
-	require.ErrorContains(t, err, `edge 2: "a" cannot send anything to "c": its context is at least confidential, and the edge carries at most internal`)
-
-	p, err := edged(t, append(edges("b>a"), third), high("a"), high("b"), high("c")).Plan(specs, nil)
-	require.NoError(t, err, "a cannot ask b, so what b sends is optional")
-	require.Equal(t, label.Confidential, p.Labels[0])
-
-	quiet := spec("a")
-	quiet.Tools = []string{}
-	_, err = edged(t, both("a<>b"), high("a"), high("b"), high("c")).Plan([]task.Spec{quiet, secretive}, nil)
-	require.NoError(t, err)
-}

@@ -179,15 +179,6 @@ func TestCorrectionsMayCallTools(t *testing.T) {
 	}
 }
 
-// Names that only the runtime and tools have.
-func TestAgentsCannotHaveNamesOfTools(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"tool:pay", "runteam"} {
-		_, err := engine.New(engine.Config{Agents: []engine.Member{member(name, says("x"))}})
-		require.ErrorContains(t, err, name)
-	}
-}
-
 // What one tool of a server stores, another one can return, and the flow table knows it.
 func TestToolsThatShareStateAreConnected(t *testing.T) {
 	t.Parallel()
@@ -233,33 +224,5 @@ func TestAssertionsCountWhatToolsAreGiven(t *testing.T) {
 		"task other never derives into tool:look": true,
 	} {
 		require.Equal(t, holds, assertionFinding(t, tm, specs, &engine.RunOptions{}, text).Holds, text)
-	}
-}
-
-func TestToolsThatShareStateCannotLowerLabels(t *testing.T) {
-	t.Parallel()
-	stateful := func(name, state string, accepts label.Classification) *tool.Tool {
-		return newCountedTool(t, name, tool.Options{Stateful: true, State: state, Accepts: accepts}).Tool
-	}
-	for _, tt := range []struct {
-		name  string
-		tools []*tool.Tool
-		want  string
-	}{
-		{"the second produces less", []*tool.Tool{stateful("put", "store", label.Confidential), stateful("get", "store", label.Internal)}, `tool "put" accepts confidential, and tool "get", which shares its state, produces internal: raise Produces of "get" to confidential, or set another State`},
-		{"the first produces less", []*tool.Tool{stateful("get", "store", label.Internal), stateful("put", "store", label.Confidential)}, `tool "put" accepts confidential, and tool "get", which shares its state, produces internal`},
-		{"the state of one is the name of the other", []*tool.Tool{stateful("store", "", label.Confidential), stateful("get", "store", label.Public)}, `tool "store" accepts confidential, and tool "get", which shares its state, produces public`},
-		{"equal labels", []*tool.Tool{stateful("put", "store", label.Internal), stateful("get", "store", label.Internal)}, ""},
-		{"states of their own", []*tool.Tool{stateful("put", "", label.Confidential), stateful("get", "", label.Internal)}, ""},
-	} {
-		one, two := clerk(callsFirst(), tt.tools[0]), clerk(callsFirst(), tt.tools[1])
-		two.Name = "other"
-		_, err := engine.New(engine.Config{Agents: []engine.Member{one, two}})
-		if tt.want == "" {
-			require.NoError(t, err, tt.name)
-			continue
-		}
-		require.ErrorContains(t, err, tt.want, tt.name)
-		require.ErrorIs(t, err, task.ErrInvalid)
 	}
 }

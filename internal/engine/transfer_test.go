@@ -18,7 +18,6 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
@@ -489,26 +488,4 @@ func TestInboxOfANewHolder(t *testing.T) {
 	require.Contains(t, d.first("billing"), "for billing alone")
 	require.NotContains(t, d.last("billing"), "for triage alone")
 	require.Empty(t, res.Warnings)
-}
-
-func TestEdgesThatTransferNothing(t *testing.T) {
-	t.Parallel()
-	ann := engine.Member{Name: "ann", Agent: person.New(never(t))}
-	own := member("c", says("x"))
-	own.Tools = []*tool.Tool{newTool(t, "transfer_to_b", noEffect, func(context.Context, map[string]any) (string, error) { return "", nil })}
-	for name, tt := range map[string]struct {
-		edge handoff.Edge
-		want string
-	}{
-		"to a person":   {handoff.Edge{From: "a", To: "ann", Transfer: true}, `"ann" is a person, to whom no agent transfers its conversation`},
-		"from a person": {handoff.Edge{From: "ann", To: "a", Transfer: true}, `"ann" is a person, who sends no handoffs`},
-		"to itself":     {handoff.Edge{From: "a", To: "a", Transfer: true}, `"a" is connected to itself`},
-		"to nobody":     {handoff.Edge{From: "a", To: "d", Transfer: true}, `unknown agent "d"`},
-		"one name":      {handoff.Edge{From: "c", To: "b", Transfer: true}, `agent "c" would have two tools "transfer_to_b"`},
-	} {
-		_, err := engine.New(engine.Config{Agents: []engine.Member{member("a", says("x")), member("b", says("x")), own, ann}, Edges: []handoff.Edge{tt.edge}})
-		require.ErrorContains(t, err, tt.want, name)
-	}
-	_, err := engine.New(engine.Config{Agents: []engine.Member{member("a", says("x")), member("b.1", says("x")), member("b 1", says("x"))}, Edges: transferring("a>b.1", "a>b 1")})
-	require.ErrorContains(t, err, "rename one of the two agents")
 }

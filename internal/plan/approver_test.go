@@ -1,10 +1,12 @@
 package plan_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
@@ -112,4 +114,36 @@ func scored() []task.Spec {
 // withClaim are options with a confidential input.
 func withClaim(text string) *plan.Options {
 	return &plan.Options{Inputs: []plan.Input{{Name: "claim", Text: text, Classification: label.Confidential}}, UserAccepts: new(label.Secret)}
+}
+
+func TestApproversAreChecked(t *testing.T) {
+	t.Parallel()
+	ann := plan.Member{Name: "ann", Agent: person.New(unused)}
+	for _, tt := range []struct {
+		approve string
+		members func(*tool.Tool) []plan.Member
+		want    string
+	}{
+		{"anna", func(f *tool.Tool) []plan.Member { return []plan.Member{clerk("clerk", f), ann} }, `unknown approver "anna": did you mean "ann"?`},
+		{"clerk", func(f *tool.Tool) []plan.Member { return []plan.Member{clerk("clerk", f), ann} }, `agent "clerk" cannot approve anything: it is not a person`},
+		{"ann", func(f *tool.Tool) []plan.Member {
+			return []plan.Member{clerk("clerk", f), ann, {Name: "shell", Agent: &agent.Process{Command: "true", Confine: new(false)}}}
+		}, `agent "shell" has commands that are not confined, and such a command could answer in place of "ann"`},
+	} {
+		pay := newTool(t, "pay", tool.Options{Approve: tt.approve})
+		_, err := newRoster(plan.Config{Agents: tt.members(pay)})
+		require.ErrorContains(t, err, tt.want)
+	}
+	pay, mail := newTool(t, "pay", tool.Options{Approve: "anna"}), newTool(t, "mail", tool.Options{Approve: "anna"})
+	_, err := newRoster(plan.Config{Agents: []plan.Member{clerk("clerk", pay, mail), ann}})
+	found, _ := errors.AsType[task.Problems](err)
+	require.Len(t, found, 1, "each person is reported once")
+	require.Equal(t, []string{"/agents/0/tools/0/approve", `tools "pay", "mail"`}, []string{found[0].Pointer, found[0].Subject})
+	secret := newTool(t, "pay", tool.Options{Approve: "ann", Accepts: label.Confidential})
+	c := clerk("clerk", secret)
+	c.Accepts = label.Confidential
+	s := by("clerk", spec("errand"))
+	s.Classification = label.Confidential
+	_, err = newTeam(t, c, ann).plan([]task.Spec{s}, nil)
+	require.ErrorContains(t, err, `"ann", who has to approve calls of tool "pay", accepts at most internal`)
 }

@@ -85,6 +85,15 @@ func cleared(name string, level label.Classification) plan.Member {
 	return plan.Member{Name: name, Agent: unused, Accepts: level}
 }
 
+// clerk is an agent that may call tools, also from untrusted context.
+func clerk(name string, tools ...*tool.Tool) plan.Member {
+	m := plan.Member{Name: name, Agent: asksModel, Tools: tools}
+	for _, f := range tools {
+		m.AllowUntrusted = append(m.AllowUntrusted, f.Name)
+	}
+	return m
+}
+
 // spec is a task for the agent of the same name.
 func spec(title string, after ...string) task.Spec {
 	return task.Spec{Title: title, Description: "Do " + title + ".", Assignee: title, DependsOn: task.On(after...)}
@@ -160,12 +169,4 @@ func requireRule(t *testing.T, err error, rule handoff.Rule) {
 	var refused *gate.Refusal
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, rule, refused.Rule)
-}
-
-// warnings returns the warnings of a plan, each with its place.
-func warnings(p *plan.Plan) (all []string) {
-	for _, w := range p.Warnings {
-		all = append(all, w.Pointer+" "+w.Error())
-	}
-	return all
 }

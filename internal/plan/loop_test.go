@@ -156,3 +156,23 @@ func TestProblemsPointAtConditionsAndLists(t *testing.T) {
 		})
 	}
 }
+
+// Conditions that read one path of a result differ in what they need of its schema: whether there is a
+// value tells little, whatever the value is.
+func TestComparisonsOfOnePathAreCheckedApart(t *testing.T) {
+	t.Parallel()
+	r := newTeam(t, member("a"))
+	write := by("a", spec("Write"))
+	write.OutputSchema = []byte(`{"type":"object","properties":{"text":{"type":"string"}}}`)
+	exists, equals := by("a", spec("Exists")), by("a", spec("Equals"))
+	exists.When, equals.When = task.Exists("Write", "/text"), task.Equals("Write", "/text", "yes")
+	_, err := r.plan([]task.Spec{write, exists}, nil)
+	require.NoError(t, err)
+	for _, specs := range [][]task.Spec{{write, exists, equals}, {write, equals, exists}} {
+		_, err := r.plan(specs, nil)
+		require.ErrorContains(t, err, `the result of "Write": /text is not bounded`)
+		found, _ := errors.AsType[task.Problems](err)
+		require.Len(t, found, 1, err)
+		require.Equal(t, `task "Equals"`, found[0].Subject)
+	}
+}

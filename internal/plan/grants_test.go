@@ -1,4 +1,4 @@
-package engine_test
+package plan_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -26,8 +26,8 @@ func TestPathsMustMatchTheSchema(t *testing.T) {
 		s.DependsOn = []task.Ref{{Task: "made", Need: need}}
 		return s
 	}
-	warned := func(tm *engine.Team, o *engine.RunOptions, specs ...task.Spec) []string {
-		p, err := tm.Plan(specs, o)
+	warned := func(r roster, o *plan.Options, specs ...task.Spec) []string {
+		p, err := r.plan(specs, o)
 		require.NoError(t, err)
 		var said []string
 		for _, w := range p.Warnings {
@@ -35,9 +35,9 @@ func TestPathsMustMatchTheSchema(t *testing.T) {
 		}
 		return said
 	}
-	plain := newTeam(t, member("a", never(t)), member("b", never(t)))
+	plain := newTeam(t, member("a"), member("b"))
 	require.Empty(t, warned(plain, nil, made, reads("/score", "/facts/**")))
-	_, err := plain.Plan([]task.Spec{made, reads("/score", "/scoer", "/fatcs/**")}, nil)
+	_, err := plain.plan([]task.Spec{made, reads("/score", "/scoer", "/fatcs/**")}, nil)
 	requireFaults(t, err,
 		fault{"/tasks/1/dependsOn/0/need/1", `the result of "made" can have nothing at "/scoer": did you mean "/score"?`, task.ErrUnknown},
 		fault{"/tasks/1/dependsOn/0/need/2", `the result of "made" can have nothing at "/fatcs/**": did you mean "/facts/**"?`, task.ErrUnknown})
@@ -46,23 +46,23 @@ func TestPathsMustMatchTheSchema(t *testing.T) {
 	open.OutputSchema = []byte(`{"type":"object","properties":{"score":{"type":"number"}}}`)
 	require.Equal(t, []string{`task "read": no outputSchema names "/scoer" of the result of "made": did you mean "/score"?`}, warned(plain, nil, open, reads("/scoer", "/other")))
 
-	governed, err := engine.New(engine.Config{
-		Agents: []engine.Member{member("a", never(t)), member("b", never(t))},
+	governed, err := newRoster(plan.Config{
+		Agents: []plan.Member{member("a"), member("b")},
 		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Allow: []task.Path{"/cheks/**"}, Origin: provenance.Position{File: "team.yaml", Line: 9}}}},
 	})
 	require.NoError(t, err)
-	_, err = governed.Plan([]task.Spec{made, reads()}, nil)
+	_, err = governed.plan([]task.Spec{made, reads()}, nil)
 	requireFaults(t, err, fault{"/policy/rules/0/allow/0", `rule a→b: no result of "a" matches "/cheks/**": write one of /facts, /score`, task.ErrUnknown})
 
 	use := by("a", spec("use"))
 	use.Uses = []task.Use{{Name: "ticket", Need: []task.Path{"/order/number", "/order/nmber"}, Reveal: map[string][]task.Path{string(redact.IBAN): {"/customer/ibn"}}}}
-	o := &engine.RunOptions{Inputs: []engine.Input{{Name: "ticket", Text: `{"order":{"number":4711},"customer":{"iban":"x"}}`}}}
+	o := &plan.Options{Inputs: []plan.Input{{Name: "ticket", Text: `{"order":{"number":4711},"customer":{"iban":"x"}}`}}}
 	require.Equal(t, []string{
 		`task "use": need /order/nmber of input "ticket": nothing can be there: did you mean "/order/number"?`,
 		`task "use": reveal iban at /customer/ibn of input "ticket": nothing can be there: did you mean "/customer/iban"?`,
 	}, warned(plain, o, use))
 	use.Uses[0] = task.Use{Name: "ticket", Need: []task.Path{"/order"}}
-	_, err = plain.Plan([]task.Spec{use}, o)
+	_, err = plain.plan([]task.Spec{use}, o)
 	requireFaults(t, err, fault{"/tasks/0/uses/0/need/0", "an object or a list is there, which /order/** grants", task.ErrUnknown})
 	o.Inputs[0].Text = "a text"
 	require.Empty(t, warned(plain, o, func() task.Spec { s := use; s.Uses[0].Need = nil; return s }()), "of a text nothing is known")
@@ -73,10 +73,10 @@ func TestPathsMustMatchTheSchema(t *testing.T) {
 // Requirement: G10.
 func TestPathsOfAnInputInAnotherForm(t *testing.T) {
 	t.Parallel()
-	tm := newTeam(t, member("a", never(t)))
+	r := newTeam(t, member("a"))
 	use := by("a", spec("use"))
 	use.Uses = []task.Use{{Name: "in", Need: []task.Path{"/caf\u00e9"}}}
-	p, err := tm.Plan([]task.Spec{use}, &engine.RunOptions{Inputs: []engine.Input{{Name: "in", Text: `{"cafe\u0301":1,"list":[{"ＳＳＮ":2}]}`}}})
+	p, err := r.plan([]task.Spec{use}, &plan.Options{Inputs: []plan.Input{{Name: "in", Text: `{"cafe\u0301":1,"list":[{"ＳＳＮ":2}]}`}}})
 	require.NoError(t, err)
 	require.Empty(t, p.Warnings)
 }

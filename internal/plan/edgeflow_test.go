@@ -1,0 +1,142 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
+)
+
+// TestEdgesRaiseLabels checks that labels over edges are a fixed point: c gets from b what b gets from a.
+func TestEdgesRaiseLabels(t *testing.T) {
+	t.Parallel()
+	work := newTool(t, "work", tool.Options{Effect: tool.None, Accepts: label.Confidential, Produces: new(label.Public)})
+	high := func(name string) plan.Member {
+		m := clerk(name, work)
+		m.Accepts = label.Confidential
+		return m
+	}
+	secretive := spec("a")
+	secretive.Classification = label.Confidential
+	members := func() []plan.Member {
+		return []plan.Member{high("a"), high("b"), high("c")}
+	}
+	cycle := []handoff.Edge{{From: "a", To: "b", Bidirectional: true}, {From: "b", To: "c", Bidirectional: true}}
+	p, err := newTeamWith(t, cycle, members()...).plan([]task.Spec{secretive, spec("b"), spec("c")}, nil)
+	require.NoError(t, err)
+	for i := range p.Labels {
+		require.Equal(t, label.Confidential, p.Labels[i], p.Graph.Task(i).Title)
+	}
+	low := handoff.Edge{From: "b", To: "c", Bidirectional: true, MaxClassification: new(label.Internal)}
+	p, err = newTeamWith(t, []handoff.Edge{{From: "a", To: "b"}, low}, members()...).plan([]task.Spec{secretive, spec("b"), spec("c")}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []label.Classification{label.Confidential, label.Confidential, label.Internal}, p.Labels)
+
+	for _, tt := range []struct {
+		assert string
+		holds  bool
+	}{{"task a never derives into c", false}, {"task c never derives into a", false}} {
+		p, err := newTeamWith(t, cycle, members()...).plan([]task.Spec{secretive, spec("b"), spec("c")}, &plan.Options{Assert: asserting(t, tt.assert)})
+		require.NoError(t, err)
+		require.Equal(t, tt.holds, p.Findings[0].Holds, tt.assert)
+	}
+	p, err = newTeamWith(t, cycle[:1], members()...).plan([]task.Spec{secretive, spec("b"), spec("c")}, &plan.Options{Assert: asserting(t, "task a never derives into c")})
+	require.NoError(t, err)
+	require.True(t, p.Findings[0].Holds)
+}
+
+func TestEdgesThatNobodyCanUse(t *testing.T) {
+	t.Parallel()
+	work := newTool(t, "work", tool.Options{Effect: tool.None})
+	confidential := spec("a")
+	confidential.Classification = label.Confidential
+	for name, tt := range map[string]struct {
+		edge  handoff.Edge
+		specs []task.Spec
+		want  string
+	}{
+		"order":     {handoff.Edge{From: "b", To: "a"}, []task.Spec{spec("a"), spec("b", "a")}, `edge 1: nothing that "b" sends can be read: every task of "a" has ended before`},
+		"one way":   {handoff.Edge{From: "a", To: "b", Bidirectional: true}, []task.Spec{spec("a"), spec("b", "a")}, `remove bidirectional, so that the edge leads from "a" to "b" only`},
+		"clearance": {handoff.Edge{From: "a", To: "b"}, []task.Spec{confidential, spec("b")}, `edge 1: nothing that "a" sends can be read by "b"`},
+		"ceiling":   {handoff.Edge{From: "a", To: "b", MaxClassification: new(label.Internal)}, []task.Spec{confidential, spec("b")}, `edge 1: "a" cannot send anything to "b": its context is at least confidential, and the edge carries at most internal`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := cleared("a", label.Confidential), clerk("b", work)
+			_, err := newTeamWith(t, []handoff.Edge{tt.edge}, a, b).plan(tt.specs, nil)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+	p, err := newTeamWith(t, []handoff.Edge{{From: "a", To: "b"}}, clerk("a", work), clerk("b", work)).plan([]task.Spec{spec("a")}, nil)
+	require.NoError(t, err)
+	require.Len(t, p.Warnings, 1)
+	require.Contains(t, p.Warnings[0].Error(), `"b" has no task, so nobody reads what "a" sends to it`)
+}
+
+// TestEdgesToDelegates checks edges to agents without a task, along which goals are delegated.
+func TestEdgesToDelegates(t *testing.T) {
+	t.Parallel()
+	confidential, only := spec("a"), spec("a")
+	confidential.Classification, only.Tools = label.Confidential, []string{}
+	lower := &handoff.Policy{Declassify: []handoff.Declassifier{lowering("a", "b", label.Internal)}}
+	lower.Declassify[0].UnsafeText, lower.Declassify[0].Paths = true, []task.Path{task.Whole}
+	for name, tt := range map[string]struct {
+		most          *label.Classification
+		policy        *handoff.Policy
+		specs         []task.Spec
+		want, warning string
+	}{
+		"works":          {specs: []task.Spec{spec("a")}},
+		"clearance":      {specs: []task.Spec{confidential}, want: `edge 1: "a" cannot delegate anything to "b": its context is at least confidential, and "b" may see internal: raise accepts of the reader`},
+		"ceiling":        {most: new(label.Internal), specs: []task.Spec{confidential}, want: `edge 1: "a" cannot delegate anything to "b": its context is at least confidential, and the edge carries at most internal: raise maxClassification to confidential`},
+		"lowered":        {policy: lower, specs: []task.Spec{confidential}},
+		"without a tool": {specs: []task.Spec{only}, warning: `"b" has no task, and no task of "a" has the tool delegate_to_agent, so the edge is not used`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			work := newTool(t, "work", tool.Options{Effect: tool.None})
+			a, b := cleared("a", label.Confidential), clerk("b", work)
+			r, err := newRoster(plan.Config{Agents: []plan.Member{a, b}, Edges: []handoff.Edge{{From: "a", To: "b", Delegate: true, MaxClassification: tt.most}}, Policy: tt.policy})
+			require.NoError(t, err)
+			p, err := r.plan(tt.specs, nil)
+			if tt.want != "" {
+				require.ErrorContains(t, err, tt.want)
+				return
+			}
+			require.NoError(t, err)
+			if tt.warning != "" {
+				require.Len(t, p.Warnings, 1)
+				require.Contains(t, p.Warnings[0].Error(), tt.warning)
+				return
+			}
+			require.Empty(t, p.Warnings)
+			require.Equal(t, []string{"delegate_to_agent"}, p.Tasks[0].Tools, "nobody would read a handoff")
+		})
+	}
+}
+
+// TestRepliesRaiseLabels checks that the label of a reply is part of the label of each task that may wait for one.
+func TestRepliesRaiseLabels(t *testing.T) {
+	t.Parallel()
+	high := func(name string) plan.Member { return cleared(name, label.Confidential) }
+	secretive := spec("b")
+	secretive.Classification = label.Confidential
+	third := handoff.Edge{From: "a", To: "c", MaxClassification: new(label.Internal)}
+	specs := []task.Spec{spec("a"), secretive, spec("c")}
+	_, err := newTeamWith(t, append(edges("a<>b"), third), high("a"), high("b"), high("c")).plan(specs, nil)
+	require.ErrorContains(t, err, `edge 2: "a" cannot send anything to "c": its context is at least confidential, and the edge carries at most internal`)
+
+	p, err := newTeamWith(t, append(edges("b>a"), third), high("a"), high("b"), high("c")).plan(specs, nil)
+	require.NoError(t, err, "a cannot ask b, so what b sends is optional")
+	require.Equal(t, label.Confidential, p.Labels[0])
+
+	quiet := spec("a")
+	quiet.Tools = []string{}
+	_, err = newTeamWith(t, edges("a<>b"), high("a"), high("b"), high("c")).plan([]task.Spec{quiet, secretive}, nil)
+	require.NoError(t, err)
+}
