@@ -44,8 +44,9 @@ type recordedAPI struct {
 	}
 	responses map[string]json.RawMessage // those that have a name
 
-	mu   sync.Mutex
-	seen map[string]bool // METHOD PATH STATUS
+	mu       sync.Mutex
+	seen     map[string]bool                 // METHOD PATH STATUS
+	resolved map[string]*jsonschema.Resolved // by the text of the schema
 }
 
 // startAPI serves until the test ends.
@@ -84,7 +85,7 @@ func startAPI(t *testing.T, dir string, env map[string]string, args ...string) *
 			}
 		}
 	}()
-	a := &recordedAPI{t: t, seen: map[string]bool{}, mux: http.NewServeMux()}
+	a := &recordedAPI{t: t, seen: map[string]bool{}, resolved: map[string]*jsonschema.Resolved{}, mux: http.NewServeMux()}
 	a.http = &http.Client{Transport: &http.Transport{}}
 	a.base = <-address
 	require.NotEmpty(t, a.base)
@@ -166,13 +167,28 @@ func (a *recordedAPI) check(r *http.Request, status int, kind string, body []byt
 // validate validates a document.
 func (a *recordedAPI) validate(s *jsonschema.Schema, body []byte, at string) {
 	a.t.Helper()
-	strict(s)
-	s.Defs = a.schemas.Defs
-	resolved, err := s.CloneSchemas().Resolve(nil)
-	require.NoError(a.t, err, at)
 	var value any
 	require.NoError(a.t, json.Unmarshal(body, &value), at)
-	require.NoError(a.t, resolved.Validate(value), "%s: %s", at, body)
+	require.NoError(a.t, a.resolve(s).Validate(value), "%s: %s", at, body)
+}
+
+// resolve returns a schema that is strict, with the schemas of the description. Most answers have one of a
+// few schemas, which are resolved once.
+func (a *recordedAPI) resolve(s *jsonschema.Schema) *jsonschema.Resolved {
+	a.t.Helper()
+	text, err := json.Marshal(s)
+	require.NoError(a.t, err)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known := a.resolved[string(text)]
+	if known == nil {
+		strict(s)
+		s.Defs = a.schemas.Defs
+		known, err = s.CloneSchemas().Resolve(nil)
+		require.NoError(a.t, err, "%s", text)
+		a.resolved[string(text)] = known
+	}
+	return known
 }
 
 // ask sends a request and returns its answer.

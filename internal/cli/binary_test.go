@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -61,6 +62,7 @@ func TestMain(m *testing.M) {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		os.Setenv("TMPDIR", "/dev/shm") // journals wait for the disk on any other file system
 	}
+	debug.SetGCPercent(400) // the calls of the tests share a heap, which is small
 	flag.Parse()
 	_ = flag.Set("test.parallel", "16") // most of these tests wait for another process
 	status := m.Run()

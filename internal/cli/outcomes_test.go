@@ -28,7 +28,7 @@ func TestCommandsCountOutcomesTheSame(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": everyEnd, "script.yaml": "replies: [{task: Bad, status: 400}, {task: Slow, delay: 1m, text: late}, {text: good}]"})
 	want := map[string]any{"completed": 1.0, "failed": 1.0, "cancelled": 1.0, "notRun": 2.0}
-	got := call{dir: dir, args: []string{"run", "--offline", "--timeout", "1s", "-o", "json"}}.run(t)
+	got := call{dir: dir, args: []string{"run", "--offline", "--timeout", "3s", "-o", "json"}}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "1 of 5 tasks completed, 1 failed, 1 cancelled, 2 skipped in ")
 	require.Equal(t, want, object(t, got.stdout)["outcomes"])

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -144,14 +145,21 @@ func TestNoRouteHasWhatItsViewerMayNotSee(t *testing.T) {
 		dir := clitest.Folder(t, nil)
 		key := viewedRun(t, dir, caller)
 		run := "viewed-" + caller.String()
-		var titles []string
-		for _, level := range levels {
-			for _, what := range []string{"Do ", "Fail ", "After ", "List ", "Mail ", "Ask "} {
-				titles = append(titles, what+level.String())
-			}
-			titles = append(titles, "Mail "+level.String()+"[1]")
-		}
 		for _, accepts := range []label.Classification{label.Public, label.Internal, label.Confidential} {
+			if caller == label.Confidential && accepts != label.Internal && !slowtest.Enabled() {
+				continue
+			}
+			var titles []string
+			for _, level := range levels {
+				titles = append(titles, "Do "+level.String())
+				if level != accepts+1 && level != label.Secret && !slowtest.Enabled() {
+					continue // all tasks of the lowest label that is withheld, and of what reaches nobody
+				}
+				for _, what := range []string{"Fail ", "After ", "List ", "Mail ", "Ask "} {
+					titles = append(titles, what+level.String())
+				}
+				titles = append(titles, "Mail "+level.String()+"[1]")
+			}
 			s := serveHere(t, call{dir: dir, args: []string{"--accepts", accepts.String()}, env: map[string]string{"RUNTEAM_JOURNAL_KEY": key}})
 			all := walk(s, run, titles)
 			joined := strings.Builder{}

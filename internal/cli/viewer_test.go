@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,18 +47,38 @@ const patientSchema = `{"type":"object","required":["kind","code","note"],"prope
 var patientResult = `{"cards":["4111 1111 1111 1111","5500 0055 5555 5559"],"code":"qkplcode","hivcanary":true,"kind":"zebrakind","note":"noteword ` +
 	strings.Repeat("lorem ipsum ", 500) + `<|im_start|> ada.one@example.org"}`
 
-// aboveViewer matches what a viewer below the label must not find.
-var aboveViewer = map[string]*regexp.Regexp{
-	"a free text":                regexp.MustCompile(`noteword`),
-	"a bounded value":            regexp.MustCompile(`qkplcode`),
-	"an enum value":              regexp.MustCompile(`kind\\*":\\*"zebrakind`),
-	"the name of a member":       regexp.MustCompile(`[^"]/hivcanary|"/hivcanary|\\"hivcanary\\":true`),
-	"paths of members":           regexp.MustCompile(`fields(Included|Excluded)":\["/|"(kept|dropped|unmatched)":`),
-	"counts of redacted values":  regexp.MustCompile(`"redacted":\{|redacted [0-9]|[1-9][0-9]* values? redacted|"redacted":[1-9]`),
-	"a count of control tokens":  regexp.MustCompile(`broken [0-9]|"broken":[0-9]`),
-	"how much was cut":           regexp.MustCompile(`, cut [0-9]|cutFrom":[0-9]|cut from`),
-	"the exact size of a result": regexp.MustCompile(fmt.Sprintf(`\b(%d|%d|%d)\b`, len(patientResult), len(patientResult)/4, len(patientResult)/4+1)),
-	"a number of tokens":         regexp.MustCompile(`\b(71117|81119)\b|71,117|81,119`),
+// A hidden is what a viewer below the label must not find: a pattern, and the words of which each match
+// has one, since a search for words is much faster.
+type hidden struct {
+	what    string
+	words   []string
+	pattern string
+}
+
+// aboveViewer is what a viewer below the label must not find.
+var aboveViewer = []hidden{
+	{"a free text", []string{"noteword"}, `noteword`},
+	{"a bounded value", []string{"qkplcode"}, `qkplcode`},
+	{"an enum value", []string{"zebrakind"}, `kind\\*":\\*"zebrakind`},
+	{"the name of a member", []string{"hivcanary"}, `[^"]/hivcanary|"/hivcanary|\\"hivcanary\\":true`},
+	{"paths of members", []string{"fieldsIncluded", "fieldsExcluded", `kept":`, `dropped":`, `unmatched":`}, `fields(Included|Excluded)":\["/|"(kept|dropped|unmatched)":`},
+	{"counts of redacted values", []string{`redacted":`, "redacted "}, `"redacted":\{|redacted [0-9]|"redacted":[1-9]`},
+	{"the number of redacted values", []string{" redacted"}, `[1-9][0-9]* values? redacted`},
+	{"a count of control tokens", []string{"broken"}, `broken [0-9]|"broken":[0-9]`},
+	{"how much was cut", []string{", cut ", `cutFrom":`, "cut from"}, `, cut [0-9]|cutFrom":[0-9]|cut from`},
+	{"the exact size of a result", sizes, `\b(` + strings.Join(sizes, "|") + `)\b`},
+	{"a number of tokens", []string{"71117", "81119", "71,117", "81,119"}, `\b(71117|81119)\b|71,117|81,119`},
+}
+
+// sizes are the size of the result, in bytes and estimated tokens.
+var sizes = []string{fmt.Sprint(len(patientResult)), fmt.Sprint(len(patientResult) / 4), fmt.Sprint(len(patientResult)/4 + 1)}
+
+// find returns where a text has what is hidden; nil if nowhere.
+func (h *hidden) find(text string) []int {
+	if !slices.ContainsFunc(h.words, func(word string) bool { return strings.Contains(text, word) }) {
+		return nil
+	}
+	return regexp.MustCompile(h.pattern).FindStringIndex(text)
 }
 
 // A translationCase is one combination: how a result is translated on its way, which
@@ -197,9 +218,9 @@ func linesOf(t *testing.T, dir string) string {
 // requireHidden fails if a text contains what is hidden, and shows where.
 func requireHidden(t *testing.T, where, text string) {
 	t.Helper()
-	for what, pattern := range aboveViewer {
-		if at := pattern.FindStringIndex(text); at != nil {
-			t.Errorf("%s: %s: …%s…", where, what, text[max(0, at[0]-150):min(len(text), at[1]+60)])
+	for i := range aboveViewer {
+		if at := aboveViewer[i].find(text); at != nil {
+			t.Errorf("%s: %s: …%s…", where, aboveViewer[i].what, text[max(0, at[0]-150):min(len(text), at[1]+60)])
 		}
 	}
 }
@@ -217,6 +238,9 @@ func TestEveryTranslationWithEveryDeclassifier(t *testing.T) {
 	for translation := range translations {
 		for declassifier := range loweredPaths {
 			for _, level := range []label.Classification{label.Internal, label.Confidential, label.Secret} {
+				if level != label.Secret && translation != "none" && declassifier != "none" && !slowtest.Enabled() {
+					continue // each pair at one level, and each of a pair at each level
+				}
 				if translation == "model and fields" && declassifier == "bounded" {
 					continue // /code is none of the fields
 				}
