@@ -225,6 +225,19 @@ func requireHidden(t *testing.T, where, text string) {
 	}
 }
 
+// What is hidden is found by its words and its pattern.
+func TestHiddenTextsAreFound(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"a noteword", "qkplcode", `{\"kind\":\"zebrakind\"`, "no /hivcanary", `["/hivcanary"]`, `\"hivcanary\":true`, `"fieldsIncluded":["/kind"]`, `"dropped":["x"]`,
+		`"redacted":{"card":2}`, "redacted 2", "12 values redacted", `"redacted":2`, "broken 1", `"broken":1`, "x, cut 30", `"cutFrom":30`, "cut from 30",
+		"it has " + sizes[1] + " bytes", "71117", "81,119 tokens",
+	} {
+		require.True(t, slices.ContainsFunc(aboveViewer, func(h hidden) bool { return h.find(text) != nil }), text)
+	}
+	require.False(t, slices.ContainsFunc(aboveViewer, func(h hidden) bool { return h.find(`{"redacted":0,"broken":0,"note":"withheld"}`) != nil }))
+}
+
 // Whatever translates or lowers a result, a viewer below its label learns no value, member, count or
 // exact size from the trace, the events, the log, the result, explain and show. A journal without a
 // key stores none of these of a secret result.
