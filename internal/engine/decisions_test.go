@@ -255,6 +255,7 @@ func (st *decisionStage) play(ctx context.Context, secret int) (*decisionRun, er
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.writeReceipts()
 	slices.Sort(st.shown) // a prompt that is prepared ahead can be recorded twice
 	return &decisionRun{result: res, sights: append(st.sights, st.called...), told: sortedLines(st.told.String()) + st.reads(res), shown: slices.Compact(st.shown)}, nil
 }
@@ -380,7 +381,7 @@ var order = regexp.MustCompile(`"bytesIfShared":[0-9]+`)
 
 // seen is everything that the reader of a prompt, or a tool, is given.
 func (s *sight) seen() string {
-	return fmt.Sprintf("%s of %s is given %q %q %s", s.step, s.agent, s.system, s.text, encoded(s.receipt))
+	return fmt.Sprintf("%s of %s is given %q %q %s", s.step, s.agent, s.system, s.text, s.written)
 }
 
 // belowInPlan is what tasks are given and make that have a label below the secret by the plan, and

@@ -179,6 +179,7 @@ func (s *setting) interferes(ctx context.Context, sum *tally, choose func(n int)
 	sum.planned++
 	sum.runs++
 	v := &view{setting: s, variant: w, story: was, plan: planned, table: planned.Flow(), sum: sum}
+	v.indexGraph()
 	if wrong := v.known(); wrong != "" {
 		return wrong
 	}
@@ -273,6 +274,9 @@ type view struct {
 
 	named      map[int][]string   // what steps returned
 	toolPlaces map[toolSource]int // what toolAt returned
+	reached    map[spot]spread    // what spreads returned
+	edgesFrom  map[int][]int      // by source: indexes of its edges
+	sourcesOf  map[int][]int      // by task of the graph: indexes of its sources
 }
 
 // source is the index of a source in the table.
@@ -316,6 +320,27 @@ type passedSource struct {
 
 // spreads follows a place of a source.
 func (v *view) spreads(at spot) spread {
+	out, known := v.reached[at]
+	if !known {
+		out = v.follow(at)
+		v.reached[at] = out
+	}
+	return out
+}
+
+// indexGraph notes which edges lead from each source, and which sources each task has.
+func (v *view) indexGraph() {
+	v.reached, v.edgesFrom, v.sourcesOf = map[spot]spread{}, map[int][]int{}, map[int][]int{}
+	g := v.table.Graph()
+	for i := range g.Edges {
+		v.edgesFrom[g.Edges[i].Source] = append(v.edgesFrom[g.Edges[i].Source], i)
+	}
+	for i := range g.Sources {
+		v.sourcesOf[g.Sources[i].Task] = append(v.sourcesOf[g.Sources[i].Task], i)
+	}
+}
+
+func (v *view) follow(at spot) spread {
 	g := v.table.Graph()
 	out := spread{direct: map[string]bool{}, tainted: map[string]bool{}}
 	passes := func(s *pick.Selection) bool {
@@ -328,9 +353,9 @@ func (v *view) spreads(at spot) spread {
 	seen := map[int]bool{}
 	for k := 0; k < len(passed); k++ {
 		from, itself := passed[k].source, passed[k].itself
-		for i := range g.Edges {
+		for _, i := range v.edgesFrom[from] {
 			e := &g.Edges[i]
-			if e.Source != from || e.Reach() == flow.Never || itself && !passes(&e.Delivers) {
+			if e.Reach() == flow.Never || itself && !passes(&e.Delivers) {
 				continue
 			}
 			for _, step := range v.steps(e.Task) {
@@ -341,10 +366,8 @@ func (v *view) spreads(at spot) spread {
 				continue
 			}
 			seen[e.Task] = true
-			for r := range g.Sources {
-				if g.Sources[r].Task == e.Task {
-					passed = append(passed, passedSource{r, false})
-				}
+			for _, r := range v.sourcesOf[e.Task] {
+				passed = append(passed, passedSource{r, false})
 			}
 		}
 		for i := range g.Sights {
@@ -390,7 +413,7 @@ func (v *view) compare(at spot, changed *story) string {
 	same := v.story.ruled == changed.ruled && slices.Equal(v.story.sizes(), changed.sizes())
 	for i := range was {
 		if !same {
-			is[i].receipt = was[i].receipt
+			is[i].written = was[i].written
 		}
 		if wrong := was[i].differs(&is[i]); wrong != "" {
 			return wrong
@@ -501,8 +524,8 @@ func (s *sight) differs(o *sight) string {
 	case s.system != o.system || s.text != o.text:
 		return fmt.Sprintf("the prompt of %q for %s differs, whom it never reaches\n--- was\n%s\n--- is\n%s", s.step, s.agent, s.system+"\n"+s.text, o.system+"\n"+o.text)
 	}
-	if was, is := encoded(s.receipt), encoded(o.receipt); was != is {
-		return fmt.Sprintf("the receipt of %q for %s differs, whom it never reaches\n%s", s.step, s.agent, difference(was, is))
+	if s.written != o.written {
+		return fmt.Sprintf("the receipt of %q for %s differs, whom it never reaches\n%s", s.step, s.agent, difference(s.written, o.written))
 	}
 	return ""
 }

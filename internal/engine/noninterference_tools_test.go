@@ -15,7 +15,6 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
@@ -421,9 +420,11 @@ func (v *view) steps(i int) (names []string) {
 	if !strings.HasPrefix(g.Tasks[i].Title, gate.ToolReader("")) {
 		return []string{g.Tasks[i].Title}
 	}
-	for k := range g.Edges {
-		if e := &g.Edges[k]; g.Sources[e.Source].Task == i && v.calls(e.Task, i) {
-			names = append(names, calling(g.Tasks[e.Task].Title, g.Tasks[i].Title))
+	for _, source := range v.sourcesOf[i] {
+		for _, k := range v.edgesFrom[source] {
+			if e := &g.Edges[k]; v.calls(e.Task, i) {
+				names = append(names, calling(g.Tasks[e.Task].Title, g.Tasks[i].Title))
+			}
 		}
 	}
 	return names
@@ -433,9 +434,8 @@ func (v *view) steps(i int) (names []string) {
 // agent, or of a holder that passes on to the tool what it says.
 func (v *view) calls(by, tool int) bool {
 	g := v.table.Graph()
-	return by < len(v.setting.tasks) || slices.ContainsFunc(g.Edges, func(e flow.Edge) bool {
-		src := &g.Sources[e.Source]
-		return e.Task == tool && src.Task == by && src.Kind == handoff.Transferred
+	return by < len(v.setting.tasks) || slices.ContainsFunc(v.sourcesOf[by], func(source int) bool {
+		return g.Sources[source].Kind == handoff.Transferred && slices.ContainsFunc(v.edgesFrom[source], func(k int) bool { return g.Edges[k].Task == tool })
 	})
 }
 
@@ -462,9 +462,10 @@ func (v *view) toolAt(of toolSource) (at int) {
 	defer func() { v.toolPlaces[of] = at }()
 	g, name := v.table.Graph(), v.setting.tools[of.tool].reader()
 	for i := range g.Sources {
-		if g.Sources[i].From == name && (of.task < 0 || slices.ContainsFunc(g.Edges, func(e flow.Edge) bool {
-			if of.holder == "" || e.Source != i {
-				return e.Source == i && e.Task == of.task
+		if g.Sources[i].From == name && (of.task < 0 || slices.ContainsFunc(v.edgesFrom[i], func(k int) bool {
+			e := &g.Edges[k]
+			if of.holder == "" {
+				return e.Task == of.task
 			}
 			return e.Task >= len(v.setting.tasks) && g.Tasks[e.Task].Title == of.holder+" in "+v.setting.tasks[of.task].Title && v.calls(e.Task, g.Sources[i].Task)
 		})) {

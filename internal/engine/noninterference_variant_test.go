@@ -287,6 +287,7 @@ type sight struct {
 	given        string // the text without what the agent itself said in earlier turns
 	added        string // what the receipt accounts for, if that is not all of the text
 	receipt      *prompt.Receipt
+	written      string     // the receipt as JSON, once the run has ended
 	call         *toolSight // nil unless the reader is a tool
 }
 
@@ -475,6 +476,7 @@ func (st *stage) play(ctx context.Context, w *variant) (*story, error) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.writeReceipts()
 	slices.SortFunc(st.called, func(a, b sight) int { return strings.Compare(a.call.id, b.call.id) }) // some run at once
 	slices.Sort(st.shown)                                                                             // prompts that are prepared at once are recorded in any order, and so are their events
 	out := &story{result: res, sights: append(st.sights, st.called...), ruled: sortedLines(st.ruled.String()), told: sortedLines(st.told.String()) + st.reads(res), shown: strings.Join(st.shown, "\n")}
@@ -482,6 +484,12 @@ func (st *stage) play(ctx context.Context, w *variant) (*story, error) {
 		out.record, err = k.text(ctx, res)
 	}
 	return out, err
+}
+
+func (st *stage) writeReceipts() {
+	for i := range st.sights {
+		st.sights[i].written = encoded(st.sights[i].receipt)
+	}
 }
 
 // A keeper keeps a trace and a journal of a run, as whoever may see no more than
@@ -505,9 +513,47 @@ func newKeeper(ctx context.Context, o *engine.RunOptions) (*keeper, error) {
 	return k, nil
 }
 
-// unequal is what differs between two runs that come to the same: times, names of folders, and what
-// is computed from them, also over the keys of prompts, which have keys of their own.
-var unequal = regexp.MustCompile(`"[0-9]{4}-[0-9-]+T[^"]+"|(,"beside":)?"[0-9a-f]{64}(:[0-9]+)?"|,"(durationMs|startMs|endMs)":[0-9]+|"seq":[0-9]+,|"folder":"runteam-[0-9]+",`)
+// withoutUnequal removes from JSON lines what differs between two equal runs: times, names of folders,
+// and what is computed from them, also over the keys of prompts, which have keys of their own.
+func withoutUnequal(text string) string {
+	var out []string
+	for words := strings.Split(text, `"`); len(words) > 0; words = words[1:] {
+		word, drop := words[0], 0 // drop is how many words a member with an unequal value has
+		switch word {
+		case "durationMs", "startMs", "endMs", "seq":
+			drop = 1
+		case "beside", "folder":
+			if len(words) > 3 && (isDigest(words[2]) || strings.HasPrefix(words[2], "runteam-")) {
+				drop = 3
+			}
+		}
+		switch {
+		case drop > 0 && strings.HasPrefix(words[1], ":"):
+			words = words[drop:]
+			last := &out[len(out)-1]
+			*last = strings.TrimSuffix(*last, ",") + strings.TrimLeft(words[0], ":0123456789")
+		case isTime(word) || isDigest(word):
+			out = append(out, "")
+		default:
+			out = append(out, word)
+		}
+	}
+	return strings.Join(out, `"`)
+}
+
+func isTime(word string) bool {
+	const form = "2006-01-02T"
+	_, err := time.Parse(form, word[:min(len(word), len(form))])
+	return err == nil
+}
+
+// isDigest reports whether a word is a SHA-256 in hexadecimal digits, perhaps with a number after a colon.
+func isDigest(word string) bool {
+	if len(word) < 64 || len(word) > 64 && word[64] != ':' {
+		return false
+	}
+	return strings.Trim(word[:64], "0123456789abcdef") == "" && strings.Trim(word[64:], ":0123456789") == ""
+}
 
 // text is everything that was kept, without what is unequal in any two runs, and
 // without the words of results, which a journal holds as they came.
@@ -545,7 +591,7 @@ func (k *keeper) text(ctx context.Context, res *engine.Result) (string, error) {
 			text.WriteString(encoded(x.Result.Classification))
 		}
 	}
-	return sortedLines(unequal.ReplaceAllString(text.String(), "")), nil // the order of what is prepared at once depends on time
+	return sortedLines(withoutUnequal(text.String())), nil // the order of what is prepared at once depends on time
 }
 
 func sortedLines(text string) string {
