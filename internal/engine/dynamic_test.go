@@ -191,12 +191,12 @@ func TestRunWithConcurrentCallers(t *testing.T) {
 				case 1:
 					panic("oh")
 				}
-				return agent.Reply{Text: strings.Repeat("word ", 3000)}, nil
+				return agent.Reply{Text: strings.Repeat("word ", 200)}, nil
 			}
 			tm, err := engine.New(engine.Config{
 				Agents:      []engine.Member{member("ada", work), member("bob", work)},
 				Edges:       edges("ada<>bob"),
-				Coordinator: &engine.Coordinator{Agent: &planner{plans: []string{string(text)}, digest: "d"}, MayGrant: synth.Grants{Memory: true}, Limits: plan.Limits{MaxPromptBytes: 60 << 10}},
+				Coordinator: &engine.Coordinator{Agent: &planner{plans: []string{string(text)}, digest: "d"}, MayGrant: synth.Grants{Memory: true}, Limits: plan.Limits{MaxPromptBytes: 4 << 10}},
 			})
 			require.NoError(t, err)
 			bus = tm.NewBus()
@@ -209,26 +209,28 @@ func TestRunWithConcurrentCallers(t *testing.T) {
 
 			var m record.Monitor
 			var watchers sync.WaitGroup
-			begun := make(chan struct{})
+			changed := make(chan struct{}, 3)
 			for range 3 {
 				watchers.Go(func() {
-					<-begun
-					for {
-						if s, err := m.Snapshot(context.Background()); err != nil || s.Phase == record.PhaseEnded {
-							if err != nil {
-								t.Error(err)
-							}
-							return
+					for range changed {
+						if _, err := m.Snapshot(context.Background()); err != nil {
+							t.Error(err)
 						}
 					}
 				})
 			}
-			first := sync.OnceFunc(func() { close(begun) })
+			change := func(event.Event) {
+				select {
+				case changed <- struct{}{}:
+				default: // the watchers are busy
+				}
+			}
 			res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "Go on, all of you."}, &engine.RunOptions{
-				Bus: bus, Monitor: &m, Budget: plan.Budget{MaxTokenBudget: 100_000}, Subscribers: []func(event.Event){func(event.Event) { first() }},
+				Bus: bus, Monitor: &m, Budget: plan.Budget{MaxTokenBudget: 100_000}, Subscribers: []func(event.Event){change},
 			})
-			require.NoError(t, err)
+			close(changed)
 			watchers.Wait()
+			require.NoError(t, err)
 			require.Len(t, res.Tasks, len(tasks))
 			require.Equal(t, "the answer", res.Output)
 		})

@@ -46,8 +46,8 @@ func TestInvalidValuesAreWithheld(t *testing.T) {
 		why    string
 	}{
 		{"sound", `{"score":7,"story":"` + canary + `"}`, true, []task.Path{"/score"}, "", "", ""},
-		{"100 MB of text", strings.Repeat("x", 100<<20) + canary, false, []task.Path{task.Whole}, "maker", codes.Reply, "larger than 4 MiB"},
-		{"100 MB of JSON", `{"score":"` + strings.Repeat("x", 100<<20) + `","story":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", codes.Reply, "larger than 4 MiB"},
+		{"5 MiB of text", strings.Repeat("x", 5<<20) + canary, false, []task.Path{task.Whole}, "maker", codes.Reply, "larger than 4 MiB"},
+		{"5 MiB of JSON", `{"score":"` + strings.Repeat("x", 5<<20) + `","story":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", codes.Reply, "larger than 4 MiB"},
 		{"depth 10,000", deep, true, []task.Path{"/score"}, "maker", codes.Schema, "deep"},
 		{"depth 10,000, text", deep, false, []task.Path{"/score"}, "reader", gate.CodeWithheld, "a text is delivered whole or not at all"},
 		{"duplicate keys", `{"score":7,"score":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", codes.Schema, "duplicate key"},

@@ -75,6 +75,13 @@ func (n *newsroom) member(t *testing.T, name string, script ...step) engine.Memb
 	return m
 }
 
+// forget prepares the team of the newsroom for another run.
+func (n *newsroom) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked = nil
+}
+
 // last returns what an agent was shown in the end.
 func (n *newsroom) last(name string) string {
 	n.mu.Lock()

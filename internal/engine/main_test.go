@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,13 +19,19 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
-// No goroutine outlives a run.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain checks that no goroutine outlives a run.
+func TestMain(m *testing.M) {
+	if !slowtest.Enabled() {
+		_ = flag.Set("rapid.checks", "15") // the command line may set more
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // agentFunc is the shape of the fakes.
 type agentFunc = func(ctx context.Context, p prompt.Prompt) (agent.Reply, error)

@@ -68,7 +68,11 @@ func ordered(t *testing.T, h *record.History, n *newsroom) string {
 func TestEqualOrderOfHandoffs(t *testing.T) {
 	t.Parallel()
 	first := ""
-	for i := range 100 / slowtest.Every(10) {
+	runs := 10
+	if slowtest.Enabled() {
+		runs = 100
+	}
+	for i := range runs {
 		synctest.Test(t, func(t *testing.T) {
 			n, journal := &newsroom{}, &memory{}
 			tm, specs := gossip(t, n)

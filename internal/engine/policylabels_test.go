@@ -187,7 +187,7 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 			}
 		}
 	}
-	for range 20 { // one round of checks may draw nothing that is retold
+	for range 150 { // one round of checks may draw nothing that is retold
 		if rapid.Check(t, property); lowered > 0 && retold > 0 && held > 0 {
 			break
 		}

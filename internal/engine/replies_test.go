@@ -90,7 +90,8 @@ func TestARequiredReplyIsTheResultOfTheCall(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				n, journal := &newsroom{}, &memory{}
-				res := run(t, scripts(t, n), &engine.RunOptions{RunID: "r", Journal: journal, MaxConcurrency: limit}, spec("a"), spec("b"))
+				tm := scripts(t, n)
+				res := run(t, tm, &engine.RunOptions{RunID: "r", Journal: journal, MaxConcurrency: limit}, spec("a"), spec("b"))
 				require.NoError(t, res.Err())
 				require.Empty(t, res.Warnings)
 				require.Regexp(t, `(?s)"response":\{"expectation":"required"\}`, n.last("b"), "the reader learns that a reply is expected")
@@ -100,16 +101,16 @@ func TestARequiredReplyIsTheResultOfTheCall(t *testing.T) {
 				if limit == 0 {
 					require.InDelta(t, 4, minutesOf(t, res, "a"), 0.01) // one until it asks, two until the reply, one for the rest; b works meanwhile
 				}
-				replayed := run(t, scripts(t, &newsroom{}), &engine.RunOptions{RunID: "r", MaxConcurrency: limit, Replay: &engine.Replay{}, Journal: after(journal.history(journal.len()))}, spec("a"), spec("b"))
+				replayed := run(t, tm, &engine.RunOptions{RunID: "r", MaxConcurrency: limit, Replay: &engine.Replay{}, Journal: after(journal.history(journal.len()))}, spec("a"), spec("b"))
 				same(t, document(t, res), document(t, replayed))
 
 				for commits := range journal.len() + 1 {
-					again := &newsroom{}
-					res := resumed(t, scripts(t, again), journal.history(commits), spec("a"), spec("b"))
+					n.forget()
+					res := resumed(t, tm, journal.history(commits), spec("a"), spec("b"))
 					require.NoError(t, res.Err(), "after %d commits", commits)
 					require.Empty(t, res.Warnings, "after %d commits", commits)
 					for who, text := range map[string]string{"b": "How hard is the wind?", "a": "90 km/h"} {
-						if last := again.last(who); last != "" {
+						if last := n.last(who); last != "" {
 							require.Equal(t, 1, strings.Count(last, text), "%s after %d commits:\n%s", who, commits, last)
 						}
 					}
@@ -152,17 +153,15 @@ func TestWaitsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				scripts := func(n *newsroom) *engine.Team {
-					var members []engine.Member
-					for _, name := range []string{"a", "b", "c"} {
-						if script, ok := tt.scripts[name]; ok {
-							members = append(members, n.member(t, name, script...))
-						}
-					}
-					return edged(t, tt.edges, members...)
-				}
 				n, journal := &newsroom{}, &memory{}
-				res := run(t, scripts(n), &engine.RunOptions{RunID: "r", Journal: journal}, tt.specs...)
+				var members []engine.Member
+				for _, name := range []string{"a", "b", "c"} {
+					if script, ok := tt.scripts[name]; ok {
+						members = append(members, n.member(t, name, script...))
+					}
+				}
+				tm := edged(t, tt.edges, members...)
+				res := run(t, tm, &engine.RunOptions{RunID: "r", Journal: journal}, tt.specs...)
 				require.NoError(t, res.Err())
 				require.Regexp(t, tt.want, n.last(tt.who))
 				if strings.HasPrefix(name, "cycle") {
@@ -171,10 +170,10 @@ func TestWaitsEnd(t *testing.T) {
 				if tt.minutes > 0 {
 					require.InDelta(t, tt.minutes, minutesOf(t, res, tt.who), 0.01)
 				}
-				replayed := run(t, scripts(&newsroom{}), &engine.RunOptions{RunID: "r", Replay: &engine.Replay{}, Journal: after(journal.history(journal.len()))}, tt.specs...)
+				replayed := run(t, tm, &engine.RunOptions{RunID: "r", Replay: &engine.Replay{}, Journal: after(journal.history(journal.len()))}, tt.specs...)
 				same(t, document(t, res), document(t, replayed))
 				for commits := range journal.len() + 1 {
-					res := resumed(t, scripts(&newsroom{}), journal.history(commits), tt.specs...)
+					res := resumed(t, tm, journal.history(commits), tt.specs...)
 					require.NoError(t, res.Err(), "after %d commits", commits)
 				}
 			})

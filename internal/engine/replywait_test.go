@@ -61,24 +61,22 @@ func TestCallsOfOneTurnWaitTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				scripts := func(n *newsroom) *engine.Team {
-					return edged(t, both("a<>b", "a<>c"), n.member(t, "a", tt.a...), n.member(t, "b", tt.b...), n.member(t, "c", tt.c...))
-				}
 				n, journal, specs := &newsroom{}, &memory{}, []task.Spec{spec("a"), spec("b"), spec("c")}
-				whole := run(t, scripts(n), &engine.RunOptions{RunID: "r", Journal: journal}, specs...)
+				tm := edged(t, both("a<>b", "a<>c"), n.member(t, "a", tt.a...), n.member(t, "b", tt.b...), n.member(t, "c", tt.c...))
+				whole := run(t, tm, &engine.RunOptions{RunID: "r", Journal: journal}, specs...)
 				require.NoError(t, whole.Err())
 				require.Regexp(t, `(?s)`+tt.want, n.last("a"))
 				require.InDelta(t, tt.minutes, minutesOf(t, whole, "a"), 0.01)
 				if name == "a cycle through one" {
 					require.Contains(t, n.last("b"), "No reply: it would wait for itself: b waits for a, a waits for b.")
 				}
-				replayed := run(t, scripts(&newsroom{}), &engine.RunOptions{RunID: "r", Replay: &engine.Replay{}, Journal: after(journal.history(journal.len()))}, specs...)
+				replayed := run(t, tm, &engine.RunOptions{RunID: "r", Replay: &engine.Replay{}, Journal: after(journal.history(journal.len()))}, specs...)
 				same(t, document(t, whole), document(t, replayed))
 				for commits := range journal.len() + 1 {
-					again := &newsroom{}
-					res := resumed(t, scripts(again), journal.history(commits), specs...)
+					n.forget()
+					res := resumed(t, tm, journal.history(commits), specs...)
 					require.NoError(t, res.Err(), "after %d commits", commits)
-					require.LessOrEqual(t, strings.Count(again.last("b"), "question 1"), 1, "after %d commits", commits)
+					require.LessOrEqual(t, strings.Count(n.last("b"), "question 1"), 1, "after %d commits", commits)
 					for i := range res.Tasks {
 						require.Len(t, res.Tasks[i].Metrics.ToolCalls, len(whole.Tasks[i].Metrics.ToolCalls), "%s, after %d commits", res.Tasks[i].Title, commits)
 					}
