@@ -36,8 +36,12 @@ import (
 // costFile has what a unit of each kind of work may allocate.
 const costFile = "docs/costs.md"
 
-// costRoom is by how much a figure may differ from its row.
-const costRoom = 0.02
+// By how much a figure may differ from its row. What the buffers of a journal and of its database allocate
+// depends on how far the writer has come when the next batch is there.
+const (
+	costRoom       = 0.02
+	journaledBytes = 0.05
+)
 
 // A cost is what one unit of some work allocates.
 type cost struct{ allocations, bytes float64 }
@@ -63,11 +67,14 @@ func TestCosts(t *testing.T) { //nolint:paralleltest // see above
 			t.Errorf("%s has no row for this work; write %q", costFile, line)
 			continue
 		}
-		was := cost{number(t, m[1]), number(t, m[2])}
+		was, bytesRoom := cost{number(t, m[1]), number(t, m[2])}, costRoom
+		if strings.Contains(w.name, "with a journal") {
+			bytesRoom = journaledBytes
+		}
 		switch {
-		case got.allocations > was.allocations*(1+costRoom)+0.05 || got.bytes > was.bytes*(1+costRoom)+0.5:
+		case got.allocations > was.allocations*(1+costRoom)+0.05 || got.bytes > was.bytes*(1+bytesRoom)+0.5:
 			t.Errorf("%s: %.2f allocations and %.0f bytes, and %s allows %.1f and %.0f: allocate less, or write %q and say in the commit why it grew", w.name, got.allocations, got.bytes, costFile, was.allocations, was.bytes, line)
-		case got.allocations >= was.allocations*(1-costRoom)-0.05 && got.bytes >= was.bytes*(1-costRoom)-0.5:
+		case got.allocations >= was.allocations*(1-costRoom)-0.05 && got.bytes >= was.bytes*(1-bytesRoom)-0.5:
 		case *update:
 			page = strings.Replace(page, m[0], line, 1)
 		default:
