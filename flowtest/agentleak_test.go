@@ -71,7 +71,7 @@ func (s *scenario) allows(field string) bool { return slices.Contains(s.Allowed.
 // Requirement: G42.
 func TestAgentLeak(t *testing.T) {
 	t.Parallel()
-	scenarios, every := corpus(t), 8
+	scenarios, every := corpus(t), 24
 	if slowtest.Enabled() && !slowtest.RaceDetector { // the race detector needs no more than a part
 		every = 1
 	}

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -163,51 +162,6 @@ func TestToolsThatLaterHoldersCannotCall(t *testing.T) {
 	}
 }
 
-// The way to a holder is the shortest one over holders that can take the task, and one problem of several tasks is one
-// warning.
-func TestWaysToToolsOfLaterHolders(t *testing.T) {
-	t.Parallel()
-	team := func(change func(d *payDesk)) []string {
-		d, tm := newPayDesk(t, func(d *payDesk) {
-			d.billing().AllowUntrusted = nil
-			d.Agents = append(d.Agents, d.member("sales", step{text: "Sold."}), d.member("legal", step{text: "Legal."}))
-			for i := range d.Agents {
-				d.Agents[i].Accepts = label.Confidential
-			}
-			d.Edges = transferring("triage>sales", "triage>legal", "sales>billing", "legal>billing")
-			change(d)
-		})
-		p, err := tm.Plan([]task.Spec{d.task, {Title: "Second", Description: "Help.", Assignee: "triage"}, {Title: "Third", Description: "Help.", Assignee: "sales"}}, &d.opts)
-		require.NoError(t, err)
-		return warned(p)
-	}
-	got := team(func(*payDesk) {})
-	require.Len(t, got, 2, got)
-	require.Contains(t, got[0], `calls of tool "refund" can be refused in task "Support" and 1 more, which can be transferred to it (triage > sales > billing): the tool has external effects, and what "triage" says`)
-	require.Contains(t, got[1], `in task "Third", which can be transferred to it (sales > billing): the tool has external effects, and what "sales" says`)
-
-	got = team(func(d *payDesk) { d.task.Classification, d.Agents[4].Accepts = label.Confidential, label.Internal })
-	require.Contains(t, strings.Join(got, "\n"), `task "Support" cannot be transferred along it: the task is at least confidential, and "sales" may see internal; raise accepts of agent "sales" to confidential, or remove transfer from the edge`)
-	require.Contains(t, strings.Join(got, "\n"), `(triage > legal > billing)`)
-
-	got = team(func(d *payDesk) { // the same problem in a task of its own is an error, and the only one
-		d.Edges = nil
-	})
-	require.Empty(t, got)
-}
-
-// A problem that an agent has in a task of its own is not reported for what is transferred to it too.
-func TestToolsOfHoldersThatHaveTasksOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	d, tm := newPayDesk(t, func(d *payDesk) {
-		d.pay.Approve, d.opts.UserAccepts, d.task.Classification = "ann", new(label.Internal), label.Confidential
-	})
-	p, err := tm.Plan([]task.Spec{d.task, {Title: "Pay", Description: "Pay.", Assignee: "billing", Classification: label.Confidential}, {Title: "Out", Description: "Say.", Assignee: "reader"}}, &d.opts)
-	require.NoError(t, err)
-	require.Len(t, p.Warnings, 1, warned(p))
-	require.Contains(t, warned(p)[0], `/tasks/1: task "Pay": "ann" can only refuse calls of tool "refund"`)
-}
-
 // A transfer that the gate refuses in every run is a warning at the edge.
 func TestTransfersThatAreAlwaysRefused(t *testing.T) {
 	t.Parallel()
@@ -240,14 +194,6 @@ func TestTransfersThatAreAlwaysRefused(t *testing.T) {
 			require.Contains(t, d.last("triage"), "Call refused: ")
 		})
 	}
-}
-
-// What a holder's tools return raises the label of the task, and the problem says so.
-func TestLabelOfATaskNamesToolsOfHolders(t *testing.T) {
-	t.Parallel()
-	d, tm := newPayDesk(t, func(d *payDesk) { d.pay.Produces, d.Agents[0].Accepts = new(label.Confidential), label.Internal })
-	_, err := tm.Plan([]task.Spec{d.task}, &d.opts)
-	require.ErrorContains(t, err, `"triage" accepts internal (confidential by what tool "refund" returns to "billing", to which it can be transferred)`)
 }
 
 // What a person says who refuses a call is a piece of the conversation, so the table has a row of it for later holders.
