@@ -5,15 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/ollama/ollama/openai"
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/llm/scripted"
@@ -68,33 +71,59 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// exampleNames returns the folders of the examples that have a script. It fails for an
-// example that it cannot run.
+// exampleNames returns the folders below examples that have a script, such as patterns/route. A folder with a spec
+// or a program is an example. Every other folder must contain some, so that no example is left out, and an example
+// without a script fails.
 func exampleNames(t *testing.T) (names []string) {
 	t.Helper()
-	folders, err := os.ReadDir("../examples")
+	root, err := os.OpenRoot("../examples")
 	require.NoError(t, err)
-	for _, f := range folders {
-		if !f.IsDir() || f.Name() == "testdata" || unscripted[f.Name()] != "" {
-			continue
+	t.Cleanup(func() { require.NoError(t, root.Close()) })
+	var collect func(folder string)
+	collect = func(folder string) {
+		found := len(names)
+		entries, err := fs.ReadDir(root.FS(), folder)
+		require.NoError(t, err)
+		for _, e := range entries {
+			name := path.Join(folder, e.Name())
+			switch {
+			case !e.IsDir() || e.Name() == "testdata" || unscripted[name] != "":
+			case !isExample(root.FS(), name):
+				collect(name)
+			default:
+				_, err := root.Stat(path.Join(name, "script.yaml"))
+				require.NoError(t, err, "examples/%s cannot run without a model: add a script, or list it in unscripted with the reason", name)
+				names = append(names, name)
+			}
 		}
-		script := filepath.Join("../examples", f.Name(), "script.yaml")
-		require.FileExists(t, script, "examples/%s cannot run without a model: add a script, or list it in unscripted with the reason", f.Name())
-		names = append(names, f.Name())
+		require.Greater(t, len(names), found, "examples/%s has no example: an example is a spec, team.yaml, or a program, main.go", folder)
 	}
-	require.NotEmpty(t, names)
+	collect(".")
 	return names
+}
+
+// isExample reports whether a folder has a spec or a program.
+func isExample(examples fs.FS, folder string) bool {
+	for _, file := range []string{"team.yaml", "main.go"} {
+		if _, err := fs.Stat(examples, path.Join(folder, file)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // A scriptedExample is a spec or a Go program whose model answers from a script.
 type scriptedExample struct {
-	dir     string
-	script  []byte
-	program string // the built program; empty for a spec
+	dir        string
+	script     []byte
+	program    string // the built program; empty for a spec
+	asksPeople bool
+	turns      []byte // what a person says in a chat, a line each; nil without a chat
 }
 
-// delays make scripts pleasant to watch; a test need not wait for them.
-var delays = regexp.MustCompile(`(?m)^ +delay: .*\n`)
+// delays make scripts pleasant to watch, and time limits of agents show what becomes of a late one. A test waits for
+// neither.
+var delays = regexp.MustCompile(`(?m)^ +delay: .*\n|\bdelay: \w+, |, timeoutMs: \d+`)
 
 func newScriptedExample(t *testing.T, name, overlay string) *scriptedExample {
 	t.Helper()
@@ -105,14 +134,20 @@ func newScriptedExample(t *testing.T, name, overlay string) *scriptedExample {
 	require.NoError(t, err)
 	e.script = delays.ReplaceAll(text, nil)
 	if _, err := os.Stat(filepath.Join(dir, "main.go")); err == nil {
-		e.program = filepath.Join(t.TempDir(), name)
+		e.program = filepath.Join(t.TempDir(), "program")
 		build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", e.program, ".")
 		build.Dir = dir
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return e
 	}
-	require.FileExists(t, filepath.Join(dir, "team.yaml"), "an example is a spec, team.yaml, or a program, main.go")
+	spec, err := os.ReadFile(filepath.Join(dir, "team.yaml"))
+	require.NoError(t, err)
+	e.asksPeople = bytes.Contains(spec, []byte("kind: person"))
+	if bytes.Contains(spec, []byte("\nchat:")) {
+		e.turns, err = os.ReadFile(filepath.Join(dir, "turns.txt"))
+		require.NoError(t, err)
+	}
 	return e
 }
 
@@ -160,15 +195,40 @@ func (e *scriptedExample) endpoint(t *testing.T) string {
 // and what the run printed, without what differs between any two runs.
 func (e *scriptedExample) run(t *testing.T, baseURL string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), e.program)
-	if e.program == "" {
-		// Each agent has a model, which a spec for offline runs need not name.
-		args := []string{"run", e.spec(t, baseURL), "--model", "gpt-4o", "--no-journal", "-o", "json"}
-		if baseURL == "" {
-			args = append(args, "--offline")
-		}
-		cmd = exec.CommandContext(t.Context(), runteam, args...)
+	if e.program != "" {
+		state, out := e.command(t, baseURL, e.program)
+		return fmt.Sprintf("%v\n%s", state, out)
 	}
+	// Each agent has a model, which a spec for offline runs need not name.
+	journal := filepath.Join(t.TempDir(), "runs.db")
+	args := []string{e.spec(t, baseURL), "--model", "gpt-4o", "--journal", journal}
+	if baseURL == "" {
+		script := filepath.Join(t.TempDir(), "script.yaml")
+		require.NoError(t, os.WriteFile(script, e.script, 0o600))
+		args = append(args, "--offline", "--script", script)
+	}
+	if e.turns != nil {
+		state, out := e.command(t, baseURL, runteam, append([]string{"chat"}, args...)...)
+		return fmt.Sprintf("%v\n%s", state, out)
+	}
+	state, out := e.command(t, baseURL, runteam, append([]string{"run", "-o", "json"}, args...)...)
+	if e.asksPeople {
+		for state.ExitCode() == suspended {
+			state, out = e.answer(t, baseURL, journal)
+		}
+		return fmt.Sprintf("%v\n%s", state, outcomes(t, out))
+	}
+	return fmt.Sprintf("%v\n%s", state, comparable(t, out, baseURL))
+}
+
+// suspended is the exit status of a run that waits for people.
+const suspended = 4
+
+// command runs a command with the models at a base URL, and with what a person types in a chat. It returns what the
+// command prints on standard output.
+func (e *scriptedExample) command(t *testing.T, baseURL, name string, args ...string) (*os.ProcessState, []byte) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "OPENAI_") && !strings.HasPrefix(v, "RUNTEAM_") {
 			cmd.Env = append(cmd.Env, v)
@@ -178,17 +238,43 @@ func (e *scriptedExample) run(t *testing.T, baseURL string) string {
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+baseURL, elsewhere+"="+baseURL)
 	}
 	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(e.turns), &out, &errs
 	if err := cmd.Run(); err != nil {
 		_, exited := errors.AsType[*exec.ExitError](err)
 		require.True(t, exited, err)
 	}
 	require.NotEmpty(t, out.String(), errs.String())
-	text := out.String()
-	if e.program == "" {
-		text = comparable(t, out.Bytes(), baseURL)
+	return cmd.ProcessState, out.Bytes()
+}
+
+// answer answers the open questions of a suspended run as the script answers for people offline, and resumes the run.
+func (e *scriptedExample) answer(t *testing.T, baseURL, journal string) (*os.ProcessState, []byte) {
+	t.Helper()
+	_, out := e.command(t, baseURL, runteam, "questions", "--journal", journal, "-o", "json")
+	var questions []struct{ RunID, ID, Task, Prompt string }
+	require.NoError(t, json.Unmarshal(out, &questions), "%s", out)
+	require.NotEmpty(t, questions, "the run is suspended, and nothing is open")
+	for _, q := range questions {
+		text := reply(t, e.endpoint(t), q.Prompt)
+		state, out := e.command(t, baseURL, runteam, "answer", q.RunID, q.Task, text, "--question", q.ID, "--journal", journal)
+		require.True(t, state.Success(), "%s", out)
 	}
-	return fmt.Sprintf("%v\n%s", cmd.ProcessState, text)
+	return e.command(t, baseURL, runteam, "resume", questions[0].RunID, "--journal", journal, "-o", "json")
+}
+
+// reply returns what the endpoint at a base URL answers to a prompt.
+func reply(t *testing.T, baseURL, prompt string) string {
+	t.Helper()
+	body, err := json.Marshal(openai.ChatCompletionRequest{Model: "gpt-4o", Messages: []openai.Message{{Role: "user", Content: prompt}}})
+	require.NoError(t, err)
+	res, err := http.Post(baseURL+"/chat/completions", "application/json", bytes.NewReader(body))
+	require.NoError(t, err)
+	defer res.Body.Close()
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	var completion openai.ChatCompletion
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&completion))
+	text, _ := completion.Choices[0].Message.Content.(string)
+	return text
 }
 
 // endpoints matches the base URLs in a spec.
@@ -209,9 +295,9 @@ func (e *scriptedExample) spec(t *testing.T, baseURL string) string {
 	return dir
 }
 
-// varying are the members of a run's JSON that differ between two equal runs: IDs, times, and
-// how much was known to the team when each task started.
-var varying = []string{"runId", "requestId", "startMs", "endMs", "durationMs", "bytesIfShared"}
+// varying are the members of a run's JSON that differ between two equal runs: IDs, times, the chain of decisions, which
+// has both, and how much was known to the team when each task started.
+var varying = []string{"runId", "requestId", "startMs", "endMs", "durationMs", "audit", "bytesIfShared"}
 
 // comparable returns the JSON that a run printed without the name of the endpoint and without
 // what varies.
@@ -224,6 +310,20 @@ func comparable(t *testing.T, stdout []byte, baseURL string) string {
 	require.NoError(t, json.Unmarshal(stdout, &v), "%s", stdout)
 	remove(v, varying)
 	text, err := json.MarshalIndent(v, "", " ")
+	require.NoError(t, err)
+	return string(text)
+}
+
+// outcomes returns the status and the result of each task in the JSON that a run printed. A run that was suspended
+// differs in the rest from one that people answered at once.
+func outcomes(t *testing.T, stdout []byte) string {
+	t.Helper()
+	var run struct {
+		Status, Output string
+		Tasks          []struct{ Title, Status, Label, Result string }
+	}
+	require.NoError(t, json.Unmarshal(stdout, &run), "%s", stdout)
+	text, err := json.MarshalIndent(run, "", " ")
 	require.NoError(t, err)
 	return string(text)
 }
