@@ -1,11 +1,17 @@
-# Commands for development; `.ci/run` runs slow (test is a part of it), lint, cross, race and browser.
-MODULE = github.com/runteam/runteam
+# Commands for development. After an edit: test and lint. `.ci/run` runs lint, cross, unraced, race, slow and browser, on
+# every commit; nightly is what takes longer.
 GO ?= go
 FUZZTIME ?= 30s
 SOAK ?= 5m
 GRAPHS ?= 10000
+MUTANTS ?= all
+SAMPLE ?= 6
 
-.PHONY: all build cross test slow lint race graphs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
+# Of a pipe, every command must succeed.
+SHELL = bash
+.SHELLFLAGS = -o pipefail -c
+
+.PHONY: all build cross test slow nightly lint race unraced graphs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -20,9 +26,15 @@ cross:
 test:
 	$(GO) test ./...
 
-# All tests, with those that `make test` skips: crashes, differential runs, long properties.
+# What the fast tests leave out: crashes, differential runs and long properties, a sample of the mutants, and the servers
+# of other projects.
 slow:
-	RUNTEAM_SLOW=1 $(GO) test ./...
+	tests=$$($(LIST) slow) && RUNTEAM_SLOW=1 $(GO) test -vet=off -timeout 20m $$tests
+	$(MAKE) mutants MUTANTS=$(SAMPLE)
+	$(MAKE) foreign
+
+# What takes too long for every commit.
+nightly: mutants graphs fuzz soak soak-journal
 
 # Formatting, vet, modern forms, and go.mod as `go mod tidy` would write it; foreign/ and browser/ are modules of their own.
 lint:
@@ -33,20 +45,21 @@ lint:
 	cd foreign && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd browser && $(GO) mod tidy -diff && $(GO) vet ./...
 
-# Applies faults to the gate, one at a time, and runs the test that must notice each (docs/mutants.md).
+# Applies faults to the gate, one at a time, and runs the test that must notice each (docs/mutants.md): all, or as many
+# as MUTANTS says.
 mutants:
-	RUNTEAM_MUTANTS=1 $(GO) test ./internal/mutants -run TestMutantsAreNoticed -timeout 0 -v | grep -E "^ *---|^(ok|FAIL)|passes with"
+	RUNTEAM_MUTANTS=$(MUTANTS) $(GO) test -vet=off ./internal/mutants -run TestMutantsAreNoticed -count 1 -timeout 0 -v | grep -E "^ *---|^(ok|FAIL)|passes with"
 
-# SQLite, translated from C, is spared the checks of its unsafe pointers: they double its time. lint vets all. Left out
-# are packages that compute and start no goroutine, which others call under it, and the examples, whose commands are
-# those of internal/cli. Of internal/cli, whose tests mostly start whole commands one after the other, those run that
-# serve, steer or follow a run.
-NOT_RACED = event|examples|flowtest|llm/scripted|messagebus|person|prompt|redact|spec|synth|task|internal/(assign|brief|callfault|callinfo|cli|cli/(explain|export|format|people|plan|replay|report|sent|terminal)|condition|filetree|flow|gate|graph|graphlayout|inspector/page|jsonvalue|listformat|mask|mutants|naming|oneline|pick|planning|readyqueue|schema|specfile|texttemplate|tokencount|yamltext)
+# The fast tests, each once: race runs under the race detector the packages that start goroutines and, of others, the
+# tests that do; unraced runs the rest. slow has those that the race detector runs in part (internal/slowtest).
+# SQLite, translated from C, is spared the checks of its unsafe pointers: they double its time.
+LIST = $(GO) run ./internal/slowtest/list
+RACE = $(GO) test -race -vet=off -timeout 20m -gcflags='modernc.org/...=-d=checkptr=0'
 race:
-	packages=$$($(GO) list ./...) && $(GO) test -race -vet=off -timeout 20m -gcflags='modernc.org/...=-d=checkptr=0' \
-		$$(echo "$$packages" | grep -vE '^$(MODULE)(/($(NOT_RACED)))?$$')
-	$(GO) test -race -vet=off -timeout 20m -gcflags='modernc.org/...=-d=checkptr=0' \
-		-run 'Serve|Steer|Chat|Inspect|Live|Policy|Follow|Stream' ./internal/cli
+	tests=$$($(LIST) packages) && $(RACE) $$tests
+	tests=$$($(LIST) concurrent) && $(RACE) $$tests
+unraced:
+	tests=$$($(LIST) rest) && $(GO) test -vet=off $$tests
 
 # Tests against model servers, MCP servers and a client of other projects. They need Node 20 or later, and the
 # packages of foreign/package.json from npm.

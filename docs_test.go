@@ -2,9 +2,11 @@ package runteam_test
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +54,25 @@ func TestLinksInDocuments(t *testing.T) {
 		return nil
 	}))
 	require.Greater(t, documents, 20)
+}
+
+// TestNamedTargetsExist checks that CONTRIBUTING.md and .ci/run name targets of the Makefile, all of which are phony.
+func TestNamedTargetsExist(t *testing.T) {
+	t.Parallel()
+	targets := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(read(t, "Makefile"), -1) {
+		targets[m[1]] = true
+	}
+	phony := regexp.MustCompile(`(?m)^\.PHONY: (.*)$`).FindStringSubmatch(read(t, "Makefile"))
+	require.NotNil(t, phony)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(targets)), strings.Fields(phony[1]), "no target is a file")
+	for _, name := range []string{"CONTRIBUTING.md", ".ci/run"} {
+		named := regexp.MustCompile(`(?m)(?:^|[`+"`"+`"]|step )make ([a-z-]+)`).FindAllStringSubmatch(read(t, name), -1)
+		require.Greater(t, len(named), 5, name)
+		for _, m := range named {
+			require.Contains(t, targets, m[1], "%s names make %s", name, m[1])
+		}
+	}
 }
 
 func read(t *testing.T, name string) string {
