@@ -323,7 +323,7 @@ func (d *database) connect(settings url.Values) (*sql.DB, error) {
 	if d.path == "" {
 		name.Opaque = ":memory:"
 	}
-	return sql.Open("sqlite", name.String())
+	return sql.Open(d.o.Driver, name.String())
 }
 
 // readSettings returns the settings of the handle that reads.

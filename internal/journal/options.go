@@ -27,6 +27,9 @@ type Options struct {
 	// disk is full, so that runs can be removed to make room.
 	UseReserve bool
 
+	// Driver is the name of a driver of SQLite in database/sql; empty means sqlite. Tests count rows with another one.
+	Driver string
+
 	// Closing Hurry limits each wait for a file that other processes lock to 1 s. Otherwise
 	// a wait takes up to 30 s.
 	Hurry <-chan struct{}
@@ -61,6 +64,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Driver == "" {
+		o.Driver = "sqlite"
 	}
 	if o.busy == 0 {
 		o.busy = 30 * time.Second
