@@ -83,6 +83,7 @@ func (r *Reader) begin(h *header) {
 	for _, tk := range h.Tasks {
 		*t.task(tk.ID) = tk
 	}
+	t.head = len(t.Tasks)
 	var only *Task
 	if r.o.Task != "" {
 		if tk, err := t.Find(r.o.Task); err == nil {

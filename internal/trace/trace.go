@@ -39,6 +39,7 @@ type Trace struct {
 	Torn     bool            // the last line was cut off, and was ignored
 	Partial  bool            // only one task was read, see [ReadOptions].Task
 
+	head  int                         // how many of Tasks are in the first line
 	index map[task.ID]int             // of Tasks
 	order map[*Prompt]int             // when each prompt was sent
 	ends  map[task.ID]period          // when a task completed
@@ -163,6 +164,12 @@ func (t *Trace) learn(of Task) {
 	if of.Status != "" {
 		tk.Status = of.Status
 	}
+}
+
+// InHead reports whether the first line of the trace has a task: only such a task can be read alone.
+func (t *Trace) InHead(id task.ID) bool {
+	i, ok := t.index[id]
+	return ok && i < t.head
 }
 
 // ItemName returns the name of an instance by the keys of its items; empty if a task has none.

@@ -145,7 +145,7 @@ type Document struct {
 	Time    time.Time        `json:"time,omitzero"`
 	Whole   bool             `json:"whole"` // the run ended, and the trace has its end
 	Torn    bool             `json:"torn,omitempty"`
-	Partial bool             `json:"partial,omitempty"` // only one task was read
+	Partial bool             `json:"partial,omitempty"` // it is about one task, which the run began with
 	Prompts []PromptDocument `json:"prompts"`
 	Unsent  []unsent         `json:"unsent,omitempty"`
 	Rounds  []string         `json:"rounds,omitempty"` // that have the prompts of the only task to explain, if it is a loop or has judges
@@ -176,20 +176,21 @@ type Query struct {
 
 // NewDocument returns the part of a trace that is asked for.
 func NewDocument(t *trace.Trace, q Query) (*Document, error) {
-	x := &Document{File: q.File, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Result != nil && !t.Torn, Torn: t.Torn, Partial: t.Partial, Prompts: []PromptDocument{}, Trace: t, holders: t.Holders()}
-	only := func(string) bool { return true }
+	x := &Document{File: q.File, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Result != nil && !t.Torn, Torn: t.Torn, Prompts: []PromptDocument{}, Trace: t, holders: t.Holders()}
+	only, isInHead := func(string) bool { return true }, false
 	if q.Task != "" {
 		tk, err := t.Find(q.Task)
 		if err != nil {
 			return nil, err
 		}
-		x.task = tk.Title
+		x.task, isInHead = tk.Title, t.InHead(tk.ID)
 		only = func(id string) bool { return id == string(tk.ID) }
 	}
 	if q.HasContains {
 		x.Text, x.Search = q.Contains, x.found(q.Found, only)
 		return x, nil
 	}
+	x.Partial = isInHead
 	for i := range t.Prompts {
 		if p := &t.Prompts[i]; only(string(p.Receipt.Task)) {
 			x.add(x.prompt(p))

@@ -216,14 +216,9 @@ func ShortIDs(runs []journal.Summary) map[string]string {
 	return out
 }
 
-// TraceFor returns the trace of a run for a viewer with a clearance: of one task, or of all if name is
-// empty.
-func TraceFor(ctx context.Context, j *journal.Journal, run, name string, accepts label.Classification) (t *trace.Trace, err error) {
-	if name != "" {
-		t, err = j.TraceTask(ctx, run, name)
-	} else {
-		t, err = j.Trace(ctx, run)
-	}
+// TraceFor returns the trace of a run for a viewer with a clearance.
+func TraceFor(ctx context.Context, j *journal.Journal, run string, accepts label.Classification) (*trace.Trace, error) {
+	t, err := j.Trace(ctx, run)
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}
@@ -235,21 +230,4 @@ func TraceFor(ctx context.Context, j *journal.Journal, run, name string, accepts
 	v.learnTrace(t)
 	v.trace(t)
 	return t, nil
-}
-
-// SearchFor searches a run for a text, as a viewer with a clearance may see it.
-func SearchFor(ctx context.Context, j *journal.Journal, run, text string, accepts label.Classification) (*trace.Trace, trace.Search, error) {
-	caller, err := j.Clearance(ctx, run)
-	if err != nil {
-		return nil, trace.Search{}, ReadError(ctx, err)
-	}
-	if caller <= accepts {
-		t, found, err := j.Search(ctx, run, text)
-		return t, found, ReadError(ctx, err)
-	}
-	t, err := TraceFor(ctx, j, run, "", accepts)
-	if err != nil {
-		return nil, trace.Search{}, err
-	}
-	return t, t.Contains(text), nil
 }

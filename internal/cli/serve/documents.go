@@ -87,17 +87,26 @@ func (d *documents) Run(ctx context.Context, name string) (any, error) {
 	return d.with(ctx, name, func(k *journals.StoredRun) (any, error) { return history.NewRunDocument(k), nil })
 }
 
-// Task returns what show prints of a task; see [inspector.Runs]. It reads only what is about the task.
+// Task returns what show prints of a task; see [inspector.Runs].
 func (d *documents) Task(ctx context.Context, name, task string) (any, error) {
+	return d.withTask(ctx, name, task, func(k *journals.StoredRun) (any, error) { return history.NewTaskDocument(k, task, false) })
+}
+
+// withTask calls make with a run that has at least what is about one task, as the viewer may see it. The next row of a
+// run that has not ended would make the whole run stale, so only what is about the task is read of that.
+func (d *documents) withTask(ctx context.Context, name, task string, make func(*journals.StoredRun) (any, error)) (any, error) {
 	found, err := journals.Find(ctx, d.j, name)
 	if err != nil {
 		return nil, problem(err)
+	}
+	if !found.Ended.IsZero() {
+		return d.with(ctx, found.Run, make)
 	}
 	k, err := journals.LoadFor(ctx, d.con, d.j, found, task, d.accepts)
 	if err != nil {
 		return nil, problem(err)
 	}
-	document, err := history.NewTaskDocument(k, task, false)
+	document, err := make(k)
 	return document, problem(err)
 }
 
@@ -113,23 +122,17 @@ func (d *documents) Artifacts(ctx context.Context, name string) (any, error) {
 
 // Receipts returns what explain prints of a run; see [inspector.Receipts].
 func (d *documents) Receipts(ctx context.Context, name, task, contains string) (any, error) {
-	found, err := journals.Find(ctx, d.j, name)
-	if err != nil {
-		return nil, problem(err)
-	}
 	q := explain.Query{Task: task, Contains: contains, HasContains: strings.TrimSpace(contains) != ""}
-	if !q.HasContains && task == "" {
-		return d.with(ctx, found.Run, func(k *journals.StoredRun) (any, error) { return explain.NewDocument(k.Trace, q) })
+	explained := func(k *journals.StoredRun) (any, error) {
+		if q.HasContains {
+			q.Found = k.Trace.Contains(contains)
+		}
+		return explain.NewDocument(k.Trace, q)
 	}
-	t, search, err := journals.SearchFor(ctx, d.j, found.Run, contains, d.accepts)
-	if q.Found = search; !q.HasContains {
-		t, err = journals.TraceFor(ctx, d.j, found.Run, task, d.accepts)
+	if q.HasContains || task == "" {
+		return d.with(ctx, name, explained)
 	}
-	if err != nil {
-		return nil, problem(err)
-	}
-	document, err := explain.NewDocument(t, q)
-	return document, problem(err)
+	return d.withTask(ctx, name, task, explained)
 }
 
 // questions are the open questions of the runs of a site.

@@ -90,7 +90,7 @@ func (s steerer) taskOf(ctx context.Context, run, name string) (string, error) {
 	if err != nil || name == "" || !v.Narrows() {
 		return name, err
 	}
-	t, err := journals.TraceFor(ctx, s.j, run, "", s.accepts)
+	t, err := journals.TraceFor(ctx, s.j, run, s.accepts)
 	if err != nil {
 		return "", err
 	}
