@@ -27,7 +27,7 @@ var arrows = []struct {
 	pkg     string
 	imports string
 }{
-	{"internal/slowtest", ""}, {"internal/slowtest/list", ""},
+	{"internal/slowtest", ""}, {"internal/slowtest/list", ""}, {"internal/visits", ""},
 	{"label", ""},
 	{"internal/workdir", ""},
 	{"internal/bytesize", ""},

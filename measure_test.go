@@ -173,8 +173,8 @@ func firstParameters(p *types.Package) map[*types.TypeName]int {
 			continue
 		}
 		params := fn.Signature().Params()
-		for i := range params.Len() {
-			of := params.At(i).Type()
+		for v := range params.Variables() {
+			of := v.Type()
 			if of.String() == "context.Context" {
 				continue
 			}
@@ -251,8 +251,7 @@ func countFields(t types.Type, seen map[*types.TypeName]bool) (n int) {
 	if !ok {
 		return 0
 	}
-	for i := range s.NumFields() {
-		f := s.Field(i)
+	for f := range s.Fields() {
 		inside := 0
 		if _, ok := f.Type().(*types.Struct); ok || f.Embedded() {
 			inside = countFields(f.Type(), seen)
@@ -283,8 +282,8 @@ func countTaking(t *types.Named, first map[*types.TypeName]int, seen map[*types.
 	seen[t.Obj()] = true
 	n := first[t.Obj()]
 	if s, ok := t.Underlying().(*types.Struct); ok {
-		for i := range s.NumFields() {
-			if f := s.Field(i); f.Embedded() {
+		for f := range s.Fields() {
+			if f.Embedded() {
 				if of := namedType(f.Type()); of != nil {
 					n += countTaking(of, first, seen)
 				}
