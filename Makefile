@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 SOAK ?= 5m
 GRAPHS ?= 10000
 MUTANTS ?= all
-SAMPLE ?= 6
+SAMPLE ?= 5
 
 # Of a pipe, every command must succeed.
 SHELL = bash
