@@ -128,8 +128,10 @@ func (s *store) open(ctx context.Context) (err error) {
 		s.read = s.write
 		return nil
 	}
-	if s.read, err = s.connect(s.readSettings()); err != nil {
-		return err
+	if s.read == nil || !s.o.ReadOnly {
+		if s.read, err = s.connect(s.readSettings()); err != nil {
+			return err
+		}
 	}
 	s.read.SetMaxOpenConns(4)
 	is, err := identity(ctx, s.read)
@@ -191,13 +193,20 @@ func (d *database) probe(ctx context.Context) (used bool, err error) {
 	return used, err
 }
 
-// hasRuns reports whether a file has runs. It opens the file with these settings.
+// hasRuns reports whether a file has runs. It opens the file with these settings. A journal that only
+// reads keeps the handle, since each new one reads the schema again.
 func (d *database) hasRuns(ctx context.Context, settings url.Values) (used bool, err error) {
 	db, err := d.connect(settings)
 	if err != nil {
 		return false, err
 	}
-	defer db.Close() //nolint:errcheck // it only read
+	defer func() {
+		if d.o.ReadOnly && err == nil {
+			d.read = db
+		} else {
+			_ = db.Close() // it only read
+		}
+	}()
 	is, err := identity(ctx, db)
 	if err == nil {
 		err = is.check()
