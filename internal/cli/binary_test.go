@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -108,7 +107,12 @@ func (c call) command(t *testing.T) *exec.Cmd {
 func (c call) run(t *testing.T) outcome {
 	t.Helper()
 	dir := c.prepare(t)
-	return runLine(c.args, dir, c.environment(dir), strings.NewReader(c.stdin))
+	env := c.environment(dir)
+	lookupEnv := func(name string) (string, bool) {
+		value, ok := env[name]
+		return value, ok
+	}
+	return runLine(c.args, dir, lookupEnv, strings.NewReader(c.stdin))
 }
 
 // process makes the call in a process of its own, for what only a process has: open files, limits, a user.
@@ -142,16 +146,17 @@ func (c call) environment(dir string) map[string]string {
 
 // runLine runs a command line in this process, as a process would that works in the folder and has the
 // environment.
-func runLine(args []string, dir string, env map[string]string, stdin io.Reader) outcome {
+func runLine(args []string, dir string, lookupEnv func(name string) (string, bool), stdin io.Reader) outcome {
 	var stdout, stderr bytes.Buffer
+	config, ok := lookupEnv("XDG_CONFIG_HOME")
+	if home, _ := lookupEnv("HOME"); !ok {
+		config = filepath.Join(home, ".config")
+	}
 	status := runCommandLine(console.New(console.Console{
 		Args: args, Stdin: stdin, Stdout: &stdout, Stderr: &stderr,
-		ConfigDir: cmp.Or(env["XDG_CONFIG_HOME"], filepath.Join(env["HOME"], ".config")),
-		WorkDir:   workdir.Dir(dir),
-		LookupEnv: func(name string) (string, bool) {
-			value, ok := env[name]
-			return value, ok
-		},
+		ConfigDir:    config,
+		WorkDir:      workdir.Dir(dir),
+		LookupEnv:    lookupEnv,
 		Now:          time.Now,
 		IsTerminal:   func(any) bool { return false },
 		TerminalSize: func(any) (int, int) { return 0, 0 },

@@ -17,6 +17,9 @@ import (
 // update says to rewrite golden files.
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// Updates reports whether tests rewrite what they expect, as with -update.
+func Updates() bool { return *update }
+
 // RequireGolden compares a text with a file, or rewrites the file with -update.
 func RequireGolden(t testing.TB, path, got string) {
 	t.Helper()
