@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -23,7 +24,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	process.StopTime = 300 * time.Millisecond
+	goleak.VerifyTestMain(m)
+}
 
 const scoreSchema = `{"type":"object","properties":{"score":{"type":"integer","maximum":10}},"required":["score"],"additionalProperties":false}`
 

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/mcp"
 	"github.com/runteam/runteam/tool"
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 		serve(mode)
 		return
 	}
+	process.StopTime = 300 * time.Millisecond
 	goleak.VerifyTestMain(m)
 }
 

@@ -61,8 +61,8 @@ func Environment(env map[string]string) []string {
 	return list
 }
 
-// StopTime is how long a program may take to end once its input was closed.
-const StopTime = 2 * time.Second
+// StopTime is how long a program may take to end once its input was closed. Tests of programs that do not end shorten it.
+var StopTime = 2 * time.Second
 
 // A Process is a running program.
 type Process struct {

@@ -89,7 +89,7 @@ func TestRunEndsEverythingThatWasStarted(t *testing.T) {
 			t.Parallel()
 			skipUnlessConfines(t, confine)
 			dir := t.TempDir()
-			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("too slow"))
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errors.New("too slow"))
 			defer cancel()
 			started := time.Now()
 			_, err := process.Run(ctx, &process.Command{

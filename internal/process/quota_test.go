@@ -19,7 +19,7 @@ import (
 )
 
 // small are limits that a test reaches soon.
-var small = process.Limits{Processes: 40, Memory: 256 << 20, FileSize: 8 << 20, Disk: 24 << 20, CPU: time.Minute}
+var small = process.Limits{Processes: 20, Memory: 64 << 20, FileSize: 4 << 20, Disk: 8 << 20, CPU: time.Minute}
 
 // limited runs a script with small limits, and the time of a processor if it is not zero.
 func limited(t *testing.T, script string, cpu time.Duration) process.Result {
@@ -42,12 +42,13 @@ func TestConfinedProgramStaysWithinItsLimits(t *testing.T) {
 		script, want string
 		cpu          time.Duration
 	}{
-		"many processes":  {`for i in $(seq 400); do sleep 60 & done; wait`, "processes and threads", 0},
-		"endless loop":    {`while :; do :; done`, "processor time", 2 * time.Second},
-		"loop in a child": {`(while :; do :; done) & (while :; do :; done) & wait; exit 1`, "processor time", 2 * time.Second},
-		"large file":      {`head -c 1000000000 /dev/zero > large`, "a file reached 8 MiB", 0},
-		"many files":      {`for i in $(seq 100); do head -c 1000000 /dev/zero > file$i; done; sleep 60`, "its files take more than 24 MiB", 0},
-		"empty files":     {`for i in $(seq 8000); do : > file$i; done; sleep 60`, "its files take more than 24 MiB", 0},
+		"many processes":  {`for i in $(seq 100); do sleep 60 & done; wait`, "processes and threads", 0},
+		"a fork bomb":     {`f() { f | f & }; f; while :; do sleep 1; done`, "processes and threads", 0},
+		"endless loop":    {`while :; do :; done`, "processor time", time.Second},
+		"loop in a child": {`(while :; do :; done) & (while :; do :; done) & wait; exit 1`, "processor time", 200 * time.Millisecond},
+		"large file":      {`head -c 1000000000 /dev/zero > large`, "a file reached 4 MiB", 0},
+		"many files":      {`for i in $(seq 100); do head -c 1000000 /dev/zero > file$i; done; sleep 60`, "its files take more than 8 MiB", 0},
+		"empty files":     {`for i in $(seq 3000); do : > file$i; done; sleep 60`, "its files take more than 8 MiB", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := limited(t, tt.script, tt.cpu)
@@ -60,10 +61,10 @@ func TestConfinedProgramStaysWithinItsLimits(t *testing.T) {
 func TestConfinedProgramGetsNoMoreMemory(t *testing.T) {
 	t.Parallel()
 	skipUnlessConfines(t, true)
-	r := limited(t, `x=$(head -c 1000000000 /dev/zero | tr '\0' x); echo got ${#x}`, 0)
-	require.NotContains(t, string(r.Stdout), "got 1000000000")
-	r = limited(t, `for i in 1 2 3 4 5 6 7 8; do perl -e '$x = "x" x 50e6; sleep 60' & done; wait`, 0)
-	require.Contains(t, r.Exceeded, "256 MiB of memory")
+	r := limited(t, `x=$(head -c 100000000 /dev/zero | tr '\0' x); echo got ${#x}`, 0)
+	require.NotContains(t, string(r.Stdout), "got 100000000")
+	r = limited(t, `for i in 1 2 3 4 5 6 7 8; do perl -e '$x = "x" x 12e6; sleep 60' & done; wait`, 0)
+	require.Contains(t, r.Exceeded, "64 MiB of memory")
 }
 
 func TestProgramWithinItsLimitsReportsNone(t *testing.T) {
