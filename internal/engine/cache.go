@@ -169,22 +169,22 @@ func sameBut(a, b envelope.Header) bool {
 // repeats reports whether the run repeats another one.
 func (r *runScope) repeats() bool { return r.options.Replay != nil }
 
-// saved returns the usage of a cached answer that another run paid for, as the
+// savedUsage returns the usage of a cached answer that another run paid for, as the
 // caller may see it, and the id of that run.
-func (v callView) saved() (from string, took llm.Usage) {
-	e := v.recalled
-	if e == nil || v.own && e.From == "" {
+func (x *modelCall) savedUsage() (from string, took llm.Usage) {
+	e := x.recalled
+	if e == nil || x.own && e.From == "" {
 		return "", llm.Usage{}
 	}
 	if e.From != "" { // it was not made there either
-		return e.From, v.usageOf(e.Saved(), e.Turns)
+		return e.From, x.shownUsageOf(e.Saved(), e.Turns)
 	}
-	return v.recalledRun(), v.usageOf(e.Usage(), e.Turns)
+	return runOf(e), x.shownUsageOf(e.Usage(), e.Turns)
 }
 
-// recalledRun returns the run that the answer is from, as its session says.
-func (v callView) recalledRun() string {
-	run, _, _ := strings.Cut(v.recalled.Session, "/"+string(v.recalled.Task)+"/")
+// runOf returns the ID of the run that made a call, as the session of the call says.
+func runOf(e *record.AgentCall) string {
+	run, _, _ := strings.Cut(e.Session, "/"+string(e.Task)+"/")
 	return run
 }
 
@@ -195,10 +195,10 @@ type repeatedError struct{ code, message string }
 // Error says what the failure said, in the form for the caller.
 func (e *repeatedError) Error() string { return e.message }
 
-// needsEntry reports whether the journal stores a model call that has ended. It has a
+// needsJournalEntry reports whether the journal stores a model call that has ended. It has a
 // cached answer already, and a call that was cut off has nothing to store.
-func (v callView) needsEntry() bool {
-	return v.run.ledger != nil && !v.own && !v.run.priorRun.isStrict() && !(v.aborted && v.usage() == (llm.Usage{}))
+func (x *modelCall) needsJournalEntry() bool {
+	return x.run.ledger != nil && !x.own && !x.run.priorRun.isStrict() && !(x.aborted && x.shownUsage() == (llm.Usage{}))
 }
 
 // messageIDs returns the ids of the messages that the model call is offered.
@@ -225,62 +225,62 @@ func (x *gatedContext) memoryTasks() (ids []task.ID) {
 	return ids
 }
 
-// entry returns what a journal stores of a model call that has ended.
-func (v callView) entry() record.Entry {
-	e := v.call()
-	if v.err != nil {
-		e.Code, e.Error = v.code, v.message
+// journalEntry returns what a journal stores of a model call that has ended.
+func (x *modelCall) journalEntry() record.Entry {
+	e := x.journalCall()
+	if x.err != nil {
+		e.Code, e.Error = x.code, x.message
 		return record.Entry{Exchange: e}
 	}
-	e.Result = gate.RecordOf(v.envelope)
+	e.Result = gate.RecordOf(x.envelope)
 	// In a replay, an agent of another version may have given the answer.
-	isOfVersion := v.recalled == nil || v.prior == v.key
-	if e.Reusable = isOfVersion && v.cache().reusable() && len(v.outbox.end()) == 0 && len(v.tools) == 0; e.Reusable { // another run would lack the messages
-		e.Reuse = v.cache().reuseKey()
+	isOfVersion := x.recalled == nil || x.prior == x.key
+	if e.Reusable = isOfVersion && x.cache().reusable() && len(x.outbox.end()) == 0 && len(x.tools) == 0; e.Reusable { // another run would lack the messages
+		e.Reuse = x.cache().reuseKey()
 	}
-	e.CallsTools = len(v.reply.ToolCalls) > 0
-	e.Sends = e.CallsTools && v.outbox.used()
-	if v.part == "" && !gate.IsShownWhole(e.Result, v.text, v.structured) {
-		e.Shown = &record.ShownResult{Text: v.text, Structured: v.structured, KeptBack: v.isPartWithheld()}
+	e.CallsTools = len(x.reply.ToolCalls) > 0
+	e.Sends = e.CallsTools && x.outbox.used()
+	if x.part == "" && !gate.IsShownWhole(e.Result, x.text, x.structured) {
+		e.Shown = &record.ShownResult{Text: x.text, Structured: x.structured, KeptBack: isPartWithheld(x.envelope, x.run.accepts, x.run.governed())}
 	}
 	return record.Entry{Exchange: e}
 }
 
-// isPartWithheld reports whether the result is above the caller's clearance and the policy
-// would keep some of it from a caller with every clearance. The run that takes it as
+// isPartWithheld reports whether a result is above the caller's clearance and the policy
+// would withhold some of it from a caller with every clearance. The run that takes it as
 // an input has another policy.
-func (v callView) isPartWithheld() bool {
-	r, level := v.run, v.envelope.Classification()
-	if level <= r.accepts || r.governed().Rules == nil {
+func isPartWithheld(e *envelope.Envelope, accepts label.Classification, policy *plan.Roster) bool {
+	level := e.Classification()
+	if level <= accepts || policy.Rules == nil {
 		return false
 	}
-	return !plan.PassesWhole(r.governed().Terms(v.envelope.Producer(), handoff.User), v.envelope.Producer(), gate.Source{Kind: handoff.Dependency}, level, label.Secret)
+	return !plan.PassesWhole(policy.Terms(e.Producer(), handoff.User), e.Producer(), gate.Source{Kind: handoff.Dependency}, level, label.Secret)
 }
 
-// call returns what a journal stores of a model call in addition to its result.
-func (v callView) call() *record.AgentCall {
-	shown := v.usageOf(v.reply.Usage, v.reply.Turns)
+// journalCall returns what a journal stores of a model call in addition to its result.
+func (x *modelCall) journalCall() *record.AgentCall {
+	shown := x.shownUsageOf(x.reply.Usage, x.reply.Turns)
 	e := &record.AgentCall{
-		Start:  v.began,
-		End:    v.end,
-		CallID: record.CallID{Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Model: v.run.team.Find(v.caps.Agent).FirstModel(), Attempt: v.number, Part: v.part},
-		Keys:   record.Keys{Key: v.key, Core: v.core},
-		Spent:  record.Spent{Input: shown.InputTokens, Output: shown.OutputTokens, CachedTokens: shown.CachedTokens, ReasoningTokens: shown.ReasoningTokens, Rounded: shown != (llm.Usage{}) && shown != v.reply.Usage, Turns: v.reply.Turns},
+		Start:  x.began,
+		End:    x.end,
+		CallID: record.CallID{Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.Find(x.caps.Agent).FirstModel(), Attempt: x.number, Part: x.part},
+		Keys:   record.Keys{Key: x.key, Core: x.core},
+		Spent:  record.Spent{Input: shown.InputTokens, Output: shown.OutputTokens, CachedTokens: shown.CachedTokens, ReasoningTokens: shown.ReasoningTokens, Rounded: shown != (llm.Usage{}) && shown != x.reply.Usage, Turns: x.reply.Turns},
 	}
-	if !v.coarse() {
-		e.Cost = v.cost
+	if !x.roundsUsage() {
+		e.Cost = x.cost
 	}
-	e.Policy, e.ReadBy = v.run.named(v.by), v.run.named(v.readBy)
-	e.Call, e.Warnings = v.callInfo(v.reply.Call), v.modelWarnings()
-	e.Refused, e.Reasoning = v.rejected, v.reasoning
+	e.Policy, e.ReadBy = x.run.named(x.by), x.run.named(x.readBy)
+	e.Call, e.Warnings = x.shownCallInfo(), x.shownWarnings()
+	e.Refused, e.Reasoning = x.rejected, x.reasoning
 	if e.Session == "" {
-		e.Session = v.session() // it was refused before there was a contract
+		e.Session = x.session() // it was refused before there was a contract
 	}
-	if v.part == "" {
-		e.Context = v.measured()
+	if x.part == "" {
+		e.Context = x.measureContext()
 	}
-	from, took := v.saved()
+	from, took := x.savedUsage()
 	e.From, e.SavedInput, e.SavedOutput, e.SavedCached, e.SavedReasoning = from, took.InputTokens, took.OutputTokens, took.CachedTokens, took.ReasoningTokens
-	e.Messages, e.Memory = v.messageIDs(), v.memoryTasks()
+	e.Messages, e.Memory = x.messageIDs(), x.memoryTasks()
 	return e
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// callInfo returns a call info as the caller may see it.
-func (v callView) callInfo(of llm.CallInfo) llm.CallInfo {
+// shownCallInfo returns what the model reported of the call that gave the reply, as the
+// caller may see it. It is zero if the model does not report its calls.
+func (x *modelCall) shownCallInfo() llm.CallInfo {
+	of := x.reply.Call
 	if of == (llm.CallInfo{}) {
 		return of
 	}
-	if of = callinfo.Clean(of); v.hidden || v.hidesReply() {
+	if of = callinfo.Clean(of); x.roundsUsage() {
 		of = callinfo.Outline(of)
 	}
 	for _, word := range []*string{&of.Model, &of.Endpoint, &of.RequestID, &of.FinishReason} {
@@ -34,15 +36,12 @@ func masked(word string) string {
 	return clean
 }
 
-// answeredBy returns the model call that gave the answer of the model call, as the caller may
-// see it. It is nil if the model does not report its calls.
-func (v callView) answeredBy() *llm.CallInfo {
-	of := v.callInfo(v.reply.Call)
+// nonZero returns a copy of a call info, or nil if that is zero.
+func nonZero(of llm.CallInfo) *llm.CallInfo {
 	if of == (llm.CallInfo{}) {
 		return nil
 	}
-	found := of // a variable of its own, so that a task without a call allocates nothing
-	return &found
+	return new(of)
 }
 
 // orZero returns what p points to, or the zero value.
@@ -56,18 +55,18 @@ func orZero[T any](p *T) (v T) {
 // maxWarnings bounds the different warnings of model calls that a run lists.
 const maxWarnings = 20
 
-// modelWarnings returns the warnings of the model call's own model calls, as the
+// shownWarnings returns the warnings of the model call's own model calls, as the
 // caller may see them. Warnings quote neither prompt nor reply, but a model that read both
 // could choose which ones to give.
-func (v callView) modelWarnings() []string {
-	if len(v.reply.Warnings) == 0 {
+func (x *modelCall) shownWarnings() []string {
+	if len(x.reply.Warnings) == 0 {
 		return nil
 	}
-	if v.hidden || v.hidesReply() {
+	if x.roundsUsage() {
 		return []string{"a model call has a warning that is above the clearance of the caller"}
 	}
 	var out []string
-	for _, w := range v.reply.Warnings[:min(len(v.reply.Warnings), maxWarnings+1)] {
+	for _, w := range x.reply.Warnings[:min(len(x.reply.Warnings), maxWarnings+1)] {
 		if w = masked(oneline.Of(w)); w != "" {
 			out = append(out, w)
 		}
@@ -78,7 +77,7 @@ func (v callView) modelWarnings() []string {
 // addModelWarnings adds the warnings of the model calls of a model call to those of the
 // run, each once per agent.
 func (r *recorder) addModelWarnings(x *modelCall) {
-	all := x.view().modelWarnings()
+	all := x.shownWarnings()
 	for i := range x.spent {
 		all = append(all, x.spent[i].warnings...)
 	}

@@ -282,8 +282,8 @@ func (g *childGroup) perform(ctx context.Context, c *childCall, slot slotRequest
 // end takes the answer of the child, or why there is none.
 func (g *childGroup) end(ctx context.Context, c *childCall) error {
 	a, child := g.of, c.child
-	if v := child.view(); v.needsEntry() {
-		a.run.ledger.note(v.entry())
+	if child.needsJournalEntry() {
+		a.run.ledger.note(child.journalEntry())
 	}
 	interrupted := errors.Is(context.Cause(ctx), ErrInterrupted)
 	if outer := outerEnd(a, child, child.err); outer != nil {
@@ -389,8 +389,7 @@ func (g *childGroup) settle() {
 
 // takeUsage adds what a child took, and what it called.
 func takeUsage(a, child *attempt) {
-	v := child.view()
-	own := sideCall{child.receipt, v.usageOf(child.reply.Usage, child.reply.Turns), child.sent, child.rulings, v.rounds(), v.modelWarnings(), v.ownCost()}
+	own := child.asSideCall()
 	before := len(child.spent) - child.later
 	a.spent = append(append(append(a.spent, child.spent[:before]...), own), child.spent[before:]...)
 	a.later = len(a.spent)

@@ -8,13 +8,13 @@ import (
 // Context measures what of all the context of a run was sent.
 type Context = event.Context
 
-// measured counts a model call, with the calls that translated context for it, in
+// measureContext counts the context of a model call, with the calls that translated context for it, in
 // the form for the caller: of a value that the caller may not see it counts the
 // size class, and nothing that was found in it.
-func (v callView) measured() (c Context) {
+func (x *modelCall) measureContext() (c Context) {
 	delivered := 0
-	for _, ruling := range v.rulings {
-		d := v.run.decided(ruling)
+	for _, ruling := range x.rulings {
+		d := x.run.decided(ruling)
 		c.Redacted += d.Redacted.Total()
 		c.Revealed += d.Revealed.Total()
 		c.Withheld += len(d.Parts().Dropped)
@@ -24,9 +24,9 @@ func (v callView) measured() (c Context) {
 		delivered += d.BytesAfter
 		c.TokensSaved += d.TokensSaved()
 	}
-	for _, s := range v.spent {
+	for _, s := range x.spent {
 		for _, ruling := range s.rulings {
-			d := v.run.decided(ruling)
+			d := x.run.decided(ruling)
 			c.Redacted += d.Redacted.Total()
 			c.Revealed += d.Revealed.Total()
 			c.TokensSaved += d.TokensSaved()
@@ -38,12 +38,12 @@ func (v callView) measured() (c Context) {
 		c.Sent += s.sent
 		c.Shared += s.sent
 	}
-	if !v.called {
+	if !x.called {
 		return c
 	}
 	c.Prompts++
-	c.Truncated = len(v.truncated())
-	c.Sent += v.sent
-	c.Shared += max(v.sent-delivered, 0) + max(v.existed, delivered)
+	c.Truncated = len(x.truncatedContext())
+	c.Sent += x.sent
+	c.Shared += max(x.sent-delivered, 0) + max(x.existed, delivered)
 	return c
 }

@@ -244,12 +244,12 @@ func (c *coordinator) record(s *step) {
 	if s.split() {
 		return
 	}
-	if s.view().needsEntry() {
-		c.ledger.note(s.view().entry())
+	if s.needsJournalEntry() {
+		c.ledger.note(s.journalEntry())
 	}
-	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.began, End: s.end, Usage: s.view().usage(), Attempts: 1, Rounded: s.view().rounds()}, Receipt: s.receipt}
-	out.Repeated, out.Call = s.repeated, orZero(s.view().answeredBy())
-	if out.Reused, out.Saved = s.view().saved(); s.own {
+	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.began, End: s.end, Usage: s.shownUsage(), Attempts: 1, Rounded: s.isRounded()}, Receipt: s.receipt}
+	out.Repeated, out.Call = s.repeated, s.shownCallInfo()
+	if out.Reused, out.Saved = s.savedUsage(); s.own {
 		e := s.recalled
 		out.before = true
 		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: e.Usage(), Attempts: 1, Rounded: e.Rounded}
@@ -264,7 +264,7 @@ func (c *coordinator) record(s *step) {
 	c.warnTruncated(&s.modelCall, "coordinator,", string(s.kind))
 	if !s.own {
 		s.showCost()
-		c.context = c.context.Add(s.view().measured())
+		c.context = c.context.Add(s.measureContext())
 	}
 	c.count(&s.modelCall)
 	c.addModelWarnings(&s.modelCall)

@@ -25,7 +25,7 @@ func (a *attempt) correct(ctx context.Context, first prompt.Prompt, rejected *sc
 		return err
 	}
 	if a.run.ledger != nil && !a.run.priorRun.isStrict() {
-		e := a.view().call()
+		e := a.journalCall()
 		e.Part, e.End, e.Context = a.part+rejectedPart, time.Now(), event.Context{}
 		e.Code, e.Error, e.Result = codes.Schema, rejected.Problem, gate.RecordOf(said)
 		a.run.ledger.note(record.Entry{Rejected: e}) // durable with the prompt that corrects it, or before

@@ -181,7 +181,7 @@ func (x *modelCall) setError(ctx context.Context, err error) {
 		x.message = x.run.errorText(err.Error())
 	default:
 		x.message, x.fault = x.run.explain(x, x.code, err.Error())
-		x.message += x.view().largestParts(err)
+		x.message += x.largestParts(err)
 	}
 }
 

@@ -215,10 +215,10 @@ func (x answerCache) cachedFiles(e *record.AgentCall, now time.Time) (changed, b
 
 // filesEntry returns what a journal stores of the output files of a model call, with where the
 // inputs are in the workspace.
-func (v callView) filesEntry(mounts []record.Mount) record.Entry {
+func (x *modelCall) filesEntry(mounts []record.Mount) record.Entry {
 	return record.Entry{Files: &record.AgentCall{
-		CallID: record.CallID{Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Attempt: v.number, Part: "/files", Mounts: mounts},
-		Start:  v.began, End: v.end, Result: gate.RecordOf(v.outputs), Shown: v.shownFiles(),
+		CallID: record.CallID{Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Part: "/files", Mounts: mounts},
+		Start:  x.began, End: x.end, Result: gate.RecordOf(x.outputs), Shown: x.shownFiles(),
 	}}
 }
 
@@ -249,20 +249,20 @@ func mountsOf(r *results, sealed []gate.Sealed) (mounts []record.Mount) {
 
 // shownFiles returns the output files as the caller may see them; nil if the caller may see
 // all of them.
-func (v callView) shownFiles() *record.ShownResult {
-	if gate.IsShownWhole(gate.RecordOf(v.outputs), v.outputsText, v.outputsBefore) {
+func (a *answer) shownFiles() *record.ShownResult {
+	if gate.IsShownWhole(gate.RecordOf(a.outputs), a.outputsText, a.outputsBefore) {
 		return nil
 	}
-	return &record.ShownResult{Text: v.outputsText, Structured: v.outputsBefore}
+	return &record.ShownResult{Text: a.outputsText, Structured: a.outputsBefore}
 }
 
 // outputFiles returns the texts of the output files as the caller may see them, without
 // those that were removed; nil if the caller may see none of them.
-func (v callView) outputFiles() map[string]string {
-	if v.outputs == nil {
+func (a *answer) outputFiles() map[string]string {
+	if a.outputs == nil {
 		return nil
 	}
-	tree, err := filetree.Parse(v.outputsText)
+	tree, err := filetree.Parse(a.outputsText)
 	if err != nil {
 		return nil
 	}

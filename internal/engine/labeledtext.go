@@ -82,7 +82,7 @@ func cutLabeledText(text string) string {
 
 // reject records an answer that was not accepted, for the caller.
 func (x *modelCall) reject(text, problem string, attempt int) {
-	x.rejected = x.labeledText(handoff.Fault, record.LabeledText{Text: text, Problem: problem, Attempt: attempt, Call: x.view().callInfo(x.reply.Call)})
+	x.rejected = x.labeledText(handoff.Fault, record.LabeledText{Text: text, Problem: problem, Attempt: attempt, Call: x.shownCallInfo()})
 }
 
 // keepLabeledTexts records what the agent wrote in addition to its result: its reasoning and,
@@ -111,11 +111,11 @@ func (x *modelCall) keepLabeledTexts(err error) {
 	x.reject(cmp.Or(x.reply.Text, x.reply.JSON.Canonical()), problem, x.number)
 }
 
-// rejectedAnswers returns the answers of an attempt that were not accepted.
-func (v callView) rejectedAnswers() (list []RejectedAnswer) {
-	for _, a := range []*record.LabeledText{v.rejected, v.rejectedAgain} {
-		if a != nil {
-			list = append(list, RejectedAnswer{Attempt: a.Attempt, Text: a.Text, Problem: a.Problem, Call: a.Call})
+// rejectedAnswers returns the answers that were not accepted.
+func (a *answer) rejectedAnswers() (list []RejectedAnswer) {
+	for _, t := range []*record.LabeledText{a.rejected, a.rejectedAgain} {
+		if t != nil {
+			list = append(list, RejectedAnswer{Attempt: t.Attempt, Text: t.Text, Problem: t.Problem, Call: t.Call})
 		}
 	}
 	return list

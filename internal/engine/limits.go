@@ -12,23 +12,23 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// truncated lists what a size limit cut in the prompts of a model call. The caller
+// truncatedContext lists what a size limit cut in the prompts of a model call. The caller
 // allowed a cut of an input with Cut, which is not listed.
-func (v callView) truncated() (list []*gate.Decision) {
+func (x *modelCall) truncatedContext() (list []*gate.Decision) {
 	add := func(receipt *prompt.Receipt) {
 		if receipt == nil {
 			return
 		}
 		for i := range receipt.Sources {
-			if d := receipt.Sources[i].Decision; d != nil && d.Truncated && !(d.Source.Kind == handoff.Input && v.run.mayCut(d.Source.Name)) {
+			if d := receipt.Sources[i].Decision; d != nil && d.Truncated && !(d.Source.Kind == handoff.Input && x.run.mayCut(d.Source.Name)) {
 				list = append(list, d)
 			}
 		}
 	}
-	for i := range v.spent {
-		add(v.spent[i].receipt)
+	for i := range x.spent {
+		add(x.spent[i].receipt)
 	}
-	add(v.receipt)
+	add(x.receipt)
 	return list
 }
 
@@ -37,7 +37,7 @@ const maxTruncations = 100
 
 // warnTruncated warns of what a size limit cut in the prompts of a model call.
 func (r *recorder) warnTruncated(x *modelCall, what, title string) {
-	for _, d := range x.view().truncated() {
+	for _, d := range x.truncatedContext() {
 		if r.truncations++; r.truncations > maxTruncations {
 			return
 		}

@@ -34,14 +34,14 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 	if t.Truncated = a.envelope.Truncated(); t.Truncated {
 		r.warn(fmt.Sprintf("task %q: the answer was truncated by a limit on tokens, and acceptTruncated takes it", t.Title))
 	}
-	call := a.view().answeredBy()
+	call := a.shownCallInfo()
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
-	t.Call = orZero(call)
-	t.Files, t.OutputFiles = a.outputs, a.view().outputFiles()
+	t.Call = call
+	t.Files, t.OutputFiles = a.outputs, a.outputFiles()
 	if r.bus.live() { // before the queue reports the tasks that this one makes ready
 		ev := a.eventOf(event.TaskComplete)
 		ev.Status, ev.Bytes = task.Completed, len(a.text)
-		ev.Work = event.Work{Duration: a.end.Sub(r.workStart(a)), Rounded: t.Metrics.Rounded, Truncated: t.Truncated, Reused: a.reusedFrom(), Call: call}
+		ev.Work = event.Work{Duration: a.end.Sub(r.workStart(a)), Rounded: t.Metrics.Rounded, Truncated: t.Truncated, Reused: a.reusedFrom(), Call: nonZero(call)}
 		ev.SetUsage(t.Metrics.Usage)
 		r.bus.emit(ev)
 	}
@@ -64,11 +64,11 @@ func (r *results) workStart(a *attempt) time.Time {
 
 // account adds the usage of an attempt, and stores the attempt in the journal.
 func (r *results) account(t *TaskResult, a *attempt) {
-	t.Reused, t.Saved = a.view().saved()
+	t.Reused, t.Saved = a.savedUsage()
 	t.Repeated = a.repeated
 	r.count(&a.modelCall)
 	r.addModelWarnings(&a.modelCall)
-	t.Rejected = append(t.Rejected, a.view().rejectedAnswers()...)
+	t.Rejected = append(t.Rejected, a.rejectedAnswers()...)
 	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
 	if a.err == nil && a.outputs != nil {
 		r.mounts[t.ID] = mountsOf(r, lastHolder(a).sealed)
@@ -83,27 +83,27 @@ func (r *results) account(t *TaskResult, a *attempt) {
 		}
 		if a.conversation != nil && !a.own && !r.priorRun.isStrict() { // it waits for an approval
 			a.showCost()
-			t.Metrics.Usage, t.Metrics.Rounded = t.Metrics.Usage.Add(a.view().usage()), t.Metrics.Rounded || a.view().rounds()
+			t.Metrics.Usage, t.Metrics.Rounded = t.Metrics.Usage.Add(a.shownUsage()), t.Metrics.Rounded || a.isRounded()
 			measure(r, t, a)
 		}
 		return
 	}
 	defer removeFiles(r.runScope, a)
 	a.showCost()
-	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.view().usage()), a.end
-	t.Metrics.Rounded = t.Metrics.Rounded || a.view().rounds()
+	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.shownUsage()), a.end
+	t.Metrics.Rounded = t.Metrics.Rounded || a.isRounded()
 	measure(r, t, a)
-	if a.view().needsEntry() {
+	if a.needsJournalEntry() {
 		if a.err == nil && a.outputs != nil {
-			r.ledger.add(r.batch, a.view().filesEntry(r.mounts[t.ID]))
+			r.ledger.add(r.batch, a.filesEntry(r.mounts[t.ID]))
 		}
-		r.ledger.add(r.batch, a.view().entry())
+		r.ledger.add(r.batch, a.journalEntry())
 	}
 }
 
 // measure counts the context of an attempt.
 func measure(r *results, t *TaskResult, a *attempt) {
-	of := a.view().measured()
+	of := a.measureContext()
 	r.context, t.Metrics.TokensSaved = r.context.Add(of), t.Metrics.TokensSaved+of.TokensSaved
 }
 
@@ -113,7 +113,7 @@ func (a *attempt) reusedFrom() string {
 	if a.own {
 		return a.run.id
 	}
-	from, _ := a.view().saved()
+	from, _ := a.savedUsage()
 	return from
 }
 
@@ -174,7 +174,7 @@ func (r *results) tries(i int) int {
 // fail ends a task, and through the queue's cascade what depends on it.
 func (r *results) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
-	r.faults[a.index], t.Call = a.fault, orZero(a.view().answeredBy())
+	r.faults[a.index], t.Call = a.fault, a.shownCallInfo()
 	r.warnTruncated(&a.modelCall, "task", t.Title)
 	settle(r, a.index)
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, Name: t.Name, cause: func() error { return err }, said: a.fault, words: r.bus.words()}

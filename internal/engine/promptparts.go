@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/internal/brief"
-	"github.com/runteam/runteam/internal/gate"
-
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callfault"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
@@ -31,12 +31,12 @@ type promptPart struct {
 // largestParts returns the end of an error message that names the largest parts of a
 // prompt that was too long. It is empty for any other error. Sizes are those of the
 // receipt that the caller may see.
-func (v callView) largestParts(err error) string {
+func (x *modelCall) largestParts(err error) string {
 	failed, ok := errors.AsType[*llm.Error](err)
-	if !ok || failed.Kind != callfault.PromptTooLong || v.receipt == nil {
+	if !ok || failed.Kind != callfault.PromptTooLong || x.receipt == nil {
 		return ""
 	}
-	parts := v.promptParts()
+	parts := promptParts(x.receipt, x.run.accepts, x.contextName)
 	slices.SortStableFunc(parts, func(a, b promptPart) int { return cmp.Compare(b.bytes, a.bytes) })
 	total := 0
 	for _, p := range parts {
@@ -59,10 +59,20 @@ func (v callView) largestParts(err error) string {
 	return "; largest parts of the prompt: " + strings.Join(words, ", ")
 }
 
-// promptParts returns the parts of the prompt in order.
-func (v callView) promptParts() (parts []promptPart) {
-	for _, r := range slices.Concat(v.receipt.System, v.receipt.Text) {
-		name, coarse := v.partName(&r)
+// promptParts returns the parts of a prompt in order, for a caller who may see what is at
+// most as sensitive as accepts. nameOf names a piece of context.
+func promptParts(receipt *prompt.Receipt, accepts label.Classification, nameOf func(gate.Source) string) (parts []promptPart) {
+	for _, r := range slices.Concat(receipt.System, receipt.Text) {
+		var source *prompt.Source
+		coarse := false
+		if r.Source >= 0 && int(r.Source) < len(receipt.Sources) {
+			source = &receipt.Sources[r.Source]
+			coarse = source.Classification > accepts
+		}
+		name := partNames[r.Part]
+		if r.Part == brief.PartPayload && source != nil && source.Decision != nil {
+			name, coarse = nameOf(source.Decision.Source), source.Decision.Coarse
+		}
 		if name == "" {
 			continue
 		}
@@ -76,38 +86,18 @@ func (v callView) promptParts() (parts []promptPart) {
 	return parts
 }
 
-// partName names the part that a range of the prompt belongs to, and reports whether its
-// size is a class. Headings, fences and lines in place of context have no name.
-func (v callView) partName(r *prompt.Range) (name string, coarse bool) {
-	var source *prompt.Source
-	if r.Source >= 0 && int(r.Source) < len(v.receipt.Sources) {
-		source = &v.receipt.Sources[r.Source]
-		coarse = source.Classification > v.run.accepts
-	}
-	switch r.Part {
-	case brief.PartSystem:
-		return "system prompt", coarse
-	case brief.PartSchema:
-		return "output schema", coarse
-	case brief.PartDescription:
-		return "description", coarse
-	case brief.PartGoal:
-		return "goal", coarse
-	case brief.PartPayload:
-		if source == nil || source.Decision == nil {
-			return "", false
-		}
-		return v.contextName(source.Decision.Source), source.Decision.Coarse
-	}
-	return "", false
+// partNames are the names of the parts of a prompt that are no context. Headings, fences and
+// lines in place of context have no name.
+var partNames = map[prompt.Part]string{
+	brief.PartSystem: "system prompt", brief.PartSchema: "output schema", brief.PartDescription: "description", brief.PartGoal: "goal",
 }
 
 // contextName names a piece of context. It may contain task titles, since events have
 // them too.
-func (v callView) contextName(s gate.Source) string {
+func (x *modelCall) contextName(s gate.Source) string {
 	title := s.Name
-	for i := range v.offers {
-		if o := &v.offers[i]; o.Source == s {
+	for i := range x.offers {
+		if o := &x.offers[i]; o.Source == s {
 			title = cmp.Or(o.Title, title)
 		}
 	}
@@ -127,7 +117,7 @@ func (v callView) contextName(s gate.Source) string {
 	case handoff.Plan:
 		return "description"
 	case handoff.Draft:
-		if strings.HasPrefix(v.part, record.TurnPrefix) {
+		if strings.HasPrefix(x.part, record.TurnPrefix) {
 			return "what the agent said before"
 		}
 		return "answer to correct"

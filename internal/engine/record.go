@@ -13,7 +13,6 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -171,15 +170,13 @@ func (r *recorder) reportEnd(x *modelCall) {
 		return
 	}
 	ev := x.eventOf(event.AgentComplete)
-	if ev.Status, ev.Bytes = task.Completed, len(x.reply.Text); x.view().hidesReply() {
+	if ev.Status, ev.Bytes = task.Completed, len(x.reply.Text); x.hidesReply() {
 		ev.Bytes = bytesize.Class(ev.Bytes)
 	}
-	ev.Duration, ev.Rounded = x.end.Sub(x.began), x.view().rounds()
-	ev.SetUsage(x.view().usageOf(x.reply.Usage, x.reply.Turns))
+	ev.Duration, ev.Rounded = x.end.Sub(x.began), x.isRounded()
+	ev.SetUsage(x.shownUsageOf(x.reply.Usage, x.reply.Turns))
 	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
-	if call := x.view().callInfo(x.reply.Call); call != (llm.CallInfo{}) {
-		ev.Call = &call
-	}
+	ev.Call = nonZero(x.shownCallInfo())
 	if x.err != nil {
 		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
 	}

@@ -346,8 +346,8 @@ func (l turnLoop) follow(ctx context.Context) error {
 		}
 		a.stream.reopen(h.caps.Agent)
 		perform(ctx, &h.modelCall, h)
-		if v := h.view(); v.needsEntry() && !errors.Is(h.err, errLater) {
-			a.run.ledger.note(v.entry())
+		if h.needsJournalEntry() && !errors.Is(h.err, errLater) {
+			a.run.ledger.note(h.journalEntry())
 		}
 		h.showCost()
 		takeUsage(a, h)

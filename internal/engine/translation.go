@@ -31,6 +31,11 @@ type sideCall struct {
 	cost     llm.Money // as the caller may see it
 }
 
+// asSideCall returns what counts of a model call that served another one.
+func (x *modelCall) asSideCall() sideCall {
+	return sideCall{x.receipt, x.shownUsageOf(x.reply.Usage, x.reply.Turns), x.sent, x.rulings, x.isRounded(), x.shownWarnings(), x.shownOwnCost()}
+}
+
 // A neededTranslation is an offer that must be translated, and the gate's ruling about it.
 type neededTranslation struct {
 	offer  int
@@ -119,11 +124,10 @@ func (r request) side(part string, now time.Time) request {
 // serve performs a model call that serves x, whose usage then counts as that of x.
 func serve(ctx context.Context, x, side *modelCall, o purpose) {
 	perform(ctx, side, o)
-	v := side.view()
-	if v.needsEntry() {
-		x.run.ledger.note(v.entry())
+	if side.needsJournalEntry() {
+		x.run.ledger.note(side.journalEntry())
 	}
-	x.spent = append(append(x.spent, side.spent...), sideCall{side.receipt, v.usageOf(side.reply.Usage, side.reply.Turns), side.sent, side.rulings, v.rounds(), v.modelWarnings(), v.ownCost()})
+	x.spent = append(append(x.spent, side.spent...), side.asSideCall())
 	x.broke, x.gone = cmp.Or(x.broke, side.broke), x.gone || side.gone
 }
 
@@ -145,11 +149,11 @@ func (s *translator) started() *Outbox { return nil }
 
 func (s *translator) ended(context.Context) {}
 
-// usage returns the usage of a model call, with the calls that translated context
+// shownUsage returns the usage of a model call, with the calls that translated context
 // for it, as the caller may see it.
-func (v callView) usage() llm.Usage {
-	u := v.usageOf(v.reply.Usage, v.reply.Turns)
-	for _, s := range v.spent {
+func (x *modelCall) shownUsage() llm.Usage {
+	u := x.shownUsageOf(x.reply.Usage, x.reply.Turns)
+	for _, s := range x.spent {
 		u = u.Add(s.usage)
 	}
 	return u

@@ -246,7 +246,7 @@ func (a *attempt) recordTurn(x *modelCall, said *envelope.Envelope) {
 	if x != &a.modelCall || a.run.ledger == nil || a.run.priorRun.isStrict() || a.cachedTurn {
 		return
 	}
-	e := a.view().call()
+	e := a.journalCall()
 	e.Part, e.End, e.Context = a.part+turnPart(1), time.Now(), event.Context{}
 	e.Result = gate.RecordOf(said)
 	e.CallsTools, e.Sends = true, a.outbox.used()

@@ -82,46 +82,41 @@ func (r viewer) sizeOf(e *envelope.Envelope) int {
 	return bytesize.Class(max(e.Size(), 1))
 }
 
-// A callView is a model call as the caller and the journal get to see it.
-type callView struct{ *modelCall }
-
-func (x *modelCall) view() callView { return callView{x} }
-
-// usageOf returns the usage of a model call with the model call's prompt as the
+// shownUsageOf returns the usage of a model call with the model call's prompt as the
 // caller may see it. If the caller may not see the whole prompt, its
 // tokens are estimated from the prompt as shown; those of a reply that the
 // caller may not see are a class.
-func (v callView) usageOf(u llm.Usage, turns int) llm.Usage {
-	if v.hidden {
+func (x *modelCall) shownUsageOf(u llm.Usage, turns int) llm.Usage {
+	if x.hidden {
 		u.CachedTokens = 0
 		if u.InputTokens > 0 {
-			u.InputTokens = gate.Tokens(v.sentSize) * max(turns, 1)
+			u.InputTokens = gate.Tokens(x.sentSize) * max(turns, 1)
 		}
 	}
-	if v.hidesReply() {
+	if x.hidesReply() {
 		u.OutputTokens, u.ReasoningTokens = gate.TokenClass(u.OutputTokens), 0
 	}
 	return u
 }
 
-// coarse reports whether the caller sees the usage of the model call's own calls only
+// roundsUsage reports whether the caller sees the usage of the model call's own calls only
 // rounded.
-func (v callView) coarse() bool { return v.hidden || v.hidesReply() }
+func (x *modelCall) roundsUsage() bool { return x.hidden || x.hidesReply() }
 
-// ownCost returns the cost of the model call's own model calls as the caller may see it: the
+// shownOwnCost returns the cost of the model call's own model calls as the caller may see it: the
 // cost of the rounded usage if the caller sees only that.
-func (v callView) ownCost() llm.Money {
-	if !v.coarse() {
-		return v.paid
+func (x *modelCall) shownOwnCost() llm.Money {
+	if !x.roundsUsage() {
+		return x.paid
 	}
-	price, _ := v.run.budgets.price(v.caps.Agent, "")
-	return price.Cost(v.usageOf(v.reply.Usage, v.reply.Turns))
+	price, _ := x.run.budgets.price(x.caps.Agent, "")
+	return price.Cost(x.shownUsageOf(x.reply.Usage, x.reply.Turns))
 }
 
 // showCost adds the cost of the model call, and of the calls that served it, to what errors
 // show to the caller.
 func (x *modelCall) showCost() {
-	cost := x.view().ownCost()
+	cost := x.shownOwnCost()
 	for _, s := range x.spent {
 		cost = cost.Add(s.cost)
 	}
@@ -129,16 +124,16 @@ func (x *modelCall) showCost() {
 	x.costShown = max(x.costShown, cost)
 }
 
-// rounds reports whether usageOf is not exact.
-func (v callView) rounds() bool {
-	return v.usage() != (llm.Usage{}) && (v.coarse() || slices.ContainsFunc(v.spent, func(s sideCall) bool { return s.rounded }))
+// isRounded reports whether shownUsage is not exact.
+func (x *modelCall) isRounded() bool {
+	return x.shownUsage() != (llm.Usage{}) && (x.roundsUsage() || slices.ContainsFunc(x.spent, func(s sideCall) bool { return s.rounded }))
 }
 
 // hidesReply reports whether the caller may not see all that the agent replied.
-func (v callView) hidesReply() bool {
-	by, level := v.makers(), v.contract.MaxInput
-	if v.envelope != nil {
-		by, level = v.envelope.Producer(), v.envelope.Classification()
+func (x *modelCall) hidesReply() bool {
+	by, level := x.makers(), x.contract.MaxInput
+	if x.envelope != nil {
+		by, level = x.envelope.Producer(), x.envelope.Classification()
 	}
-	return v.partly || !v.run.seesResult(by, level)
+	return x.partly || !x.run.seesResult(by, level)
 }
