@@ -33,57 +33,52 @@ func (e *ReplayError) Error() string { return ErrReplay.Error() + ": it is not t
 // Unwrap returns [ErrReplay].
 func (e *ReplayError) Unwrap() error { return ErrReplay }
 
-// An answerCache looks for earlier answers to the prompt of a model call.
-type answerCache struct{ *modelCall }
-
-func (x *modelCall) cache() answerCache { return answerCache{x} }
-
-// reusable reports whether answers of an agent about a task may serve other
+// isReusable reports whether answers of an agent about a task may serve other
 // runs, and those of others this one.
-func (x answerCache) reusable() bool {
+func (x *modelCall) isReusable() bool {
 	m := x.run.team.Find(x.caps.Agent)
 	return !x.isPerson() && m.AnswerVersion() != "" && m.Reuse != "never" && x.task.Reuse != "never"
 }
 
-// find looks for an answer to the same prompt that there is already: of this
+// findCachedAnswer looks for an answer to the same prompt that there is already: of this
 // run before it was interrupted, of the run that it repeats, or of another one
 // if the options allow that. It reports whether the model call has ended with it.
-func (x answerCache) find(ctx context.Context, p prompt.Prompt) (done bool, err error) {
+func (x *modelCall) findCachedAnswer(ctx context.Context, p prompt.Prompt) (done bool, err error) {
 	r := x.run
 	if !r.keyed() {
 		return false, nil
 	}
 	fresh := r.fresh.has(x.task.ID)
-	if e := r.priorRun.answer(x.modelCall); e != nil && !fresh {
+	if e := r.priorRun.answer(x); e != nil && !fresh {
 		x.repeated = r.repeats()
 		if !e.Completed() {
 			x.recalled, x.own = e, r.priorRun.own
 			x.reply.Call, x.reply.Warnings = e.Call, e.Warnings
 			return true, &repeatedError{e.Code, e.Error}
 		}
-		if taken, err := x.reissue(ctx, e, r.priorRun.own); taken || err != nil {
+		if taken, err := x.reissueAnswer(ctx, e, r.priorRun.own); taken || err != nil {
 			return true, err
 		}
 	}
 	if r.priorRun.isStrict() {
 		return true, &ReplayError{r.shown(p, x.whole)}
 	}
-	if !r.options.Reuse || r.log == nil || fresh || !x.reusable() {
+	if !r.options.Reuse || r.log == nil || fresh || !x.isReusable() {
 		return false, nil
 	}
-	return x.reuse(ctx, p)
+	return x.reuseAnswer(ctx, p)
 }
 
-// reuse looks for an answer of another run to the same prompt.
-func (x answerCache) reuse(ctx context.Context, p prompt.Prompt) (done bool, err error) {
+// reuseAnswer looks for an answer of another run to the same prompt.
+func (x *modelCall) reuseAnswer(ctx context.Context, p prompt.Prompt) (done bool, err error) {
 	r := x.run
 	for answer, err := range r.log.CachedAnswers(ctx, x.reuseKey()) {
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", ErrJournal, err)
 		}
-		taken, err := x.reissue(ctx, answer, false)
+		taken, err := x.reissueAnswer(ctx, answer, false)
 		if taken && err == nil {
-			err = r.credit(ctx, x.modelCall, p)
+			err = r.credit(ctx, x, p)
 		}
 		if taken || err != nil {
 			return true, err
@@ -105,23 +100,26 @@ func (r *recorder) credit(ctx context.Context, x *modelCall, p prompt.Prompt) er
 	return nil
 }
 
-// reissue takes an answer that was given before through the gate, as a reply
+// reissueAnswer takes an answer that was given before through the gate, as a reply
 // to this prompt. It is at least as sensitive as it was and lives no longer. An answer
 // that has expired, does not verify, cannot be read any more, or is more sensitive than
 // the task may be is not taken, and the agent is called.
-func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
+func (x *modelCall) reissueAnswer(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
 	if e.CallsTools {
 		if p := x.run.priorRun; e.Sends && !p.isStrict() {
 			return false, nil
 		}
-		return x.reissueTurnOf(e, own)
+		if taken, err = x.reissueTurn(e); taken {
+			x.recalled, x.own = e, own
+		}
+		return taken, err
 	}
 	now := time.Now()
-	reply, old, ok := x.stored(e, now)
+	reply, old, ok := x.run.priorRun.storedAnswer(e, x.caps.Agent, now)
 	if !ok || reply.Truncated && !x.task.AcceptTruncated || x.contract.MaxInput.Join(old.Classification()) > x.bound {
 		return false, nil
 	}
-	changed, before, ok := x.cachedFiles(e, now)
+	changed, before, ok := x.run.priorRun.cachedFiles(e, x.bound, now)
 	if !ok && len(x.task.OutputFiles) > 0 {
 		return false, nil
 	}
@@ -146,17 +144,17 @@ func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool)
 	return true, x.accept(ctx, made, now)
 }
 
-// stored returns a recorded answer of this agent as a reply, and the envelope that it had.
+// storedAnswer returns a recorded answer of an agent as a reply, and the envelope that it had.
 // It is not ok if the answer has expired, does not verify, or cannot be read any more.
-func (x answerCache) stored(e *record.AgentCall, now time.Time) (reply gate.Reply, old *envelope.Envelope, ok bool) {
+func (p *priorRun) storedAnswer(e *record.AgentCall, agent string, now time.Time) (reply gate.Reply, old *envelope.Envelope, ok bool) {
 	if e.Result == nil || e.Missing != "" {
 		return reply, nil, false
 	}
-	if x.run.priorRun.isStrict() { // no agent is called: what had not expired then has not expired in the replay
+	if p.isStrict() { // no agent is called: what had not expired then has not expired in the replay
 		now = time.Time{}
 	}
 	reply, old, err := gate.Reissue(e.Result, now)
-	return reply, old, err == nil && naming.First(old.Producer()) == x.caps.Agent
+	return reply, old, err == nil && naming.First(old.Producer()) == agent
 }
 
 // sameBut reports whether a result that was issued again differs from the first in its
@@ -235,8 +233,8 @@ func (x *modelCall) journalEntry() record.Entry {
 	e.Result = gate.RecordOf(x.envelope)
 	// In a replay, an agent of another version may have given the answer.
 	isOfVersion := x.recalled == nil || x.prior == x.key
-	if e.Reusable = isOfVersion && x.cache().reusable() && len(x.outbox.end()) == 0 && len(x.tools) == 0; e.Reusable { // another run would lack the messages
-		e.Reuse = x.cache().reuseKey()
+	if e.Reusable = isOfVersion && x.isReusable() && len(x.outbox.end()) == 0 && len(x.tools) == 0; e.Reusable { // another run would lack the messages
+		e.Reuse = x.reuseKey()
 	}
 	e.CallsTools = len(x.reply.ToolCalls) > 0
 	e.Sends = e.CallsTools && x.outbox.used()

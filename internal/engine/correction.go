@@ -37,7 +37,7 @@ func (a *attempt) correct(ctx context.Context, first prompt.Prompt, rejected *sc
 // correctAgain has an answer corrected that was rejected before the run was interrupted,
 // or in the run that is replayed. taken says whether that answer could be used.
 func (a *attempt) correctAgain(ctx context.Context, e *record.AgentCall, first prompt.Prompt) (taken bool, err error) {
-	reply, stored, ok := a.cache().stored(e, time.Now())
+	reply, stored, ok := a.run.priorRun.storedAnswer(e, a.caps.Agent, time.Now())
 	if !ok || stored.Classification() > a.contract.MaxInput {
 		return false, nil
 	}

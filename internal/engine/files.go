@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/workspace"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -193,9 +194,8 @@ func versionsBefore(given, changed filetree.Tree) filetree.Tree {
 }
 
 // cachedFiles returns the output files that belong to a recorded answer. It is not ok if
-// they cannot be read any more.
-func (x answerCache) cachedFiles(e *record.AgentCall, now time.Time) (changed, before filetree.Tree, ok bool) {
-	p := x.run.priorRun
+// they cannot be read any more, or are more sensitive than bound.
+func (p *priorRun) cachedFiles(e *record.AgentCall, bound label.Classification, now time.Time) (changed, before filetree.Tree, ok bool) {
 	if p == nil || p.files[e.Session] == nil || p.files[e.Session].Missing != "" {
 		return nil, nil, false
 	}
@@ -203,7 +203,7 @@ func (x answerCache) cachedFiles(e *record.AgentCall, now time.Time) (changed, b
 		now = time.Time{} // as for the answer
 	}
 	reply, old, err := gate.Reissue(p.files[e.Session].Result, now)
-	if err != nil || old.Classification() > x.bound {
+	if err != nil || old.Classification() > bound {
 		return nil, nil, false
 	}
 	changed, err = filetree.Parse(reply.Text)

@@ -70,7 +70,7 @@ func reuseKeyOf(key record.Key, origins []string) record.Key {
 }
 
 // reuseKey returns the key by which another run finds the answer of the model call.
-func (x answerCache) reuseKey() record.Key {
+func (x *modelCall) reuseKey() record.Key {
 	return reuseKeyOf(x.key, x.run.team.Find(x.caps.Agent).Origins())
 }
 

@@ -217,18 +217,18 @@ func (x *modelCall) try(ctx context.Context, o purpose) error {
 // rejected. It reports whether the model call needs no other call.
 func (x *modelCall) useCached(ctx context.Context, o purpose, text prompt.Prompt) (done bool, err error) {
 	if a, ok := o.(*attempt); ok {
-		if e := x.cache().cachedTurn(); e != nil {
+		if e := x.findCachedTurn(); e != nil {
 			if done, err := a.continueFrom(ctx, e, text); done || err != nil {
 				return done, err
 			}
 		}
-		if e := x.cache().rejected(); e != nil {
+		if e := x.findRejectedAnswer(); e != nil {
 			if done, err := a.correctAgain(ctx, e, text); done || err != nil {
 				return done, err
 			}
 		}
 	}
-	if done, err := x.cache().find(ctx, text); done || err != nil {
+	if done, err := x.findCachedAnswer(ctx, text); done || err != nil {
 		return done, err
 	}
 	if a, ok := o.(*attempt); ok && x.isPerson() {

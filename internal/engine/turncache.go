@@ -14,14 +14,14 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// cachedTurn returns what the agent said to the same prompt before the run was interrupted,
+// findCachedTurn returns what the agent said to the same prompt before the run was interrupted,
 // if it called tools then.
-func (x answerCache) cachedTurn() *record.AgentCall {
+func (x *modelCall) findCachedTurn() *record.AgentCall {
 	p := x.run.priorRun
 	if p == nil || !p.own || p.strict || x.run.fresh.has(x.task.ID) {
 		return nil
 	}
-	if e := p.turns[p.key(x.modelCall)]; e != nil && !e.Sends {
+	if e := p.turns[p.key(x)]; e != nil && !e.Sends {
 		return e
 	}
 	return nil
@@ -31,7 +31,7 @@ func (x answerCache) cachedTurn() *record.AgentCall {
 // whether that turn could be used.
 func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first prompt.Prompt) (taken bool, err error) {
 	before := *a
-	if taken, err := a.cache().reissueTurn(e); !taken || err != nil {
+	if taken, err := a.reissueTurn(e); !taken || err != nil {
 		return false, err
 	}
 	a.conversation = newConversation(a)
@@ -54,7 +54,7 @@ func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first p
 }
 
 // reissueTurn takes what the agent said in an earlier process through the gate again.
-func (x answerCache) reissueTurn(e *record.AgentCall) (taken bool, err error) {
+func (x *modelCall) reissueTurn(e *record.AgentCall) (taken bool, err error) {
 	if e.Result == nil || e.Missing != "" {
 		return false, nil
 	}
@@ -76,12 +76,4 @@ func (x answerCache) reissueTurn(e *record.AgentCall) (taken bool, err error) {
 	}
 	x.envelope = said
 	return true, nil
-}
-
-// reissueTurnOf takes a later turn of an earlier process as this turn.
-func (x answerCache) reissueTurnOf(e *record.AgentCall, own bool) (taken bool, err error) {
-	if taken, err = x.reissueTurn(e); taken {
-		x.recalled, x.own = e, own
-	}
-	return taken, err
 }
