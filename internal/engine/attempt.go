@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/event"
@@ -177,7 +178,7 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 	}
 	b := a.brief(a.sealed)
 	if a.task.IsComputed() {
-		a.does, b.Whole = computation{a}, true
+		a.does, b.Whole = agent.Func(a.compute), true
 	}
 	return a.build(&b)
 }

@@ -19,30 +19,27 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A computation performs an attempt at a task that has a value or a template, or counts judges.
-// Like an agent it gets only what the gate has sealed for the attempt; the prompt is for those who
-// read the records of the run.
-type computation struct{ *attempt }
-
-// Run returns the value, counts judges, or executes the template.
-func (c computation) Run(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
-	if c.task.CountsJudges() {
-		return c.count()
+// compute returns the value of a task, counts its judges, or executes its template. It takes the
+// place of an agent, and like one it gets only what the gate has sealed for the attempt; the prompt
+// is for those who read the records of the run.
+func (a *attempt) compute(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+	if a.task.CountsJudges() {
+		return countJudges(a)
 	}
-	if c.task.Value != nil {
-		v, err := jsonvalue.Parse(string(c.task.Value))
+	if a.task.Value != nil {
+		v, err := jsonvalue.Parse(string(a.task.Value))
 		if err != nil {
 			return agent.Reply{}, err
 		}
-		text, structured := plan.ResultOf(v, c.task.OutputSchema != nil)
+		text, structured := plan.ResultOf(v, a.task.OutputSchema != nil)
 		return agent.Reply{Text: text, JSON: structured}, nil
 	}
-	parsed, err := texttemplate.Parse(c.task.Template)
+	parsed, err := texttemplate.Parse(a.task.Template)
 	if err != nil {
 		return agent.Reply{}, fmt.Errorf("template: %w", err)
 	}
-	inputs, results := c.granted()
-	if r := c.run.options.Replay; r != nil && len(r.Without)+len(r.WithoutInputs) > 0 {
+	inputs, results := templateValues(a.task, a.sealed, func(j int) []string { return plan.ResultNames(a.graph, a.index, j) })
+	if r := a.run.options.Replay; r != nil && len(r.Without)+len(r.WithoutInputs) > 0 {
 		fillLeftOut(parsed, inputs, results)
 	}
 	text, err := parsed.Execute(ctx, inputs, results)
@@ -50,11 +47,11 @@ func (c computation) Run(ctx context.Context, _ prompt.Prompt) (agent.Reply, err
 		return agent.Reply{}, fmt.Errorf("template: %w", err)
 	}
 	reply := agent.Reply{Text: text}
-	if c.schema == nil {
+	if a.schema == nil {
 		return reply, nil
 	}
-	if reply.JSON, reply.Text, err = jsonvalue.Find(text, c.schema.AllowsType); err == nil {
-		err = c.schema.ValidateContext(ctx, reply.JSON)
+	if reply.JSON, reply.Text, err = jsonvalue.Find(text, a.schema.AllowsType); err == nil {
+		err = a.schema.ValidateContext(ctx, reply.JSON)
 	}
 	if err != nil && !errors.Is(err, schema.ErrGuard) { // a template repeats itself, so nothing corrects it
 		err = fmt.Errorf("%w: %w", schema.ErrMismatch, err)
@@ -62,39 +59,41 @@ func (c computation) Run(ctx context.Context, _ prompt.Prompt) (agent.Reply, err
 	return reply, err
 }
 
-// granted returns the inputs and results that were delivered, by the names that a template has
-// for them. The key of a task counts before the title of another.
-func (c computation) granted() (inputs, results map[string]any) {
+// templateValues returns the inputs and results that were delivered to a task, by the names that its
+// template has for them. names returns those of a dependency: the key of a task counts before the
+// title of another.
+func templateValues(t *task.Task, sealed []gate.Sealed, names func(dependency int) []string) (inputs, results map[string]any) {
 	inputs, results = map[string]any{}, map[string]any{}
 	used := 0
-	for i := range c.sealed {
-		if s := &c.sealed[i]; s.Source().Kind == handoff.Input && used < len(c.task.Uses) { // what follows is read by no use
-			u := &c.task.Uses[used]
+	for i := range sealed {
+		if s := &sealed[i]; s.Source().Kind == handoff.Input && used < len(t.Uses) { // what follows is read by no use
+			u := &t.Uses[used]
 			inputs[cmp.Or(u.Title, u.Name)] = valueOf(s, u.Item != "")
 			used++
 		}
 	}
-	if c.task.Instance != nil {
-		for _, name := range c.task.Instance.Lacks {
+	if t.Instance != nil {
+		for _, name := range t.Instance.Lacks {
 			results[name] = ""
 		}
 	}
-	delivered := c.delivered()
-	c.name(results, delivered, 0)
-	c.name(results, delivered, 1)
+	delivered := deliveredResults(t, sealed)
+	for n := range 2 {
+		nameResults(results, t, delivered, names, n)
+	}
 	return inputs, results
 }
 
-// delivered returns what was delivered of each dependency of the task; nil for other alternatives,
+// deliveredResults returns what was delivered of each dependency of a task; nil for other alternatives,
 // for what was not needed, and for what only conditions read.
-func (c computation) delivered() []*gate.Sealed {
-	all, next := make([]*gate.Sealed, len(c.task.DependsOn)), 0
-	for i := range c.sealed {
-		s := &c.sealed[i]
+func deliveredResults(t *task.Task, sealed []gate.Sealed) []*gate.Sealed {
+	all, next := make([]*gate.Sealed, len(t.DependsOn)), 0
+	for i := range sealed {
+		s := &sealed[i]
 		if s.Source().Kind != handoff.Dependency {
 			continue
 		}
-		for c.task.DependsOn[next].Task != s.Source().Name {
+		for t.DependsOn[next].Task != s.Source().Name {
 			next++
 		}
 		all[next] = s
@@ -103,27 +102,28 @@ func (c computation) delivered() []*gate.Sealed {
 	return all
 }
 
-// name adds to results what was delivered, by the n-th name of each. The results of all instances
-// of a task are one list, and what was not granted is an empty text.
-func (c computation) name(results map[string]any, delivered []*gate.Sealed, n int) {
+// nameResults adds to results what was delivered of each dependency, by its n-th name. The results of
+// all instances of a task are one list, and what was not granted is an empty text.
+func nameResults(results map[string]any, t *task.Task, delivered []*gate.Sealed, names func(dependency int) []string, n int) {
 	lists := map[string][]any{}
-	for j := range len(c.task.DependsOn) - c.task.Reads {
-		names := plan.ResultNames(c.graph, c.index, j)
-		if n >= len(names) {
+	for j := range len(t.DependsOn) - t.Reads {
+		all := names(j)
+		if n >= len(all) {
 			continue
 		}
+		name := all[n]
 		var value any = ""
 		if s := delivered[j]; s != nil {
 			value = valueOf(s, true)
 		}
-		if c.task.DependsOn[j].Each == "" {
-			results[names[n]] = value
+		if t.DependsOn[j].Each == "" {
+			results[name] = value
 			continue
 		}
 		if delivered[j] != nil {
-			lists[names[n]] = append(lists[names[n]], value)
+			lists[name] = append(lists[name], value)
 		}
-		results[names[n]] = lists[names[n]]
+		results[name] = lists[name]
 	}
 }
 

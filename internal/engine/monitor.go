@@ -9,11 +9,9 @@ import (
 	"github.com/runteam/runteam/steer"
 )
 
-// A monitoredRun is what a [record.Monitor] has of a run.
-type monitoredRun struct{ *run }
-
-// Steer has a command of the program take effect.
-func (r monitoredRun) Steer(ctx context.Context, c steer.Command) error {
+// Steer has a command of the program take effect. It is one of the methods that a
+// [record.Monitor] calls; the others are Snapshot and Policy.
+func (r *run) Steer(ctx context.Context, c steer.Command) error {
 	if r.steering == nil {
 		return steer.ErrNotRunning
 	}
@@ -21,7 +19,7 @@ func (r monitoredRun) Steer(ctx context.Context, c steer.Command) error {
 }
 
 // Snapshot returns the state of the run, once it is durable.
-func (r monitoredRun) Snapshot(ctx context.Context) (record.Snapshot, error) {
+func (r *run) Snapshot(ctx context.Context) (record.Snapshot, error) {
 	r.mu.Lock()
 	s := record.Snapshot{Version: record.SnapshotVersion, RunID: r.id, Name: r.team.Config.Name, Phase: r.phase}
 	for i := range r.coordinator.steps {

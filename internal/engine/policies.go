@@ -181,7 +181,7 @@ func storedPolicy(t *plan.Roster) *record.Policy {
 }
 
 // Policy returns the policy that holds now, with its digest and whom it may name.
-func (r monitoredRun) Policy() (*record.Policy, error) {
+func (r *run) Policy() (*record.Policy, error) {
 	t := r.governed()
 	own := t.Rules.Policy()
 	return record.NewPolicy(&own, t.Rules.Digest(), plan.Parties(t))

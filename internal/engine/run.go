@@ -112,7 +112,7 @@ func (r *run) execute(ctx context.Context) (*Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Timeout, fmt.Errorf("%w after %v", ErrTimeout, r.options.Timeout))
 		defer cancel()
 	}
-	r.options.Monitor.Begin(monitoredRun{r})
+	r.options.Monitor.Begin(r)
 	r.announce()
 	if !r.plansOnly {
 		r.openMessages()
@@ -219,7 +219,7 @@ func (r *run) close(ctx context.Context) *Result {
 	r.pending.Wait()
 	r.deltas.close()
 	r.bus.close() // subscribers may look at the run until here
-	r.options.Monitor.End(monitoredRun{r})
+	r.options.Monitor.End(r)
 	return res
 }
 

@@ -38,11 +38,11 @@ type dissent struct {
 // noVerdict is the critique of a judge whose result is missing or withheld.
 const noVerdict = "(no verdict)"
 
-// count counts the judges who accept. A judge without a result does not accept.
-func (c computation) count() (agent.Reply, error) {
+// countJudges counts the judges of a task who accept. A judge without a result does not accept.
+func countJudges(a *attempt) (agent.Reply, error) {
 	v := verdict{Dissent: []dissent{}}
-	ups := c.graph.Upstream(c.index)
-	for k, sealed := range c.delivered()[:len(ups)-c.task.Reads] { // and not what its round is conditional on
+	ups := a.graph.Upstream(a.index)
+	for k, sealed := range deliveredResults(a.task, a.sealed)[:len(ups)-a.task.Reads] { // and not what its round is conditional on
 		said := struct {
 			Accept   bool
 			Critique string
@@ -57,10 +57,10 @@ func (c computation) count() (agent.Reply, error) {
 		if said.Accept {
 			v.Accepts++
 		} else {
-			v.Dissent = append(v.Dissent, dissent{c.by.Rules.ShownName(c.graph.Task(int(ups[k])).Assignee), said.Critique})
+			v.Dissent = append(v.Dissent, dissent{a.by.Rules.ShownName(a.graph.Task(int(ups[k])).Assignee), said.Critique})
 		}
 	}
-	v.Accepted = v.Accepts >= c.task.Instance.Quorum
+	v.Accepted = v.Accepts >= a.task.Instance.Quorum
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return agent.Reply{}, err
