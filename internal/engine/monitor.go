@@ -15,7 +15,7 @@ func (r *run) Steer(ctx context.Context, c steer.Command) error {
 	if r.steering == nil {
 		return steer.ErrNotRunning
 	}
-	return r.steering.take(ctx, &record.LeftCommand{Command: c, Time: time.Now()})
+	return r.steering.apply(ctx, &record.LeftCommand{Command: c, Time: time.Now()})
 }
 
 // Snapshot returns the state of the run, once it is durable.

@@ -41,7 +41,7 @@ func workingRun(b *testing.B, m *record.Monitor, tasks int) *run {
 	require.NoError(b, err)
 	r, err := newPlanRun(b.Context(), p, o, now)
 	require.NoError(b, err)
-	require.NoError(b, r.follow(p))
+	require.NoError(b, r.setPlan(p))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -63,7 +63,7 @@ func BenchmarkPolicyLock(b *testing.B) {
 	for _, tasks := range []int{1, 100, 5_000} {
 		b.Run(fmt.Sprint(tasks), func(b *testing.B) {
 			r := workingRun(b, &record.Monitor{}, tasks)
-			s := replacing{r.steering}
+			s := r.steering
 			took := map[string][]time.Duration{}
 			note := func(name string, start time.Time) time.Duration {
 				d := time.Since(start)
@@ -73,22 +73,22 @@ func BenchmarkPolicyLock(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				c := &record.LeftCommand{Command: steer.Command{Kind: steer.ReplacePolicy, By: "ann", Policy: policies[i%2], Replaces: r.governed().Rules.Digest()}, Time: time.Now()}
 				k := &checkedPolicy{}
-				require.NoError(b, s.compile(c, k))
+				require.NoError(b, k.compile(r, c))
 				var longest, all time.Duration
 				held := func(d time.Duration) { longest, all = max(longest, d), all+d }
 
 				start := time.Now()
-				require.True(b, s.outdated(k))
+				require.True(b, k.isOutdated(s))
 				held(time.Since(start))
 				start = time.Now()
-				s.govern(c, k)
+				k.checkTasks(r, c.Assert)
 				note("check-µs", start)
 				start = time.Now()
-				require.False(b, s.outdated(k))
+				require.False(b, k.isOutdated(s))
 				held(time.Since(start))
 				start = time.Now()
 				r.mu.Lock()
-				_, _, batch, err := recordCommand(s.steering, c, k)
+				_, _, batch, err := recordCommand(s, c, k)
 				r.mu.Unlock()
 				held(time.Since(start))
 				require.NoError(b, err)

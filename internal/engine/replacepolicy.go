@@ -16,9 +16,6 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A replacing replaces the policy of a run.
-type replacing struct{ *steering }
-
 // maxChecks is how often a policy is checked while the run works on. After that, the run waits for the check.
 const maxChecks = 3
 
@@ -36,35 +33,34 @@ type checkedPolicy struct {
 	found   task.Problems // what is wrong with it
 }
 
-// check checks a new policy without the lock of the run, which is taken only to read the state of the tasks.
+// checkPolicy checks a new policy without the lock of the run, which is taken only to read the state of the tasks.
 // If that has changed at the end, the result is out of date, and the check is repeated.
-func (s replacing) check(c *record.LeftCommand) *checkedPolicy {
+func (s *steering) checkPolicy(c *record.LeftCommand) *checkedPolicy {
 	k := &checkedPolicy{}
-	if k.err = s.compile(c, k); k.err != nil {
+	if k.err = k.compile(s.run, c); k.err != nil {
 		return k
 	}
-	for checks := 0; checks < maxChecks && s.outdated(k); checks++ {
-		s.govern(c, k)
+	for checks := 0; checks < maxChecks && k.isOutdated(s); checks++ {
+		k.checkTasks(s.run, c.Assert)
 	}
 	return k
 }
 
-// outdated reports whether a check is for another state of the tasks than the present one, which it then takes. It
-// takes the lock of the run. Without a plan, little is checked.
-func (s replacing) outdated(k *checkedPolicy) bool {
+// isOutdated reports whether the check is for another state of the tasks than the present one, which it then
+// stores for the next check. It acquires the lock of the run. Without a plan, little is checked.
+func (k *checkedPolicy) isOutdated(s *steering) bool {
 	r := s.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.plan == nil || s.isCurrent(k) {
+	if r.plan == nil || k.isCurrent(s) {
 		return false
 	}
-	k.before, k.states = r.plan, s.states(s.holders(k.next))
+	k.before, k.states = r.plan, s.taskStates(s.deniedAttempts(k.next))
 	return true
 }
 
 // compile checks what does not depend on the state of the tasks.
-func (s replacing) compile(c *record.LeftCommand, k *checkedPolicy) (err error) {
-	r := s.run
+func (k *checkedPolicy) compile(r *run, c *record.LeftCommand) (err error) {
 	if r.repeats() {
 		return refused("it repeats another run, whose policies it must keep")
 	}
@@ -85,22 +81,22 @@ func (s replacing) compile(c *record.LeftCommand, k *checkedPolicy) (err error) 
 }
 
 // isCurrent reports whether the result of a check is for the present state of the tasks.
-func (s replacing) isCurrent(k *checkedPolicy) bool {
-	return k.checked && k.before == s.run.plan && slices.Equal(k.states, s.states(s.holders(k.next)))
+func (k *checkedPolicy) isCurrent(s *steering) bool {
+	return k.checked && k.before == s.run.plan && slices.Equal(k.states, s.taskStates(s.deniedAttempts(k.next)))
 }
 
 // prepare returns the function that replaces the current policy. The lock of the run is held from here until
 // the replacement, so nothing completes or begins in between; if the state of the tasks has changed since
 // the check, the check is repeated. Prompts built by the new policy become durable after the command and
 // are not sent before that.
-func (s replacing) prepare(c *record.LeftCommand, k *checkedPolicy, entry *record.Command) (do func() error, err error) {
+func (k *checkedPolicy) prepare(s *steering, c *record.LeftCommand, entry *record.Command) (do func() error, err error) {
 	if k.err != nil {
 		return nil, k.err
 	}
-	revoked := s.holders(k.next)
-	if !s.isCurrent(k) {
-		k.before, k.states = s.run.plan, s.states(revoked)
-		s.govern(c, k)
+	revoked := s.deniedAttempts(k.next)
+	if !k.isCurrent(s) {
+		k.before, k.states = s.run.plan, s.taskStates(revoked)
+		k.checkTasks(s.run, c.Assert)
 	}
 	switch {
 	case len(k.found) > 0:
@@ -111,7 +107,7 @@ func (s replacing) prepare(c *record.LeftCommand, k *checkedPolicy, entry *recor
 	if entry.Policy, err = record.NewPolicy(k.policy, k.next.Rules.Digest(), plan.Parties(k.next)); err != nil {
 		return nil, refused("%w", err)
 	}
-	return func() error { s.replace(k.next, k.plan, revoked); return nil }, nil
+	return func() error { s.replacePolicy(k.next, k.plan, revoked); return nil }, nil
 }
 
 // widening returns an error if a policy may deliver more than the current one.
@@ -129,9 +125,9 @@ func widening(next, now *plan.Roster) error {
 	return refused("%w", asProblem(texts, steer.ErrWidens))
 }
 
-// govern checks the tasks that have not completed under a new policy, by the states of a check.
-func (s replacing) govern(c *record.LeftCommand, k *checkedPolicy) {
-	r := s.run
+// checkTasks checks the tasks that have not completed under the new policy, by the states that were stored
+// for the check.
+func (k *checkedPolicy) checkTasks(r *run, also []string) {
 	k.checked, k.plan, k.found = true, k.before, nil
 	switch {
 	case k.equal:
@@ -148,11 +144,11 @@ func (s replacing) govern(c *record.LeftCommand, k *checkedPolicy) {
 			k.found = append(k.found, plan.CheckPlanApprover(k.next, r.coordinator.label)...)
 		}
 	}
-	k.found = append(k.found, plan.CheckAlso(k.plan, r.options.Assert, c.Assert)...)
+	k.found = append(k.found, plan.CheckAlso(k.plan, r.options.Assert, also)...)
 }
 
-// states returns what is known of each task.
-func (s replacing) states(revoked []*attempt) []plan.State {
+// taskStates returns what a check of a new policy needs to know about each task.
+func (s *steering) taskStates(revoked []*attempt) []plan.State {
 	r := s.run
 	states := make([]plan.State, len(r.tasks))
 	for i := range states {
@@ -192,8 +188,8 @@ type stepHolding struct {
 	revoked bool
 }
 
-// holders returns the attempts that may have read what the policy of a roster denies.
-func (s replacing) holders(next *plan.Roster) (list []*attempt) {
+// deniedAttempts returns the attempts that may have read what the policy of a roster denies.
+func (s *steering) deniedAttempts(next *plan.Roster) (list []*attempt) {
 	for a, h := range s.held {
 		if h.by.Rules == next.Rules {
 			continue
@@ -261,9 +257,9 @@ func makersOf(r *results, i int) []string {
 	return names
 }
 
-// replace makes a policy the current one. Attempts and steps of the coordinator that may have read what it
+// replacePolicy makes a policy the current one. Attempts and steps of the coordinator that may have read what it
 // denies end and begin again.
-func (s replacing) replace(next *plan.Roster, p *plan.Plan, revoked []*attempt) {
+func (s *steering) replacePolicy(next *plan.Roster, p *plan.Plan, revoked []*attempt) {
 	r := s.run
 	before := r.governed()
 	if p != nil {

@@ -117,7 +117,7 @@ func rounds(t *testing.T, n int) (kept []int, end int) {
 	require.NoError(t, err)
 	r, err = newRun(tm.roster, o, time.Now())
 	require.NoError(t, err)
-	require.NoError(t, r.follow(p))
+	require.NoError(t, r.setPlan(p))
 	res, err := r.execute(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, res.Err())

@@ -28,7 +28,7 @@ func runPlan(ctx context.Context, p *plan.Plan, o RunOptions, start time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	if err := r.follow(p); err != nil {
+	if err := r.setPlan(p); err != nil {
 		return nil, err
 	}
 	return r.execute(ctx)
@@ -76,8 +76,8 @@ func newRun(t *plan.Roster, o RunOptions, start time.Time) (*run, error) {
 	return &run{runScope: scope, results: &results{runScope: scope}, coordinator: &coordinator{runScope: scope}}, nil
 }
 
-// follow sets the plan of the run.
-func (r *run) follow(p *plan.Plan) error {
+// setPlan sets the plan of the run.
+func (r *run) setPlan(p *plan.Plan) error {
 	for {
 		held := r.governed()
 		governed, err := r.govern(p)
@@ -147,7 +147,7 @@ func (r *run) adopt(p *plan.Plan) error {
 	if r.restores {
 		resumeFrom(r)
 	}
-	if err := r.follow(p); err != nil {
+	if err := r.setPlan(p); err != nil {
 		return err
 	}
 	if r.bus.live() {

@@ -86,7 +86,7 @@ func (s *steering) close() {
 	s.run.mu.Unlock()
 	s.one.Unlock()
 	if s.log != nil {
-		s.takeLeft(context.Background()) // which refuses what still waits
+		s.applyLeftCommands(context.Background()) // which refuses what still waits
 	}
 }
 
@@ -98,16 +98,16 @@ func (s *steering) pollLog(ctx context.Context) {
 		select {
 		case <-every.C:
 			s.run.questions.look(ctx)
-			s.takeLeft(ctx)
+			s.applyLeftCommands(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// takeLeft takes the commands that other processes left. A journal that cannot be read now is read
+// applyLeftCommands applies the commands that other processes left. A journal that cannot be read now is read
 // again later.
-func (s *steering) takeLeft(ctx context.Context) {
+func (s *steering) applyLeftCommands(ctx context.Context) {
 	list, err := s.log.Commands(ctx)
 	for i := range list {
 		c := &list[i]
@@ -116,7 +116,7 @@ func (s *steering) takeLeft(ctx context.Context) {
 			why = "agent " + who + " has commands that are not confined, which could write in place of the user"
 		}
 		if why == "" {
-			failed := s.take(ctx, c)
+			failed := s.apply(ctx, c)
 			if failed == nil || ctx.Err() != nil {
 				continue
 			}
@@ -129,8 +129,8 @@ func (s *steering) takeLeft(ctx context.Context) {
 	}
 }
 
-// take has a command take effect. If the run refuses it, the error wraps [steer.ErrRefused].
-func (s *steering) take(ctx context.Context, c *record.LeftCommand) error {
+// apply makes a command take effect. If the run refuses it, the error wraps [steer.ErrRefused].
+func (s *steering) apply(ctx context.Context, c *record.LeftCommand) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *steering) take(ctx context.Context, c *record.LeftCommand) error {
 	r := s.run
 	var checked *checkedPolicy
 	if c.Kind == steer.ReplacePolicy {
-		checked = replacing{s}.check(c)
+		checked = s.checkPolicy(c)
 	}
 	r.mu.Lock()
 	entry, do, b, err := recordCommand(s, c, checked)
@@ -203,7 +203,7 @@ func (s *steering) prepare(c *record.LeftCommand, p *checkedPolicy) (entry *reco
 	case c.Kind == steer.Message:
 		do, err = s.prepareMessage(c)
 	case c.Kind == steer.ReplacePolicy:
-		do, err = replacing{s}.prepare(c, p, entry)
+		do, err = p.prepare(s, c, entry)
 	default:
 		do = func() error { s.stop(&canceledError{by: c.By, reason: c.Reason}); return nil }
 	}

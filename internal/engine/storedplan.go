@@ -52,7 +52,7 @@ func (t *Team) storedTasks(ctx context.Context, o RunOptions) (*Plan, error) {
 		return nil, err
 	}
 	resumeFrom(r)
-	if err := r.follow(p); err != nil {
+	if err := r.setPlan(p); err != nil {
 		return nil, err
 	}
 	r.plan.Describe()
