@@ -29,7 +29,7 @@ func settleMessages(m *runMessages, i int, id task.ID, agent string) {
 			m.markUnread(msg.To, []mailbox.Message{msg})
 		}
 	}
-	holderMail{m}.settle(i)
+	m.settleHolders(i)
 	for _, msg := range m.turns[i] {
 		if !m.offered[msg.ID] && !m.run.priorRun.isStrict() { // a replay does not perform later turns again
 			back = append(back, msg)

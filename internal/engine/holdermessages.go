@@ -16,17 +16,14 @@ import (
 // all that was given to the agent for this task before, and what waits in the inbox; with each later turn
 // what came since.
 
-// holderMail gives holders their messages.
-type holderMail struct{ *runMessages }
-
 // A holderInbox are the messages that the holders of a task have had, by the agent.
 type holderInbox struct {
 	given    map[string][]mailbox.Message
 	reserved map[string][]mailbox.Message // that prompts of an earlier process had, and none of this one yet
 }
 
-// of returns the messages of the holders of a task.
-func (m holderMail) of(i int) *holderInbox {
+// holderInbox returns the messages of the holders of a task, and creates the inbox on first use.
+func (m *runMessages) holderInbox(i int) *holderInbox {
 	in := m.holders[i]
 	if in == nil {
 		in = &holderInbox{map[string][]mailbox.Message{}, map[string][]mailbox.Message{}}
@@ -76,9 +73,9 @@ func (b *priorTask) answerHolder(x *record.AgentCall) {
 	}
 }
 
-// reserve takes the messages that holders of task i had in an earlier process out of the inboxes, and those
-// of the user for them that no prompt has.
-func (m holderMail) reserve(p *plan.Plan, i int, b *priorTask) {
+// reserveForHolders takes the messages that holders of task i had in an earlier process out of the inboxes,
+// and those of the user for them that no prompt has.
+func (m *runMessages) reserveForHolders(p *plan.Plan, i int, b *priorTask) {
 	for _, h := range plan.Holders(p, i) {
 		name := m.run.team.Config.Agents[h.Member].Name
 		m.directed[i] = append(m.directed[i], m.takeNamed(name, undelivered(m.run.priorRun, p.Graph.Task(i).ID))...)
@@ -86,17 +83,17 @@ func (m holderMail) reserve(p *plan.Plan, i int, b *priorTask) {
 	if b == nil {
 		return
 	}
-	in := m.of(i)
+	in := m.holderInbox(i)
 	for _, part := range slices.Sorted(maps.Keys(b.holders)) {
 		h := b.holders[part]
 		in.reserved[h.agent] = append(in.reserved[h.agent], m.takeNamed(h.agent, h.messages)...)
 	}
 }
 
-// take returns the messages for a prompt of a holder: its first one, or that of a later turn. The lock
-// of the run is held.
-func (m holderMail) take(h *attempt, part string, first bool) (list []mailbox.Message) {
-	agent, in := h.caps.Agent, m.of(h.index)
+// takeForHolder removes the messages for a prompt of a holder, its first one or that of a later turn, from the
+// inboxes and returns them. The caller holds the lock of the run.
+func (m *runMessages) takeForHolder(h *attempt, part string, first bool) (list []mailbox.Message) {
+	agent, in := h.caps.Agent, m.holderInbox(h.index)
 	continues := h.cached()
 	if first {
 		list, continues = slices.Clone(in.given[agent]), h.after.cached()
@@ -134,14 +131,14 @@ func (m holderMail) take(h *attempt, part string, first bool) (list []mailbox.Me
 // cached reports whether a conversation is one of an earlier process.
 func (c *conversation) cached() bool { return c != nil && c.cachedTurn }
 
-// deliver offers a holder the messages of its first prompt.
-func (m holderMail) deliver(h *attempt) {
-	if m.runMessages == nil {
+// offerToHolder offers a holder the messages of its first prompt.
+func (m *runMessages) offerToHolder(h *attempt) {
+	if m == nil {
 		return
 	}
 	h.run.mu.Lock()
 	defer h.run.mu.Unlock()
-	list := m.take(h, h.part, true)
+	list := m.takeForHolder(h, h.part, true)
 	reviewWaits(h.scheduler, list)
 	for _, msg := range list {
 		h.offers = append(h.offers, m.offerOf(msg, h.member))
@@ -152,23 +149,23 @@ func (m holderMail) deliver(h *attempt) {
 	}
 }
 
-// putBack puts back what a holder would have read whose conversation was not transferred to it. What its agent has
-// read as an earlier holder stays read.
-func (m holderMail) putBack(h *attempt) {
-	if m.runMessages == nil {
+// returnToInbox returns the messages of a holder to the inbox if the conversation was not transferred to it. What
+// its agent has read as an earlier holder stays read.
+func (m *runMessages) returnToInbox(h *attempt) {
+	if m == nil {
 		return
 	}
 	h.run.mu.Lock()
 	defer h.run.mu.Unlock()
-	in, agent := m.of(h.index), h.caps.Agent
+	in, agent := m.holderInbox(h.index), h.caps.Agent
 	m.markUnread(agent, h.took)
 	in.given[agent] = slices.DeleteFunc(in.given[agent], func(msg mailbox.Message) bool {
 		return slices.ContainsFunc(h.took, func(one mailbox.Message) bool { return one.ID == msg.ID })
 	})
 }
 
-// settle puts back what the holders of task i have not read, and acknowledges the rest.
-func (m holderMail) settle(i int) {
+// settleHolders returns what the holders of task i have not read to the inboxes, and acknowledges the rest.
+func (m *runMessages) settleHolders(i int) {
 	in := m.holders[i]
 	if in == nil {
 		return

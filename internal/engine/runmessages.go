@@ -295,7 +295,7 @@ func (m *runMessages) redeliver(p *plan.Plan) {
 		t := p.Graph.Task(i)
 		m.directed[i] = append(m.directed[i], m.takeNamed(t.Assignee, undelivered(m.run.priorRun, t.ID))...)
 		b := m.run.priorRun.task(t.ID)
-		holderMail{m}.reserve(p, i, b)
+		m.reserveForHolders(p, i, b)
 		if b == nil {
 			continue
 		}

@@ -192,7 +192,7 @@ func (t *turn) offerMessages() {
 	}
 	list, had := []mailbox.Message(nil), true
 	if a.after != nil {
-		list = holderMail{m}.take(a, t.part, false)
+		list = m.takeForHolder(a, t.part, false)
 	} else {
 		list, had = m.inTurn(a, t.turn)
 	}

@@ -157,7 +157,7 @@ func (a runtimeCaller) transfer(ctx context.Context, x *modelCall, said *envelop
 	case errors.Is(err, errLater), errors.Is(err, ErrJournal), errors.Is(err, ErrRecord):
 		return answer, err
 	case err != nil:
-		holderMail{a.run.messages}.putBack(h)
+		a.run.messages.returnToInbox(h)
 		a.run.team.Log.Info("a conversation was not transferred", "task", a.task.Title, "from", a.caps.Agent, "to", h.caps.Agent, "code", code(err))
 		return refuse(a.refusal(x, h))
 	}
@@ -285,7 +285,7 @@ func (h nextHolder) offerAll() {
 	for i := range n {
 		h.offerAgain(i)
 	}
-	holderMail{r.messages}.deliver(h.attempt)
+	r.messages.offerToHolder(h.attempt)
 	h.granted = len(h.offers)
 	for i := root.granted; i < len(root.offers); i++ {
 		h.offerAgain(i)
