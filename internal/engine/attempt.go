@@ -36,8 +36,8 @@ type attempt struct {
 	given         filetree.Tree  // the files that it is granted, at their paths in the workspace
 	*conversation                // of an attempt that calls tools; nil of any other
 	runtimeCalls
-	lineage
-	custody
+	attemptRelations
+	transferState
 	personTask
 	steeredTask
 }

@@ -50,7 +50,7 @@ func (g *childGroup) newChild(goal *envelope.Envelope, c *childCall, of *descend
 	}
 	child := &attempt{graph: a.graph, planned: true, index: a.index, member: of.member}
 	child.run, child.scheduler = r, a.scheduler
-	child.lineage = lineage{root: cmp.Or(a.root, a), depth: a.depth + 1, maxTurns: of.limits.MaxTurns}
+	child.attemptRelations = attemptRelations{root: cmp.Or(a.root, a), depth: a.depth + 1, maxTurns: of.limits.MaxTurns}
 	child.request = request{
 		task:   &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: m.Name, Timeout: limit, Classification: label.Public, Workspace: a.task.Workspace}},
 		number: a.number, does: m.Agent, by: a.by, caps: &r.team.Capabilities[of.member], bound: a.bound, limits: r.team.MemberLimits(of.member),

@@ -29,8 +29,8 @@ import (
 // delegate_to_agent. It has its own session, contract, workspace and an empty history. The goal passes
 // the gate to it, its answer passes the gate to its parent, and nothing else passes either way.
 
-// A lineage is the place of an attempt among parents and children.
-type lineage struct {
+// attemptRelations are the attempts that an attempt belongs to: its parents, and earlier holders.
+type attemptRelations struct {
 	root     *attempt // whose task it is; nil for the attempt at the task itself
 	after    *attempt // of a later holder, the one that transferred the conversation to it; nil for any other
 	depth    int      // zero for the attempt at the task itself
@@ -42,7 +42,7 @@ type lineage struct {
 }
 
 // isChild reports whether the attempt is a child. A later holder is none.
-func (l *lineage) isChild() bool { return l.root != nil && l.after == nil }
+func (r *attemptRelations) isChild() bool { return r.root != nil && r.after == nil }
 
 // A childGroup are the children that an attempt has in one turn.
 type childGroup struct {

@@ -29,14 +29,14 @@ import (
 // contract and workspace. It uses the slot and the time limit of the attempt at the task, and waits,
 // approvals and commands of that attempt are those of whoever holds the conversation.
 
-// A custody is the part that an attempt has in a conversation that is transferred.
-type custody struct {
-	next      *attempt          // the holder that it transferred to; nil if it did not
-	inherited []piece           // what it is offered of the conversation before it
-	heard     []piece           // what it said, and what its tools returned
-	took      []mailbox.Message // that no prompt of the run had before
-	opened    bool              // its prompt is built
-	first     prompt.Prompt
+// A transferState is the part that an attempt has in a conversation that is transferred.
+type transferState struct {
+	next         *attempt          // the holder that it transferred to; nil if it did not
+	inherited    []piece           // what it is offered of the conversation before it
+	transferable []piece           // what it said, and what its tools returned
+	took         []mailbox.Message // that no prompt of the run had before
+	opened       bool              // its prompt is built
+	first        prompt.Prompt
 
 	// Of the attempt at the task itself, guarded by the lock of the run.
 	transfers int
@@ -46,12 +46,12 @@ type custody struct {
 // A piece is a piece of a conversation, as later holders are offered it.
 type piece struct {
 	source   gate.Source
-	by       string // the agent that said it, or called the tool
+	agent    string // that said it, or called the tool
 	title    string // with %s for the name of that agent
 	envelope *envelope.Envelope
 	as       task.Payload
 	limit    int                  // bytes; zero means the default
-	most     label.Classification // that the edges carry on which it was transferred
+	maxLabel label.Classification // that the edges carry on which it was transferred
 }
 
 // ofTask returns the attempt at the task itself, if a is that or a later holder of its conversation, and a child
@@ -91,43 +91,40 @@ func (r *request) heldBefore() []string {
 	return naming.Links(r.holders)
 }
 
-// A speaker is an attempt whose words later holders may be offered.
-type speaker struct{ *attempt }
-
 // mayTransfer reports whether the agent has a tool that transfers its conversation.
-func (a speaker) mayTransfer() bool {
-	for i := range a.runtimeTools {
-		if a.runtimeTools[i].To != nil {
+func (c *runtimeCalls) mayTransfer() bool {
+	for i := range c.runtimeTools {
+		if c.runtimeTools[i].To != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// hear keeps what the agent said in a turn and what its calls returned, for later holders. What the
-// runtime answered, and replies to handoffs, are for the agent alone.
-func (a speaker) hear(x *modelCall, said *envelope.Envelope, answers []toolAnswer) {
+// keepForHolders keeps what the agent said in a turn and what its calls returned, for later holders. What
+// the runtime answered, and replies to handoffs, are for the agent alone.
+func (a *attempt) keepForHolders(x *modelCall, said *envelope.Envelope, answers []toolAnswer) {
 	if !a.mayTransfer() {
 		return
 	}
-	a.heard = append(a.heard, a.spoken(x, said, formOf(said)))
+	a.transferable = append(a.transferable, saidPiece(said, formOf(said), x))
 	for i := range answers {
 		e := answers[i].envelope
 		if e == nil || e.Producer() == gate.Runtime {
 			continue
 		}
-		a.heard = append(a.heard, piece{
-			source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + x.part + "/" + answers[i].id}, by: a.caps.Agent,
-			title: fmt.Sprintf("%s, called by %%s in turn %d", x.reply.ToolCalls[i].Name, max(x.turn, 1)), envelope: e, as: formOf(e), limit: answers[i].limit, most: label.Secret,
+		a.transferable = append(a.transferable, piece{
+			source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + x.part + "/" + answers[i].id}, agent: a.caps.Agent,
+			title: fmt.Sprintf("%s, called by %%s in turn %d", x.reply.ToolCalls[i].Name, max(x.turn, 1)), envelope: e, as: formOf(e), limit: answers[i].limit, maxLabel: label.Secret,
 		})
 	}
 }
 
-// spoken returns what the agent said in a turn.
-func (a speaker) spoken(x *modelCall, said *envelope.Envelope, as task.Payload) piece {
+// saidPiece returns what the agent said in turn x.
+func saidPiece(said *envelope.Envelope, as task.Payload, x *modelCall) piece {
 	return piece{
-		source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + x.part + "/said"}, by: a.caps.Agent,
-		title: fmt.Sprintf("%%s, turn %d", max(x.turn, 1)), envelope: said, as: as, most: label.Secret,
+		source: gate.Source{Kind: handoff.Transferred, Name: string(x.task.ID) + x.part + "/said"}, agent: x.caps.Agent,
+		title: fmt.Sprintf("%%s, turn %d", max(x.turn, 1)), envelope: said, as: as, maxLabel: label.Secret,
 	}
 }
 
@@ -147,7 +144,7 @@ func (a runtimeCaller) transfer(ctx context.Context, x *modelCall, said *envelop
 	began := time.Now()
 	h, err := a.newHolder(x, said, &call, t.To)
 	if err == nil {
-		err = nextHolder{h}.prepare(ctx)
+		err = h.prebuildPrompt(ctx)
 	}
 	switch {
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrInterrupted):
@@ -234,7 +231,7 @@ func (a runtimeCaller) newHolder(x *modelCall, said *envelope.Envelope, call *ll
 	m := &r.team.Config.Agents[to.Member]
 	h := &attempt{graph: a.graph, planned: a.planned, index: a.index, member: to.Member}
 	h.run, h.scheduler, h.stream, h.ctx = r, a.scheduler, a.stream, a.ctx
-	h.lineage = lineage{root: cmp.Or(a.root, a.attempt), after: a.attempt}
+	h.attemptRelations = attemptRelations{root: cmp.Or(a.root, a.attempt), after: a.attempt}
 	own := *a.task
 	own.Assignee = m.Name
 	h.request = request{
@@ -251,30 +248,27 @@ func (a runtimeCaller) newHolder(x *modelCall, said *envelope.Envelope, call *ll
 	if h.by.Config.ApprovesLoweringFor(m.Name) {
 		h.waits = h
 	}
-	pieces := append(slices.Clone(a.inherited), a.heard...)
+	pieces := append(slices.Clone(a.inherited), a.transferable...)
 	if x.reply.Text != "" { // the call that transfers says no more than the transfer itself
-		pieces = append(pieces, speaker{a.attempt}.spoken(x, said, task.Output))
+		pieces = append(pieces, saidPiece(said, task.Output, x))
 	}
 	reason, err := reasonOf(x, said, call)
 	if err != nil {
 		return h, err
 	}
 	if reason != nil {
-		pieces = append(pieces, piece{source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + x.part + "/" + call.ID + "/reason"}, by: a.caps.Agent, title: "%s, reason of the transfer", envelope: reason, as: task.Output, most: label.Secret})
+		pieces = append(pieces, piece{source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + x.part + "/" + call.ID + "/reason"}, agent: a.caps.Agent, title: "%s, reason of the transfer", envelope: reason, as: task.Output, maxLabel: label.Secret})
 	}
 	for i := range pieces {
-		pieces[i].most = min(pieces[i].most, to.Max)
+		pieces[i].maxLabel = min(pieces[i].maxLabel, to.Max)
 	}
 	h.inherited = pieces
-	nextHolder{h}.offerAll()
+	h.offerTransferred()
 	return h, nil
 }
 
-// A nextHolder is the attempt of an agent to which a conversation is transferred.
-type nextHolder struct{ *attempt }
-
-// offerAll offers a holder what its task is granted, its messages, and the conversation before it.
-func (h nextHolder) offerAll() {
+// offerTransferred offers a holder what its task is granted, its messages, and the conversation before it.
+func (h *attempt) offerTransferred() {
 	root, r := h.root, h.run
 	h.offers, h.grants = nil, nil
 	h.said, h.dependencies, h.filesOffered = root.said, root.dependencies, root.filesOffered
@@ -285,7 +279,7 @@ func (h nextHolder) offerAll() {
 	for i := range n {
 		h.offerAgain(i)
 	}
-	r.messages.offerToHolder(h.attempt)
+	r.messages.offerToHolder(h)
 	h.granted = len(h.offers)
 	for i := root.granted; i < len(root.offers); i++ {
 		h.offerAgain(i)
@@ -294,16 +288,16 @@ func (h nextHolder) offerAll() {
 		p := &h.inherited[i]
 		from := p.envelope.Producer()
 		g := gate.WholeOf(p.source, "transfer")
-		g.Terms = gate.Limited(h.by.Terms(from, h.caps.Agent), p.most, gate.Citation{Rule: gate.RuleEdge}, from, h.caps.Agent)
+		g.Terms = gate.Limited(h.by.Terms(from, h.caps.Agent), p.maxLabel, gate.Citation{Rule: gate.RuleEdge}, from, h.caps.Agent)
 		g.MaxBytes = cmp.Or(p.limit, h.limits.On(p.source, 0))
-		o := gate.Offer{Source: p.source, Title: fmt.Sprintf(p.title, h.by.Rules.ShownName(p.by)), Envelope: p.envelope, As: p.as, Optional: true}
+		o := gate.Offer{Source: p.source, Title: fmt.Sprintf(p.title, h.by.Rules.ShownName(p.agent)), Envelope: p.envelope, As: p.as, Optional: true}
 		h.offers, h.grants = append(h.offers, o), append(h.grants, g)
 	}
 }
 
 // offerAgain offers a holder what the attempt at the task was offered, under the rules for the holder.
 // What the task reveals, and what a person approved, is for its assignee.
-func (h nextHolder) offerAgain(i int) {
+func (h *attempt) offerAgain(i int) {
 	o, was := h.root.offers[i], &h.root.grants[i]
 	o.Translated = nil
 	g := gate.Grant{Source: was.Source, Paths: was.Paths, Line: was.Line, Item: was.Item, List: was.List, Names: was.Names, MaxBytes: was.MaxBytes}
@@ -319,9 +313,9 @@ func (h nextHolder) offerAgain(i int) {
 	h.offers, h.grants = append(h.offers, o), append(h.grants, g)
 }
 
-// prepare takes what a holder is offered through the gate and builds its prompt, before the transfer counts.
+// prebuildPrompt takes what a holder is offered through the gate and builds its prompt, before the transfer counts.
 // If that fails, the decisions are recorded all the same.
-func (h nextHolder) prepare(ctx context.Context) error {
+func (h *attempt) prebuildPrompt(ctx context.Context) error {
 	first, err := h.open(ctx)
 	if errors.Is(err, errLater) {
 		return err
@@ -354,8 +348,8 @@ func (l turnLoop) follow(ctx context.Context) error {
 		if !isInterrupted(ctx, h.err) || h.terminal {
 			break
 		}
-		again := nextHolder{h}.afresh()
-		if err := (nextHolder{again}).prepare(ctx); err != nil {
+		again := h.withoutCall()
+		if err := again.prebuildPrompt(ctx); err != nil {
 			return err
 		}
 		a.next = again
@@ -371,18 +365,18 @@ func (l turnLoop) follow(ctx context.Context) error {
 	return l.acceptHolder(ctx, h)
 }
 
-// afresh returns a holder whose first call was interrupted as it was before the call, with the messages
+// withoutCall returns a holder whose first call was interrupted as it was before the call, with the messages
 // that came meanwhile.
-func (h nextHolder) afresh() *attempt {
+func (h *attempt) withoutCall() *attempt {
 	again := &attempt{graph: h.graph, planned: h.planned, index: h.index, member: h.member}
 	again.run, again.scheduler, again.stream, again.ctx = h.run, h.scheduler, h.stream, h.ctx
-	again.lineage, again.request, again.runtimeTools = h.lineage, h.request, h.runtimeTools
+	again.attemptRelations, again.request, again.runtimeTools = h.attemptRelations, h.request, h.runtimeTools
 	again.inherited = h.inherited
 	if h.waits != nil {
 		again.waits = again
 	}
 	again.start = time.Now()
-	nextHolder{again}.offerAll()
+	again.offerTransferred()
 	return again
 }
 

@@ -139,7 +139,7 @@ func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
 	if err != nil || a.next != nil {
 		return err
 	}
-	speaker{a}.hear(current, said, answers)
+	a.keepForHolders(current, said, answers)
 	t.offer(said, answers)
 	if warning != "" {
 		return t.offerFault(said, warning)
@@ -153,7 +153,7 @@ func (t *turn) offerProblem(current *modelCall, rejected *schema.RejectedError) 
 	if err != nil {
 		return err
 	}
-	speaker{t.of}.hear(current, said, nil)
+	t.of.keepForHolders(current, said, nil)
 	t.offerSaid(said, t.limits.On(gate.Source{Kind: handoff.Draft}, 0)) // cut like other context
 	return t.offerFault(said, rejected.Problem)
 }
