@@ -154,7 +154,7 @@ func (m *runMessages) restoreHandoff(s *record.SentMessage) {
 
 // afterWait returns the contexts of the calls that come after a wait.
 func (a runtimeCaller) afterWait() (ctx, interruptible context.Context, end func()) {
-	ctx, cancel := turnLoop{a.attempt}.untilExpiry(a.ctx)
+	ctx, cancel := a.untilExpiry(a.ctx)
 	interruptible, endCall := a.run.steering.call(ctx, a.attempt)
 	if a.stopped {
 		stopped, stop := context.WithCancelCause(interruptible)

@@ -327,9 +327,9 @@ func (h *attempt) prebuildPrompt(ctx context.Context) error {
 	return nil
 }
 
-// follow has the next holder finish the task. Its answer is that of the attempt.
-func (l turnLoop) follow(ctx context.Context) error {
-	a, root := l.attempt, ofTask(l.attempt)
+// performHolder lets the next holder finish the task. Its answer is that of the attempt.
+func (a *attempt) performHolder(ctx context.Context) error {
+	root := ofTask(a)
 	for {
 		h := a.next
 		if waited := a.run.steering.await(ctx); waited > 0 && a.contract.Duration > 0 && !a.contract.ExpiresAt.IsZero() {
@@ -362,7 +362,7 @@ func (l turnLoop) follow(ctx context.Context) error {
 		a.failedHolder = &h.modelCall
 		return h.err
 	}
-	return l.acceptHolder(ctx, h)
+	return a.acceptHolder(ctx, h)
 }
 
 // withoutCall returns a holder whose first call was interrupted as it was before the call, with the messages
@@ -381,24 +381,24 @@ func (h *attempt) withoutCall() *attempt {
 }
 
 // acceptHolder makes the answer of the next holder that of the attempt, as the work of both.
-func (l turnLoop) acceptHolder(ctx context.Context, h *attempt) error {
-	own := l.reply
-	l.reply = h.reply
-	l.reply.Usage, l.reply.Turns, l.reply.Warnings, l.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // the holder accounts for its own
-	level := l.contract.MaxInput
-	for _, x := range l.earlier {
+func (a *attempt) acceptHolder(ctx context.Context, h *attempt) error {
+	own := a.reply
+	a.reply = h.reply
+	a.reply.Usage, a.reply.Turns, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // the holder accounts for its own
+	level := a.contract.MaxInput
+	for _, x := range a.earlier {
 		level = level.Join(x.contract.MaxInput)
 	}
-	e, err := gate.Transferred(h.envelope, l.caps.Agent, level, envelope.ID(l.identity()))
+	e, err := gate.Transferred(h.envelope, a.caps.Agent, level, envelope.ID(a.identity()))
 	if err != nil {
 		return err
 	}
 	if h.outputs != nil {
-		if l.outputs, err = gate.Transferred(h.outputs, l.caps.Agent, level, envelope.ID(l.identity()+"/files")); err != nil {
+		if a.outputs, err = gate.Transferred(h.outputs, a.caps.Agent, level, envelope.ID(a.identity()+"/files")); err != nil {
 			return err
 		}
 	}
-	return l.accept(ctx, e, time.Now())
+	return a.accept(ctx, e, time.Now())
 }
 
 // asOfBoth returns an error text of the holder to which a model call transferred its conversation as the

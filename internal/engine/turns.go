@@ -90,14 +90,13 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt, rejected *s
 	if a.conversation == nil {
 		a.conversation = newConversation(a)
 	}
-	loop := turnLoop{a}
-	last, err := loop.takeTurns(ctx, first, rejected)
+	last, err := a.performTurns(ctx, first, rejected)
 	switch {
 	case err == nil && last == nil:
-		err = loop.follow(ctx)
+		err = a.performHolder(ctx)
 	case err == nil:
-		limited, cancel := loop.untilExpiry(ctx)
-		err = loop.acceptTurn(limited, last)
+		limited, cancel := a.untilExpiry(ctx)
+		err = a.acceptTurn(limited, last)
 		cancel()
 	}
 	if err != nil && a.external && ctx.Err() == nil && !terminal(err) && !errors.Is(err, errLater) {
