@@ -49,12 +49,9 @@ func (a *runtimeCalls) runtimeTool(name string) *plan.RuntimeTool {
 	return &a.runtimeTools[i]
 }
 
-// A runtimeCaller performs the calls of tools of the runtime in one attempt.
-type runtimeCaller struct{ *attempt }
-
-// call performs a tool of the runtime. A call that cannot be performed has an answer that says
+// callRuntimeTool performs a tool of the runtime. A call that cannot be performed has an answer that says
 // why; an error ends the attempt.
-func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall, t *plan.RuntimeTool) (answer toolAnswer, err error) {
+func (a *attempt) callRuntimeTool(ctx context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall, t *plan.RuntimeTool) (answer toolAnswer, err error) {
 	began := time.Now()
 	v, err := jsonvalue.Parse(call.Arguments)
 	if err == nil {
@@ -63,17 +60,17 @@ func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.En
 		}
 	}
 	if err != nil {
-		return refuseCall(a.attempt, x, said, call, "Invalid arguments: "+err.Error()+".")
+		return refuseCall(a, x, said, call, "Invalid arguments: "+err.Error()+".")
 	}
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrInterrupted) {
-		return refuseCall(a.attempt, x, said, call, notMade)
+		return refuseCall(a, x, said, call, notMade)
 	}
 	place, key := a.run.calls.of(x, &call)
 	if t.To != nil {
 		return a.transfer(ctx, x, said, call, t, place)
 	}
 	answer.id = call.ID
-	earlier := a.callBefore(place)
+	earlier := a.priorCall(place)
 	if earlier != nil && earlier.Result != nil && earlier.Result.Producer == gate.Runtime {
 		answer.envelope, err = a.runtimeAnswer(x, said, call, earlier.Result.Text)
 		answer.failed = !earlier.Completed()
@@ -87,7 +84,7 @@ func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.En
 	case h.awaited():
 		answer.awaits = &replyCall{call: call, place: place, handoff: h}
 		return answer, nil
-	case h.lost && a.hears(h.to):
+	case h.lost && a.canReceiveFrom(h.to):
 		text, answer.failed = fmt.Sprintf("Not sent: the inbox of %s is full.", h.to), true
 	default:
 		text = h.sentText()
@@ -97,14 +94,14 @@ func (a runtimeCaller) call(ctx context.Context, x *modelCall, said *envelope.En
 	}
 	if earlier == nil {
 		answer.made = &ToolCallMetrics{Tool: t.Name, Duration: time.Since(began), Failed: answer.failed}
-		a.recordCall(place, &answer)
+		a.recordRuntimeCall(place, &answer)
 	}
 	return answer, nil
 }
 
-// callBefore returns how a call ended in an earlier process, in the conversation that continues; nil if it
+// priorCall returns how a call ended in an earlier process, in the conversation that continues; nil if it
 // did not.
-func (a runtimeCaller) callBefore(place string) *record.AgentCall {
+func (a *attempt) priorCall(place string) *record.AgentCall {
 	if p := a.run.priorRun; p != nil && p.own && a.cachedTurn {
 		if e := p.results[place]; e != nil && e.Code != codes.ReplyPending && e.Missing == "" {
 			return e
@@ -113,12 +110,12 @@ func (a runtimeCaller) callBefore(place string) *record.AgentCall {
 	return nil
 }
 
-// recordCall records how a call ended.
-func (a runtimeCaller) recordCall(place string, answer *toolAnswer) {
+// recordRuntimeCall records how a call of a tool of the runtime ended.
+func (a *attempt) recordRuntimeCall(place string, answer *toolAnswer) {
 	if a.run.ledger == nil {
 		return
 	}
-	e := a.entryOf(place, answer.made.Duration)
+	e := a.runtimeCallEntry(place, plan.SendHandoff, answer.made.Duration)
 	if answer.reply != nil {
 		e.Result = gate.RecordOf(answer.reply.Envelope)
 	} else {
@@ -139,11 +136,11 @@ func handoffProblem(t *plan.RuntimeTool, v jsonvalue.Value, err error) error {
 	return errors.New(schema.Problem(err))
 }
 
-// entryOf returns what the journal stores of a call that took this long.
-func (a runtimeCaller) entryOf(place string, took time.Duration) *record.AgentCall {
+// runtimeCallEntry returns what the journal stores of a call of a tool of the runtime that took this long.
+func (r *request) runtimeCallEntry(place, tool string, took time.Duration) *record.AgentCall {
 	now := time.Now()
 	return &record.AgentCall{
-		CallID: record.CallID{Session: place, Task: a.task.ID, Title: a.task.Title, Agent: gate.ToolReader(plan.SendHandoff), Attempt: a.number, Part: "/tool"},
+		CallID: record.CallID{Session: place, Task: r.task.ID, Title: r.task.Title, Agent: gate.ToolReader(tool), Attempt: r.number, Part: "/tool"},
 		Start:  now.Add(-took), End: now,
 	}
 }
@@ -183,7 +180,7 @@ func parseHandoff(v jsonvalue.Value) (h handoffCall, structured jsonvalue.Value,
 
 // sendHandoff sends a handoff. The same call, made again by a resumed process or a later attempt, sends
 // nothing.
-func (a runtimeCaller) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Value) (*sentHandoff, error) {
+func (a *attempt) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Value) (*sentHandoff, error) {
 	r := a.run
 	d, structured, err := parseHandoff(v)
 	if err != nil {
@@ -208,10 +205,10 @@ func (a runtimeCaller) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Valu
 	if a.handoffs >= plan.MaxHandoffs {
 		return nil, fmt.Errorf("an attempt at a task sends at most %d handoffs", plan.MaxHandoffs)
 	}
-	if err := a.checkResponse(&d); err != nil {
+	if err := d.checkResponse(a.run.team, a.member); err != nil {
 		return nil, err
 	}
-	of, err := a.answered(x, &d)
+	of, err := a.answeredHandoff(x, &d)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +218,7 @@ func (a runtimeCaller) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Valu
 	}
 	h := newSentHandoff(id, a.caps.Agent, a.task.ID, &d)
 	draft := mailbox.Draft{From: a.caps.Agent, To: d.To, Content: d.Message, Structured: structured, Classification: header.Classification, Name: id}
-	if err := a.post(x, h, of, draft, header, at); err != nil {
+	if err := a.postHandoff(x, h, of, draft, header, at); err != nil {
 		return nil, err
 	}
 	h.clock.start(r.steering)
@@ -230,9 +227,9 @@ func (a runtimeCaller) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Valu
 	return h, nil
 }
 
-// post puts a handoff, which may be the reply to another one, into the inbox of its reader. A full inbox
+// postHandoff puts a handoff, which may be the reply to another one, into the inbox of its reader. A full inbox
 // loses it. The lock of the run is held.
-func (a runtimeCaller) post(x *modelCall, h, of *sentHandoff, draft mailbox.Draft, header envelope.Header, at placedCall) error {
+func (a *attempt) postHandoff(x *modelCall, h, of *sentHandoff, draft mailbox.Draft, header envelope.Header, at placedCall) error {
 	m := a.run.messages
 	msg, notify, err := m.post.Send(draft, header)
 	if errors.Is(err, mailbox.ErrFull) && of.awaited() { // it does not wait in the inbox
@@ -251,7 +248,7 @@ func (a runtimeCaller) post(x *modelCall, h, of *sentHandoff, draft mailbox.Draf
 	m.notifyOnceDurable(notify)
 	emitSent(x, msg)
 	h.msg = msg
-	if !of.awaited() && a.hears(h.to) && len(readersOf(a.scheduler, h)) == 0 {
+	if !of.awaited() && a.canReceiveFrom(h.to) && len(readersOf(a.scheduler, h)) == 0 {
 		h.unread = fmt.Sprintf(" No task of %s is left that could read it.", h.to)
 	}
 	m.answer(of, h)

@@ -257,7 +257,7 @@ func warnUnused(a *attempt, why string, given *record.Answer) {
 func awaitPerson(r *results, a *attempt) {
 	t := &r.tasks[a.index]
 	t.addReceipts(a)
-	if t.WaitingFor == "" { // else it was parked
+	if t.WaitingFor == "" { // else a wait for the person has said so already
 		leaveTo(r, a)
 	}
 }

@@ -60,24 +60,23 @@ func (h *sentHandoff) sentText() string {
 }
 
 // checkResponse refuses a required reply of an agent that cannot reply.
-func (a runtimeCaller) checkResponse(d *handoffCall) error {
-	team := a.run.team
+func (d *handoffCall) checkResponse(team *plan.Roster, sender int) error {
 	to, known := team.Index(d.To)
-	if _, back := team.Network.Reaches(to, a.member); d.Response.Expectation != plan.RequiredReply || known && back {
+	if _, back := team.Network.Reaches(to, sender); d.Response.Expectation != plan.RequiredReply || known && back {
 		return nil
 	}
 	return fmt.Errorf("%s cannot send anything to you, and so cannot reply; leave response out", d.To)
 }
 
-// answered returns the handoff that a call answers; nil if it names none. Errors are about handoffs only
+// answeredHandoff returns the handoff that a call answers; nil if it names none. Errors are about handoffs only
 // that the agent has seen.
-func (a runtimeCaller) answered(x *modelCall, d *handoffCall) (*sentHandoff, error) {
+func (a *attempt) answeredHandoff(x *modelCall, d *handoffCall) (*sentHandoff, error) {
 	if d.ContextRef == "" {
 		return nil, nil
 	}
 	h := a.run.messages.handoffs[d.ContextRef]
 	switch {
-	case h == nil || !a.sees(x, d.ContextRef):
+	case h == nil || !a.hasDelivered(d.ContextRef, x):
 		return nil, fmt.Errorf("contextRef: unknown handoff %q; name one that you were sent, or leave it out", d.ContextRef)
 	case h.from != d.To:
 		return nil, fmt.Errorf("contextRef: handoff %s came from %s; send the reply to %[2]s, or leave contextRef out", h.id, h.from)
@@ -97,9 +96,9 @@ func isTaskOver(r *results, id task.ID) bool {
 	return known && r.queue.Status(i).Terminal()
 }
 
-// sees reports whether the conversation so far has a handoff.
-func (a runtimeCaller) sees(x *modelCall, id string) bool {
-	for _, of := range append(slices.Clip(a.earlier), x) {
+// hasDelivered reports whether the turns before x, or x, were delivered a handoff.
+func (c *conversation) hasDelivered(id string, x *modelCall) bool {
+	for _, of := range append(slices.Clip(c.earlier), x) {
 		for i := range of.sealed {
 			if s := &of.sealed[i]; s.Source().Kind == handoff.Message && s.Source().Name == id && !s.Withheld() {
 				return true
@@ -152,10 +151,10 @@ func (m *runMessages) restoreHandoff(s *record.SentMessage) {
 	}
 }
 
-// afterWait returns the contexts of the calls that come after a wait.
-func (a runtimeCaller) afterWait() (ctx, interruptible context.Context, end func()) {
+// contextsAfterWait returns the contexts of the calls that come after a wait.
+func (a *attempt) contextsAfterWait() (ctx, interruptible context.Context, end func()) {
 	ctx, cancel := a.untilExpiry(a.ctx)
-	interruptible, endCall := a.run.steering.call(ctx, a.attempt)
+	interruptible, endCall := a.run.steering.call(ctx, a)
 	if a.stopped {
 		stopped, stop := context.WithCancelCause(interruptible)
 		stop(ErrInterrupted)

@@ -15,9 +15,9 @@ import (
 // task that has not begun waits for its dependencies. A wait that only a chain of waits back to itself
 // could end, or nothing at all, ends at once.
 
-// endHopeless ends the waits that nothing can end any more, one after the other: with each, others may
-// have a chance again. The lock of the run is held.
-func (s *scheduler) endHopeless(ctx context.Context) {
+// endBlockedWaits ends the waits that nothing can end any more, one after the other: when one ends, a reply
+// may become possible for others. The lock of the run is held.
+func (s *scheduler) endBlockedWaits(ctx context.Context) {
 	for len(s.replies.list) > 0 {
 		g := newWaitGraph(ctx, s)
 		i := slices.IndexFunc(s.replies.list, func(w *replyWait) bool { return !g.canEnd(w) })
@@ -25,7 +25,7 @@ func (s *scheduler) endHopeless(ctx context.Context) {
 			return
 		}
 		w, members := g.blockedBy(s.replies.list[i])
-		w.hopeless, w.titled = g.describe(w, members)
+		w.noReply, w.noReplyShown = g.describe(w, members)
 		w.finish()
 	}
 }
@@ -56,12 +56,12 @@ type waitGraph struct {
 func newWaitGraph(ctx context.Context, s *scheduler) *waitGraph {
 	g := &waitGraph{scheduler: s, starts: ctx.Err() == nil && !s.run.stopped(), waits: map[int][]*replyWait{}, repliers: map[*replyWait][]int{}, moves: map[int]bool{}}
 	for _, w := range s.replies.list {
-		g.waits[w.index] = append(g.waits[w.index], w)
+		g.waits[w.attempt.index] = append(g.waits[w.attempt.index], w)
 	}
 	var order []int // what is waited for comes first, except in a cycle
 	seen := map[int]bool{}
 	for _, w := range s.replies.list {
-		order = g.reach(w.index, seen, order)
+		order = g.reach(w.attempt.index, seen, order)
 	}
 	for changed := true; changed; {
 		changed = false
@@ -145,7 +145,7 @@ func (g *waitGraph) canEnd(w *replyWait) bool {
 // unread, each that may read it.
 func (g *waitGraph) repliersOf(w *replyWait) (list []int) {
 	return slices.DeleteFunc(readersOf(g.scheduler, w.handoff), func(i int) bool {
-		return g.run.tasks[i].Assignee != w.handoff.to || !g.canReply(i, w.index) // a later holder sends nothing
+		return g.run.tasks[i].Assignee != w.handoff.to || !g.canReply(i, w.attempt.index) // a later holder sends nothing
 	})
 }
 
@@ -202,18 +202,18 @@ func (m *runMessages) readerOf(msg mailbox.Message) (task int, unread bool) {
 func (g *waitGraph) blockedBy(w *replyWait) (last *replyWait, members []int) {
 	var path []int
 	on := map[int]*replyWait{} // the wait of each task on the path that nothing can end
-	for at := w.index; ; {
+	for at := w.attempt.index; ; {
 		path = append(path, at)
 		next := g.waitsFor(at)
 		if waits := g.waits[at]; waits != nil {
-			if last = w; at != w.index {
+			if last = w; at != w.attempt.index {
 				last = waits[slices.IndexFunc(waits, func(w *replyWait) bool { return !g.canEnd(w) })]
 			}
 			on[at], next = last, g.repliers[last]
 		}
 		k := slices.IndexFunc(next, func(i int) bool { return !g.moves[i] })
 		if k < 0 {
-			return last, path[slices.Index(path, last.index):]
+			return last, path[slices.Index(path, last.attempt.index):]
 		}
 		at = next[k]
 		if start := slices.Index(path, at); start >= 0 {
@@ -226,18 +226,18 @@ func (g *waitGraph) blockedBy(w *replyWait) (last *replyWait, members []int) {
 		newest = max(newest, slices.Index(g.replies.list, on[i]))
 	}
 	last = g.replies.list[newest]
-	at := slices.Index(path, last.index)
-	return last, append(append(slices.Clone(path[at:]), path[:at]...), last.index)
+	at := slices.Index(path, last.attempt.index)
+	return last, append(append(slices.Clone(path[at:]), path[:at]...), last.attempt.index)
 }
 
 // describe says why nothing can end a wait: for the agent with its own name and those of its neighbors, and for
 // the user with the titles of tasks.
-func (g *waitGraph) describe(w *replyWait, members []int) (text, titled string) {
+func (g *waitGraph) describe(w *replyWait, members []int) (text, shown string) {
 	if w.handoff.lost {
 		text = fmt.Sprintf("the inbox of %s is full, so it was not delivered", w.handoff.to)
 		return text, text
 	}
-	if len(members) < 2 || members[len(members)-1] != w.index {
+	if len(members) < 2 || members[len(members)-1] != w.attempt.index {
 		text = fmt.Sprintf("no task of %s is left that could reply", w.handoff.to)
 		return text, text
 	}
@@ -256,7 +256,7 @@ func (g *waitGraph) describe(w *replyWait, members []int) (text, titled string) 
 
 // nameFor returns what the agent that waits is told of a task: whose it is, if the agent may send to that one.
 func (g *waitGraph) nameFor(w *replyWait, i int) string {
-	if _, neighbor := g.run.team.Network.Reaches(w.member, int(g.run.plan.Members[i])); neighbor || g.run.tasks[i].Assignee == w.caps.Agent {
+	if _, neighbor := g.run.team.Network.Reaches(w.attempt.member, int(g.run.plan.Members[i])); neighbor || g.run.tasks[i].Assignee == w.attempt.caps.Agent {
 		return g.run.tasks[i].Assignee
 	}
 	return "another task"

@@ -52,19 +52,19 @@ type replyCall struct {
 
 // A replyWait is the wait of an attempt for one reply. The lock of the run guards it.
 type replyWait struct {
-	*attempt
+	attempt *attempt
 	*replyCall
-	ended     chan struct{} // of all waits of the turn, with capacity 1; something is sent when one ends
-	over      bool
-	timedOut  bool
-	hopeless  string // why no reply can come, for the agent; empty if one can
-	titled    string // the same with the titles of tasks, for the user
-	suspended bool   // the run has nothing else to do, and waits for people
+	ended        chan struct{} // of all waits of the turn, with capacity 1; something is sent when one ends
+	over         bool
+	timedOut     bool
+	noReply      string // why no reply can come, for the agent; empty if one can
+	noReplyShown string // the same with the titles of tasks, for the user
+	suspended    bool   // the run has nothing else to do, and waits for people
 }
 
 // finish ends the wait.
 func (w *replyWait) finish() {
-	list := &w.scheduler.replies.list
+	list := &w.attempt.scheduler.replies.list
 	if i := slices.Index(*list, w); i >= 0 {
 		*list = slices.Delete(*list, i, i+1)
 		w.over = true
@@ -100,20 +100,20 @@ func (l *replyWaits) suspend() {
 // A turnWait are the waits of one turn, and the clock of the task meanwhile: a pause of the run counts
 // neither towards the time limits of the waits nor towards that of the task.
 type turnWait struct {
-	runtimeCaller
-	list   []*replyWait
-	ended  chan struct{}
-	began  time.Time
-	paused time.Duration // how long the run had been paused by then
-	most   time.Duration // until the task is late; zero if it has no limit
+	attempt *attempt
+	list    []*replyWait
+	ended   chan struct{}
+	began   time.Time
+	paused  time.Duration // how long the run had been paused by then
+	limit   time.Duration // until the task is late; zero if it has no limit
 }
 
 // awaitReplies fills in the answers of the calls that wait for replies once each has its reply, or its
 // end. It reports whether anything was waited for. An error ends the attempt.
-func (a runtimeCaller) awaitReplies(x *modelCall, said *envelope.Envelope, answers []toolAnswer) (waited bool, err error) {
+func (a *attempt) awaitReplies(x *modelCall, said *envelope.Envelope, answers []toolAnswer) (waited bool, err error) {
 	t := a.beginWaits(answers)
 	if waited = len(t.list) > 0; waited {
-		ctx, end := a.run.steering.call(a.ctx, a.attempt)
+		ctx, end := a.run.steering.call(a.ctx, a)
 		t.await(ctx)
 		end()
 		a.stopped = a.stopped || isInterrupted(a.ctx, context.Cause(ctx))
@@ -133,29 +133,29 @@ func (a runtimeCaller) awaitReplies(x *modelCall, said *envelope.Envelope, answe
 }
 
 // answerWait fills in the answer of a call that does not wait any more.
-func (a runtimeCaller) answerWait(x *modelCall, said *envelope.Envelope, c *replyCall, answer *toolAnswer) (err error) {
+func (a *attempt) answerWait(x *modelCall, said *envelope.Envelope, c *replyCall, answer *toolAnswer) (err error) {
 	h := c.handoff
 	if answer.reply, answer.failed = h.reply, h.reply == nil; answer.failed {
 		if answer.envelope, err = a.runtimeAnswer(x, said, c.call, h.end); err != nil {
 			return err
 		}
 	}
-	if a.callBefore(c.place) == nil { // else an earlier process has counted and recorded it
+	if a.priorCall(c.place) == nil { // else an earlier process has counted and recorded it
 		answer.made = &ToolCallMetrics{Tool: plan.SendHandoff, Duration: h.clock.spent, Failed: answer.failed}
-		a.recordCall(c.place, answer)
+		a.recordRuntimeCall(c.place, answer)
 	}
 	return nil
 }
 
 // beginWaits begins to wait, and gives away the slot, unless there is nothing to wait for.
-func (a runtimeCaller) beginWaits(answers []toolAnswer) *turnWait {
+func (a *attempt) beginWaits(answers []toolAnswer) *turnWait {
 	r, s := a.run, a.scheduler
-	t := &turnWait{runtimeCaller: a, ended: make(chan struct{}, 1), began: time.Now()}
+	t := &turnWait{attempt: a, ended: make(chan struct{}, 1), began: time.Now()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t.paused = r.steering.pausedFor()
 	if !a.contract.ExpiresAt.IsZero() {
-		t.most = max(time.Until(a.contract.ExpiresAt), 1)
+		t.limit = max(time.Until(a.contract.ExpiresAt), 1)
 	}
 	for i := range answers {
 		c := answers[i].awaits
@@ -168,13 +168,13 @@ func (a runtimeCaller) beginWaits(answers []toolAnswer) *turnWait {
 			h.clock.stop(r.steering)
 		case r.priorRun.isStrict():
 			h.end = h.sentText() + " No reply is recorded."
-		case !a.hears(h.to):
+		case !a.canReceiveFrom(h.to):
 			h.end = fmt.Sprintf("%s No reply: nothing that %s sends can reach you in this task.", h.sentText(), h.to)
 		default:
 			if h.clock.spent > 0 { // for a process that continues after this one
-				a.recordPending(c)
+				a.recordPendingCall(c)
 			}
-			w := &replyWait{attempt: a.attempt, replyCall: c, ended: t.ended}
+			w := &replyWait{attempt: a, replyCall: c, ended: t.ended}
 			h.wait = w
 			t.list, s.replies.list = append(t.list, w), append(s.replies.list, w)
 			t.emit(event.ReplyWait, h, func(ev *event.Event) { ev.Wait = h.limit - h.clock.waited(r.steering) })
@@ -189,40 +189,40 @@ func (a runtimeCaller) beginWaits(answers []toolAnswer) *turnWait {
 	return t
 }
 
-// recordPending records how long a call has waited in the processes so far.
-func (a runtimeCaller) recordPending(c *replyCall) {
+// recordPendingCall records how long a call has waited in the processes so far.
+func (a *attempt) recordPendingCall(c *replyCall) {
 	if a.run.ledger != nil {
-		e := a.entryOf(c.place, c.handoff.clock.spent)
+		e := a.runtimeCallEntry(c.place, plan.SendHandoff, c.handoff.clock.spent)
 		e.Code = codes.ReplyPending
 		a.run.ledger.note(record.Entry{ToolResult: e})
 	}
 }
 
-// hears reports whether anything that an agent sends can be delivered to the task, as the check before
+// canReceiveFrom reports whether anything that an agent sends can be delivered to the task, as the check before
 // the run says. A sender may know only then what becomes of its handoffs.
-func (a runtimeCaller) hears(agent string) bool {
+func (a *attempt) canReceiveFrom(agent string) bool {
 	i, known := a.by.Index(agent)
 	return known && plan.Hears(a.scheduler.run.plan, a.index, i)
 }
 
 // emit emits an event about a handoff whose reply the attempt waits for.
 func (t *turnWait) emit(kind event.Type, h *sentHandoff, set func(*event.Event)) {
-	if t.run.bus.live() {
-		ev := t.eventOf(kind)
+	if t.attempt.run.bus.live() {
+		ev := t.attempt.eventOf(kind)
 		ev.From, ev.ID = h.to, h.id
 		set(&ev)
-		t.run.bus.emit(ev)
+		t.attempt.run.bus.emit(ev)
 	}
 }
 
 // lasted returns how long it has lasted, without pauses.
 func (t *turnWait) lasted() time.Duration {
-	return time.Since(t.began) - (t.run.steering.pausedFor() - t.paused)
+	return time.Since(t.began) - (t.attempt.run.steering.pausedFor() - t.paused)
 }
 
 // await returns when all waits have ended, when ctx ends, or when the time of the task is up. The clocks
 // stand while the run is paused.
-func (t *turnWait) await(ctx context.Context) { awaitClock(t.left, t.ended, ctx.Done()) }
+func (t *turnWait) await(ctx context.Context) { awaitClock(t.remaining, t.ended, ctx.Done()) }
 
 // awaitClock waits until no time is left, which it reports, or until over is closed. left says how long is
 // left, and by which channel a pause of the run ends, if there is one: the time stands meanwhile. It is
@@ -250,16 +250,16 @@ func awaitClock(left func() (rest time.Duration, paused chan struct{}), changed,
 	}
 }
 
-// left ends the waits whose time is up, and returns how long the others last at most, and the pause of
+// remaining ends the waits whose time is up, and returns how long the others last at most, and the pause of
 // the run, if there is one.
-func (t *turnWait) left() (left time.Duration, paused chan struct{}) {
-	s := t.run.steering
-	t.run.mu.Lock()
-	defer t.run.mu.Unlock()
+func (t *turnWait) remaining() (left time.Duration, paused chan struct{}) {
+	s := t.attempt.run.steering
+	t.attempt.run.mu.Lock()
+	defer t.attempt.run.mu.Unlock()
 	if s != nil {
 		paused = s.paused
 	}
-	late := t.most > 0 && t.lasted() >= t.most
+	late := t.limit > 0 && t.lasted() >= t.limit
 	for _, w := range t.list {
 		rest := w.handoff.limit - w.handoff.clock.waited(s)
 		if rest <= 0 && !w.over {
@@ -273,8 +273,8 @@ func (t *turnWait) left() (left time.Duration, paused chan struct{}) {
 	if late {
 		return 0, paused
 	}
-	if t.most > 0 {
-		left = min(left, t.most-t.lasted())
+	if t.limit > 0 {
+		left = min(left, t.limit-t.lasted())
 	}
 	return left, paused
 }
@@ -282,7 +282,7 @@ func (t *turnWait) left() (left time.Duration, paused chan struct{}) {
 // end ends the waits and returns the slot to the attempt. ctx is what they waited under. An error ends
 // the attempt.
 func (t *turnWait) end(ctx context.Context, x *modelCall) (err error) {
-	r := t.run
+	r := t.attempt.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	lasted, suspended := t.lasted(), false
@@ -298,9 +298,9 @@ func (t *turnWait) end(ctx context.Context, x *modelCall) (err error) {
 	}
 	extend(t.attempt, x, time.Since(t.began)-lasted)
 	if !suspended {
-		t.slotless = false
-		t.scheduler.running++
-		must(readyqueue.Continue(t.scheduler.run.queue, t.index, time.Now()))
+		t.attempt.slotless = false
+		t.attempt.scheduler.running++
+		must(readyqueue.Continue(t.attempt.scheduler.run.queue, t.attempt.index, time.Now()))
 	}
 	for _, w := range t.list {
 		code := t.endOf(w)
@@ -309,10 +309,10 @@ func (t *turnWait) end(ctx context.Context, x *modelCall) (err error) {
 	switch {
 	case suspended:
 		return errLater
-	case t.ctx.Err() != nil:
-		return withCause(t.ctx, t.ctx.Err())
-	case open != "" && !t.stopped:
-		return t.lateWaiting(open)
+	case t.attempt.ctx.Err() != nil:
+		return withCause(t.attempt.ctx, t.attempt.ctx.Err())
+	case open != "" && !t.attempt.stopped:
+		return t.attempt.lateWaiting(open)
 	}
 	return nil
 }
@@ -320,16 +320,16 @@ func (t *turnWait) end(ctx context.Context, x *modelCall) (err error) {
 // endOf sets what the sender is told in place of a reply, unless it has the reply or goes on waiting in a
 // later process. It returns the code of the end; empty if there is a reply.
 func (t *turnWait) endOf(w *replyWait) (code string) {
-	h, r := w.handoff, t.run
+	h, r := w.handoff, t.attempt.run
 	var text string
 	switch {
 	case h.reply != nil:
 		return ""
-	case w.hopeless != "":
-		code, text = codes.NoReply, "No reply: "+w.hopeless+"."
+	case w.noReply != "":
+		code, text = codes.NoReply, "No reply: "+w.noReply+"."
 		if r.bus.live() {
-			ev := t.eventOf(event.Warning)
-			ev.Message = fmt.Sprintf("task %q got no reply from %q: %s", t.task.Title, h.to, w.titled)
+			ev := t.attempt.eventOf(event.Warning)
+			ev.Message = fmt.Sprintf("task %q got no reply from %q: %s", t.attempt.task.Title, h.to, w.noReplyShown)
 			r.bus.emit(ev)
 		}
 	case w.timedOut:
@@ -337,13 +337,13 @@ func (t *turnWait) endOf(w *replyWait) (code string) {
 		if _, unread := r.messages.readerOf(h.msg); unread {
 			text = fmt.Sprintf("No reply within %v: %s has not read it.", h.limit, h.to)
 		}
-	case t.stopped:
+	case t.attempt.stopped:
 		code, text = codes.Interrupted, callStopped
 	case w.suspended:
-		t.scheduler.run.tasks[t.index].WaitingFor = h.to
-		t.recordPending(w.replyCall)
+		t.attempt.scheduler.run.tasks[t.attempt.index].WaitingFor = h.to
+		t.attempt.recordPendingCall(w.replyCall)
 		return codes.ReplyPending
-	case t.ctx.Err() != nil:
+	case t.attempt.ctx.Err() != nil:
 		return codes.Canceled
 	default:
 		return codes.Timeout // of the task

@@ -23,15 +23,15 @@ type scheduler struct {
 	prefetched map[int]*attempt // by task: attempts whose prompt is prepared before a slot is free
 	order      *replayOrder     // nil if the order of a replay does not matter
 
-	running  int           // attempts that hold a slot
-	busy     int           // attempts that have not ended, including prefetched ones
-	begun    []*attempt    // attempts that no worker has yet
-	held     []int         // tasks that [scheduler.nextReady] holds back
-	slotless []slotRequest // of children, and of parents of others
-	replies  replyWaits    // those that wait for replies
-	parked   parked        // attempts among the busy ones that wait for people
-	spare    []*attempt    // attempts that have ended, whose memory later ones use: nothing refers to them any more
-	write    *resultWrite  // of the attempt that has just ended; nil if there is none
+	running     int           // attempts that hold a slot
+	busy        int           // attempts that have not ended, including prefetched ones
+	begun       []*attempt    // attempts that no worker has yet
+	held        []int         // tasks that [scheduler.nextReady] holds back
+	slotless    []slotRequest // of children, and of parents of others
+	replies     replyWaits    // those that wait for replies
+	personWaits personWaits   // attempts among the busy ones that wait for people
+	spare       []*attempt    // attempts that have ended, whose memory later ones use: nothing refers to them any more
+	write       *resultWrite  // of the attempt that has just ended; nil if there is none
 
 	workers sync.WaitGroup
 	idle    int           // workers that wait for an attempt
@@ -138,10 +138,10 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 		s.launch(ctx, a)
 	}
 	s.begun = s.begun[:0]
-	s.endHopeless(ctx)
+	s.endBlockedWaits(ctx)
 	if over := ctx.Err() != nil || r.stopped() || s.timers.empty() && (!r.steering.isPaused() || r.queue.IsComplete()); over {
 		if s.busy == s.waiting() {
-			s.parked.giveUp()
+			s.personWaits.giveUp()
 			s.replies.suspend()
 		}
 		if s.busy == 0 {

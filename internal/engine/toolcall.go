@@ -55,7 +55,7 @@ type toolCall struct {
 
 // turnCalls are the calls that an agent asks for in one turn.
 type turnCalls struct {
-	*attempt
+	attempt            *attempt
 	x                  *modelCall         // the turn
 	said               *envelope.Envelope // what the agent said in it
 	answers            []toolAnswer       // by the place of the call
@@ -100,10 +100,10 @@ func (c *turnCalls) call(i int) error {
 			c.answers[i], err = refuseCall(c.attempt, c.x, c.said, call, refusal)
 			return err
 		}
-		c.answers[i], err = c.callTool(c.ctx, c.interruptible, c.x, c.said, call)
+		c.answers[i], err = c.attempt.callTool(c.ctx, c.interruptible, c.x, c.said, call)
 		return err
 	}
-	if t := c.runtimeTool(call.Name); hasGoal(t) && refusal == "" {
+	if t := c.attempt.runtimeTool(call.Name); hasGoal(t) && refusal == "" {
 		refused, err := c.children.start(c.interruptible, i, t)
 		if err != nil {
 			return cmp.Or(c.wait(), err)
@@ -111,7 +111,7 @@ func (c *turnCalls) call(i int) error {
 		c.answers[i] = orZero(refused)
 		return nil
 	}
-	if f := c.tool(call.Name); f != nil && f.Effect == tool.None && f.Approve == "" && len(c.answers) > 1 {
+	if f := c.attempt.tool(call.Name); f != nil && f.Effect == tool.None && f.Approve == "" && len(c.answers) > 1 {
 		c.group.Go(perform)
 		return nil
 	}
@@ -119,7 +119,7 @@ func (c *turnCalls) call(i int) error {
 	if err == nil { // no effect after a failure
 		err = c.ctx.Err()
 	}
-	if err == nil && !c.sendsHandoff(call.Name) {
+	if err == nil && !c.attempt.sendsHandoff(call.Name) {
 		err = c.awaitReplies()
 	}
 	if err == nil {
@@ -138,7 +138,7 @@ func (c *turnCalls) wait() error {
 
 // awaitReplies waits for the replies to the handoffs of the turn so far.
 func (c *turnCalls) awaitReplies() error {
-	waited, err := runtimeCaller{c.attempt}.awaitReplies(c.x, c.said, c.answers)
+	waited, err := c.attempt.awaitReplies(c.x, c.said, c.answers)
 	c.renew(waited && err == nil)
 	return err
 }
@@ -148,7 +148,7 @@ func (c *turnCalls) awaitReplies() error {
 func (c *turnCalls) renew(waited bool) {
 	if waited {
 		c.end()
-		c.ctx, c.interruptible, c.end = runtimeCaller{c.attempt}.afterWait()
+		c.ctx, c.interruptible, c.end = c.attempt.contextsAfterWait()
 	}
 }
 
@@ -165,7 +165,7 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 		return refuse("Unknown tool. Available tools: " + strings.Join(x.contract.Tools, ", ") + ".")
 	}
 	if t := a.runtimeTool(f.Name); t != nil {
-		return runtimeCaller{a}.call(interruptible, x, said, call, t)
+		return a.callRuntimeTool(interruptible, x, said, call, t)
 	}
 	c := &toolCall{tool: f, parameters: a.run.team.Parameters[f.Name], call: call, from: said, title: a.task.Title}
 	c.id, c.key = a.run.calls.of(x, &call)

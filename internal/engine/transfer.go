@@ -130,15 +130,15 @@ func saidPiece(said *envelope.Envelope, as task.Payload, x *modelCall) piece {
 
 // transfer has a neighbor finish the task. The turn is the last one of the agent. A refusal says what the
 // spec determines, and nothing of the values.
-func (a runtimeCaller) transfer(ctx context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall, t *plan.RuntimeTool, place string) (answer toolAnswer, err error) {
+func (a *attempt) transfer(ctx context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall, t *plan.RuntimeTool, place string) (answer toolAnswer, err error) {
 	refuse := func(reason string) (toolAnswer, error) {
-		return refuseCall(a.attempt, x, said, call, "Call refused: "+reason+".")
+		return refuseCall(a, x, said, call, "Call refused: "+reason+".")
 	}
 	if len(x.reply.ToolCalls) > 1 {
 		return refuse("call " + t.Name + " alone, in a turn without other calls")
 	}
-	root := ofTask(a.attempt)
-	if a.transfersSoFar() >= plan.MaxTransfers {
+	root := ofTask(a)
+	if a.transferCount() >= plan.MaxTransfers {
 		return refuse(fmt.Sprintf("an attempt at a task transfers its conversation at most %d times; finish the task yourself", plan.MaxTransfers))
 	}
 	began := time.Now()
@@ -150,13 +150,13 @@ func (a runtimeCaller) transfer(ctx context.Context, x *modelCall, said *envelop
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrInterrupted):
 		return answer, withCause(ctx, ctx.Err())
 	case err != nil && isInterrupted(a.ctx, context.Cause(ctx)):
-		return refuseCall(a.attempt, x, said, call, notMade)
+		return refuseCall(a, x, said, call, notMade)
 	case errors.Is(err, errLater), errors.Is(err, ErrJournal), errors.Is(err, ErrRecord):
 		return answer, err
 	case err != nil:
 		a.run.messages.returnToInbox(h)
 		a.run.team.Log.Info("a conversation was not transferred", "task", a.task.Title, "from", a.caps.Agent, "to", h.caps.Agent, "code", code(err))
-		return refuse(a.refusal(x, h))
+		return refuse(transferRefusal(h.caps, a.by.Rules.ShownName(h.caps.Agent), x.contract.MaxInput.Join(h.least)))
 	}
 	name := a.by.Rules.ShownName(h.caps.Agent)
 	answer.id = call.ID
@@ -168,34 +168,34 @@ func (a runtimeCaller) transfer(ctx context.Context, x *modelCall, said *envelop
 	root.holder = h
 	a.run.mu.Unlock()
 	a.next = h
-	if a.callBefore(place) == nil {
+	if a.priorCall(place) == nil {
 		answer.made = &ToolCallMetrics{Tool: t.Name, Duration: time.Since(began)}
 		a.recordTransfer(x, h, place, t, &answer)
 	}
 	return answer, nil
 }
 
-// transfersSoFar returns how often the conversation was transferred.
-func (a runtimeCaller) transfersSoFar() int {
+// transferCount returns how often the conversation was transferred.
+func (a *attempt) transferCount() int {
 	a.run.mu.Lock()
 	defer a.run.mu.Unlock()
-	return ofTask(a.attempt).transfers
+	return ofTask(a).transfers
 }
 
-// refusal says why a neighbor cannot take the conversation over.
-func (a runtimeCaller) refusal(x *modelCall, h *attempt) string {
-	name, level := a.by.Rules.ShownName(h.caps.Agent), x.contract.MaxInput.Join(h.least)
+// transferRefusal says why a neighbor, to which the agent refers by name, cannot continue a conversation whose
+// label is level.
+func transferRefusal(to *gate.Capabilities, name string, level label.Classification) string {
 	switch {
-	case h.caps.Clearance() < level:
-		return fmt.Sprintf("your context is %v, and %s may see %v", level, name, h.caps.Clearance())
-	case h.caps.Produces < level:
-		return fmt.Sprintf("the result will be %v, and %s produces at most %v", level, name, h.caps.Produces)
+	case to.Clearance() < level:
+		return fmt.Sprintf("your context is %v, and %s may see %v", level, name, to.Clearance())
+	case to.Produces < level:
+		return fmt.Sprintf("the result will be %v, and %s produces at most %v", level, name, to.Produces)
 	}
 	return fmt.Sprintf("%s cannot take this task over under the rules of the team", name)
 }
 
 // recordTransfer stores that the conversation was transferred, and emits an event.
-func (a runtimeCaller) recordTransfer(x *modelCall, h *attempt, place string, t *plan.RuntimeTool, answer *toolAnswer) {
+func (a *attempt) recordTransfer(x *modelCall, h *attempt, place string, t *plan.RuntimeTool, answer *toolAnswer) {
 	if a.run.bus.live() {
 		ev := a.eventOf(event.AgentTransfer)
 		ev.From, ev.To, ev.Turn = a.caps.Agent, h.caps.Agent, max(x.turn, 1)
@@ -204,11 +204,9 @@ func (a runtimeCaller) recordTransfer(x *modelCall, h *attempt, place string, t 
 	if a.run.ledger == nil {
 		return
 	}
-	now := time.Now()
-	a.run.ledger.note(record.Entry{ToolResult: &record.AgentCall{
-		CallID: record.CallID{Session: place, Task: a.task.ID, Title: a.task.Title, Agent: gate.ToolReader(t.Name), Attempt: a.number, Part: "/tool"},
-		Start:  now.Add(-answer.made.Duration), End: now, Result: gate.RecordOf(answer.envelope), TransferredTo: h.caps.Agent,
-	}})
+	e := a.runtimeCallEntry(place, t.Name, answer.made.Duration)
+	e.Result, e.TransferredTo = gate.RecordOf(answer.envelope), h.caps.Agent
+	a.run.ledger.note(record.Entry{ToolResult: e})
 }
 
 // reasonOf makes the envelope of the reason of a transfer; nil if none is given. It is as sensitive as the
@@ -226,12 +224,12 @@ func reasonOf(x *modelCall, said *envelope.Envelope, call *llm.ToolCall) (*envel
 }
 
 // newHolder makes the attempt of a new holder, with what it is offered.
-func (a runtimeCaller) newHolder(x *modelCall, said *envelope.Envelope, call *llm.ToolCall, to *plan.Neighbor) (*attempt, error) {
+func (a *attempt) newHolder(x *modelCall, said *envelope.Envelope, call *llm.ToolCall, to *plan.Neighbor) (*attempt, error) {
 	r := a.run
 	m := &r.team.Config.Agents[to.Member]
 	h := &attempt{graph: a.graph, planned: a.planned, index: a.index, member: to.Member}
 	h.run, h.scheduler, h.stream, h.ctx = r, a.scheduler, a.stream, a.ctx
-	h.attemptRelations = attemptRelations{root: cmp.Or(a.root, a.attempt), after: a.attempt}
+	h.attemptRelations = attemptRelations{root: cmp.Or(a.root, a), after: a}
 	own := *a.task
 	own.Assignee = m.Name
 	h.request = request{

@@ -31,26 +31,26 @@ type steeredTask struct {
 }
 
 // waiting returns how many attempts do nothing but wait for people or for replies.
-func (s *scheduler) waiting() int { return s.parked.len() + s.replies.attempts() }
+func (s *scheduler) waiting() int { return s.personWaits.len() + s.replies.attempts() }
 
-// parked are the attempts whose persons do not answer now. They wait until another process
+// personWaits are the attempts whose persons do not answer now. They wait until another process
 // answers, or until nothing else is left to do.
-type parked struct{ list []parkedAttempt }
+type personWaits struct{ list []personWait }
 
-type parkedAttempt struct {
-	*attempt
-	over chan struct{} // closed when nothing else is left
+type personWait struct {
+	attempt *attempt
+	over    chan struct{} // closed when nothing else is left
 }
 
-func (p *parked) len() int { return len(p.list) }
+func (p *personWaits) len() int { return len(p.list) }
 
 // remove removes an attempt, unless it was removed before.
-func (p *parked) remove(a *attempt) {
-	p.list = slices.DeleteFunc(p.list, func(w parkedAttempt) bool { return w.attempt == a })
+func (p *personWaits) remove(a *attempt) {
+	p.list = slices.DeleteFunc(p.list, func(w personWait) bool { return w.attempt == a })
 }
 
 // giveUp ends the waits.
-func (p *parked) giveUp() {
+func (p *personWaits) giveUp() {
 	for _, w := range p.list {
 		close(w.over)
 	}
@@ -83,7 +83,7 @@ func (s *scheduler) park(ctx context.Context, a *attempt) error {
 	over := make(chan struct{})
 	s.run.mu.Lock()
 	leaveTo(s.run, a)
-	s.parked.list = append(s.parked.list, parkedAttempt{a, over})
+	s.personWaits.list = append(s.personWaits.list, personWait{a, over})
 	s.run.mu.Unlock()
 	s.wakeUp()
 	select {
@@ -93,7 +93,7 @@ func (s *scheduler) park(ctx context.Context, a *attempt) error {
 	}
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
-	s.parked.remove(a)
+	s.personWaits.remove(a)
 	if errors.Is(context.Cause(ctx), ErrAnswered) || errors.Is(context.Cause(ctx), ErrPolicyReplaced) || a.task.OnTimeout == "fail" { // it does not wait any more
 		s.run.tasks[a.index].WaitingFor = ""
 		must(readyqueue.Continue(s.run.queue, a.index, time.Now()))
