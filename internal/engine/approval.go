@@ -26,7 +26,7 @@ import (
 
 // An approval is a question to a person whether something may happen.
 type approval struct {
-	modelCall
+	call    modelCall
 	happens record.Key // a digest of what would happen
 }
 
@@ -65,7 +65,7 @@ func parseForm(text string) func() *schema.Schema {
 func newApproval(r *runScope, t *task.Task, form *schema.Schema, about approvedThing) *approval {
 	m, _ := r.team.Index(t.Assignee) // the check before the run knows the person
 	now, caps := time.Now(), &r.team.Capabilities[m]
-	p := &approval{modelCall: modelCall{run: r, about: &about, request: request{
+	p := &approval{call: modelCall{run: r, about: &about, request: request{
 		by:   r.governed(),
 		task: t, does: r.team.Config.Agents[m].Agent, caps: caps, bound: caps.Clearance(), limits: r.team.Limits(r.team.Config.Agents[m].Limits), // and not what a task may be granted
 		schema: form, start: now, began: now,
@@ -75,8 +75,8 @@ func newApproval(r *runScope, t *task.Task, form *schema.Schema, about approvedT
 
 // show builds the prompt from what was sealed, and binds the question to it.
 func (p *approval) show(context brief.Context) (prompt.Prompt, error) {
-	text, err := p.build(&brief.Brief{Context: context})
-	p.key = digestOf("runteam/approval/1", p.caps.Agent, text.System(), text.Text(), string(p.happens[:]))
+	text, err := p.call.build(&brief.Brief{Context: context})
+	p.call.key = digestOf("runteam/approval/1", p.call.caps.Agent, text.System(), text.Text(), string(p.happens[:]))
 	return text, err
 }
 
@@ -86,15 +86,15 @@ type await func(ctx context.Context, key record.Key, ask func(context.Context) e
 
 // decide returns what the person decides. If there is no answer yet, the error is errLater.
 func (p *approval) decide(ctx context.Context, text prompt.Prompt, wait await) (*decision, error) {
-	d := p.run.questions
-	given, err := d.given(ctx, p.task.ID, p.key)
+	d := p.call.run.questions
+	given, err := d.given(ctx, p.call.task.ID, p.call.key)
 	if given != nil && err == nil {
-		err = p.run.credit(ctx, &p.modelCall, text)
-	} else if err == nil && p.run.repeats() {
+		err = p.call.run.credit(ctx, &p.call, text)
+	} else if err == nil && p.call.run.repeats() {
 		err = errReplayAsks
 	} else if err == nil {
-		if err = d.warnChanged(ctx, &p.modelCall); err == nil {
-			err = p.run.recordPrompt(ctx, &p.modelCall, text, nil)
+		if err = d.warnChanged(ctx, &p.call); err == nil {
+			err = p.call.run.recordPrompt(ctx, &p.call, text, nil)
 		}
 		if err == nil {
 			given, err = p.ask(ctx, text, wait)
@@ -103,7 +103,7 @@ func (p *approval) decide(ctx context.Context, text prompt.Prompt, wait await) (
 	for tries := 1; err == nil; tries++ {
 		v, wrong := p.read(given)
 		if wrong == "" {
-			d.take(&p.modelCall, given)
+			d.take(&p.call, given)
 			return v, nil
 		}
 		if given.Command == 0 && tries >= maxUnfit {
@@ -127,7 +127,7 @@ var errReplayAsks = errors.New("a replay asks no questions")
 func (p *approval) read(given *record.Answer) (v *decision, wrong string) {
 	value, err := jsonvalue.Parse(given.Text)
 	if err == nil {
-		err = p.schema.Validate(value)
+		err = p.call.schema.Validate(value)
 	}
 	v = new(decision)
 	if err == nil {
@@ -136,7 +136,7 @@ func (p *approval) read(given *record.Answer) (v *decision, wrong string) {
 	if err != nil {
 		return nil, schema.Problem(err)
 	}
-	if given.Command != 0 && p.hidden && v.Decision != decidedNo {
+	if given.Command != 0 && p.call.hidden && v.Decision != decidedNo {
 		return nil, record.RefusedUnseen
 	}
 	return v, ""
@@ -147,16 +147,16 @@ func (p *approval) read(given *record.Answer) (v *decision, wrong string) {
 // the end of a run counts.
 func (p *approval) ask(ctx context.Context, text prompt.Prompt, wait await) (*record.Answer, error) {
 	var own *record.Answer
-	given, err := wait(ctx, p.key, func(ctx context.Context) error {
-		reply, err := runOutside(context.WithoutCancel(ctx), "the person", p.run.team.Log, func() (string, error) {
-			reply, err := p.modelCall.ask(ctx, text)
+	given, err := wait(ctx, p.call.key, func(ctx context.Context) error {
+		reply, err := runOutside(context.WithoutCancel(ctx), "the person", p.call.run.team.Log, func() (string, error) {
+			reply, err := p.call.ask(ctx, text)
 			if errors.Is(err, agent.Condition(codes.Schema)) {
 				return reply.Text, nil // read says what is wrong, and the person is asked again
 			}
 			return reply.JSON.Canonical(), err
 		})
 		if err == nil {
-			own = &record.Answer{By: p.caps.Agent, Time: time.Now(), Text: reply}
+			own = &record.Answer{By: p.call.caps.Agent, Time: time.Now(), Text: reply}
 		}
 		return err
 	})
@@ -171,8 +171,8 @@ func (p *approval) ask(ctx context.Context, text prompt.Prompt, wait await) (*re
 	default:
 		return nil, err
 	}
-	q := questionOf(&p.modelCall)
-	own.Session, own.Task, own.Title, own.Agent, own.Label, own.Key = q.Session, q.Task, q.Title, q.Agent, q.Label, p.run.questions.mask(p.key)
+	q := questionOf(&p.call)
+	own.Session, own.Task, own.Title, own.Agent, own.Label, own.Key = q.Session, q.Task, q.Title, q.Agent, q.Label, p.call.run.questions.mask(p.call.key)
 	return own, nil
 }
 
@@ -180,7 +180,7 @@ func (p *approval) ask(ctx context.Context, text prompt.Prompt, wait await) (*re
 // attempt holds no slot.
 func (p *approval) decideFor(ctx context.Context, a *attempt, text prompt.Prompt) (*decision, error) {
 	a = ofTask(a)
-	a.approver, a.approves = p.caps.Agent, p.about.tool
+	a.approver, a.approves = p.call.caps.Agent, p.call.about.tool
 	v, err := p.decide(ctx, text, func(ctx context.Context, key record.Key, ask func(context.Context) error) (*record.Answer, error) {
 		a.scheduler.freeSlot(a)
 		defer func() { a.scheduler.takeSlot(a) }()

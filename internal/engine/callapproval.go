@@ -54,7 +54,7 @@ func (s *approvals) spend(c *record.CallStart) {
 func (s *approvals) of(c *toolCall) (starts int, always bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.starts[c.id], s.always[[2]string{c.caps.Agent, c.tool.Approve}]
+	return s.starts[c.id], s.always[[2]string{c.delivery.caps.Agent, c.tool.Approve}]
 }
 
 // callForm is the form of an approval of a call. A script without a reply for it takes the first
@@ -126,30 +126,30 @@ func (c *toolCall) newApproval(a *attempt, x *modelCall) *callApproval {
 		Title: plan.ApprovalTitle(c.tool.Name), Assignee: c.tool.Approve, Classification: a.task.Classification,
 		Description: fmt.Sprintf("Agent %s wants to call the tool %s for %s. Effect of a call: %s. May it, with exactly these arguments?", a.by.Rules.ShownName(a.caps.Agent), c.tool.Name, of, c.effect()),
 	}}, callForm(), approvedThing{title: c.title, call: c.id, tool: c.tool.Name})}
-	p.by = a.by
-	p.number, p.part, p.happens = a.number, x.part+"/"+c.call.ID+"/approve", c.approvalKey(a)
+	p.call.by = a.by
+	p.call.number, p.call.part, p.happens = a.number, x.part+"/"+c.call.ID+"/approve", c.approvalKey(a)
 	source := gate.Source{Kind: handoff.Arguments, Name: c.id}
 	g := gate.WholeOf(source, "approve")
 	g.Terms = a.by.Terms(c.from.Producer(), c.tool.Approve)
-	p.offers, p.grants = []gate.Offer{{Source: source, Title: "arguments", Envelope: c.offers[0].Envelope, Optional: true}}, []gate.Grant{g}
+	p.call.offers, p.call.grants = []gate.Offer{{Source: source, Title: "arguments", Envelope: c.delivery.offers[0].Envelope, Optional: true}}, []gate.Grant{g}
 	return p
 }
 
 // open takes the arguments through the gate, to the person, and builds the prompt.
 func (p *callApproval) open(ctx context.Context) (prompt.Prompt, error) {
-	if err := p.seal(ctx); err != nil {
+	if err := p.call.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
-	if s := &p.sealed[0]; s.Withheld() {
+	if s := &p.call.sealed[0]; s.Withheld() {
 		return prompt.Prompt{}, fmt.Errorf("%s may not see its arguments, and so cannot approve it: %s", p.of.tool.Approve, cmp.Or(s.Decision().Detail, string(s.Decision().Reason)))
 	}
-	return p.show(brief.Context{Inputs: p.sealed})
+	return p.show(brief.Context{Inputs: p.call.sealed})
 }
 
 // showsAll reports whether the person sees exactly what the tool would get.
 func (p *callApproval) showsAll() bool {
-	shown, structured := p.sealed[0].Payload().JSON()
-	gets, _ := p.of.sealed[0].Payload().JSON()
+	shown, structured := p.call.sealed[0].Payload().JSON()
+	gets, _ := p.of.delivery.sealed[0].Payload().JSON()
 	return structured && shown == gets
 }
 
@@ -157,7 +157,7 @@ func (p *callApproval) showsAll() bool {
 // workspace, as often as it has begun.
 func (c *toolCall) approvalKey(a *attempt) record.Key {
 	starts, _ := a.run.approvals.of(c)
-	gets, _ := c.sealed[0].Payload().JSON()
+	gets, _ := c.delivery.sealed[0].Payload().JSON()
 	files := "none"
 	if a.hasFiles.Load() {
 		f, sizes := a.current()
@@ -181,14 +181,14 @@ func (p *callApproval) refused(ctx context.Context, a *attempt, reason string) (
 	if reason != "" {
 		text = "Call refused by " + c.tool.Approve + ": " + reason
 	}
-	p.schema = nil
-	e, err := p.admit(gate.Reply{Text: text}, time.Now())
+	p.call.schema = nil
+	e, err := p.call.admit(gate.Reply{Text: text}, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	answer := &toolAnswer{id: c.call.ID, envelope: e, failed: true}
 	if a.run.ledger != nil {
-		a.run.ledger.note(record.Entry{ToolResult: c.entry(a, e, c.start, codes.ToolRefused)})
+		a.run.ledger.note(record.Entry{ToolResult: c.entry(a, e, c.delivery.start, codes.ToolRefused)})
 	}
 	return answer, nil
 }

@@ -169,8 +169,8 @@ func (x *modelCall) setError(ctx context.Context, err error) {
 	switch s, h := x.untranslated, x.failedHolder; {
 	case h != nil && h.err != nil && errors.Is(err, h.err): // with the label that it has for the holder
 		x.message, x.fault = h.message, asOfBoth(x, h.fault)
-	case s != nil && s.fault != nil && errors.Is(err, s.err): // it fails because of the translation
-		x.message, x.fault = s.message, s.fault
+	case s != nil && s.call.fault != nil && errors.Is(err, s.call.err): // it fails because of the translation
+		x.message, x.fault = s.call.message, s.call.fault
 	case errors.Is(err, ErrRecord), errors.Is(err, ErrJournal): // the caller's own code says why, to the caller alone
 		_, x.fault = x.run.ownError(x, x.code, "the record of the run could not be kept", time.Now())
 		x.message = x.run.errorText(err.Error())

@@ -188,7 +188,7 @@ func (x *modelCall) rule(ctx context.Context, now time.Time, failed map[int]*tra
 				x.rulings, x.sealed = append(x.rulings, &kept[i]), append(x.sealed, gate.Sealed{})
 				continue
 			} else if d.Verdict, d.Reason, d.Detail = gate.Withheld, gate.ReasonRule, "it could not be translated"; s.isRequired(o) {
-				x.untranslated, err = s, s.err
+				x.untranslated, err = s, s.call.err
 			}
 		}
 		var sealed gate.Sealed

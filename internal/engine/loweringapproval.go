@@ -86,11 +86,11 @@ func (q *loweringApproval) ask(ctx context.Context, i int) (approved bool, err e
 		return false, err
 	}
 	x.releaseBatch() // a person takes time
-	err = q.seal(ctx)
+	err = q.call.seal(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return false, withCause(ctx, err)
-	case err != nil || q.sealed[0].Withheld() || !isSame(q.sealed[0].Payload(), payload):
+	case err != nil || q.call.sealed[0].Withheld() || !isSame(q.call.sealed[0].Payload(), payload):
 		if e := q.offer.Envelope; !x.run.seesResult(e.Producer(), e.Classification()) {
 			return false, nil // what it depends on is not for the caller
 		}
@@ -99,9 +99,9 @@ func (q *loweringApproval) ask(ctx context.Context, i int) (approved bool, err e
 		x.run.warn(fmt.Sprintf("%s may not see all of what %q would deliver to %s, and so cannot approve it", q.entry.Approve, q.entry.Name, x.caps.Agent))
 		return false, nil
 	}
-	b := brief.Context{Inputs: q.sealed}
+	b := brief.Context{Inputs: q.call.sealed}
 	if q.offer.Source.Kind == handoff.Dependency {
-		b = brief.Context{Dependencies: q.sealed}
+		b = brief.Context{Dependencies: q.call.sealed}
 	}
 	text, err := q.show(b)
 	if err != nil {
@@ -164,7 +164,7 @@ func (q *loweringApproval) prepare(i int, payload envelope.Payload, level label.
 		Title: plan.ApprovalTitle(q.entry.Name), Assignee: q.entry.Approve, Classification: x.task.Classification,
 		Description: fmt.Sprintf("May exactly this be delivered to agent %s for %s? It is %v, and the entry %s of the policy would deliver it as %v.", x.by.Rules.ShownName(x.caps.Agent), about, h.Classification, q.entry.Name, level),
 	}}, loweringForm(), approvedThing{title: x.task.Title, what: q.entry.Name})
-	q.by, q.number, q.part = x.by, x.number, x.part+"/approve/"+strconv.Itoa(i)
+	q.call.by, q.call.number, q.call.part = x.by, x.number, x.part+"/approve/"+strconv.Itoa(i)
 	shown, err := envelope.New(envelope.Header{
 		ID: h.ID + "/lowered", Producer: h.Producer, Task: h.Task, Run: x.run.id, Classification: h.Classification, Trust: h.Trust,
 		CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},
@@ -177,7 +177,7 @@ func (q *loweringApproval) prepare(i int, payload envelope.Payload, level label.
 	if structured {
 		o.As = form(shown)
 	}
-	q.offers = []gate.Offer{o}
+	q.call.offers = []gate.Offer{o}
 	parts := []string{q.entry.Name, q.entry.From, q.entry.To, q.entry.LowerTo.String(), h.Classification.String(), string(o.Source.Kind), o.Source.Name, payload.Text(), canonical}
 	for _, path := range q.entry.Paths {
 		parts = append(parts, "path", string(path))

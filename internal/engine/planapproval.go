@@ -89,7 +89,7 @@ func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.P
 			return nil, nil, q.refused(ctx, fmt.Errorf("%w: %s edited it, and the edited plan cannot be run:\n%s", ErrPlanRefused, c.config.Approve, planning.Faults(found)))
 		}
 		faults = c.faultsOf(e, shown)
-		first, _ := c.explain(&q.modelCall, codes.PlanInvalid, planning.Faults(shown))
+		first, _ := c.explain(&q.call, codes.PlanInvalid, planning.Faults(shown))
 		c.warn(fmt.Sprintf("the edited plan cannot be run: %s; asking %s again", strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "), c.config.Approve))
 	}
 	return nil, nil, nil
@@ -106,18 +106,18 @@ func (q *planApproval) prepare(round, edit int) {
 	q.approval = newApproval(c.runScope, &task.Task{ID: handoff.Coordinator + "/" + task.ID(StepApproval), Spec: task.Spec{
 		Title: plan.PlanApprovalTitle, Assignee: c.config.Approve, Classification: h.Classification, Description: about,
 	}}, planForm(), approvedThing{title: handoff.Coordinator, what: string(handoff.Plan)})
-	q.number, q.happens = round, c.planKey(q.draft, round, edit)
+	q.call.number, q.happens = round, c.planKey(q.draft, round, edit)
 	if edit > 0 {
-		q.part = "/" + strconv.Itoa(edit+1)
+		q.call.part = "/" + strconv.Itoa(edit+1)
 	}
 	shown, err := envelope.New(envelope.Header{
 		ID: "plan/draft", Producer: h.Producer, Run: c.id, Classification: h.Classification, Trust: h.Trust, CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt,
 		DerivedFrom: []envelope.ID{h.ID},
 	}, envelope.Text(q.draft))
 	must(err)
-	q.offers = []gate.Offer{{Source: gate.Source{Kind: handoff.Plan, Name: "plan"}, Title: "plan", Envelope: shown}}
+	q.call.offers = []gate.Offer{{Source: gate.Source{Kind: handoff.Plan, Name: "plan"}, Title: "plan", Envelope: shown}}
 	if q.faults != nil {
-		q.offers = append(q.offers, gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: "plan"}, Title: "what is wrong with the plan that you wrote", Envelope: q.faults})
+		q.call.offers = append(q.call.offers, gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: "plan"}, Title: "what is wrong with the plan that you wrote", Envelope: q.faults})
 	}
 }
 
@@ -137,7 +137,7 @@ func (c *coordinator) planKey(draft string, round, edit int) record.Key {
 func (q *planApproval) askAnew(ctx context.Context, round, edit int) (v *decision, err error) {
 	for again := true; again; {
 		q.prepare(round, edit)
-		of, end := q.of.steering.beginStep(ctx, &q.modelCall, q.caps.Agent)
+		of, end := q.of.steering.beginStep(ctx, &q.call, q.call.caps.Agent)
 		v, err = q.ask(of)
 		again = end()
 	}
@@ -147,22 +147,22 @@ func (q *planApproval) askAnew(ctx context.Context, round, edit int) (v *decisio
 // ask asks the person, who must see all of the plan.
 func (q *planApproval) ask(ctx context.Context) (*decision, error) {
 	c := q.of
-	if err := q.seal(ctx); err != nil {
+	if err := q.call.seal(ctx); err != nil {
 		return nil, fmt.Errorf("%s may not see it, and so cannot approve it: %s", c.config.Approve, refusalOf(err))
 	}
-	text, err := q.show(brief.Context{Inputs: q.sealed})
-	if err == nil && q.sealed[0].Payload().Text() != q.draft {
+	text, err := q.show(brief.Context{Inputs: q.call.sealed})
+	if err == nil && q.call.sealed[0].Payload().Text() != q.draft {
 		err = fmt.Errorf("%s may not see all of it, and so cannot approve it", c.config.Approve)
 	}
 	if err != nil {
 		return nil, err
 	}
 	v, err := q.decide(ctx, text, c.questions.await)
-	out := Step{Kind: StepApproval, Metrics: Metrics{Start: q.start, End: time.Now(), Attempts: 1}, Receipt: q.receipt}
+	out := Step{Kind: StepApproval, Metrics: Metrics{Start: q.call.start, End: time.Now(), Attempts: 1}, Receipt: q.call.receipt}
 	if errors.Is(err, errLater) {
 		c.waitsFor, out.WaitingFor = c.config.Approve, c.config.Approve
 		if c.bus.live() {
-			ev := q.eventOf(event.TaskWaiting)
+			ev := q.call.eventOf(event.TaskWaiting)
 			ev.Title = handoff.Coordinator
 			c.bus.emit(ev)
 		}
@@ -175,8 +175,8 @@ func (q *planApproval) ask(ctx context.Context) (*decision, error) {
 
 // edited returns the plan that the person has written, as the gate takes it.
 func (q *planApproval) edited(v *decision) (*envelope.Envelope, error) {
-	q.schema = nil
-	return q.admit(gate.Reply{Text: string(v.Plan)}, time.Now())
+	q.call.schema = nil
+	return q.call.admit(gate.Reply{Text: string(v.Plan)}, time.Now())
 }
 
 // unassigned reports the tasks of an edited plan that name no agent: the person would not know who
@@ -211,8 +211,8 @@ func (q *planApproval) replan(reason string, round int) (*step, error) {
 	if terms := c.governed().Terms(c.config.Approve, handoff.Coordinator); terms.Mode() == handoff.Minimal || !plan.PassesAsText(terms) {
 		return nil, fmt.Errorf("%w by %s, and a rule of the policy keeps the reason from the coordinator: %s", ErrPlanRefused, c.config.Approve, reason)
 	}
-	q.schema = nil
-	e, err := q.admit(gate.Reply{Text: reason}, time.Now())
+	q.call.schema = nil
+	e, err := q.call.admit(gate.Reply{Text: reason}, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (q *planApproval) refused(ctx context.Context, err error) *TaskError {
 	if err == nil {
 		return nil
 	}
-	c, x := q.of, &step{of: q.of, kind: StepApproval, modelCall: q.modelCall}
+	c, x := q.of, &step{of: q.of, kind: StepApproval, modelCall: q.call}
 	x.setError(ctx, err)
 	if ctx.Err() != nil || errors.Is(err, ErrJournal) {
 		return c.stepError(x, codes.Decomposition)
@@ -235,6 +235,6 @@ func (q *planApproval) refused(ctx context.Context, err error) *TaskError {
 	if !errors.Is(err, ErrPlanRefused) {
 		said = "the plan cannot be approved: " + said
 	}
-	x.message, x.fault = c.explain(&q.modelCall, codes.PlanRefused, said)
+	x.message, x.fault = c.explain(&q.call, codes.PlanRefused, said)
 	return c.stepError(x, codes.PlanRefused)
 }

@@ -46,12 +46,12 @@ func (c *toolCall) deliverArguments(ctx context.Context, a *attempt, x *modelCal
 	if err := c.offerArguments(ctx, a, x, value); err != nil {
 		return "Call refused: " + refusalOf(err) + "."
 	}
-	if d := c.sealed[0].Decision(); d.Verdict == gate.Minimized {
+	if d := c.delivery.sealed[0].Decision(); d.Verdict == gate.Minimized {
 		return "Call refused: the policy delivers no arguments to " + c.tool.Name + "."
-	} else if c.sealed[0].Withheld() {
+	} else if c.delivery.sealed[0].Withheld() {
 		return "Call refused: " + cmp.Or(d.Detail, string(d.Reason)) + "."
 	}
-	canonical, structured := c.sealed[0].Payload().JSON()
+	canonical, structured := c.delivery.sealed[0].Payload().JSON()
 	if !structured {
 		return "Call refused: the policy translates what " + c.tool.Name + " gets into a text, and arguments must be a value."
 	}
@@ -78,21 +78,21 @@ func (c *toolCall) offerArguments(ctx context.Context, a *attempt, x *modelCall,
 	g := gate.WholeOf(source, "tools")
 	reader := gate.ToolReader(c.tool.Name)
 	g.Terms = a.by.Terms(h.Producer, reader)
-	c.modelCall = modelCall{run: a.run, request: request{
+	c.delivery = modelCall{run: a.run, request: request{
 		child: a.child,
 		by:    a.by,
 		task:  &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: a.task.Assignee, Classification: label.Public}},
 		caps:  &gate.Capabilities{Agent: reader, Accepts: c.tool.Accepts, Produces: c.tool.Level()}, bound: label.Secret, number: a.number, part: x.part + "/" + c.call.ID,
 		start: now, began: now, declassified: true, least: label.Public,
 	}}
-	c.offers, c.grants = []gate.Offer{{Source: source, Title: c.tool.Name, Envelope: e, Optional: true}}, []gate.Grant{g}
-	return c.seal(ctx)
+	c.delivery.offers, c.delivery.grants = []gate.Offer{{Source: source, Title: c.tool.Name, Envelope: e, Optional: true}}, []gate.Grant{g}
+	return c.delivery.seal(ctx)
 }
 
 // recordArguments records the decision on the arguments of a call and, if the call is made
 // now, that it begins. It returns when that is durable.
 func (r *recorder) recordArguments(ctx context.Context, c *toolCall, begins bool) error {
-	handed := r.handoffs(&c.modelCall, time.Now())
+	handed := r.handoffs(&c.delivery, time.Now())
 	var begin *record.CallStart
 	if begins {
 		begin = c.begin()
@@ -105,7 +105,7 @@ func (r *recorder) recordArguments(ctx context.Context, c *toolCall, begins bool
 		return err
 	}
 	if r.bus.live() {
-		r.emitHandoffs(&c.modelCall, handed)
+		r.emitHandoffs(&c.delivery, handed)
 	}
 	entries := []record.Entry{{Record: &rec}}
 	if begins {
@@ -120,9 +120,9 @@ func (r *recorder) recordArguments(ctx context.Context, c *toolCall, begins bool
 // begin returns what a journal stores of the beginning of the call, and spends its approval.
 func (c *toolCall) begin() *record.CallStart {
 	begin := &record.CallStart{
-		Session: c.id, Key: c.key, Task: c.task.ID, Agent: c.caps.Agent, Attempt: c.number, Time: c.start, Bytes: c.shownBytes(), Effect: string(c.effect()), Repeatable: c.tool.Repeatable,
+		Session: c.id, Key: c.key, Task: c.delivery.task.ID, Agent: c.delivery.caps.Agent, Attempt: c.delivery.number, Time: c.delivery.start, Bytes: c.shownBytes(), Effect: string(c.effect()), Repeatable: c.tool.Repeatable,
 		ApprovedBy: c.approved.by, Always: c.approved.always,
 	}
-	c.run.approvals.spend(begin)
+	c.delivery.run.approvals.spend(begin)
 	return begin
 }

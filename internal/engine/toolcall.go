@@ -42,7 +42,7 @@ type toolAnswer struct {
 // A toolCall is one call of a tool. The gate decides on its arguments as on context for an
 // agent: a contract with the tool, a grant, the terms of the pair.
 type toolCall struct {
-	modelCall
+	delivery   modelCall
 	tool       *tool.Tool
 	parameters *schema.Schema
 	call       llm.ToolCall
@@ -309,7 +309,7 @@ func (a *attempt) untrusted(x *modelCall) string {
 // unless it may have had an external effect. A conversation that starts over makes all its calls
 // again.
 func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err error) {
-	p := c.run.priorRun
+	p := c.delivery.run.priorRun
 	if p == nil || !p.own || !a.cachedTurn {
 		return false, nil
 	}
@@ -320,7 +320,7 @@ func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err erro
 		}
 	}
 	if c.once() && p.toolCalls[c.id] != nil {
-		return false, fmt.Errorf("%w: %s was called before the run was interrupted, and its result is not known", ErrEffectsUncertain, c.caps.Agent)
+		return false, fmt.Errorf("%w: %s was called before the run was interrupted, and its result is not known", ErrEffectsUncertain, c.delivery.caps.Agent)
 	}
 	return false, nil
 }
@@ -329,10 +329,10 @@ func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err erro
 func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) error {
 	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.tool.Timeout, tool.DefaultTimeout), fmt.Errorf("the tool timed out after %v", cmp.Or(c.tool.Timeout, tool.DefaultTimeout)))
 	defer cancel()
-	arguments, _ := c.sealed[0].Payload().JSON()
+	arguments, _ := c.delivery.sealed[0].Payload().JSON()
 	began := time.Now()
 	files, shared := c.workspaceOf(a), &a.shared // a call that is abandoned may outlive the attempt
-	result, err := runOutside(limited, "the tool", c.run.team.Log.With("tool", c.tool.Name), func() (tool.Result, error) {
+	result, err := runOutside(limited, "the tool", c.delivery.run.team.Log.With("tool", c.tool.Name), func() (tool.Result, error) {
 		return c.tool.Run(limited, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Workspace: files, Shared: shared})
 	})
 	interrupted := errors.Is(context.Cause(ctx), ErrInterrupted)

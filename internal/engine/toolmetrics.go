@@ -114,8 +114,8 @@ func before(is bool) int {
 
 // shownBytes returns the size of the arguments as the caller may see it.
 func (c *toolCall) shownBytes() int {
-	n, d := c.sealed[0].Payload().Size(), c.sealed[0].Decision()
-	if c.run.sees(d.From, d.Source, d.Before) {
+	n, d := c.delivery.sealed[0].Payload().Size(), c.delivery.sealed[0].Decision()
+	if c.delivery.run.sees(d.From, d.Source, d.Before) {
 		return n
 	}
 	return bytesize.Class(n)
@@ -123,7 +123,7 @@ func (c *toolCall) shownBytes() int {
 
 // toolEvent returns an event about the call, which the agent of the task makes.
 func (c *toolCall) toolEvent(kind event.Type) event.Event {
-	ev := c.eventOf(kind)
-	ev.Agent, ev.From = c.task.Assignee, c.caps.Agent
+	ev := c.delivery.eventOf(kind)
+	ev.Agent, ev.From = c.delivery.task.Assignee, c.delivery.caps.Agent
 	return ev
 }

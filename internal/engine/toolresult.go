@@ -15,7 +15,7 @@ import (
 
 // gateResult makes the envelope of a result.
 func (c *toolCall) gateResult(r *tool.Result) (*envelope.Envelope, error) {
-	reply := gate.ToolReply{ID: envelope.ID(c.contract.Session[len(c.run.id)+1:] + "/result"), Text: r.Text, Claim: r.Label}
+	reply := gate.ToolReply{ID: envelope.ID(c.delivery.contract.Session[len(c.delivery.run.id)+1:] + "/result"), Text: r.Text, Claim: r.Label}
 	if !utf8.ValidString(reply.Text) {
 		reply.Text = strings.ToValidUTF8(reply.Text, "\uFFFD")
 	}
@@ -26,7 +26,7 @@ func (c *toolCall) gateResult(r *tool.Result) (*envelope.Envelope, error) {
 		}
 		reply.JSON = v
 	}
-	return (&gate.Compartment{Contract: c.contract}).GateToolResult(reply, c.tool.Level(), &c.sealed[0], time.Now())
+	return (&gate.Compartment{Contract: c.delivery.contract}).GateToolResult(reply, c.tool.Level(), &c.delivery.sealed[0], time.Now())
 }
 
 // runtimeAnswer makes the envelope of what the runtime answers in place of a tool. It is as

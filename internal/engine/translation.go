@@ -45,7 +45,7 @@ type neededTranslation struct {
 // A translator has the reader's own agent translate one piece of context. The agent sees
 // what the reader would have been given, under a contract of its own, and nothing else.
 type translator struct {
-	modelCall
+	call         modelCall
 	system       string // the system prompt of the reader
 	systemParams []provenance.Param
 	systemOrigin string
@@ -59,7 +59,7 @@ func (x *modelCall) translateAll(ctx context.Context, wanted []neededTranslation
 		w := &wanted[k]
 		o := &x.offers[w.offer]
 		s := x.translate(ctx, o, w)
-		if o.Translated = s.envelope; s.err == nil {
+		if o.Translated = s.call.envelope; s.call.err == nil {
 			continue
 		}
 		if failed[w.offer] = s; s.isRequired(o) {
@@ -72,20 +72,20 @@ func (x *modelCall) translateAll(ctx context.Context, wanted []neededTranslation
 // isRequired reports whether the model call cannot be made without the translation: the
 // context is needed, or the run is at its end.
 func (s *translator) isRequired(o *gate.Offer) bool {
-	return !o.Optional || s.aborted || s.broke != notExhausted
+	return !o.Optional || s.call.aborted || s.call.broke != notExhausted
 }
 
 // translate has an offer translated as the gate requires. The envelope of the answer
 // derives from what was translated.
 func (x *modelCall) translate(ctx context.Context, o *gate.Offer, w *neededTranslation) *translator {
-	s := &translator{modelCall: modelCall{run: x.run, request: x.side("/retell/"+strconv.Itoa(w.offer+1), time.Now())}}
-	s.schema, s.turn = nil, 0
-	s.declassified = true // only the reader's own agent reads the translation
-	s.task = &task.Task{
+	s := &translator{call: modelCall{run: x.run, request: x.side("/retell/"+strconv.Itoa(w.offer+1), time.Now())}}
+	s.call.schema, s.call.turn = nil, 0
+	s.call.declassified = true // only the reader's own agent reads the translation
+	s.call.task = &task.Task{
 		ID: x.task.ID, Spec: task.Spec{Title: "Retell " + o.Title, Assignee: x.task.Assignee, Source: provenance.Source{Origin: x.task.Source.Origin}, Timeout: x.task.Timeout, Classification: label.Public, Description: fmt.Sprintf("Retell what stands below in at most %d tokens, for somebody who will read it in its place. Keep facts, numbers and names; add nothing.", w.ruling.Translate.MaxTokens)},
 	}
 	if limit := x.contract.Duration; limit > 0 {
-		s.task.Timeout = max(limit-x.worked, 1) // it takes from the time of the call that it serves
+		s.call.task.Timeout = max(limit-x.worked, 1) // it takes from the time of the call that it serves
 	}
 	if m, ok := x.run.team.Index(x.caps.Agent); ok {
 		member := &x.run.team.Config.Agents[m]
@@ -94,22 +94,22 @@ func (x *modelCall) translate(ctx context.Context, o *gate.Offer, w *neededTrans
 		s.system, s.systemParams, s.systemOrigin = c.SystemPrompt, c.SystemParams, c.Origin.String()
 	}
 	if x.run.team.Find(x.caps.Agent).Process() != nil { // the check before the run reports it too
-		s.setError(ctx, errors.New("a command cannot summarize context"))
+		s.call.setError(ctx, errors.New("a command cannot summarize context"))
 		return s
 	}
 	if x.isPerson() { // likewise
-		s.setError(ctx, errors.New("a person cannot summarize context"))
+		s.call.setError(ctx, errors.New("a person cannot summarize context"))
 		return s
 	}
 	offer, grant, err := (&gate.Compartment{Contract: x.contract}).TranslationOffer(o, &w.ruling, x.start)
 	if err != nil {
-		s.setError(ctx, err)
+		s.call.setError(ctx, err)
 		return s
 	}
-	s.offers, s.grants = []gate.Offer{offer}, []gate.Grant{grant}
-	serve(ctx, x, &s.modelCall, s)
+	s.call.offers, s.call.grants = []gate.Offer{offer}, []gate.Grant{grant}
+	serve(ctx, x, &s.call, s)
 	x.showCost()
-	x.worked += s.worked
+	x.worked += s.call.worked
 	return s
 }
 
@@ -133,16 +133,16 @@ func serve(ctx context.Context, x, side *modelCall, o purpose) {
 
 // open builds the prompt.
 func (s *translator) open(ctx context.Context) (prompt.Prompt, error) {
-	if err := s.seal(ctx); err != nil {
+	if err := s.call.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
 	b := brief.Brief{System: s.system, SystemParams: s.systemParams, SystemOrigin: s.systemOrigin}
-	if s.offers[0].Source.Kind == handoff.Input {
-		b.Inputs = s.sealed
+	if s.call.offers[0].Source.Kind == handoff.Input {
+		b.Inputs = s.call.sealed
 	} else {
-		b.Dependencies = s.sealed
+		b.Dependencies = s.call.sealed
 	}
-	return s.build(&b)
+	return s.call.build(&b)
 }
 
 func (s *translator) started() *Outbox { return nil }
