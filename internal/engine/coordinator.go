@@ -79,12 +79,12 @@ func newRoster(members []planning.Agent, of *runScope) (*envelope.Envelope, erro
 // rosterFor returns the roster for a step. Only to plan, which assigns tasks by name, the coordinator
 // reads names that the policy hides.
 func rosterFor(c *coordinator, s *step) *envelope.Envelope {
-	if s.layout != brief.Synthesis || !s.by.Rules.HidesIdentity() {
+	if s.layout != brief.Synthesis || !s.call.by.Rules.HidesIdentity() {
 		return c.roster
 	}
 	members := c.team.Members()
 	for i := range members {
-		members[i].Name, members[i].Runtime = s.by.Rules.ShownName(members[i].Name), nil // these name agents
+		members[i].Name, members[i].Runtime = s.call.by.Rules.ShownName(members[i].Name), nil // these name agents
 	}
 	unnamed, err := newRoster(members, c.runScope)
 	if err != nil { // too large, with numbers that are longer than the names
@@ -96,7 +96,7 @@ func rosterFor(c *coordinator, s *step) *envelope.Envelope {
 
 // A step is one prompt to the coordinator.
 type step struct {
-	modelCall
+	call    modelCall
 	of      *coordinator
 	kind    StepKind
 	layout  brief.Layout
@@ -112,17 +112,17 @@ type step struct {
 func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offers []gate.Offer, compose func(*brief.Brief, []gate.Sealed)) *step {
 	s := &step{of: c, kind: kind, layout: layout, compose: compose}
 	c.asked[kind]++
-	s.existed = c.totalBytes
+	s.call.existed = c.totalBytes
 	id := stepID(kind)
-	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
-	s.limits, s.by = c.team.Limits(c.config.Limits), s.governs(id)
-	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
+	s.call.run, s.call.number, s.call.does, s.call.caps, s.call.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
+	s.call.limits, s.call.by = c.team.Limits(c.config.Limits), s.governs(id)
+	s.call.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
 	said := conversationFor(c, kind)
 	s.said = len(said)
-	s.offers = append(make([]gate.Offer, 0, 2+len(said)+len(offers)),
+	s.call.offers = append(make([]gate.Offer, 0, 2+len(said)+len(offers)),
 		gate.Offer{Source: gate.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},
 		gate.Offer{Source: gate.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: rosterFor(c, s), As: task.Structured})
-	s.offers = append(append(s.offers, said...), offers...)
+	s.call.offers = append(append(s.call.offers, said...), offers...)
 	return s
 }
 
@@ -135,19 +135,19 @@ func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 	if ctx.Err() != nil {
 		return prompt.Prompt{}, withCause(ctx, ctx.Err())
 	}
-	if err := s.seal(ctx); err != nil {
+	if err := s.call.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
 	c := s.of
 	b := brief.Brief{
-		Layout: s.layout, Untitled: true, Context: brief.Context{Goal: &s.sealed[0], Roster: &s.sealed[1], Conversation: s.sealed[2 : 2+s.said]}, GoalParams: c.goal.Source.Params,
+		Layout: s.layout, Untitled: true, Context: brief.Context{Goal: &s.call.sealed[0], Roster: &s.call.sealed[1], Conversation: s.call.sealed[2 : 2+s.said]}, GoalParams: c.goal.Source.Params,
 		System: c.before, SystemParams: c.config.SystemParams, SystemOrigin: c.config.Origin.String(), Guidance: c.after,
 		Whole: s.whole, Part: s.chunk, Parts: s.chunks,
 	}
 	if s.compose != nil {
-		s.compose(&b, s.sealed[2+s.said:])
+		s.compose(&b, s.call.sealed[2+s.said:])
 	}
-	return s.build(&b)
+	return s.call.build(&b)
 }
 
 func (s *step) started() *Outbox { return nil }
@@ -182,36 +182,36 @@ func (c *coordinator) consult(ctx context.Context, steps ...*step) {
 // perform makes a step, and reports whether it must be made again because of another policy.
 func (s *step) perform(ctx context.Context) (again bool) {
 	c := s.of
-	s.start = time.Now()
-	s.began = s.start
+	s.call.start = time.Now()
+	s.call.began = s.call.start
 	c.steering.await(ctx)
-	of, end := c.steering.beginStep(ctx, &s.modelCall, handoff.Coordinator)
-	perform(of, &s.modelCall, s)
+	of, end := c.steering.beginStep(ctx, &s.call, handoff.Coordinator)
+	perform(of, &s.call, s)
 	if revoked := end(); revoked {
-		s.failure = failure{err: ErrPolicyReplaced, code: codes.PolicyReplaced, message: ErrPolicyReplaced.Error()}
-		s.envelope, s.text, s.structured = nil, "", ""
-		s.stream.takeBack()
+		s.call.failure = failure{err: ErrPolicyReplaced, code: codes.PolicyReplaced, message: ErrPolicyReplaced.Error()}
+		s.call.envelope, s.call.text, s.call.structured = nil, "", ""
+		s.call.stream.takeBack()
 		return true
 	}
-	return s.recalls && errors.Is(s.err, ErrPolicyReplaced)
+	return s.call.recalls && errors.Is(s.call.err, ErrPolicyReplaced)
 }
 
 // repeat prepares a step to be made again, by the policy that holds now.
 func (s *step) repeat() {
 	c := s.of
 	again := step{of: s.of, kind: s.kind, layout: s.layout, compose: s.compose, whole: s.whole, chunk: s.chunk, chunks: s.chunks}
-	again.run, again.request = s.run, s.request
+	again.call.run, again.call.request = s.call.run, s.call.request
 	c.mu.Lock()
 	c.asked[s.kind]++
-	again.number = c.priorRun.counted(s.task.ID).number + c.asked[s.kind]
+	again.call.number = c.priorRun.counted(s.call.task.ID).number + c.asked[s.kind]
 	c.mu.Unlock()
-	again.by, again.recalls = c.governed(), false
-	for _, o := range s.offers {
+	again.call.by, again.call.recalls = c.governed(), false
+	for _, o := range s.call.offers {
 		o.Translated = nil
-		again.offers = append(again.offers, o)
+		again.call.offers = append(again.call.offers, o)
 	}
-	if s.stream != nil {
-		again.stream = newStream(&again.modelCall)
+	if s.call.stream != nil {
+		again.call.stream = newStream(&again.call)
 	}
 	*s = again
 }
@@ -234,7 +234,7 @@ func (s *step) governs(id task.ID) *plan.Roster {
 		}
 		return by
 	}
-	s.recalls = by.Rules != c.governed().Rules
+	s.call.recalls = by.Rules != c.governed().Rules
 	return by
 }
 
@@ -244,40 +244,42 @@ func (c *coordinator) record(s *step) {
 	if s.split() {
 		return
 	}
-	if s.needsJournalEntry() {
-		c.ledger.note(s.journalEntry())
+	if s.call.needsJournalEntry() {
+		c.ledger.note(s.call.journalEntry())
 	}
-	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.began, End: s.end, Usage: s.shownUsage(), Attempts: 1, Rounded: s.isRounded()}, Receipt: s.receipt}
-	out.Repeated, out.Call = s.repeated, s.shownCallInfo()
-	if out.Reused, out.Saved = s.savedUsage(); s.own {
-		e := s.recalled
+	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.call.began, End: s.call.end, Usage: s.call.shownUsage(), Attempts: 1, Rounded: s.call.isRounded()}, Receipt: s.call.receipt}
+	out.Repeated, out.Call = s.call.repeated, s.call.shownCallInfo()
+	if out.Reused, out.Saved = s.call.savedUsage(); s.call.own {
+		e := s.call.recalled
 		out.before = true
 		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: e.Usage(), Attempts: 1, Rounded: e.Rounded}
 	}
-	if s.err != nil {
-		out.Error = c.stepError(s, s.code)
-		c.overdrawn = cmp.Or(c.overdrawn, s.broke)
+	if s.call.err != nil {
+		out.Error = c.stepError(s, s.call.code)
+		c.overdrawn = cmp.Or(c.overdrawn, s.call.broke)
 	}
 	c.mu.Lock()
 	c.steps = append(c.steps, out)
 	c.mu.Unlock()
-	c.warnTruncated(&s.modelCall, "coordinator,", string(s.kind))
-	if !s.own {
-		s.showCost()
-		c.context = c.context.Add(s.measureContext())
+	c.warnTruncated(&s.call, "coordinator,", string(s.kind))
+	if !s.call.own {
+		s.call.showCost()
+		c.context = c.context.Add(s.call.measureContext())
 	}
-	c.count(&s.modelCall)
-	c.addModelWarnings(&s.modelCall)
+	c.count(&s.call)
+	c.addModelWarnings(&s.call)
 }
 
 // split reports whether the prompt of a step was too large to be sent whole.
-func (s *step) split() bool { return s.whole && !s.called && errors.Is(s.err, brief.ErrTooLarge) }
+func (s *step) split() bool {
+	return s.whole && !s.call.called && errors.Is(s.call.err, brief.ErrTooLarge)
+}
 
 // stepError words what went wrong with a step, in the form that the caller is cleared for.
 func (c *coordinator) stepError(s *step, code string) *TaskError {
-	out, err := &TaskError{Code: code, Message: s.message, Title: string(s.kind), said: s.fault, words: c.bus.words()}, s.err
-	if out.cause = func() error { return err }; s.code != code {
-		out.Reason = s.code
+	out, err := &TaskError{Code: code, Message: s.call.message, Title: string(s.kind), said: s.call.fault, words: c.bus.words()}, s.call.err
+	if out.cause = func() error { return err }; s.call.code != code {
+		out.Reason = s.call.code
 	}
 	return out
 }

@@ -56,7 +56,7 @@ func (c *coordinator) decompose(ctx context.Context, approved bool, adopt func(*
 			continue
 		}
 		if err := adopt(p); err != nil {
-			last.setError(ctx, err)
+			last.call.setError(ctx, err)
 			return c.stepError(last, codes.Decomposition)
 		}
 	}
@@ -67,17 +67,17 @@ func (c *coordinator) decompose(ctx context.Context, approved bool, adopt func(*
 // last step.
 func (c *coordinator) propose(ctx context.Context, s *step) (*plan.Plan, *step, *TaskError) {
 	c.consult(ctx, s)
-	if s.err != nil {
+	if s.call.err != nil {
 		return nil, s, c.stepError(s, codes.Decomposition)
 	}
 	p, found, shown := c.read(s)
 	said := "the plan"
 	if len(shown) > 0 {
-		first, _ := c.explain(&s.modelCall, codes.PlanInvalid, planning.Faults(shown))
+		first, _ := c.explain(&s.call, codes.PlanInvalid, planning.Faults(shown))
 		c.warn("the first plan could not be run, and was given back: " + strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "))
 		s = c.repair(s, shown)
 		c.consult(ctx, s)
-		if s.err != nil {
+		if s.call.err != nil {
 			return nil, s, c.stepError(s, codes.Decomposition)
 		}
 		said = "also the second plan"
@@ -94,7 +94,7 @@ func (c *coordinator) propose(ctx context.Context, s *step) (*plan.Plan, *step, 
 // of an input is not in shown, since by the flow table inputs do not derive into the
 // coordinator. The text of each task is as sensitive as what the coordinator had read.
 func (c *coordinator) read(s *step) (p *plan.Plan, found, shown task.Problems) {
-	return c.checkPlan(s.reply.Text, s.envelope, s.by)
+	return c.checkPlan(s.call.reply.Text, s.call.envelope, s.call.by)
 }
 
 // checkPlan does what read does, for the text of a plan in an envelope, by the policy of a roster. If
@@ -136,7 +136,7 @@ func setSource(specs []task.Spec, plan *envelope.Envelope) {
 
 // repair gives the coordinator its plan back, with everything that is wrong with it.
 func (c *coordinator) repair(s *step, found task.Problems) *step {
-	return c.planAgain(s, planning.RepairText(c.team.Names()), gate.Offer{Title: "What is wrong with it", Envelope: c.faultsOf(s.envelope, found)})
+	return c.planAgain(s, planning.RepairText(c.team.Names()), gate.Offer{Title: "What is wrong with it", Envelope: c.faultsOf(s.call.envelope, found)})
 }
 
 // faultsOf returns what is wrong with a plan, in the words of the runtime.
@@ -154,15 +154,15 @@ func (c *coordinator) faultsOf(plan *envelope.Envelope, found task.Problems) *en
 func (c *coordinator) planAgain(s *step, text string, why gate.Offer) *step {
 	why.Source = gate.Source{Kind: handoff.Fault, Name: "plan"}
 	return c.step(StepRepair, brief.Planning, text, []gate.Offer{
-		{Source: gate.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope}, why,
+		{Source: gate.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.call.envelope}, why,
 	}, func(b *brief.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, c.planFormat() })
 }
 
 // invalid returns the error of a plan that cannot be run. Its words quote the plan, so
 // they pass the gate to the caller.
 func (c *coordinator) invalid(s *step, what string, found task.Problems) *TaskError {
-	s.err = fmt.Errorf("%w: %w", ErrPlan, found)
-	s.message, _ = c.explain(&s.modelCall, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, planning.Faults(found)))
+	s.call.err = fmt.Errorf("%w: %w", ErrPlan, found)
+	s.call.message, _ = c.explain(&s.call, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, planning.Faults(found)))
 	return c.stepError(s, codes.PlanInvalid)
 }
 

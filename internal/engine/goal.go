@@ -130,11 +130,11 @@ func (r *run) answer(ctx context.Context, goal plan.Goal) error {
 func (c *coordinator) checkFirstPrompt(ctx context.Context) error {
 	s := c.planStep()
 	clear(c.asked)
-	s.start = c.start
+	s.call.start = c.start
 	_, err := s.open(ctx)
 	switch {
 	case err == nil:
-		c.label = s.contract.MaxInput
+		c.label = s.call.contract.MaxInput
 	case ctx.Err() != nil:
 		c.label = c.goal.Classification
 	default:

@@ -17,12 +17,12 @@ const maxTurnOutput = 32 << 20
 // take half of a prompt. If the agent can read its workspace, the whole results are there,
 // without personal data.
 func (t *turn) fitResults() error {
-	results := t.sealed[1 : 1+len(t.limit)]
+	results := t.call.sealed[1 : 1+len(t.limit)]
 	sizes := make([]int, len(results))
 	for i := range results {
 		sizes[i] = min(results[i].Payload().Size(), cmp.Or(t.limit[i], tool.DefaultMaxOutput))
 	}
-	most := brief.CommonLength(slices.Clone(sizes), brief.Limit(t.limits.MaxPromptBytes)/2)
+	most := brief.CommonLength(slices.Clone(sizes), brief.Limit(t.call.limits.MaxPromptBytes)/2)
 	t.unsaved = make([]bool, len(results))
 	for i := range results {
 		s, limit := &results[i], min(cmp.Or(t.limit[i], tool.DefaultMaxOutput), most)
@@ -38,7 +38,7 @@ func (t *turn) fitResults() error {
 		default:
 			*s = s.Lower(limit)
 		}
-		t.rulings[1+i] = s.Decision()
+		t.call.rulings[1+i] = s.Decision()
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (t *turn) saveOutput(call string, s *gate.Sealed) (saved bool, err error) {
 	} else if ok {
 		text = canonical
 	}
-	if text, _, err = t.by.Rules.Words().Text(text); err != nil {
+	if text, _, err = t.call.by.Rules.Words().Text(text); err != nil {
 		return false, fmt.Errorf("workspace: %w", err)
 	}
 	c := t.of.conversation

@@ -58,7 +58,7 @@ type planApproval struct {
 // an edited one, or the step in which the coordinator makes another one, or why there is none. While
 // there is no answer, all of them are nil. Round is how many plans the person has seen, with this one.
 func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.Plan, round int) (approved *plan.Plan, again *step, failed *TaskError) {
-	draft, err := planning.Draft(made.reply.Text, p.Written)
+	draft, err := planning.Draft(made.call.reply.Text, p.Written)
 	must(err) // it was read before
 	var faults *envelope.Envelope
 	for edit := range maxEdits + 1 {
@@ -79,7 +79,7 @@ func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.P
 		if err != nil {
 			return nil, nil, q.refused(ctx, err)
 		}
-		edited, found, shown := c.checkPlan(string(v.Plan), e, q.made.by)
+		edited, found, shown := c.checkPlan(string(v.Plan), e, q.made.call.by)
 		missing := unassigned(string(v.Plan), c.planRules())
 		found, shown = append(found, missing...), append(shown, missing...)
 		switch {
@@ -97,7 +97,7 @@ func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.P
 
 // prepare makes the question about the plan.
 func (q *planApproval) prepare(round, edit int) {
-	c, from := q.of, q.made.envelope
+	c, from := q.of, q.made.call.envelope
 	h := from.Header()
 	about := "The coordinator has planned these tasks. May they run? To change them, decide to edit, and give the whole plan in the same form, with the agent of each task."
 	if q.faults != nil {
@@ -226,8 +226,8 @@ func (q *planApproval) refused(ctx context.Context, err error) *TaskError {
 	if err == nil {
 		return nil
 	}
-	c, x := q.of, &step{of: q.of, kind: StepApproval, modelCall: q.call}
-	x.setError(ctx, err)
+	c, x := q.of, &step{of: q.of, kind: StepApproval, call: q.call}
+	x.call.setError(ctx, err)
 	if ctx.Err() != nil || errors.Is(err, ErrJournal) {
 		return c.stepError(x, codes.Decomposition)
 	}
@@ -235,6 +235,6 @@ func (q *planApproval) refused(ctx context.Context, err error) *TaskError {
 	if !errors.Is(err, ErrPlanRefused) {
 		said = "the plan cannot be approved: " + said
 	}
-	x.message, x.fault = c.explain(&q.call, codes.PlanRefused, said)
+	x.call.message, x.call.fault = c.explain(&q.call, codes.PlanRefused, said)
 	return c.stepError(x, codes.PlanRefused)
 }

@@ -168,12 +168,12 @@ func (a *attempt) contextsAfterWait() (ctx, interruptible context.Context, end f
 
 // offerReply offers the reply that a call waited for as its result.
 func (t *turn) offerReply(reply mailbox.Message) {
-	limit := cmp.Or(t.limits.On(gate.Source{Kind: handoff.Message}, 0), tool.DefaultMaxOutput)
+	limit := cmp.Or(t.call.limits.On(gate.Source{Kind: handoff.Message}, 0), tool.DefaultMaxOutput)
 	t.limit = append(t.limit, limit)
 	if t.of.readsFiles() {
 		limit = gate.MaxRedact // what the agent does not get is in a file
 	}
-	t.run.mu.Lock()
-	defer t.run.mu.Unlock()
+	t.call.run.mu.Lock()
+	defer t.call.run.mu.Unlock()
 	t.addMessage(reply, limit)
 }

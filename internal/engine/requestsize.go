@@ -25,8 +25,8 @@ func toolBytes(p prompt.Prompt) (n int) {
 // sentBytes returns the bytes of the request of a turn as the caller may see them. If a part is
 // hidden from the caller, what was moved out counts too.
 func (t *turn) sentBytes(messages []prompt.Message) int {
-	if t.hidden || slices.ContainsFunc(t.of.earlier, func(x *modelCall) bool { return x.hidden }) {
-		return t.of.earlier[len(t.of.earlier)-1].sentSize + messageBytes(t.receipt)
+	if t.call.hidden || slices.ContainsFunc(t.of.earlier, func(x *modelCall) bool { return x.hidden }) {
+		return t.of.earlier[len(t.of.earlier)-1].sentSize + messageBytes(t.call.receipt)
 	}
 	n := len(t.prompt.System()) + toolBytes(t.prompt)
 	for _, m := range messages {

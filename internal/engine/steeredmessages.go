@@ -192,9 +192,9 @@ func (t *turn) offerMessages() {
 	}
 	list, had := []mailbox.Message(nil), true
 	if a.after != nil {
-		list = m.takeForHolder(a, t.part, false)
+		list = m.takeForHolder(a, t.call.part, false)
 	} else {
-		list, had = m.inTurn(a, t.turn)
+		list, had = m.inTurn(a, t.call.turn)
 	}
 	if !had {
 		list = append(list, m.directedTo(a)...)
@@ -204,16 +204,16 @@ func (t *turn) offerMessages() {
 	}
 	reviewWaits(a.scheduler, list)
 	for _, msg := range list {
-		t.addMessage(msg, t.limits.On(gate.Source{Kind: handoff.Message, Name: m.name(msg)}, 0))
+		t.addMessage(msg, t.call.limits.On(gate.Source{Kind: handoff.Message, Name: m.name(msg)}, 0))
 	}
 }
 
 // addMessage offers a message, of which the agent gets at most limit bytes. The lock of the run is held.
 func (t *turn) addMessage(msg mailbox.Message, limit int) {
-	o := t.run.messages.offerOf(msg, t.of.member)
+	o := t.call.run.messages.offerOf(msg, t.of.member)
 	g := gate.WholeOf(o.Source, "")
-	g.Terms, g.MaxBytes = t.by.Terms(msg.Envelope.Producer(), t.caps.Agent), limit
-	t.offers, t.grants = append(t.offers, o), append(t.grants, g)
+	g.Terms, g.MaxBytes = t.call.by.Terms(msg.Envelope.Producer(), t.call.caps.Agent), limit
+	t.call.offers, t.call.grants = append(t.call.offers, o), append(t.call.grants, g)
 }
 
 // inTurn returns the messages that a turn of an earlier process had, and whether that was answered in

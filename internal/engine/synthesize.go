@@ -23,7 +23,7 @@ func (c *coordinator) synthesize(ctx context.Context, results, ended, memory []g
 	for level := 0; ; level++ {
 		s := c.answering(results, ended, memory)
 		s.whole = level < maxLevels && len(results) > 1
-		s.stream = newStream(&s.modelCall)
+		s.call.stream = newStream(&s.call)
 		c.consult(ctx, s)
 		if s.split() {
 			if results, c.unanswered = c.digests(ctx, s, results, level); c.unanswered != nil {
@@ -31,14 +31,14 @@ func (c *coordinator) synthesize(ctx context.Context, results, ended, memory []g
 			}
 			continue
 		}
-		if s.err != nil {
+		if s.call.err != nil {
 			c.unanswered = c.stepError(s, codes.Synthesis)
 			return
 		}
-		if s.text == "" {
+		if s.call.text == "" {
 			c.unanswered = &TaskError{Code: codes.Synthesis, Message: ErrNoAnswer.Error(), Title: string(s.kind), cause: func() error { return ErrNoAnswer }}
 		}
-		c.output, c.synthesis = s.text, s.envelope
+		c.output, c.synthesis = s.call.text, s.call.envelope
 		return
 	}
 }
@@ -156,13 +156,13 @@ func (c *coordinator) digests(ctx context.Context, whole *step, results []gate.O
 	var parts, held []gate.Offer
 	var sizes []int
 	for i, o := range results {
-		if s := &whole.sealed[2+whole.said+i]; s.Withheld() {
+		if s := &whole.call.sealed[2+whole.said+i]; s.Withheld() {
 			held = append(held, o)
 		} else {
 			parts, sizes = append(parts, o), append(sizes, s.Payload().Size()+len(o.Title)+len(o.Assignee)+plan.Frame)
 		}
 	}
-	limit := whole.limit() - whole.sealed[0].Payload().Size() - len(planning.PartText()) - plan.Frame
+	limit := whole.limit() - whole.call.sealed[0].Payload().Size() - len(planning.PartText()) - plan.Frame
 	cuts := planning.Parts(sizes, limit)
 	steps := make([]*step, len(cuts))
 	for i, cut := range cuts {
@@ -172,16 +172,16 @@ func (c *coordinator) digests(ctx context.Context, whole *step, results []gate.O
 	c.consult(ctx, steps...)
 	out := make([]gate.Offer, 0, len(steps)+len(held))
 	for i, s := range steps {
-		if s.err != nil {
+		if s.call.err != nil {
 			return nil, c.stepError(s, codes.Synthesis)
 		}
 		out = append(out, gate.Offer{
 			Source: gate.Source{Kind: handoff.Digest, Name: fmt.Sprintf("%d/%d", level+1, i+1)}, Title: fmt.Sprintf("Part %d of %d", i+1, len(steps)),
-			Assignee: handoff.Coordinator, Envelope: s.envelope, Optional: true,
+			Assignee: handoff.Coordinator, Envelope: s.call.envelope, Optional: true,
 		})
 	}
 	return append(out, held...), nil
 }
 
 // limit returns how many bytes the prompt of a step may have.
-func (s *step) limit() int { return brief.Limit(s.limits.MaxPromptBytes) }
+func (s *step) limit() int { return brief.Limit(s.call.limits.MaxPromptBytes) }

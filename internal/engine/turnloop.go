@@ -37,18 +37,18 @@ func (a *attempt) performTurns(ctx context.Context, first prompt.Prompt, rejecte
 			return nil, err
 		}
 		if corrected = corrected || rejected != nil; corrected {
-			a.rejectedAgain = t.rejected
+			a.rejectedAgain = t.call.rejected
 		}
-		again, isRejected := errors.AsType[*schema.RejectedError](t.err)
+		again, isRejected := errors.AsType[*schema.RejectedError](t.call.err)
 		switch {
-		case t.err != nil && (!isRejected || errors.Is(again, schema.ErrGuard)):
-			return nil, t.err
+		case t.call.err != nil && (!isRejected || errors.Is(again, schema.ErrGuard)):
+			return nil, t.call.err
 		case isRejected && corrected:
 			return nil, fmt.Errorf("%w, also after a second try: %w", schema.ErrMismatch, again.Err)
 		case isRejected:
-			a.reject(t.reply.Text, again.Problem, a.number)
+			a.reject(t.call.reply.Text, again.Problem, a.number)
 		}
-		last, current, rejected = t, &t.modelCall, again
+		last, current, rejected = t, &t.call, again
 	}
 	if len(current.reply.ToolCalls) > 0 {
 		return nil, fmt.Errorf("%w: a conversation has at most %d turns; split the task", codes.Condition(codes.MaxTurns), most)
@@ -68,12 +68,12 @@ func (a *attempt) performTurn(ctx context.Context, n int, current *modelCall, be
 			a.contract.ExpiresAt = a.contract.ExpiresAt.Add(waited)
 		}
 		limited, cancel = a.untilExpiry(ctx)
-		t.start = time.Now() // tool calls, and a pause, may have taken long
-		t.began = t.start
+		t.call.start = time.Now() // tool calls, and a pause, may have taken long
+		t.call.began = t.call.start
 		t.offerMessages()
-		serve(limited, &a.modelCall, &t.modelCall, t)
-		a.later, a.worked = len(a.spent), t.worked
-		if !isInterrupted(limited, t.err) {
+		serve(limited, &a.modelCall, &t.call, t)
+		a.later, a.worked = len(a.spent), t.call.worked
+		if !isInterrupted(limited, t.call.err) {
 			return t, nil
 		}
 		t = t.withoutCall()
@@ -84,17 +84,17 @@ func (a *attempt) performTurn(ctx context.Context, n int, current *modelCall, be
 
 // withoutCall returns an interrupted turn as it was before its call.
 func (t *turn) withoutCall() *turn {
-	again := &turn{modelCall: modelCall{run: t.run, request: t.request}, of: t.of, before: t.before, grant: t.grant, limit: t.limit, calls: t.calls, hasProblem: t.hasProblem}
-	again.stream, again.worked, again.contextLists = t.stream, t.worked, contextLists{offers: t.offers, grants: t.grants}
+	again := &turn{call: modelCall{run: t.call.run, request: t.call.request}, of: t.of, before: t.before, grant: t.grant, limit: t.limit, calls: t.calls, hasProblem: t.hasProblem}
+	again.call.stream, again.call.worked, again.call.contextLists = t.call.stream, t.call.worked, contextLists{offers: t.call.offers, grants: t.call.grants}
 	return again
 }
 
 // nextTurn returns turn n, which is ready to be served: it offers what came of the turn before,
 // whose prompt is given.
 func (a *attempt) nextTurn(ctx context.Context, n int, current *modelCall, before prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
-	t := &turn{modelCall: modelCall{run: a.run, request: a.side(turnPart(n), time.Now())}, of: a, before: before}
-	t.stream = a.stream
-	t.turn, t.worked, t.tools, t.least = n, current.worked, a.tools, current.contract.MaxInput
+	t := &turn{call: modelCall{run: a.run, request: a.side(turnPart(n), time.Now())}, of: a, before: before}
+	t.call.stream = a.stream
+	t.call.turn, t.call.worked, t.call.tools, t.call.least = n, current.worked, a.tools, current.contract.MaxInput
 	t.grant = "tools"
 	var err error
 	if rejected != nil {
@@ -115,10 +115,10 @@ func (a *attempt) nextTurn(ctx context.Context, n int, current *modelCall, befor
 // acceptTurn makes the answer of the last turn that of the attempt.
 func (a *attempt) acceptTurn(ctx context.Context, last *turn) error {
 	own := a.reply
-	a.reply = last.reply
+	a.reply = last.call.reply
 	a.reply.Usage, a.reply.Turns, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // later turns account for their own
-	if err := takeOutputs(a, last.envelope); err != nil {
+	if err := takeOutputs(a, last.call.envelope); err != nil {
 		return err
 	}
-	return a.accept(ctx, last.envelope, time.Now())
+	return a.accept(ctx, last.call.envelope, time.Now())
 }

@@ -33,7 +33,7 @@ import (
 // before, followed by the agent's reply and the results of its tool calls. It has its own
 // contract, decisions, receipt, budget reservation and entries in the journal.
 type turn struct {
-	modelCall
+	call   modelCall
 	of     *attempt
 	before prompt.Prompt // the prompt of the turn before
 	prompt prompt.Prompt
@@ -153,7 +153,7 @@ func (t *turn) offerProblem(current *modelCall, rejected *schema.RejectedError) 
 		return err
 	}
 	t.of.keepForHolders(current, said, nil)
-	t.offerSaid(said, t.limits.On(gate.Source{Kind: handoff.Draft}, 0)) // cut like other context
+	t.offerSaid(said, t.call.limits.On(gate.Source{Kind: handoff.Draft}, 0)) // cut like other context
 	return t.offerFault(said, rejected.Problem)
 }
 
@@ -165,7 +165,7 @@ func (t *turn) offerFault(said *envelope.Envelope, text string) error {
 	if err != nil {
 		return err
 	}
-	t.add(gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.task.ID) + t.part}, Title: "problem", Envelope: problem}, gate.CorrectionTerms(gate.Runtime, t.caps.Agent), maxSaid)
+	t.add(gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.call.task.ID) + t.call.part}, Title: "problem", Envelope: problem}, gate.CorrectionTerms(gate.Runtime, t.call.caps.Agent), maxSaid)
 	t.hasProblem = true
 	return nil
 }
@@ -254,8 +254,8 @@ func (a *attempt) recordTurn(x *modelCall, said *envelope.Envelope) {
 
 // offerSaid offers what the agent said.
 func (t *turn) offerSaid(said *envelope.Envelope, limit int) {
-	source := gate.Source{Kind: handoff.Draft, Name: string(t.task.ID) + t.part}
-	t.add(gate.Offer{Source: source, Title: "said", Envelope: said, As: formOf(said)}, gate.CorrectionTerms(said.Producer(), t.caps.Agent), limit)
+	source := gate.Source{Kind: handoff.Draft, Name: string(t.call.task.ID) + t.call.part}
+	t.add(gate.Offer{Source: source, Title: "said", Envelope: said, As: formOf(said)}, gate.CorrectionTerms(said.Producer(), t.call.caps.Agent), limit)
 }
 
 // offer offers what the agent said, and what its calls gave.
@@ -268,9 +268,9 @@ func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
 			t.offerReply(*r.reply)
 			continue
 		}
-		terms := t.by.Terms(r.envelope.Producer(), t.caps.Agent)
+		terms := t.call.by.Terms(r.envelope.Producer(), t.call.caps.Agent)
 		if r.envelope.Producer() == gate.Runtime {
-			terms = gate.CorrectionTerms(gate.Runtime, t.caps.Agent)
+			terms = gate.CorrectionTerms(gate.Runtime, t.call.caps.Agent)
 		}
 		o := gate.Offer{Source: gate.Source{Kind: handoff.ToolResult, Name: r.id}, Envelope: r.envelope, As: formOf(r.envelope), Optional: true}
 		if o.Title = r.title; o.Title == "" && r.failed {
@@ -297,7 +297,7 @@ func formOf(e *envelope.Envelope) task.Payload {
 func (t *turn) add(o gate.Offer, terms *gate.Terms, limit int) {
 	g := gate.WholeOf(o.Source, t.grant)
 	g.Terms, g.MaxBytes = terms, limit
-	t.offers, t.grants = append(t.offers, o), append(t.grants, g)
+	t.call.offers, t.call.grants = append(t.call.offers, o), append(t.call.grants, g)
 }
 
 // maxSaid bounds what an agent said in one turn, as its later prompts repeat it.
@@ -310,18 +310,18 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 			return prompt.Prompt{}, err
 		}
 	}
-	if err := t.seal(ctx); err != nil {
+	if err := t.call.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
 	if err := t.fitResults(); err != nil {
 		return prompt.Prompt{}, err
 	}
 	added := brief.Turn{
-		Contract: t.contract, Number: t.turn, Title: t.title(), MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
-		Said: t.sealed[0], Results: t.sealed[1 : 1+len(t.limit)], Messages: t.messages(), Unsaved: t.unsaved,
+		Contract: t.call.contract, Number: t.call.turn, Title: t.call.title(), MaxBytes: t.call.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
+		Said: t.call.sealed[0], Results: t.call.sealed[1 : 1+len(t.limit)], Messages: t.messages(), Unsaved: t.unsaved,
 	}
 	if t.hasProblem {
-		added.Problem = &t.sealed[1+len(t.limit)]
+		added.Problem = &t.call.sealed[1+len(t.limit)]
 	}
 	p, receipt, err := prompt.Continue(t.before, &added)
 	if err != nil {
@@ -332,14 +332,14 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 	if err := t.of.addStep(step); err != nil {
 		return prompt.Prompt{}, err
 	}
-	t.prompt, t.whole = p, receipt
-	t.receipt, t.shownSize = t.run.receiptOf(p, receipt)
-	t.hidden = t.receipt != receipt
-	t.sentSize = t.sentBytes(messages)
-	if t.run.keyed() {
+	t.prompt, t.call.whole = p, receipt
+	t.call.receipt, t.call.shownSize = t.call.run.receiptOf(p, receipt)
+	t.call.hidden = t.call.receipt != receipt
+	t.call.sentSize = t.sentBytes(messages)
+	if t.call.run.keyed() {
 		before := t.of.earlier[len(t.of.earlier)-1]
-		t.key = withFiles(keyOfTurn(before.key, step, p.Added()), t.of.sealed)
-		t.core, t.prior = t.key, withFiles(keyOfTurn(before.prior, step, p.Added()), t.of.sealed)
+		t.call.key = withFiles(keyOfTurn(before.key, step, p.Added()), t.of.sealed)
+		t.call.core, t.call.prior = t.call.key, withFiles(keyOfTurn(before.prior, step, p.Added()), t.of.sealed)
 	}
 	return p, nil
 }
@@ -350,23 +350,23 @@ func (t *turn) messages() []gate.Sealed {
 	if t.hasProblem {
 		n++
 	}
-	return t.sealed[n:]
+	return t.call.sealed[n:]
 }
 
 func (t *turn) started() *Outbox {
 	for i := range t.limit {
-		if s := t.sealed[1+i : 2+i]; s[0].Source().Kind == handoff.Message {
-			emitMessages(&t.modelCall, s)
+		if s := t.call.sealed[1+i : 2+i]; s[0].Source().Kind == handoff.Message {
+			emitMessages(&t.call, s)
 		}
 	}
-	emitMessages(&t.modelCall, t.messages())
+	emitMessages(&t.call, t.messages())
 	if t.of.root != nil {
 		return nil // a child or a later holder sends nothing
 	}
 	if t.of.outbox == nil { // an earlier process had the first turn
 		emitMessages(&t.of.modelCall, t.of.messagesIn(t.of.sealed))
 	}
-	t.of.outbox = t.of.newOutbox(&t.modelCall)
+	t.of.outbox = t.of.newOutbox(&t.call)
 	return t.of.outbox
 }
 
