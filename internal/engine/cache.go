@@ -35,9 +35,8 @@ func (e *ReplayError) Unwrap() error { return ErrReplay }
 
 // isReusable reports whether answers of an agent about a task may serve other
 // runs, and those of others this one.
-func (x *modelCall) isReusable() bool {
-	m := x.run.team.Find(x.caps.Agent)
-	return !x.isPerson() && m.AnswerVersion() != "" && m.Reuse != "never" && x.task.Reuse != "never"
+func isReusable(m *plan.Member, r *request) bool {
+	return !r.isPerson() && m.AnswerVersion() != "" && m.Reuse != "never" && r.task.Reuse != "never"
 }
 
 // findCachedAnswer looks for an answer to the same prompt that there is already: of this
@@ -63,7 +62,7 @@ func (x *modelCall) findCachedAnswer(ctx context.Context, p prompt.Prompt) (done
 	if r.priorRun.isStrict() {
 		return true, &ReplayError{r.shown(p, x.whole)}
 	}
-	if !r.options.Reuse || r.log == nil || fresh || !x.isReusable() {
+	if !r.options.Reuse || r.log == nil || fresh || !isReusable(r.team.Find(x.caps.Agent), &x.request) {
 		return false, nil
 	}
 	return x.reuseAnswer(ctx, p)
@@ -72,7 +71,7 @@ func (x *modelCall) findCachedAnswer(ctx context.Context, p prompt.Prompt) (done
 // reuseAnswer looks for an answer of another run to the same prompt.
 func (x *modelCall) reuseAnswer(ctx context.Context, p prompt.Prompt) (done bool, err error) {
 	r := x.run
-	for answer, err := range r.log.CachedAnswers(ctx, x.reuseKey()) {
+	for answer, err := range r.log.CachedAnswers(ctx, reuseKeyOf(x.key, r.team.Find(x.caps.Agent).Origins())) {
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", ErrJournal, err)
 		}
@@ -168,16 +167,16 @@ func sameBut(a, b envelope.Header) bool {
 func (r *runScope) repeats() bool { return r.options.Replay != nil }
 
 // savedUsage returns the usage of a cached answer that another run paid for, as the
-// caller may see it, and the id of that run.
-func (x *modelCall) savedUsage() (from string, took llm.Usage) {
-	e := x.recalled
-	if e == nil || x.own && e.From == "" {
+// caller may see it, and the ID of that run. e is nil if there is no cached answer, and own says
+// that it is one of this run.
+func (v visibility) savedUsage(e *record.AgentCall, own bool) (from string, took llm.Usage) {
+	if e == nil || own && e.From == "" {
 		return "", llm.Usage{}
 	}
 	if e.From != "" { // it was not made there either
-		return e.From, x.shownUsageOf(e.Saved(), e.Turns)
+		return e.From, v.usage(e.Saved(), e.Turns)
 	}
-	return runOf(e), x.shownUsageOf(e.Usage(), e.Turns)
+	return runOf(e), v.usage(e.Usage(), e.Turns)
 }
 
 // runOf returns the ID of the run that made a call, as the session of the call says.
@@ -199,20 +198,20 @@ func (x *modelCall) needsJournalEntry() bool {
 	return x.run.ledger != nil && !x.own && !x.run.priorRun.isStrict() && !(x.aborted && x.shownUsage() == (llm.Usage{}))
 }
 
-// messageIDs returns the ids of the messages that the model call is offered.
-func (x *gatedContext) messageIDs() (ids []string) {
-	for i := range x.offers {
-		if s := &x.offers[i].Source; s.Kind == handoff.Message {
+// messageIDs returns the IDs of the messages among offers.
+func messageIDs(offers []gate.Offer) (ids []string) {
+	for i := range offers {
+		if s := &offers[i].Source; s.Kind == handoff.Message {
 			ids = append(ids, s.Name)
 		}
 	}
 	return ids
 }
 
-// memoryTasks returns the tasks whose results in the shared memory the model call is offered.
-func (x *gatedContext) memoryTasks() (ids []task.ID) {
-	for i := range x.offers {
-		o := &x.offers[i]
+// memoryTasks returns the tasks whose results in the shared memory are among offers.
+func memoryTasks(offers []gate.Offer) (ids []task.ID) {
+	for i := range offers {
+		o := &offers[i]
 		if o.Source.Kind != handoff.Memory || o.Envelope == nil {
 			continue
 		}
@@ -233,8 +232,9 @@ func (x *modelCall) journalEntry() record.Entry {
 	e.Result = gate.RecordOf(x.envelope)
 	// In a replay, an agent of another version may have given the answer.
 	isOfVersion := x.recalled == nil || x.prior == x.key
-	if e.Reusable = isOfVersion && x.isReusable() && len(x.outbox.end()) == 0 && len(x.tools) == 0; e.Reusable { // another run would lack the messages
-		e.Reuse = x.reuseKey()
+	m := x.run.team.Find(x.caps.Agent)
+	if e.Reusable = isOfVersion && isReusable(m, &x.request) && len(x.outbox.end()) == 0 && len(x.tools) == 0; e.Reusable { // another run would lack the messages
+		e.Reuse = reuseKeyOf(x.key, m.Origins())
 	}
 	e.CallsTools = len(x.reply.ToolCalls) > 0
 	e.Sends = e.CallsTools && x.outbox.used()
@@ -257,7 +257,8 @@ func isPartWithheld(e *envelope.Envelope, accepts label.Classification, policy *
 
 // journalCall returns what a journal stores of a model call in addition to its result.
 func (x *modelCall) journalCall() *record.AgentCall {
-	shown := x.shownUsageOf(x.reply.Usage, x.reply.Turns)
+	v := x.visibility()
+	shown := v.usage(x.reply.Usage, x.reply.Turns)
 	e := &record.AgentCall{
 		Start:  x.began,
 		End:    x.end,
@@ -265,11 +266,11 @@ func (x *modelCall) journalCall() *record.AgentCall {
 		Keys:   record.Keys{Key: x.key, Core: x.core},
 		Spent:  record.Spent{Input: shown.InputTokens, Output: shown.OutputTokens, CachedTokens: shown.CachedTokens, ReasoningTokens: shown.ReasoningTokens, Rounded: shown != (llm.Usage{}) && shown != x.reply.Usage, Turns: x.reply.Turns},
 	}
-	if !x.roundsUsage() {
+	if !v.isPartial() {
 		e.Cost = x.cost
 	}
 	e.Policy, e.ReadBy = x.run.named(x.by), x.run.named(x.readBy)
-	e.Call, e.Warnings = x.shownCallInfo(), x.shownWarnings()
+	e.Call, e.Warnings = v.callInfo(x.reply.Call), v.warnings(x.reply.Warnings)
 	e.Refused, e.Reasoning = x.rejected, x.reasoning
 	if e.Session == "" {
 		e.Session = x.session() // it was refused before there was a contract
@@ -277,8 +278,8 @@ func (x *modelCall) journalCall() *record.AgentCall {
 	if x.part == "" {
 		e.Context = x.measureContext()
 	}
-	from, took := x.savedUsage()
+	from, took := v.savedUsage(x.recalled, x.own)
 	e.From, e.SavedInput, e.SavedOutput, e.SavedCached, e.SavedReasoning = from, took.InputTokens, took.OutputTokens, took.CachedTokens, took.ReasoningTokens
-	e.Messages, e.Memory = x.messageIDs(), x.memoryTasks()
+	e.Messages, e.Memory = messageIDs(x.offers), memoryTasks(x.offers)
 	return e
 }

@@ -10,14 +10,13 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// shownCallInfo returns what the model reported of the call that gave the reply, as the
-// caller may see it. It is zero if the model does not report its calls.
-func (x *modelCall) shownCallInfo() llm.CallInfo {
-	of := x.reply.Call
+// callInfo returns what a model reported of a call as the caller may see it. It is zero if the
+// model does not report its calls.
+func (v visibility) callInfo(of llm.CallInfo) llm.CallInfo {
 	if of == (llm.CallInfo{}) {
 		return of
 	}
-	if of = callinfo.Clean(of); x.roundsUsage() {
+	if of = callinfo.Clean(of); v.isPartial() {
 		of = callinfo.Outline(of)
 	}
 	for _, word := range []*string{&of.Model, &of.Endpoint, &of.RequestID, &of.FinishReason} {
@@ -55,18 +54,17 @@ func orZero[T any](p *T) (v T) {
 // maxWarnings bounds the different warnings of model calls that a run lists.
 const maxWarnings = 20
 
-// shownWarnings returns the warnings of the model call's own model calls, as the
-// caller may see them. Warnings quote neither prompt nor reply, but a model that read both
+// warnings returns warnings of model calls as the caller may see them. Warnings quote neither prompt nor reply, but a model that read both
 // could choose which ones to give.
-func (x *modelCall) shownWarnings() []string {
-	if len(x.reply.Warnings) == 0 {
+func (v visibility) warnings(list []string) []string {
+	if len(list) == 0 {
 		return nil
 	}
-	if x.roundsUsage() {
+	if v.isPartial() {
 		return []string{"a model call has a warning that is above the clearance of the caller"}
 	}
 	var out []string
-	for _, w := range x.reply.Warnings[:min(len(x.reply.Warnings), maxWarnings+1)] {
+	for _, w := range list[:min(len(list), maxWarnings+1)] {
 		if w = masked(oneline.Of(w)); w != "" {
 			out = append(out, w)
 		}
@@ -77,7 +75,7 @@ func (x *modelCall) shownWarnings() []string {
 // addModelWarnings adds the warnings of the model calls of a model call to those of the
 // run, each once per agent.
 func (r *recorder) addModelWarnings(x *modelCall) {
-	all := x.shownWarnings()
+	all := x.visibility().warnings(x.reply.Warnings)
 	for i := range x.spent {
 		all = append(all, x.spent[i].warnings...)
 	}

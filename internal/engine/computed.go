@@ -24,7 +24,12 @@ import (
 // is for those who read the records of the run.
 func (a *attempt) compute(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
 	if a.task.CountsJudges() {
-		return countJudges(a)
+		ups := a.graph.Upstream(a.index)
+		judges := make([]string, len(ups)-a.task.Reads) // without what its round is conditional on
+		for k := range judges {
+			judges[k] = a.by.Rules.ShownName(a.graph.Task(int(ups[k])).Assignee)
+		}
+		return countJudges(deliveredResults(a.task, a.sealed)[:len(judges)], judges, a.task.Instance.Quorum)
 	}
 	if a.task.Value != nil {
 		v, err := jsonvalue.Parse(string(a.task.Value))

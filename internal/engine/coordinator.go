@@ -248,8 +248,8 @@ func (c *coordinator) record(s *step) {
 		c.ledger.note(s.call.journalEntry())
 	}
 	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.call.began, End: s.call.end, Usage: s.call.shownUsage(), Attempts: 1, Rounded: s.call.isRounded()}, Receipt: s.call.receipt}
-	out.Repeated, out.Call = s.call.repeated, s.call.shownCallInfo()
-	if out.Reused, out.Saved = s.call.savedUsage(); s.call.own {
+	out.Repeated, out.Call = s.call.repeated, s.call.visibility().callInfo(s.call.reply.Call)
+	if out.Reused, out.Saved = s.call.visibility().savedUsage(s.call.recalled, s.call.own); s.call.own {
 		e := s.call.recalled
 		out.before = true
 		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: e.Usage(), Attempts: 1, Rounded: e.Rounded}

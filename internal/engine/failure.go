@@ -181,7 +181,9 @@ func (x *modelCall) setError(ctx context.Context, err error) {
 		x.message = x.run.errorText(err.Error())
 	default:
 		x.message, x.fault = x.run.explain(x, x.code, err.Error())
-		x.message += x.largestParts(err)
+		if failed, ok := errors.AsType[*llm.Error](err); ok && failed.Kind == callfault.PromptTooLong && x.receipt != nil {
+			x.message += largestParts(promptParts(x.receipt, x.run.accepts, func(s gate.Source) string { return contextName(s, x.offers, x.part) }))
+		}
 	}
 }
 

@@ -218,7 +218,7 @@ func (p *priorRun) cachedFiles(e *record.AgentCall, bound label.Classification, 
 func (x *modelCall) filesEntry(mounts []record.Mount) record.Entry {
 	return record.Entry{Files: &record.AgentCall{
 		CallID: record.CallID{Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Part: "/files", Mounts: mounts},
-		Start:  x.began, End: x.end, Result: gate.RecordOf(x.outputs), Shown: x.shownFiles(),
+		Start:  x.began, End: x.end, Result: gate.RecordOf(x.outputs), Shown: shownFiles(x.outputs, x.outputsText, x.outputsBefore),
 	}}
 }
 
@@ -247,22 +247,22 @@ func mountsOf(r *results, sealed []gate.Sealed) (mounts []record.Mount) {
 	return mounts
 }
 
-// shownFiles returns the output files as the caller may see them; nil if the caller may see
-// all of them.
-func (a *answer) shownFiles() *record.ShownResult {
-	if gate.IsShownWhole(gate.RecordOf(a.outputs), a.outputsText, a.outputsBefore) {
+// shownFiles returns output files as the caller may see them: text, and what they were before. It
+// returns nil if the caller may see all of them.
+func shownFiles(outputs *envelope.Envelope, text, before string) *record.ShownResult {
+	if gate.IsShownWhole(gate.RecordOf(outputs), text, before) {
 		return nil
 	}
-	return &record.ShownResult{Text: a.outputsText, Structured: a.outputsBefore}
+	return &record.ShownResult{Text: text, Structured: before}
 }
 
-// outputFiles returns the texts of the output files as the caller may see them, without
-// those that were removed; nil if the caller may see none of them.
-func (a *answer) outputFiles() map[string]string {
-	if a.outputs == nil {
+// outputFiles returns the texts of output files as the caller may see them, without those that
+// were removed; nil if there are none, or if the caller may see none of them.
+func outputFiles(outputs *envelope.Envelope, shown string) map[string]string {
+	if outputs == nil {
 		return nil
 	}
-	tree, err := filetree.Parse(a.outputsText)
+	tree, err := filetree.Parse(shown)
 	if err != nil {
 		return nil
 	}

@@ -69,11 +69,6 @@ func reuseKeyOf(key record.Key, origins []string) record.Key {
 	return record.Key(h.Sum(nil))
 }
 
-// reuseKey returns the key by which another run finds the answer of the model call.
-func (x *modelCall) reuseKey() record.Key {
-	return reuseKeyOf(x.key, x.run.team.Find(x.caps.Agent).Origins())
-}
-
 // keyed reports whether prompts need keys: answers are stored, or there are prior ones.
 func (r *runScope) keyed() bool { return r.ledger != nil || r.priorRun != nil }
 

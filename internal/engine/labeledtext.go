@@ -82,7 +82,7 @@ func cutLabeledText(text string) string {
 
 // reject records an answer that was not accepted, for the caller.
 func (x *modelCall) reject(text, problem string, attempt int) {
-	x.rejected = x.labeledText(handoff.Fault, record.LabeledText{Text: text, Problem: problem, Attempt: attempt, Call: x.shownCallInfo()})
+	x.rejected = x.labeledText(handoff.Fault, record.LabeledText{Text: text, Problem: problem, Attempt: attempt, Call: x.visibility().callInfo(x.reply.Call)})
 }
 
 // keepLabeledTexts records what the agent wrote in addition to its result: its reasoning and,
@@ -111,9 +111,9 @@ func (x *modelCall) keepLabeledTexts(err error) {
 	x.reject(cmp.Or(x.reply.Text, x.reply.JSON.Canonical()), problem, x.number)
 }
 
-// rejectedAnswers returns the answers that were not accepted.
-func (a *answer) rejectedAnswers() (list []RejectedAnswer) {
-	for _, t := range []*record.LabeledText{a.rejected, a.rejectedAgain} {
+// rejectedAnswers returns answers that were not accepted, without those that are nil.
+func rejectedAnswers(texts ...*record.LabeledText) (list []RejectedAnswer) {
+	for _, t := range texts {
 		if t != nil {
 			list = append(list, RejectedAnswer{Attempt: t.Attempt, Text: t.Text, Problem: t.Problem, Call: t.Call})
 		}

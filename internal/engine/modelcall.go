@@ -217,12 +217,12 @@ func (x *modelCall) try(ctx context.Context, o purpose) error {
 // rejected. It reports whether the model call needs no other call.
 func (x *modelCall) useCached(ctx context.Context, o purpose, text prompt.Prompt) (done bool, err error) {
 	if a, ok := o.(*attempt); ok {
-		if e := x.findCachedTurn(); e != nil {
+		if e := x.run.priorRun.cachedTurn(x); e != nil {
 			if done, err := a.continueFrom(ctx, e, text); done || err != nil {
 				return done, err
 			}
 		}
-		if e := x.findRejectedAnswer(); e != nil {
+		if e := x.run.priorRun.rejectedAnswer(x); e != nil {
 			if done, err := a.correctAgain(ctx, e, text); done || err != nil {
 				return done, err
 			}

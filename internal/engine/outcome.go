@@ -34,10 +34,10 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 	if t.Truncated = a.envelope.Truncated(); t.Truncated {
 		r.warn(fmt.Sprintf("task %q: the answer was truncated by a limit on tokens, and acceptTruncated takes it", t.Title))
 	}
-	call := a.shownCallInfo()
+	call := a.visibility().callInfo(a.reply.Call)
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	t.Call = call
-	t.Files, t.OutputFiles = a.outputs, a.outputFiles()
+	t.Files, t.OutputFiles = a.outputs, outputFiles(a.outputs, a.outputsText)
 	if r.bus.live() { // before the queue reports the tasks that this one makes ready
 		ev := a.eventOf(event.TaskComplete)
 		ev.Status, ev.Bytes = task.Completed, len(a.text)
@@ -64,11 +64,11 @@ func (r *results) workStart(a *attempt) time.Time {
 
 // account adds the usage of an attempt, and stores the attempt in the journal.
 func (r *results) account(t *TaskResult, a *attempt) {
-	t.Reused, t.Saved = a.savedUsage()
+	t.Reused, t.Saved = a.visibility().savedUsage(a.recalled, a.own)
 	t.Repeated = a.repeated
 	r.count(&a.modelCall)
 	r.addModelWarnings(&a.modelCall)
-	t.Rejected = append(t.Rejected, a.rejectedAnswers()...)
+	t.Rejected = append(t.Rejected, rejectedAnswers(a.rejected, a.rejectedAgain)...)
 	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
 	if a.err == nil && a.outputs != nil {
 		r.mounts[t.ID] = mountsOf(r, lastHolder(a).sealed)
@@ -113,7 +113,7 @@ func (a *attempt) reusedFrom() string {
 	if a.own {
 		return a.run.id
 	}
-	from, _ := a.savedUsage()
+	from, _ := a.visibility().savedUsage(a.recalled, a.own)
 	return from
 }
 
@@ -174,7 +174,7 @@ func (r *results) tries(i int) int {
 // fail ends a task, and through the queue's cascade what depends on it.
 func (r *results) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
-	r.faults[a.index], t.Call = a.fault, a.shownCallInfo()
+	r.faults[a.index], t.Call = a.fault, a.visibility().callInfo(a.reply.Call)
 	r.warnTruncated(&a.modelCall, "task", t.Title)
 	settle(r, a.index)
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, Name: t.Name, cause: func() error { return err }, said: a.fault, words: r.bus.words()}

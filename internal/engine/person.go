@@ -164,7 +164,7 @@ func (a *attempt) answerBy() time.Time {
 func questionOf(x *modelCall) *record.Question {
 	q := &record.Question{
 		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Time: x.start,
-		Label: x.whole.Classification, Messages: x.messageIDs(), Memory: x.memoryTasks(), Key: questionKey(x),
+		Label: x.whole.Classification, Messages: messageIDs(x.offers), Memory: memoryTasks(x.offers), Key: questionKey(x),
 	}
 	if x.about != nil {
 		q.Title, q.Call, q.Tool, q.Approval = x.about.title, x.about.call, x.about.tool, x.about.what

@@ -87,12 +87,11 @@ func roundsOf(title string) string { return strings.Join(inTitle.FindAllString(t
 
 var inTitle = regexp.MustCompile(`#[0-9.]+`)
 
-// findRejectedAnswer returns an answer to the same prompt that had to be corrected, if the
+// rejectedAnswer returns an answer to the same prompt that had to be corrected, if the
 // run continues from there: it was interrupted before the correction became the
 // result, or it is replayed with all its prompts. What a command left in its workspace
 // before it was interrupted is gone, so a command begins again.
-func (x *modelCall) findRejectedAnswer() *record.AgentCall {
-	p := x.run.priorRun
+func (p *priorRun) rejectedAnswer(x *modelCall) *record.AgentCall {
 	if p == nil || x.run.fresh.has(x.task.ID) || !p.strict && x.run.team.Find(x.caps.Agent).Process() != nil {
 		return nil
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,11 +9,9 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/bytesize"
-	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -29,14 +26,8 @@ type promptPart struct {
 }
 
 // largestParts returns the end of an error message that names the largest parts of a
-// prompt that was too long. It is empty for any other error. Sizes are those of the
-// receipt that the caller may see.
-func (x *modelCall) largestParts(err error) string {
-	failed, ok := errors.AsType[*llm.Error](err)
-	if !ok || failed.Kind != callfault.PromptTooLong || x.receipt == nil {
-		return ""
-	}
-	parts := promptParts(x.receipt, x.run.accepts, x.contextName)
+// prompt that was too long.
+func largestParts(parts []promptPart) string {
 	slices.SortStableFunc(parts, func(a, b promptPart) int { return cmp.Compare(b.bytes, a.bytes) })
 	total := 0
 	for _, p := range parts {
@@ -59,7 +50,7 @@ func (x *modelCall) largestParts(err error) string {
 	return "; largest parts of the prompt: " + strings.Join(words, ", ")
 }
 
-// promptParts returns the parts of a prompt in order, for a caller who may see what is at
+// promptParts returns the parts of a prompt in order, with the sizes of its receipt, for a caller who may see what is at
 // most as sensitive as accepts. nameOf names a piece of context.
 func promptParts(receipt *prompt.Receipt, accepts label.Classification, nameOf func(gate.Source) string) (parts []promptPart) {
 	for _, r := range slices.Concat(receipt.System, receipt.Text) {
@@ -92,12 +83,12 @@ var partNames = map[prompt.Part]string{
 	brief.PartSystem: "system prompt", brief.PartSchema: "output schema", brief.PartDescription: "description", brief.PartGoal: "goal",
 }
 
-// contextName names a piece of context. It may contain task titles, since events have
-// them too.
-func (x *modelCall) contextName(s gate.Source) string {
+// contextName names a piece of context that is among the offers to a part of a session. It may
+// contain task titles, since events have them too.
+func contextName(s gate.Source, offers []gate.Offer, part string) string {
 	title := s.Name
-	for i := range x.offers {
-		if o := &x.offers[i]; o.Source == s {
+	for i := range offers {
+		if o := &offers[i]; o.Source == s {
 			title = cmp.Or(o.Title, title)
 		}
 	}
@@ -117,7 +108,7 @@ func (x *modelCall) contextName(s gate.Source) string {
 	case handoff.Plan:
 		return "description"
 	case handoff.Draft:
-		if strings.HasPrefix(x.part, record.TurnPrefix) {
+		if strings.HasPrefix(part, record.TurnPrefix) {
 			return "what the agent said before"
 		}
 		return "answer to correct"

@@ -54,7 +54,7 @@ func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prom
 		failed = cmp.Or(failed, r.enterPrompt(ctx, x, rec, failed == nil))
 	}
 	if failed == nil && (r.sink != nil || r.ledger != nil) {
-		failed = x.checkFresh(time.Now())
+		failed = checkFresh(x.sealed, time.Now())
 	}
 	if r.bus.live() {
 		r.emitHandoffs(x, handed)
@@ -73,7 +73,7 @@ func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Pro
 		m := r.team.Find(x.caps.Agent)
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
 			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: m.FirstModel(),
-			Attempt: x.number, Time: x.start, Bytes: x.sentSize, Ahead: x.permit != nil, Messages: x.messageIDs(),
+			Attempt: x.number, Time: x.start, Bytes: x.sentSize, Ahead: x.permit != nil, Messages: messageIDs(x.offers),
 			Policy: r.named(x.by), Effect: effectOf(m), Repeatable: m.Process() != nil && m.Process().Repeatable,
 		}})
 	}
@@ -118,9 +118,9 @@ func (r *recorder) callSink(ctx context.Context, rec record.Prompt) error {
 
 // checkFresh returns an error if context has expired since it was sealed: recording
 // it may take a while.
-func (x *gatedContext) checkFresh(now time.Time) error {
-	for i := range x.sealed {
-		if err := x.sealed[i].Fresh(now); err != nil {
+func checkFresh(sealed []gate.Sealed, now time.Time) error {
+	for i := range sealed {
+		if err := sealed[i].Fresh(now); err != nil {
 			return err
 		}
 	}
@@ -169,14 +169,14 @@ func (r *recorder) reportEnd(x *modelCall) {
 	if !r.bus.live() || !x.called || errors.Is(x.err, errLater) {
 		return
 	}
-	ev := x.eventOf(event.AgentComplete)
-	if ev.Status, ev.Bytes = task.Completed, len(x.reply.Text); x.hidesReply() {
+	ev, v := x.eventOf(event.AgentComplete), x.visibility()
+	if ev.Status, ev.Bytes = task.Completed, len(x.reply.Text); v.hidesReply {
 		ev.Bytes = bytesize.Class(ev.Bytes)
 	}
 	ev.Duration, ev.Rounded = x.end.Sub(x.began), x.isRounded()
-	ev.SetUsage(x.shownUsageOf(x.reply.Usage, x.reply.Turns))
+	ev.SetUsage(v.usage(x.reply.Usage, x.reply.Turns))
 	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
-	ev.Call = nonZero(x.shownCallInfo())
+	ev.Call = nonZero(v.callInfo(x.reply.Call))
 	if x.err != nil {
 		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
 	}

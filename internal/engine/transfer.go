@@ -138,7 +138,10 @@ func (a *attempt) transfer(ctx context.Context, x *modelCall, said *envelope.Env
 		return refuse("call " + t.Name + " alone, in a turn without other calls")
 	}
 	root := ofTask(a)
-	if a.transferCount() >= plan.MaxTransfers {
+	a.run.mu.Lock()
+	count := root.transfers
+	a.run.mu.Unlock()
+	if count >= plan.MaxTransfers {
 		return refuse(fmt.Sprintf("an attempt at a task transfers its conversation at most %d times; finish the task yourself", plan.MaxTransfers))
 	}
 	began := time.Now()
@@ -173,13 +176,6 @@ func (a *attempt) transfer(ctx context.Context, x *modelCall, said *envelope.Env
 		a.recordTransfer(x, h, place, t, &answer)
 	}
 	return answer, nil
-}
-
-// transferCount returns how often the conversation was transferred.
-func (a *attempt) transferCount() int {
-	a.run.mu.Lock()
-	defer a.run.mu.Unlock()
-	return ofTask(a).transfers
 }
 
 // transferRefusal says why a neighbor, to which the agent refers by name, cannot continue a conversation whose

@@ -33,7 +33,8 @@ type sideCall struct {
 
 // asSideCall returns what counts of a model call that served another one.
 func (x *modelCall) asSideCall() sideCall {
-	return sideCall{x.receipt, x.shownUsageOf(x.reply.Usage, x.reply.Turns), x.sent, x.rulings, x.isRounded(), x.shownWarnings(), x.shownOwnCost()}
+	v := x.visibility()
+	return sideCall{x.receipt, v.usage(x.reply.Usage, x.reply.Turns), x.sent, x.rulings, x.isRounded(), v.warnings(x.reply.Warnings), x.shownOwnCost()}
 }
 
 // A neededTranslation is an offer that must be translated, and the gate's ruling about it.
@@ -152,7 +153,7 @@ func (s *translator) ended(context.Context) {}
 // shownUsage returns the usage of a model call, with the calls that translated context
 // for it, as the caller may see it.
 func (x *modelCall) shownUsage() llm.Usage {
-	u := x.shownUsageOf(x.reply.Usage, x.reply.Turns)
+	u := x.visibility().usage(x.reply.Usage, x.reply.Turns)
 	for _, s := range x.spent {
 		u = u.Add(s.usage)
 	}

@@ -14,10 +14,9 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// findCachedTurn returns what the agent said to the same prompt before the run was interrupted,
+// cachedTurn returns what the agent said to the same prompt before the run was interrupted,
 // if it called tools then.
-func (x *modelCall) findCachedTurn() *record.AgentCall {
-	p := x.run.priorRun
+func (p *priorRun) cachedTurn(x *modelCall) *record.AgentCall {
 	if p == nil || !p.own || p.strict || x.run.fresh.has(x.task.ID) {
 		return nil
 	}

@@ -306,7 +306,7 @@ const maxSaid = 1 << 20
 // open takes what the turn adds through the gate, and appends it to the conversation.
 func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 	for _, x := range t.of.earlier {
-		if err := x.checkFresh(time.Now()); err != nil {
+		if err := checkFresh(x.sealed, time.Now()); err != nil {
 			return prompt.Prompt{}, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
 )
@@ -38,11 +39,11 @@ type dissent struct {
 // noVerdict is the critique of a judge whose result is missing or withheld.
 const noVerdict = "(no verdict)"
 
-// countJudges counts the judges of a task who accept. A judge without a result does not accept.
-func countJudges(a *attempt) (agent.Reply, error) {
+// countJudges counts the judges who accept. results are what was delivered of the result of each, and
+// judges the names of their agents. A judge without a result does not accept.
+func countJudges(results []*gate.Sealed, judges []string, quorum int) (agent.Reply, error) {
 	v := verdict{Dissent: []dissent{}}
-	ups := a.graph.Upstream(a.index)
-	for k, sealed := range deliveredResults(a.task, a.sealed)[:len(ups)-a.task.Reads] { // and not what its round is conditional on
+	for k, sealed := range results {
 		said := struct {
 			Accept   bool
 			Critique string
@@ -57,10 +58,10 @@ func countJudges(a *attempt) (agent.Reply, error) {
 		if said.Accept {
 			v.Accepts++
 		} else {
-			v.Dissent = append(v.Dissent, dissent{a.by.Rules.ShownName(a.graph.Task(int(ups[k])).Assignee), said.Critique})
+			v.Dissent = append(v.Dissent, dissent{judges[k], said.Critique})
 		}
 	}
-	v.Accepted = v.Accepts >= a.task.Instance.Quorum
+	v.Accepted = v.Accepts >= quorum
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return agent.Reply{}, err

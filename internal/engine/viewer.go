@@ -82,35 +82,51 @@ func (r viewer) sizeOf(e *envelope.Envelope) int {
 	return bytesize.Class(max(e.Size(), 1))
 }
 
-// shownUsageOf returns the usage of a model call with the model call's prompt as the
-// caller may see it. If the caller may not see the whole prompt, its
-// tokens are estimated from the prompt as shown; those of a reply that the
-// caller may not see are a class.
-func (x *modelCall) shownUsageOf(u llm.Usage, turns int) llm.Usage {
-	if x.hidden {
+// A visibility says how much the caller may see of a model call.
+type visibility struct {
+	hidesPrompt bool // the caller may not see all of the prompt
+	hidesReply  bool // the caller may not see all that the agent replied
+	promptSize  int  // bytes of the whole request as the caller may see it
+}
+
+// visibility returns what the caller may see of the model call.
+func (x *modelCall) visibility() visibility {
+	by, level := x.makers(), x.contract.MaxInput
+	if x.envelope != nil {
+		by, level = x.envelope.Producer(), x.envelope.Classification()
+	}
+	return visibility{x.hidden, x.partly || !x.run.seesResult(by, level), x.sentSize}
+}
+
+// usage returns the usage of a model call with this prompt as the caller may see it. If the caller
+// may not see the whole prompt, its tokens are estimated from the prompt as shown; those of a reply
+// that the caller may not see are a class.
+func (v visibility) usage(u llm.Usage, turns int) llm.Usage {
+	if v.hidesPrompt {
 		u.CachedTokens = 0
 		if u.InputTokens > 0 {
-			u.InputTokens = gate.Tokens(x.sentSize) * max(turns, 1)
+			u.InputTokens = gate.Tokens(v.promptSize) * max(turns, 1)
 		}
 	}
-	if x.hidesReply() {
+	if v.hidesReply {
 		u.OutputTokens, u.ReasoningTokens = gate.TokenClass(u.OutputTokens), 0
 	}
 	return u
 }
 
-// roundsUsage reports whether the caller sees the usage of the model call's own calls only
-// rounded.
-func (x *modelCall) roundsUsage() bool { return x.hidden || x.hidesReply() }
+// isPartial reports whether the caller may not see all of the model call, and so sees its usage
+// only rounded.
+func (v visibility) isPartial() bool { return v.hidesPrompt || v.hidesReply }
 
 // shownOwnCost returns the cost of the model call's own model calls as the caller may see it: the
 // cost of the rounded usage if the caller sees only that.
 func (x *modelCall) shownOwnCost() llm.Money {
-	if !x.roundsUsage() {
+	v := x.visibility()
+	if !v.isPartial() {
 		return x.paid
 	}
 	price, _ := x.run.budgets.price(x.caps.Agent, "")
-	return price.Cost(x.shownUsageOf(x.reply.Usage, x.reply.Turns))
+	return price.Cost(v.usage(x.reply.Usage, x.reply.Turns))
 }
 
 // showCost adds the cost of the model call, and of the calls that served it, to what errors
@@ -126,14 +142,5 @@ func (x *modelCall) showCost() {
 
 // isRounded reports whether shownUsage is not exact.
 func (x *modelCall) isRounded() bool {
-	return x.shownUsage() != (llm.Usage{}) && (x.roundsUsage() || slices.ContainsFunc(x.spent, func(s sideCall) bool { return s.rounded }))
-}
-
-// hidesReply reports whether the caller may not see all that the agent replied.
-func (x *modelCall) hidesReply() bool {
-	by, level := x.makers(), x.contract.MaxInput
-	if x.envelope != nil {
-		by, level = x.envelope.Producer(), x.envelope.Classification()
-	}
-	return x.partly || !x.run.seesResult(by, level)
+	return x.shownUsage() != (llm.Usage{}) && (x.visibility().isPartial() || slices.ContainsFunc(x.spent, func(s sideCall) bool { return s.rounded }))
 }

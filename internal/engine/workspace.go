@@ -50,7 +50,7 @@ func placeOf(a *attempt) workspacePlace {
 	if p.lasts {
 		p.prefix = "task-" + workspace.FileName(string(a.task.ID)) + "-"
 	}
-	if !a.mayHaveFiles() {
+	if !mayHaveFiles(a.contract.MaxInput) {
 		p.err = fmt.Errorf("%v data must not be written to disk, and this system has no in-memory folder", a.contract.MaxInput)
 	}
 	return p
@@ -139,14 +139,14 @@ func (c *conversation) use(f *workspace.Folder) error {
 	return c.writeHistory(f.Root, c.place.words)
 }
 
-// mayHaveFiles reports whether the data of the model call may be in files of this system.
-func (x *gatedContext) mayHaveFiles() bool {
-	return x.contract.MaxInput <= label.Confidential || runtime.GOOS == "linux"
+// mayHaveFiles reports whether data at a level may be in files of this system.
+func mayHaveFiles(level label.Classification) bool {
+	return level <= label.Confidential || runtime.GOOS == "linux"
 }
 
 // readsFiles reports whether the agent can read its workspace.
 func (a *attempt) readsFiles() bool {
-	return a.mayHaveFiles() && slices.ContainsFunc(a.tools, func(t *tool.Tool) bool {
+	return mayHaveFiles(a.contract.MaxInput) && slices.ContainsFunc(a.tools, func(t *tool.Tool) bool {
 		return t.ReadsWorkspace && mayReadAll(a.by, a.caps.Agent, t, a.contract.MaxInput) == nil
 	})
 }
