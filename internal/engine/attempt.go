@@ -77,7 +77,7 @@ func (r *results) gather(a *attempt, i int) {
 		a.grants = append(a.grants, p.InputGrant(i, j))
 		a.offers = append(a.offers, inputOffer(r, u.Name))
 		if o := &a.offers[len(a.offers)-1]; u.Item != "" {
-			o.Title, a.grants[len(a.grants)-1].List = u.Title, listReader{r.branches}.decodedList(string(plan.InputID(u.Name)))
+			o.Title, a.grants[len(a.grants)-1].List = u.Title, r.branches.decoded.get(string(plan.InputID(u.Name)))
 		} else if at, ok := p.Folder(i, j); ok {
 			o.Folder = at
 		}

@@ -22,21 +22,20 @@ import (
 // A brancher decides which ready tasks run: it evaluates their conditions, and chooses among
 // alternatives, once all that a task depends on has ended.
 type brancher struct {
-	*results
+	run       *results
 	undecided []int                      // ready tasks to decide about
 	decided   map[int]error              // about tasks that run; an error if their condition could not be read
 	rounds    map[string]*comparedRounds // by the title of their loop
 	lists     map[listKey]listLength
-	items     map[string]*gate.List    // by the task whose result has the list
-	keyed     map[keyedList]*namedList // the lists whose items have keys; nil until one is known
-	unnamed   map[string]bool          // the places of lists with a warning of items that keys do not name
-	cut       map[string]bool          // the places of lists with a warning of items that are not taken
+	decoded   decodedLists
+	names     itemNamer
+	cut       map[string]bool // the places of lists with a warning of items that are not taken
 }
 
 // whyNotNeeded returns the reason of a task whose condition does not hold. It repeats the words of
 // the spec and not the value.
-func (r *brancher) whyNotNeeded(i int) string {
-	return "Not needed: it runs when " + plan.ConditionText(r.plan, i) + "."
+func (b *brancher) whyNotNeeded(i int) string {
+	return "Not needed: it runs when " + plan.ConditionText(b.run.plan, i) + "."
 }
 
 // WhyLeftOut is the reason of a task in a round that does not run, or without an item.
@@ -57,44 +56,44 @@ func headingOf(d *task.Ref, from *task.Task) string {
 
 // becameReady follows a task that the queue may hand out. Whether it runs may still have to be
 // decided.
-func (r *brancher) becameReady(t task.Task) {
-	if r.plan.Branches != nil && plan.MayBeLeftOut(&t) {
-		i, _ := r.queue.Index(t.ID)
-		if _, decided := r.decided[i]; !decided {
-			r.undecided = append(r.undecided, i)
+func (b *brancher) becameReady(t task.Task) {
+	if b.run.plan.Branches != nil && plan.MayBeLeftOut(&t) {
+		i, _ := b.run.queue.Index(t.ID)
+		if _, decided := b.decided[i]; !decided {
+			b.undecided = append(b.undecided, i)
 			return
 		}
 	}
-	if r.bus.live() {
-		r.ready(t)
+	if b.run.bus.live() {
+		b.run.ready(t)
 	}
 }
 
 // decide ends the ready tasks that are not to run, and what follows from them.
-func (r *brancher) decide(ctx context.Context) {
-	for len(r.undecided) > 0 {
-		i := r.undecided[0]
-		r.undecided = r.undecided[1:]
-		if r.queue.Status(i) != task.Pending {
+func (b *brancher) decide(ctx context.Context) {
+	for len(b.undecided) > 0 {
+		i := b.undecided[0]
+		b.undecided = b.undecided[1:]
+		if b.run.queue.Status(i) != task.Pending {
 			continue
 		}
 		now := time.Now()
-		if plan.Joins(r.plan.Graph.Task(i)) {
-			r.decideLoop(ctx, i, now)
+		if plan.Joins(b.run.plan.Graph.Task(i)) {
+			b.decideLoop(ctx, i, now)
 			continue
 		}
-		if missing, ok := r.missing(i); ok {
-			must(r.queue.Follow(i, missing, now))
+		if missing, ok := b.missing(i); ok {
+			must(b.run.queue.Follow(i, missing, now))
 			continue
 		}
-		why, err := r.whyNot(ctx, i, now)
+		why, err := b.whyNot(ctx, i, now)
 		if err == nil && why != "" {
-			must(r.queue.Omit(i, why, now))
+			must(b.run.queue.Omit(i, why, now))
 			continue
 		}
-		r.decided[i] = err
-		if r.bus.live() {
-			r.ready(r.queue.Task(i))
+		b.decided[i] = err
+		if b.run.bus.live() {
+			b.run.ready(b.run.queue.Task(i))
 		}
 	}
 }
@@ -102,21 +101,21 @@ func (r *brancher) decide(ctx context.Context) {
 // missing returns the task because of which task i cannot run: none of its alternatives
 // completed, or none of the judges that it counts. It prefers one that failed to one that was
 // skipped, and that to one that was not needed.
-func (r *brancher) missing(i int) (at int, ok bool) {
-	t := r.plan.Graph.Task(i)
-	up := r.plan.Graph.Upstream(i)
+func (b *brancher) missing(i int) (at int, ok bool) {
+	t := b.run.plan.Graph.Task(i)
+	up := b.run.plan.Graph.Upstream(i)
 	if judges := up[:len(up)-t.Reads]; t.CountsJudges() && len(judges) > 0 { // a replay may leave all of them out
-		one := r.alternative(judges)
-		return one, r.queue.Status(one) != task.Completed
+		one := b.alternative(judges)
+		return one, b.run.queue.Status(one) != task.Completed
 	}
 	for j := 0; j < len(t.DependsOn); j += max(len(t.DependsOn[j].OneOf), 1) {
 		if n := len(t.DependsOn[j].OneOf); n > 0 && !t.DependsOn[j].Optional {
-			if one := r.alternative(up[j : j+n]); r.queue.Status(one) != task.Completed {
+			if one := b.alternative(up[j : j+n]); b.run.queue.Status(one) != task.Completed {
 				return one, true
 			}
 		}
 		if d := &t.DependsOn[j]; d.Each != "" && !d.Optional {
-			if s := r.queue.Status(int(up[j])); s == task.Failed || s == task.Skipped {
+			if s := b.run.queue.Status(int(up[j])); s == task.Failed || s == task.Skipped {
 				return int(up[j]), true
 			}
 		}
@@ -126,10 +125,10 @@ func (r *brancher) missing(i int) (at int, ok bool) {
 
 // alternative returns the task whose result stands for several: the first that completed, else
 // the first that says most about why none did.
-func (r *brancher) alternative(tasks []int32) int {
+func (b *brancher) alternative(tasks []int32) int {
 	for _, status := range [...]task.Status{task.Completed, task.Failed, task.Skipped} {
 		for _, k := range tasks {
-			if r.queue.Status(int(k)) == status {
+			if b.run.queue.Status(int(k)) == status {
 				return int(k)
 			}
 		}
@@ -139,15 +138,15 @@ func (r *brancher) alternative(tasks []int32) int {
 
 // granted yields the dependencies of task i whose results are granted: of alternatives one, of each
 // item those that were needed, and none that only its condition reads.
-func (r *brancher) granted(i int) iter.Seq[int] {
+func (b *brancher) granted(i int) iter.Seq[int] {
 	return func(yield func(j int) bool) {
-		t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
+		t, ups := b.run.plan.Graph.Task(i), b.run.plan.Graph.Upstream(i)
 		for j := 0; j < len(ups)-t.Reads; {
 			n, at := max(len(t.DependsOn[j].OneOf), 1), j
 			if n > 1 {
-				at += slices.Index(ups[j:j+n], int32(r.alternative(ups[j:j+n])))
+				at += slices.Index(ups[j:j+n], int32(b.alternative(ups[j:j+n])))
 			}
-			if left := t.DependsOn[at].Each != "" && r.queue.Status(int(ups[at])) == task.NotNeeded; !left && !yield(at) {
+			if left := t.DependsOn[at].Each != "" && b.run.queue.Status(int(ups[at])) == task.NotNeeded; !left && !yield(at) {
 				return
 			}
 			j += n
@@ -156,78 +155,78 @@ func (r *brancher) granted(i int) iter.Seq[int] {
 }
 
 // offerDependency offers task i the result of task up, which is its dependency j.
-func (r *brancher) offerDependency(i, j, up int) gate.Offer {
-	d, from := &r.plan.Graph.Task(i).DependsOn[j], r.plan.Graph.Task(up)
-	result, _ := r.queue.Result(up)
+func (b *brancher) offerDependency(i, j, up int) gate.Offer {
+	d, from := &b.run.plan.Graph.Task(i).DependsOn[j], b.run.plan.Graph.Task(up)
+	result, _ := b.run.queue.Result(up)
 	return gate.Offer{
-		Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: plan.TitleInPrompts(plan.ReadBy(r.plan, i), from, headingOf(d, from)), Assignee: from.Assignee,
-		Status: r.queue.Status(up), Envelope: result, As: d.As, Optional: d.Optional,
+		Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: plan.TitleInPrompts(plan.ReadBy(b.run.plan, i), from, headingOf(d, from)), Assignee: from.Assignee,
+		Status: b.run.queue.Status(up), Envelope: result, As: d.As, Optional: d.Optional,
 	}
 }
 
 // offerDependencies offers an attempt the results that its task depends on.
-func (r *brancher) offerDependencies(a *attempt, i int) {
-	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
-	for j := range r.granted(i) {
+func (b *brancher) offerDependencies(a *attempt, i int) {
+	t, ups := b.run.plan.Graph.Task(i), b.run.plan.Graph.Upstream(i)
+	for j := range b.granted(i) {
 		up := int(ups[j])
-		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, up))
-		a.grants[len(a.grants)-1].List = listReader{r}.list(&t.DependsOn[j])
-		a.offers = append(a.offers, r.offerDependency(i, j, up))
+		a.grants = append(a.grants, b.run.plan.DependencyGrant(i, j, up))
+		a.grants[len(a.grants)-1].List = b.decoded.forDependency(&t.DependsOn[j])
+		a.offers = append(a.offers, b.offerDependency(i, j, up))
 		a.dependencies++
 	}
 }
 
 // whyNot evaluates the conditions of task i, and says why it is not needed; "" if it is. An error
 // means that the gate withholds a value that they compare, or that it could not decide.
-func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string, err error) {
-	t := r.plan.Graph.Task(i)
+func (b *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string, err error) {
+	t := b.run.plan.Graph.Task(i)
 	if t.Instance != nil {
 		for _, list := range t.Instance.Lists {
-			if has, err := (listReader{r}).hasItem(ctx, i, list, now); err != nil || !has {
+			if has, err := b.hasItem(ctx, i, list, now); err != nil || !has {
 				return WhyLeftOut, err
 			}
-			itemNamer{r}.name(ctx, list, now)
+			b.names.nameItems(ctx, list, now)
 		}
 	}
 	if t.Instance != nil && t.Instance.Guard != nil {
-		switch holds, err := r.evaluate(ctx, i, t.Instance.Guard, now); {
+		switch holds, err := b.evaluate(ctx, i, t.Instance.Guard, now); {
 		case err != nil:
 			return "", err
 		case !holds:
-			return r.whyGuarded(ctx, i, now)
+			return b.whyGuarded(ctx, i, now)
 		}
 	}
-	if again, err := r.repeats(ctx, i, now); err != nil || again {
+	if again, err := b.repeats(ctx, i, now); err != nil || again {
 		return WhyLeftOut, err
 	}
 	if t.When == nil {
 		return "", nil
 	}
-	if holds, err := r.evaluate(ctx, i, t.When, now); err != nil || holds {
+	if holds, err := b.evaluate(ctx, i, t.When, now); err != nil || holds {
 		return "", err
 	}
-	return r.whyNotNeeded(i), nil
+	return b.whyNotNeeded(i), nil
 }
 
 // whyGuarded says why a task is not needed whose guard does not hold: the condition of the list of tasks
 // that it is written in, or that there is no such round or item.
-func (r *brancher) whyGuarded(ctx context.Context, i int, now time.Time) (string, error) {
-	in := r.plan.Graph.Task(i).Instance
+func (b *brancher) whyGuarded(ctx context.Context, i int, now time.Time) (string, error) {
+	in := b.run.plan.Graph.Task(i).Instance
 	if in.When == nil || in.Joins { // it is not known here whether a loop has an item
 		return WhyLeftOut, nil
 	}
 	if around := in.Guard.Of; in.Guard.Op == condition.All && len(around) == 2 && around[1].String() == in.When.String() {
-		if holds, err := r.evaluate(ctx, i, &around[0], now); err != nil || !holds {
+		if holds, err := b.evaluate(ctx, i, &around[0], now); err != nil || !holds {
 			return WhyLeftOut, err
 		}
 	}
-	return r.whyNotNeeded(i), nil
+	return b.whyNotNeeded(i), nil
 }
 
 // evaluate evaluates one condition for task i.
-func (r *brancher) evaluate(ctx context.Context, i int, c *condition.Condition, now time.Time) (holds bool, err error) {
+func (b *brancher) evaluate(ctx context.Context, i int, c *condition.Condition, now time.Time) (holds bool, err error) {
 	holds = c.Holds(func(c *condition.Condition) string {
-		value, failed := r.compared(ctx, i, c, now)
+		value, failed := b.compared(ctx, i, c, now)
 		err = errors.Join(err, failed)
 		return value
 	})
@@ -236,12 +235,12 @@ func (r *brancher) evaluate(ctx context.Context, i int, c *condition.Condition, 
 
 // compared takes the value that a comparison of task i reads through the gate to the agent of the
 // task. It returns canonical JSON, or "" if there is no value.
-func (r *brancher) compared(ctx context.Context, i int, c *condition.Condition, now time.Time) (string, error) {
-	if up, _ := r.plan.Graph.Index(task.ID(c.Task)); r.queue.Status(up) == task.NotNeeded {
+func (b *brancher) compared(ctx context.Context, i int, c *condition.Condition, now time.Time) (string, error) {
+	if up, _ := b.run.plan.Graph.Index(task.ID(c.Task)); b.run.queue.Status(up) == task.NotNeeded {
 		return "", nil // of the last round of a loop: there is no such value
 	}
 	path := task.Path(c.Path)
-	canonical, err := r.readFor(ctx, i, c.Task, now, path)
+	canonical, err := b.readFor(ctx, i, c.Task, now, path)
 	if err != nil {
 		return "", err
 	}
@@ -251,15 +250,15 @@ func (r *brancher) compared(ctx context.Context, i int, c *condition.Condition, 
 
 // readFor takes parts of a result that the condition of task i reads through the gate to the
 // agent of the task. It returns the delivered value as canonical JSON.
-func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Time, paths ...task.Path) (string, error) {
-	p, t := r.plan, r.plan.Graph.Task(i)
+func (b *brancher) readFor(ctx context.Context, i int, from string, now time.Time, paths ...task.Path) (string, error) {
+	p, t := b.run.plan, b.run.plan.Graph.Task(i)
 	j, _ := p.Graph.Index(task.ID(from))
 	at := dependencyOn(t, from)
 	grant := p.DependencyGrant(i, at, j)
 	grant.Paths, grant.Item, grant.MaxBytes = paths, "", gate.MaxRedact
-	result, _ := r.queue.Result(j)
-	offer := conditionOffer(r.results, t, at, j, result)
-	_, payload, err := r.deliver(ctx, i, p.Branches.Of(i), grant, &offer, now)
+	result, _ := b.run.queue.Result(j)
+	offer := conditionOffer(b.run, t, at, j, result)
+	_, payload, err := b.deliver(ctx, i, p.Branches.Of(i), grant, &offer, now)
 	if err != nil {
 		return "", err
 	}
@@ -272,15 +271,15 @@ func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Tim
 
 // deliver takes an offer through the gate to the agent of task i, for the runtime to compare what
 // arrives, at most at a level. There is no payload if it would have to be translated first.
-func (r *brancher) deliver(ctx context.Context, i int, level label.Classification, grant gate.Grant, offer *gate.Offer, now time.Time) (gate.Ruling, envelope.Payload, error) {
-	p, t := r.plan, r.plan.Graph.Task(i)
+func (b *brancher) deliver(ctx context.Context, i int, level label.Classification, grant gate.Grant, offer *gate.Offer, now time.Time) (gate.Ruling, envelope.Payload, error) {
+	p, t := b.run.plan, b.run.plan.Graph.Task(i)
 	if e := offer.Envelope; e != nil && naming.IsChain(e.Producer()) { // the grant is of the assignee alone
 		grant.Terms = plan.ReadBy(p, i).Terms(e.Producer(), t.Assignee)
 	}
 	contract, err := gate.Negotiate(gate.Request{
-		Session: fmt.Sprintf("%s/%s/when", r.session, t.ID), Caller: handoff.User, Run: r.id, Task: t.ID,
+		Session: fmt.Sprintf("%s/%s/when", b.run.session, t.ID), Caller: handoff.User, Run: b.run.id, Task: t.ID,
 		Classification: level, Grants: []gate.Grant{grant}, Declassified: p.Declassified(i),
-	}, &r.team.Capabilities[p.Members[i]])
+	}, &b.run.team.Capabilities[p.Members[i]])
 	if err != nil {
 		return gate.Ruling{}, envelope.Payload{}, err
 	}
@@ -289,7 +288,7 @@ func (r *brancher) deliver(ctx context.Context, i int, level label.Classificatio
 	if err != nil {
 		return d, envelope.Payload{}, err
 	}
-	if err := r.delivered(&d.Decision, plan.ReadBy(p, i), contract.Session, now); err != nil || d.Verdict == gate.NeedsTranslation {
+	if err := b.run.delivered(&d.Decision, plan.ReadBy(p, i), contract.Session, now); err != nil || d.Verdict == gate.NeedsTranslation {
 		return d, envelope.Payload{}, err
 	}
 	payload, _, err := compartment.Payload(offer, &d)
@@ -308,16 +307,16 @@ func dependencyOn(t *task.Task, id string) int {
 
 // offerCondition offers an attempt what the condition of its task has read, so that it counts as
 // read: no prompt has it.
-func (r *brancher) offerCondition(a *attempt, i int) {
-	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
-	a.unreadable = r.decided[i]
+func (b *brancher) offerCondition(a *attempt, i int) {
+	t, ups := b.run.plan.Graph.Task(i), b.run.plan.Graph.Upstream(i)
+	a.unreadable = b.decided[i]
 	for j := len(ups) - t.Reads; j < len(ups)-plan.Rereads(t); j++ {
-		result, _ := r.queue.Result(int(ups[j]))
-		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, int(ups[j])))
-		a.grants[len(a.grants)-1].List = listReader{r}.list(&t.DependsOn[j])
-		a.offers = append(a.offers, conditionOffer(r.results, t, j, int(ups[j]), result))
+		result, _ := b.run.queue.Result(int(ups[j]))
+		a.grants = append(a.grants, b.run.plan.DependencyGrant(i, j, int(ups[j])))
+		a.grants[len(a.grants)-1].List = b.decoded.forDependency(&t.DependsOn[j])
+		a.offers = append(a.offers, conditionOffer(b.run, t, j, int(ups[j]), result))
 	}
-	listReader{r}.offerLists(a, i)
+	b.offerLists(a, i)
 }
 
 // conditionOffer offers the result of task up to the condition of t.

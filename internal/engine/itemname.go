@@ -16,7 +16,11 @@ import (
 
 // An itemNamer names instances by the keys of their items, for the caller. The keys pass the gate to
 // the caller first, once for all items of a list. No prompt has a name.
-type itemNamer struct{ *brancher }
+type itemNamer struct {
+	run     *results
+	keyed   map[keyedList]*namedList // the lists whose items have keys; nil until one is known
+	unnamed map[string]bool          // the places of lists with a warning of items that keys do not name
+}
 
 // A keyedList identifies a list whose items have keys: where it is written, and the task whose result
 // has it, of which rounds and items of other lists have several.
@@ -28,38 +32,38 @@ type namedList struct {
 	names []string // empty for items that are known by position; nil until the list is known
 }
 
-// name names the instances of a list that has a key, once the list is known.
-func (r itemNamer) name(ctx context.Context, l *task.List, now time.Time) {
+// nameItems names the instances of a list that has a key, once the list is known.
+func (n *itemNamer) nameItems(ctx context.Context, l *task.List, now time.Time) {
 	if l.Key == "" {
 		return
 	}
-	if r.keyed == nil {
-		r.keyed = keyedLists(r.plan)
+	if n.keyed == nil {
+		n.keyed = keyedLists(n.run.plan)
 	}
-	list := r.keyed[keyedList{l.Pointer, l.Task}]
+	list := n.keyed[keyedList{l.Pointer, l.Task}]
 	if list.names != nil {
 		return
 	}
-	keys := r.keys(ctx, l, now)
+	keys := n.itemKeys(ctx, l, now)
 	list.names = naming.ItemNames(keys, plan.KeyName(l))
-	r.warnUnnamed(l, keys[:min(len(keys), l.Most)], list.names)
+	n.warnUnnamed(l, keys[:min(len(keys), l.Most)], list.names)
 	for _, i := range list.tasks {
-		t, lists := r.plan.Graph.Task(int(i)), plan.ListsOf(r.plan, int(i))
+		t, lists := n.run.plan.Graph.Task(int(i)), plan.ListsOf(n.run.plan, int(i))
 		items := make([]string, len(lists))
 		for k, of := range lists {
-			if list := r.keyed[keyedList{of.Pointer, of.Task}]; list != nil && of.Index < len(list.names) {
+			if list := n.keyed[keyedList{of.Pointer, of.Task}]; list != nil && of.Index < len(list.names) {
 				items[k] = list.names[of.Index]
 			}
 		}
-		r.tasks[i].Name = naming.WithItems(t.Title, plan.WrittenTitle(t), items)
-		r.bus.name(t.ID, r.tasks[i].Name)
-		r.fresh.named(t.ID, r.tasks[i].Name)
+		n.run.tasks[i].Name = naming.WithItems(t.Title, plan.WrittenTitle(t), items)
+		n.run.bus.name(t.ID, n.run.tasks[i].Name)
+		n.run.fresh.named(t.ID, n.run.tasks[i].Name)
 	}
 }
 
 // warnUnnamed warns, once for each list of the spec, that items are known by their positions, and why.
 // It counts only keys that the caller was delivered.
-func (r itemNamer) warnUnnamed(l *task.List, keys []any, names []string) {
+func (n *itemNamer) warnUnnamed(l *task.List, keys []any, names []string) {
 	var equal, empty, hidden int
 	for i, key := range keys {
 		text, isText := key.(string)
@@ -73,12 +77,12 @@ func (r itemNamer) warnUnnamed(l *task.List, keys []any, names []string) {
 			equal++
 		}
 	}
-	what := plan.KeyText(r.plan, l)
+	what := plan.KeyText(n.run.plan, l)
 	switch count := equal + empty + hidden; {
-	case r.unnamed[l.Pointer], len(keys) > 0 && count == 0, len(keys) == 0 && !plan.SeesKeys(r.plan, l):
+	case n.unnamed[l.Pointer], len(keys) > 0 && count == 0, len(keys) == 0 && !plan.SeesKeys(n.run.plan, l):
 		return
 	case len(keys) == 0:
-		r.warn(what + ": the items are named by position, since the user is not delivered their keys, or not for as long as events are kept")
+		n.run.warn(what + ": the items are named by position, since the user is not delivered their keys, or not for as long as events are kept")
 	default:
 		var why []string
 		for _, one := range []struct {
@@ -89,12 +93,12 @@ func (r itemNamer) warnUnnamed(l *task.List, keys []any, names []string) {
 				why = append(why, fmt.Sprintf("%s: %d", one.name, one.count))
 			}
 		}
-		r.warn(fmt.Sprintf("%s: %d of %d items are named by position (%s)", what, count, len(keys), strings.Join(why, ", ")))
+		n.run.warn(fmt.Sprintf("%s: %d of %d items are named by position (%s)", what, count, len(keys), strings.Join(why, ", ")))
 	}
-	if r.unnamed == nil {
-		r.unnamed = map[string]bool{}
+	if n.unnamed == nil {
+		n.unnamed = map[string]bool{}
 	}
-	r.unnamed[l.Pointer] = true
+	n.unnamed[l.Pointer] = true
 }
 
 // keyedLists returns the lists of a plan whose items have keys.
@@ -115,17 +119,17 @@ func keyedLists(p *plan.Plan) map[keyedList]*namedList {
 	return all
 }
 
-// keys returns the keys of the items of a list that the caller may see as they are, and nil for
+// itemKeys returns the keys of the items of a list that the caller may see as they are, and nil for
 // others. Names are in events and in the clear in the journal, and stay there: no key above
 // confidential is one, and none that expires.
-func (r itemNamer) keys(ctx context.Context, l *task.List, now time.Time) []any {
-	e := listReader(r).listEnvelope(l)
+func (n *itemNamer) itemKeys(ctx context.Context, l *task.List, now time.Time) []any {
+	e := listEnvelope(n.run.plan, n.run.inputs, n.run.queue, l)
 	if e == nil || !e.ExpiresAt().IsZero() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, shortTime)
 	defer cancel()
-	payload, err := r.deliverKeys(ctx, l, e, now)
+	payload, err := n.deliverKeys(ctx, l, e, now)
 	if err != nil {
 		return nil // the instances have no names
 	}
@@ -133,14 +137,14 @@ func (r itemNamer) keys(ctx context.Context, l *task.List, now time.Time) []any 
 }
 
 // deliverKeys takes the keys of all items of a list through the gate to the caller.
-func (r itemNamer) deliverKeys(ctx context.Context, l *task.List, e *envelope.Envelope, now time.Time) (payload envelope.Payload, err error) {
+func (n *itemNamer) deliverKeys(ctx context.Context, l *task.List, e *envelope.Envelope, now time.Time) (payload envelope.Payload, err error) {
 	offer := gate.Offer{Source: gate.Source{Kind: handoff.Dependency, Name: l.Task}, Status: task.Completed, Envelope: e, As: task.Structured}
 	if l.Input != "" {
-		offer = inputOffer(r.results, l.Input)
+		offer = inputOffer(n.run, l.Input)
 	}
-	accepts, by := plan.KeyClearance(r.accepts), r.governed()
+	accepts, by := plan.KeyClearance(n.run.accepts), n.run.governed()
 	contract, err := gate.Negotiate(gate.Request{
-		Session: r.session, Caller: handoff.User, Run: r.id, Task: task.ID(offer.Source.Name), Classification: accepts, Owned: true,
+		Session: n.run.session, Caller: handoff.User, Run: n.run.id, Task: task.ID(offer.Source.Name), Classification: accepts, Owned: true,
 		Grants: []gate.Grant{{Source: offer.Source, Paths: plan.KeyPaths(l), Terms: by.Terms(e.Producer(), handoff.User), MaxBytes: gate.MaxRedact}},
 	}, &gate.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
@@ -151,7 +155,7 @@ func (r itemNamer) deliverKeys(ctx context.Context, l *task.List, e *envelope.En
 	if err != nil {
 		return payload, err
 	}
-	if err := r.delivered(&d.Decision, by, contract.Session, now); err != nil || !d.IsDelivered() {
+	if err := n.run.delivered(&d.Decision, by, contract.Session, now); err != nil || !d.IsDelivered() {
 		return payload, err
 	}
 	payload, _, err = compartment.Payload(&offer, &d)

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/task"
 )
 
@@ -31,32 +32,32 @@ type listLength struct {
 	err   error
 }
 
-// A listReader reads the lists that decide which tasks run.
-type listReader struct{ *brancher }
+// decodedLists are the results and inputs that have lists, each decoded once for all instances.
+type decodedLists struct{ byName map[string]*gate.List }
 
-// list returns the list that a dependency is granted an item of, decoded once for all instances.
-func (r listReader) list(d *task.Ref) *gate.List {
+// get returns a result or an input by the name of its task or envelope.
+func (l *decodedLists) get(name string) *gate.List {
+	if l.byName == nil {
+		l.byName = map[string]*gate.List{}
+	}
+	if l.byName[name] == nil {
+		l.byName[name] = &gate.List{}
+	}
+	return l.byName[name]
+}
+
+// forDependency returns the list that a dependency is granted an item of; nil if it is not.
+func (l *decodedLists) forDependency(d *task.Ref) *gate.List {
 	if d.Item == "" {
 		return nil
 	}
-	return r.decodedList(d.Task)
-}
-
-// decodedList returns the value of a result or an input that has lists, decoded once.
-func (r listReader) decodedList(of string) *gate.List {
-	if r.items == nil {
-		r.items = map[string]*gate.List{}
-	}
-	if r.items[of] == nil {
-		r.items[of] = &gate.List{}
-	}
-	return r.items[of]
+	return l.get(d.Task)
 }
 
 // offerLists offers an attempt the lists in inputs that decide whether it runs, and that its task
 // is granted nothing of: running depends on their length, although no prompt has them.
-func (r listReader) offerLists(a *attempt, i int) {
-	t := r.plan.Graph.Task(i)
+func (b *brancher) offerLists(a *attempt, i int) {
+	t := b.run.plan.Graph.Task(i)
 	if t.Instance == nil || t.Instance.Joins {
 		return
 	}
@@ -65,31 +66,31 @@ func (r listReader) offerLists(a *attempt, i int) {
 		if l.Input == "" || slices.ContainsFunc(t.Uses, func(u task.Use) bool { return u.Name == l.Input }) || slices.ContainsFunc(t.Instance.Lists[:k], isOther) {
 			continue
 		}
-		a.grants = append(a.grants, plan.ListGrant(r.plan, i, l))
-		a.grants[len(a.grants)-1].List = r.decodedList(string(plan.InputID(l.Input)))
-		a.offers = append(a.offers, inputOffer(r.results, l.Input))
+		a.grants = append(a.grants, plan.ListGrant(b.run.plan, i, l))
+		a.grants[len(a.grants)-1].List = b.decoded.get(string(plan.InputID(l.Input)))
+		a.offers = append(a.offers, inputOffer(b.run, l.Input))
 	}
 }
 
 // hasItem reports whether a list of task i has its item. The list is read once for all
 // instances.
-func (r listReader) hasItem(ctx context.Context, i int, list *task.List, now time.Time) (bool, error) {
-	key := listKey{list.Task, list.Path, r.plan.Members[i]}
+func (b *brancher) hasItem(ctx context.Context, i int, list *task.List, now time.Time) (bool, error) {
+	key := listKey{list.Task, list.Path, b.run.plan.Members[i]}
 	if list.Input != "" {
 		key.path = task.Path(list.Pointer)
 	}
-	length, known := r.lists[key]
+	length, known := b.lists[key]
 	if known && length.err == nil {
-		known = r.listEnvelope(list).Fresh(now) == nil // else the gate says so
+		known = listEnvelope(b.run.plan, b.run.inputs, b.run.queue, list).Fresh(now) == nil // else the gate says so
 	}
 	if !known {
-		length.items, length.err = r.countItems(ctx, i, list, now)
-		if r.lists == nil {
-			r.lists = map[listKey]listLength{}
+		length.items, length.err = b.countItems(ctx, i, list, now)
+		if b.lists == nil {
+			b.lists = map[listKey]listLength{}
 		}
-		r.lists[key] = length
+		b.lists[key] = length
 		if length.err == nil {
-			r.warnCut(list, length.items)
+			b.warnCut(list, length.items)
 		}
 	}
 	switch {
@@ -103,48 +104,48 @@ func (r listReader) hasItem(ctx context.Context, i int, list *task.List, now tim
 
 // warnCut warns, once for each list of the spec, that a result has more items than instances run. Of
 // inputs, the check says so.
-func (r listReader) warnCut(list *task.List, items int) {
-	if list.Fails || items <= list.Most || list.Input != "" || r.cut[list.Pointer] {
+func (b *brancher) warnCut(list *task.List, items int) {
+	if list.Fails || items <= list.Most || list.Input != "" || b.cut[list.Pointer] {
 		return
 	}
-	if r.cut == nil {
-		r.cut = map[string]bool{}
+	if b.cut == nil {
+		b.cut = map[string]bool{}
 	}
-	r.cut[list.Pointer] = true
-	r.warn(fmt.Sprintf("%s: the list has %d items, and only the first %d are taken", plan.ListText(r.plan, list), items, list.Most))
+	b.cut[list.Pointer] = true
+	b.run.warn(fmt.Sprintf("%s: the list has %d items, and only the first %d are taken", plan.ListText(b.run.plan, list), items, list.Most))
 }
 
 // countItems counts the items of a list that the agent of task i may read. It also counts items of
 // which a rule blocks every part, so that the others keep their numbers; the instance for such an
 // item fails, since nothing of it is delivered.
-func (r listReader) countItems(ctx context.Context, i int, list *task.List, now time.Time) (int, error) {
+func (b *brancher) countItems(ctx context.Context, i int, list *task.List, now time.Time) (int, error) {
 	if list.Input != "" {
-		items := plan.ListOf(r.plan, list).Items
+		items := plan.ListOf(b.run.plan, list).Items
 		if items == 0 { // nothing of it can pass
-			return 0, r.listEnvelope(list).Fresh(now)
+			return 0, listEnvelope(b.run.plan, b.run.inputs, b.run.queue, list).Fresh(now)
 		}
-		offer := inputOffer(r.results, list.Input)
-		_, _, err := r.deliver(ctx, i, r.plan.Branches.Of(i), plan.ListGrant(r.plan, i, list), &offer, now)
+		offer := inputOffer(b.run, list.Input)
+		_, _, err := b.deliver(ctx, i, b.run.plan.Branches.Of(i), plan.ListGrant(b.run.plan, i, list), &offer, now)
 		return items, err
 	}
-	if _, err := r.readFor(ctx, i, list.Task, now, plan.ItemPaths(list)...); err != nil {
+	if _, err := b.readFor(ctx, i, list.Task, now, plan.ItemPaths(list)...); err != nil {
 		return 0, err
 	}
-	items, ok := gate.CountItems(r.listEnvelope(list), list.Path)
+	items, ok := gate.CountItems(listEnvelope(b.run.plan, b.run.inputs, b.run.queue, list), list.Path)
 	if !ok {
-		up, _ := r.plan.Graph.Index(task.ID(list.Task))
-		return 0, fmt.Errorf("the result of %q has no list at %s", r.plan.Graph.Task(up).Title, list.Path)
+		up, _ := b.run.plan.Graph.Index(task.ID(list.Task))
+		return 0, fmt.Errorf("the result of %q has no list at %s", b.run.plan.Graph.Task(up).Title, list.Path)
 	}
 	return items, nil
 }
 
 // listEnvelope returns the result or the input that has a list.
-func (r listReader) listEnvelope(list *task.List) *envelope.Envelope {
+func listEnvelope(p *plan.Plan, inputs []*envelope.Envelope, q *readyqueue.Queue, list *task.List) *envelope.Envelope {
 	if list.Input != "" {
-		return r.inputs[r.plan.InputIndex[strings.ToLower(list.Input)]]
+		return inputs[p.InputIndex[strings.ToLower(list.Input)]]
 	}
-	up, _ := r.plan.Graph.Index(task.ID(list.Task))
-	result, _ := r.queue.Result(up)
+	up, _ := p.Graph.Index(task.ID(list.Task))
+	result, _ := q.Result(up)
 	return result
 }
 

@@ -19,70 +19,70 @@ var ErrLoopLimit = codes.Condition(codes.LoopLimit)
 const whyNoResult = "Not needed: its output task was needed in no round."
 
 // decideLoop ends a loop: its rounds have ended, or none of them runs.
-func (r *brancher) decideLoop(ctx context.Context, i int, now time.Time) {
-	why, err := r.whyNot(ctx, i, now)
-	missing, none := r.missing(i)
-	ups := r.plan.Graph.Upstream(i)
-	first := int(ups[len(ups)-r.plan.Graph.Task(i).Reads-1]) // the first round, since the last one comes first
+func (b *brancher) decideLoop(ctx context.Context, i int, now time.Time) {
+	why, err := b.whyNot(ctx, i, now)
+	missing, none := b.missing(i)
+	ups := b.run.plan.Graph.Upstream(i)
+	first := int(ups[len(ups)-b.run.plan.Graph.Task(i).Reads-1]) // the first round, since the last one comes first
 	switch {
 	case err != nil:
-		r.failLoop(i, err, now)
+		b.failLoop(i, err, now)
 	case why != "":
-		must(r.queue.Omit(i, why, now))
-	case r.rounds[r.plan.Graph.Task(i).Title].isStuck():
-		r.failLoop(i, r.rounds[r.plan.Graph.Task(i).Title].stuck, now)
-	case none && r.isLeftOut(first): // there is no such item
-		must(r.queue.Omit(i, WhyLeftOut, now))
-	case none && r.queue.Status(missing) == task.NotNeeded:
-		must(r.queue.Omit(i, whyNoResult, now))
+		must(b.run.queue.Omit(i, why, now))
+	case b.rounds[b.run.plan.Graph.Task(i).Title].isStuck():
+		b.failLoop(i, b.rounds[b.run.plan.Graph.Task(i).Title].stuck, now)
+	case none && b.isLeftOut(first): // there is no such item
+		must(b.run.queue.Omit(i, WhyLeftOut, now))
+	case none && b.run.queue.Status(missing) == task.NotNeeded:
+		must(b.run.queue.Omit(i, whyNoResult, now))
 	case none:
-		must(r.queue.Follow(i, missing, now))
+		must(b.run.queue.Follow(i, missing, now))
 	default:
-		r.finishLoop(ctx, i, now)
+		b.finishLoop(ctx, i, now)
 	}
 }
 
 // finishLoop ends a loop whose rounds have ended: its result is that of the last round.
-func (r *brancher) finishLoop(ctx context.Context, i int, now time.Time) {
-	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
+func (b *brancher) finishLoop(ctx context.Context, i int, now time.Time) {
+	t, ups := b.run.plan.Graph.Task(i), b.run.plan.Graph.Upstream(i)
 	results, reads := ups[:len(ups)-t.Reads], ups[len(ups)-t.Reads:]
-	last := r.alternative(results)
+	last := b.alternative(results)
 	later := results[:slices.Index(results, int32(last))] // the last round comes first
 	for _, up := range slices.Concat(reads, later) {
-		if s := r.queue.Status(int(up)); s == task.Failed || s == task.Skipped {
-			must(r.queue.Follow(i, int(up), now))
+		if s := b.run.queue.Status(int(up)); s == task.Failed || s == task.Skipped {
+			must(b.run.queue.Follow(i, int(up), now))
 			return
 		}
 	}
-	if err := r.checkLimit(ctx, i, now); err != nil {
-		r.failLoop(i, err, now)
+	if err := b.checkLimit(ctx, i, now); err != nil {
+		b.failLoop(i, err, now)
 		return
 	}
-	from, out, decided := &r.tasks[last], &r.tasks[i], r.plan.Branches.Of(i)
+	from, out, decided := &b.run.tasks[last], &b.run.tasks[i], b.run.plan.Branches.Of(i)
 	out.Envelope, out.Files, out.Label = gate.Raise(from.Envelope, decided), gate.Raise(from.Files, decided), from.Label.Join(decided)
 	out.Result, out.Structured, out.Truncated, out.OutputFiles, out.Status = from.Result, from.Structured, from.Truncated, from.OutputFiles, task.Completed
 	out.Metrics.Start, out.Metrics.End = now, now
-	r.mounts[t.ID] = r.mounts[from.ID]
-	if r.bus.live() {
+	b.run.mounts[t.ID] = b.run.mounts[from.ID]
+	if b.run.bus.live() {
 		ev := event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: task.Completed, Bytes: len(out.Result)}
-		r.bus.emit(ev)
+		b.run.bus.emit(ev)
 	}
-	must(r.queue.Start(i, now))
-	must(r.queue.Complete(i, out.Envelope, now))
+	must(b.run.queue.Start(i, now))
+	must(b.run.queue.Complete(i, out.Envelope, now))
 }
 
 // checkLimit returns an error if a loop is to fail unless its condition holds at its end, and it
 // does not: all rounds ran, or the last one left nothing to compare.
-func (r *brancher) checkLimit(ctx context.Context, i int, now time.Time) error {
-	t, rounds := r.plan.Graph.Task(i), 0
+func (b *brancher) checkLimit(ctx context.Context, i int, now time.Time) error {
+	t, rounds := b.run.plan.Graph.Task(i), 0
 	if !t.Instance.Fails {
 		return nil
 	}
 	for n, until := range slices.Backward(t.Instance.Until) {
-		if !r.hasRead(until) {
+		if !b.hasRead(until) {
 			continue
 		}
-		if holds, err := r.evaluate(ctx, i, until, now); err != nil || holds {
+		if holds, err := b.evaluate(ctx, i, until, now); err != nil || holds {
 			return err
 		}
 		rounds = n + 1
@@ -95,41 +95,41 @@ func (r *brancher) checkLimit(ctx context.Context, i int, now time.Time) error {
 }
 
 // hasRead reports whether a task has completed whose result a condition compares.
-func (r *brancher) hasRead(c *task.Condition) (some bool) {
+func (b *brancher) hasRead(c *task.Condition) (some bool) {
 	c.Leaves(func(c *task.Condition) {
-		up, _ := r.plan.Graph.Index(task.ID(c.Task))
-		some = some || r.queue.Status(up) == task.Completed
+		up, _ := b.run.plan.Graph.Index(task.ID(c.Task))
+		some = some || b.run.queue.Status(up) == task.Completed
 	})
 	return some
 }
 
 // failLoop ends a loop with an error.
-func (r *brancher) failLoop(i int, err error, now time.Time) {
-	t := &r.tasks[i]
-	message := r.errorText(err.Error())
-	t.Error = &TaskError{Code: code(err), Message: message, Task: t.ID, Title: t.Title, cause: func() error { return err }, words: r.bus.words()}
-	must(r.queue.Fail(i, message, now))
+func (b *brancher) failLoop(i int, err error, now time.Time) {
+	t := &b.run.tasks[i]
+	message := b.run.errorText(err.Error())
+	t.Error = &TaskError{Code: code(err), Message: message, Task: t.ID, Title: t.Title, cause: func() error { return err }, words: b.run.bus.words()}
+	must(b.run.queue.Fail(i, message, now))
 }
 
 // isLeftOut reports whether task i belongs to a round that did not run, or to an item that there is
 // not. Results do not have such tasks.
-func (r *brancher) isLeftOut(i int) bool {
-	if r == nil || r.plan.Graph.Task(i).Instance == nil {
+func (b *brancher) isLeftOut(i int) bool {
+	if b == nil || b.run.plan.Graph.Task(i).Instance == nil {
 		return false
 	}
-	root, ok := r.queue.Root(i)
-	return ok && r.queue.Status(i) == task.NotNeeded && r.queue.Reason(root) == WhyLeftOut
+	root, ok := b.run.queue.Root(i)
+	return ok && b.run.queue.Status(i) == task.NotNeeded && b.run.queue.Reason(root) == WhyLeftOut
 }
 
 // leaveOut takes the rounds that did not run out of a result.
-func (r *brancher) leaveOut(res *Result) {
-	if r.plan.Branches == nil {
+func (b *brancher) leaveOut(res *Result) {
+	if b.run.plan.Branches == nil {
 		return
 	}
 	for _, of := range []*Result{res, res.recorded} {
 		if of != nil {
 			i := -1
-			of.Tasks = slices.DeleteFunc(slices.Clone(of.Tasks), func(TaskResult) bool { i++; return r.isLeftOut(i) })
+			of.Tasks = slices.DeleteFunc(slices.Clone(of.Tasks), func(TaskResult) bool { i++; return b.isLeftOut(i) })
 		}
 	}
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -30,24 +32,24 @@ func (c *comparedRounds) isStuck() bool { return c != nil && c.stuck != nil }
 // repeats reports whether the round of task i does not run because it would repeat an earlier one.
 // It is decided once for all tasks of a round, before the first of them runs: each of them waits for
 // everything that the round reads of the one before.
-func (r *brancher) repeats(ctx context.Context, i int, now time.Time) (bool, error) {
-	t := r.plan.Graph.Task(i)
-	if plan.Rereads(t) == 0 || r.messages != nil { // messages differ from round to round
+func (b *brancher) repeats(ctx context.Context, i int, now time.Time) (bool, error) {
+	t := b.run.plan.Graph.Task(i)
+	if plan.Rereads(t) == 0 || b.run.messages != nil { // messages differ from round to round
 		return false, nil
 	}
-	ups := r.plan.Graph.Upstream(i)
+	ups := b.run.plan.Graph.Upstream(i)
 	reads := ups[len(ups)-plan.Rereads(t):]
-	before := r.plan.Graph.Task(int(reads[0])).Instance
-	c := r.rounds[before.Loop]
+	before := b.run.plan.Graph.Task(int(reads[0])).Instance
+	c := b.rounds[before.Loop]
 	if c == nil {
 		c = &comparedRounds{given: map[record.Key]int{}}
-		r.rounds[before.Loop] = c
+		b.rounds[before.Loop] = c
 	}
 	round := before.Round + 1
 	if round < c.next {
 		return c.isStuck(), nil
 	}
-	given, same, err := givenBy(ctx, r, reads, now)
+	given, same, err := givenBy(ctx, b, reads, now)
 	if err != nil {
 		return false, err
 	}
@@ -66,20 +68,20 @@ func (r *brancher) repeats(ctx context.Context, i int, now time.Time) (bool, err
 // givenBy returns a digest of what the results of a round deliver to the next one. same is false if
 // equal digests do not prove equal rounds: a task failed on the way to one of the results, or a
 // model summarizes one.
-func givenBy(ctx context.Context, r *brancher, results []int32, now time.Time) (given record.Key, same bool, err error) {
+func givenBy(ctx context.Context, b *brancher, results []int32, now time.Time) (given record.Key, same bool, err error) {
 	var parts []string
-	same = !failedBefore(r, results)
+	same = !failedBefore(b.run.plan.Graph, b.run.queue, results)
 	for _, up := range results {
-		from := r.plan.Graph.Task(int(up))
-		for _, next := range slices.Compact(slices.Clone(r.plan.Graph.Downstream(int(up)))) {
-			t := r.plan.Graph.Task(int(next))
+		from := b.run.plan.Graph.Task(int(up))
+		for _, next := range slices.Compact(slices.Clone(b.run.plan.Graph.Downstream(int(up)))) {
+			t := b.run.plan.Graph.Task(int(next))
 			j := slices.IndexFunc(t.DependsOn[:len(t.DependsOn)-t.Reads], func(d task.Ref) bool { return d.Task == string(from.ID) })
-			if j < 0 || plan.RoundIn(r.plan.Graph, int(next), from.Instance.Loop) != from.Instance.Round+1 {
+			if j < 0 || plan.RoundIn(b.run.plan.Graph, int(next), from.Instance.Loop) != from.Instance.Round+1 {
 				continue
 			}
-			offer := r.offerDependency(int(next), j, int(up))
+			offer := b.offerDependency(int(next), j, int(up))
 			offer.Optional = true
-			d, payload, err := r.deliver(ctx, int(next), r.plan.Labels[next], r.plan.DependencyGrant(int(next), j, int(up)), &offer, now)
+			d, payload, err := b.deliver(ctx, int(next), b.run.plan.Labels[next], b.run.plan.DependencyGrant(int(next), j, int(up)), &offer, now)
 			if err != nil {
 				return given, false, err
 			}
@@ -96,8 +98,7 @@ func givenBy(ctx context.Context, r *brancher, results []int32, now time.Time) (
 
 // failedBefore reports whether a task of the same round failed, or was skipped, on the way to one
 // of some results: it might not fail again.
-func failedBefore(r *brancher, results []int32) bool {
-	g := r.plan.Graph
+func failedBefore(g *graph.Graph, q *readyqueue.Queue, results []int32) bool {
 	in := g.Task(int(results[0])).Instance
 	seen := map[int32]bool{}
 	for todo := slices.Clone(results); len(todo) > 0; todo = todo[1:] {
@@ -106,7 +107,7 @@ func failedBefore(r *brancher, results []int32) bool {
 			continue
 		}
 		seen[up] = true
-		if s := r.queue.Status(int(up)); s == task.Failed || s == task.Skipped {
+		if s := q.Status(int(up)); s == task.Failed || s == task.Skipped {
 			return true
 		}
 		todo = append(todo, g.Upstream(int(up))...)

@@ -28,7 +28,7 @@ func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 		runScope: scope, plan: p, queue: readyqueue.New(p.Graph),
 		faults: make([]*envelope.Envelope, p.Graph.Len()), readBy: make([]*plan.Roster, p.Graph.Len()), mounts: map[task.ID][]record.Mount{},
 	}
-	r.branches = &brancher{results: r, decided: map[int]error{}, rounds: map[string]*comparedRounds{}}
+	r.branches = &brancher{run: r, names: itemNamer{run: r}, decided: map[int]error{}, rounds: map[string]*comparedRounds{}}
 	var err error
 	if r.planned, err = r.plannedTexts(); err != nil {
 		return nil, err
