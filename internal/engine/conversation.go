@@ -36,9 +36,9 @@ func conversationFor(c *coordinator, kind StepKind) []gate.Offer {
 	if kind == StepDigest {
 		return nil
 	}
-	offers := make([]gate.Offer, len(c.options.Conversation))
+	offers := make([]gate.Offer, len(c.run.options.Conversation))
 	for k := range offers {
-		offers[k] = c.options.Conversation[k].Offer()
+		offers[k] = c.run.options.Conversation[k].Offer()
 	}
 	return offers
 }

@@ -23,7 +23,7 @@ import (
 
 // A coordinator plans the tasks for a goal and answers the goal from their results.
 type coordinator struct {
-	*runScope
+	run    *runScope
 	config *plan.Coordinator
 	caps   gate.Capabilities // for this caller
 	goal   *plan.Goal
@@ -52,7 +52,7 @@ func newCoordinator(scope *runScope, goal *plan.Goal) (*coordinator, task.Proble
 		return nil, found
 	}
 	c := &coordinator{
-		runScope: scope, config: t.Config.Coordinator, caps: t.Coordinator(&scope.options), goal: goal, asked: map[StepKind]int{},
+		run: scope, config: t.Config.Coordinator, caps: t.Coordinator(&scope.options), goal: goal, asked: map[StepKind]int{},
 	}
 	c.before, c.after = planning.System(t.Duties(&scope.options))
 	var err error
@@ -82,13 +82,13 @@ func rosterFor(c *coordinator, s *step) *envelope.Envelope {
 	if s.layout != brief.Synthesis || !s.call.by.Rules.HidesIdentity() {
 		return c.roster
 	}
-	members := c.team.Members()
+	members := c.run.team.Members()
 	for i := range members {
 		members[i].Name, members[i].Runtime = s.call.by.Rules.ShownName(members[i].Name), nil // these name agents
 	}
-	unnamed, err := newRoster(members, c.runScope)
+	unnamed, err := newRoster(members, c.run)
 	if err != nil { // too large, with numbers that are longer than the names
-		unnamed, err = newRoster(nil, c.runScope)
+		unnamed, err = newRoster(nil, c.run)
 		must(err)
 	}
 	return unnamed
@@ -112,10 +112,10 @@ type step struct {
 func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offers []gate.Offer, compose func(*brief.Brief, []gate.Sealed)) *step {
 	s := &step{of: c, kind: kind, layout: layout, compose: compose}
 	c.asked[kind]++
-	s.call.existed = c.totalBytes
+	s.call.existed = c.run.totalBytes
 	id := stepID(kind)
-	s.call.run, s.call.number, s.call.does, s.call.caps, s.call.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
-	s.call.limits, s.call.by = c.team.Limits(c.config.Limits), s.governs(id)
+	s.call.run, s.call.number, s.call.does, s.call.caps, s.call.bound = c.run, c.run.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
+	s.call.limits, s.call.by = c.run.team.Limits(c.config.Limits), s.governs(id)
 	s.call.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
 	said := conversationFor(c, kind)
 	s.said = len(said)
@@ -158,7 +158,7 @@ func (s *step) ended(context.Context) {}
 // have ended.
 func (c *coordinator) consult(ctx context.Context, steps ...*step) {
 	var g errgroup.Group
-	g.SetLimit(max(c.options.MaxConcurrency, 1))
+	g.SetLimit(max(c.run.options.MaxConcurrency, 1))
 	replaced := make([][]*step, len(steps)) // of each step, those in whose place it was made
 	for i, s := range steps {
 		g.Go(func() error {
@@ -184,8 +184,8 @@ func (s *step) perform(ctx context.Context) (again bool) {
 	c := s.of
 	s.call.start = time.Now()
 	s.call.began = s.call.start
-	c.steering.await(ctx)
-	of, end := c.steering.beginStep(ctx, &s.call, handoff.Coordinator)
+	c.run.steering.await(ctx)
+	of, end := c.run.steering.beginStep(ctx, &s.call, handoff.Coordinator)
 	perform(of, &s.call, s)
 	if revoked := end(); revoked {
 		s.call.failure = failure{err: ErrPolicyReplaced, code: codes.PolicyReplaced, message: ErrPolicyReplaced.Error()}
@@ -201,11 +201,11 @@ func (s *step) repeat() {
 	c := s.of
 	again := step{of: s.of, kind: s.kind, layout: s.layout, compose: s.compose, whole: s.whole, chunk: s.chunk, chunks: s.chunks}
 	again.call.run, again.call.request = s.call.run, s.call.request
-	c.mu.Lock()
+	c.run.mu.Lock()
 	c.asked[s.kind]++
-	again.call.number = c.priorRun.counted(s.call.task.ID).number + c.asked[s.kind]
-	c.mu.Unlock()
-	again.call.by, again.call.recalls = c.governed(), false
+	again.call.number = c.run.priorRun.counted(s.call.task.ID).number + c.asked[s.kind]
+	c.run.mu.Unlock()
+	again.call.by, again.call.recalls = c.run.governed(), false
 	for _, o := range s.call.offers {
 		o.Translated = nil
 		again.call.offers = append(again.call.offers, o)
@@ -220,21 +220,21 @@ func (s *step) repeat() {
 // process has made.
 func (s *step) governs(id task.ID) *plan.Roster {
 	c := s.of
-	b := c.priorRun.task(id)
+	b := c.run.priorRun.task(id)
 	if b == nil || b.place == 0 {
-		return c.governed()
+		return c.run.governed()
 	}
-	by := c.find(b.policy)
+	by := c.run.find(b.policy)
 	if by == nil {
-		return c.governed()
+		return c.run.governed()
 	}
-	if c.priorRun.isStrict() {
-		if t := c.find(b.readBy); t != nil {
-			c.policies.now.Store(t)
+	if c.run.priorRun.isStrict() {
+		if t := c.run.find(b.readBy); t != nil {
+			c.run.policies.now.Store(t)
 		}
 		return by
 	}
-	s.call.recalls = by.Rules != c.governed().Rules
+	s.call.recalls = by.Rules != c.run.governed().Rules
 	return by
 }
 
@@ -245,7 +245,7 @@ func (c *coordinator) record(s *step) {
 		return
 	}
 	if s.call.needsJournalEntry() {
-		c.ledger.note(s.call.journalEntry())
+		c.run.ledger.note(s.call.journalEntry())
 	}
 	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.call.began, End: s.call.end, Usage: s.call.shownUsage(), Attempts: 1, Rounded: s.call.isRounded()}, Receipt: s.call.receipt}
 	out.Repeated, out.Call = s.call.repeated, s.call.visibility().callInfo(s.call.reply.Call)
@@ -256,18 +256,18 @@ func (c *coordinator) record(s *step) {
 	}
 	if s.call.err != nil {
 		out.Error = c.stepError(s, s.call.code)
-		c.overdrawn = cmp.Or(c.overdrawn, s.call.broke)
+		c.run.overdrawn = cmp.Or(c.run.overdrawn, s.call.broke)
 	}
-	c.mu.Lock()
+	c.run.mu.Lock()
 	c.steps = append(c.steps, out)
-	c.mu.Unlock()
-	c.warnTruncated(&s.call, "coordinator,", string(s.kind))
+	c.run.mu.Unlock()
+	c.run.warnTruncated(&s.call, "coordinator,", string(s.kind))
 	if !s.call.own {
 		s.call.showCost()
-		c.context = c.context.Add(s.call.measureContext())
+		c.run.context = c.run.context.Add(s.call.measureContext())
 	}
-	c.count(&s.call)
-	c.addModelWarnings(&s.call)
+	c.run.count(&s.call)
+	c.run.addModelWarnings(&s.call)
 }
 
 // split reports whether the prompt of a step was too large to be sent whole.
@@ -277,7 +277,7 @@ func (s *step) split() bool {
 
 // stepError words what went wrong with a step, in the form that the caller is cleared for.
 func (c *coordinator) stepError(s *step, code string) *TaskError {
-	out, err := &TaskError{Code: code, Message: s.call.message, Title: string(s.kind), said: s.call.fault, words: c.bus.words()}, s.call.err
+	out, err := &TaskError{Code: code, Message: s.call.message, Title: string(s.kind), said: s.call.fault, words: c.run.bus.words()}, s.call.err
 	if out.cause = func() error { return err }; s.call.code != code {
 		out.Reason = s.call.code
 	}

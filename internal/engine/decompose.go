@@ -23,11 +23,11 @@ import (
 
 // planRules returns the rules for a plan of this run.
 func (c *coordinator) planRules() planning.Rules {
-	inputs := make([]string, len(c.options.Inputs))
-	for i, in := range c.options.Inputs {
+	inputs := make([]string, len(c.run.options.Inputs))
+	for i, in := range c.run.options.Inputs {
 		inputs[i] = in.Name
 	}
-	return planning.Rules{Agents: c.team.Names(), Inputs: inputs, MayGrant: c.config.MayGrant, MayPlan: c.config.MayPlan, Tools: planning.ToolNames(c.team.Members())}
+	return planning.Rules{Agents: c.run.team.Names(), Inputs: inputs, MayGrant: c.config.MayGrant, MayPlan: c.config.MayPlan, Tools: planning.ToolNames(c.run.team.Members())}
 }
 
 // planFormat returns the JSON Schema of a plan for the endpoint. It contains no names that
@@ -36,7 +36,7 @@ func (c *coordinator) planFormat() string { return planning.PlanSchema(c.planRul
 
 // planStep is the first step of a goal.
 func (c *coordinator) planStep() *step {
-	return c.step(StepPlan, brief.Planning, planning.PlanText(c.team.Names()), nil, func(b *brief.Brief, _ []gate.Sealed) { b.FormatSchema = c.planFormat() })
+	return c.step(StepPlan, brief.Planning, planning.PlanText(c.run.team.Names()), nil, func(b *brief.Brief, _ []gate.Sealed) { b.FormatSchema = c.planFormat() })
 }
 
 // decompose has the coordinator plan the tasks, and passes the plan to adopt. Without a valid plan
@@ -73,8 +73,8 @@ func (c *coordinator) propose(ctx context.Context, s *step) (*plan.Plan, *step, 
 	p, found, shown := c.read(s)
 	said := "the plan"
 	if len(shown) > 0 {
-		first, _ := c.explain(&s.call, codes.PlanInvalid, planning.Faults(shown))
-		c.warn("the first plan could not be run, and was given back: " + strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "))
+		first, _ := c.run.explain(&s.call, codes.PlanInvalid, planning.Faults(shown))
+		c.run.warn("the first plan could not be run, and was given back: " + strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "))
 		s = c.repair(s, shown)
 		c.consult(ctx, s)
 		if s.call.err != nil {
@@ -103,7 +103,7 @@ func (c *coordinator) checkPlan(text string, from *envelope.Envelope, by *plan.R
 	specs, err := planning.ParsePlan(text, c.planRules())
 	if err == nil {
 		setSource(specs, from)
-		o := c.options
+		o := c.run.options
 		o.Planned = true
 		if p, err = by.Check(specs, o, time.Now()); err == nil {
 			return p, p.Broken(), p.BrokenWithoutInputs()
@@ -136,14 +136,14 @@ func setSource(specs []task.Spec, plan *envelope.Envelope) {
 
 // repair gives the coordinator its plan back, with everything that is wrong with it.
 func (c *coordinator) repair(s *step, found task.Problems) *step {
-	return c.planAgain(s, planning.RepairText(c.team.Names()), gate.Offer{Title: "What is wrong with it", Envelope: c.faultsOf(s.call.envelope, found)})
+	return c.planAgain(s, planning.RepairText(c.run.team.Names()), gate.Offer{Title: "What is wrong with it", Envelope: c.faultsOf(s.call.envelope, found)})
 }
 
 // faultsOf returns what is wrong with a plan, in the words of the runtime.
 func (c *coordinator) faultsOf(plan *envelope.Envelope, found task.Problems) *envelope.Envelope {
 	h := plan.Header()
 	faults, err := envelope.New(envelope.Header{
-		ID: "plan/faults", Producer: gate.Runtime, Run: c.id, Classification: h.Classification, Trust: h.Trust,
+		ID: "plan/faults", Producer: gate.Runtime, Run: c.run.id, Classification: h.Classification, Trust: h.Trust,
 		CreatedAt: time.Now(), DerivedFrom: []envelope.ID{h.ID},
 	}, envelope.Text(planning.Faults(found)))
 	must(err)
@@ -162,7 +162,7 @@ func (c *coordinator) planAgain(s *step, text string, why gate.Offer) *step {
 // they pass the gate to the caller.
 func (c *coordinator) invalid(s *step, what string, found task.Problems) *TaskError {
 	s.call.err = fmt.Errorf("%w: %w", ErrPlan, found)
-	s.call.message, _ = c.explain(&s.call, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, planning.Faults(found)))
+	s.call.message, _ = c.run.explain(&s.call, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, planning.Faults(found)))
 	return c.stepError(s, codes.PlanInvalid)
 }
 
@@ -185,20 +185,20 @@ func outlineOf(p *plan.Plan) []event.Planned {
 // shortcut returns a plan that gives a goal of one simple step to the agent that fits
 // it best; nil if earlier turns belong to it, which only the coordinator reads, or if the caller does not allow that or there is no such agent.
 func (c *coordinator) shortcut() *plan.Plan {
-	if !c.options.Auto || len(c.options.Conversation) > 0 || c.config.Approve != "" || !planning.Simple(c.goal.Text) {
+	if !c.run.options.Auto || len(c.run.options.Conversation) > 0 || c.config.Approve != "" || !planning.Simple(c.goal.Text) {
 		return nil
 	}
-	best, ok := assign.Best(c.goal.Text, c.team.Candidates(), c.goal.Classification)
+	best, ok := assign.Best(c.goal.Text, c.run.team.Candidates(), c.goal.Classification)
 	if !ok {
 		return nil
 	}
-	spec := task.Spec{Title: titleOf(c.goal.Text), Description: c.goal.Text, Classification: c.goal.Classification, Assignee: c.team.Config.Agents[best].Name, Source: provenance.Source{Origin: c.goal.Source.Origin, Record: provenanceOf(c.goalText)}}
+	spec := task.Spec{Title: titleOf(c.goal.Text), Description: c.goal.Text, Classification: c.goal.Classification, Assignee: c.run.team.Config.Agents[best].Name, Source: provenance.Source{Origin: c.goal.Source.Origin, Record: provenanceOf(c.goalText)}}
 	if c.config.MayGrant.Inputs {
-		spec.Uses = UsesOf(c.options.Inputs)
+		spec.Uses = UsesOf(c.run.options.Inputs)
 	}
-	o := c.options
+	o := c.run.options
 	o.Answer = nil // its answer is the result
-	p, err := c.governed().Check([]task.Spec{spec}, o, c.start)
+	p, err := c.run.governed().Check([]task.Spec{spec}, o, c.run.start)
 	if err != nil || len(p.Broken()) > 0 {
 		return nil
 	}

@@ -30,7 +30,7 @@ func (r *run) planOf(res *Result) (*plan.Plan, error) {
 // A describer writes the descriptions of planned tasks, which the caller reads as results, and
 // their provenance as a file says it.
 type describer struct {
-	*results
+	run       *results
 	instances map[string]int // of each task that has some, one, by where it is written
 }
 
@@ -47,9 +47,9 @@ func (r describer) describe(specs []task.Spec, pointer string) {
 		}
 		index, ok := r.instances[at]
 		if !ok {
-			index, _ = r.plan.Graph.Index(task.NewID(s.Title))
+			index, _ = r.run.plan.Graph.Index(task.NewID(s.Title))
 		}
-		s.Description = r.described(index)
+		s.Description = r.run.described(index)
 		if from := s.Source.Record; from != nil {
 			s.Source.Record = &provenance.Record{
 				From: from.From, Envelope: from.Envelope, Run: from.Run, CreatedAt: from.CreatedAt.UTC().Round(0), ExpiresAt: from.ExpiresAt.UTC(),
@@ -130,7 +130,7 @@ func (r *run) answer(ctx context.Context, goal plan.Goal) error {
 func (c *coordinator) checkFirstPrompt(ctx context.Context) error {
 	s := c.planStep()
 	clear(c.asked)
-	s.call.start = c.start
+	s.call.start = c.run.start
 	_, err := s.open(ctx)
 	switch {
 	case err == nil:
@@ -155,11 +155,11 @@ func (c *coordinator) refusedGoal(err error) task.Problem {
 // readable refuses a goal whose plan the person who has to approve it could not see, or whose planned
 // tasks no agent could be given.
 func (c *coordinator) readable() error {
-	if found := plan.CheckPlanApprover(c.team, c.label); len(found) > 0 {
+	if found := plan.CheckPlanApprover(c.run.team, c.label); len(found) > 0 {
 		return found
 	}
 	level, highest := c.label, label.Public
-	for _, a := range c.team.Candidates() {
+	for _, a := range c.run.team.Candidates() {
 		highest = max(highest, min(a.Clearance, a.Produces))
 	}
 	if highest >= level {
@@ -176,7 +176,7 @@ func (c *coordinator) goalFor() string {
 	if c.goal == nil {
 		return ""
 	}
-	text, err := c.shortForUser(c.goalText, gate.Source{Kind: handoff.Dependency, Name: "goal"}, c.start)
+	text, err := c.run.shortForUser(c.goalText, gate.Source{Kind: handoff.Dependency, Name: "goal"}, c.run.start)
 	if err != nil {
 		return withheld(c.goal.Classification)
 	}

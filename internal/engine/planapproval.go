@@ -89,8 +89,8 @@ func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.P
 			return nil, nil, q.refused(ctx, fmt.Errorf("%w: %s edited it, and the edited plan cannot be run:\n%s", ErrPlanRefused, c.config.Approve, planning.Faults(found)))
 		}
 		faults = c.faultsOf(e, shown)
-		first, _ := c.explain(&q.call, codes.PlanInvalid, planning.Faults(shown))
-		c.warn(fmt.Sprintf("the edited plan cannot be run: %s; asking %s again", strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "), c.config.Approve))
+		first, _ := c.run.explain(&q.call, codes.PlanInvalid, planning.Faults(shown))
+		c.run.warn(fmt.Sprintf("the edited plan cannot be run: %s; asking %s again", strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "), c.config.Approve))
 	}
 	return nil, nil, nil
 }
@@ -103,7 +103,7 @@ func (q *planApproval) prepare(round, edit int) {
 	if q.faults != nil {
 		about = "The plan that you wrote cannot be run, and none of its tasks has started. Below is what is wrong with it, after the coordinator's plan, which yes would run. To run your own, decide to edit again, and give all of it, corrected."
 	}
-	q.approval = newApproval(c.runScope, &task.Task{ID: handoff.Coordinator + "/" + task.ID(StepApproval), Spec: task.Spec{
+	q.approval = newApproval(c.run, &task.Task{ID: handoff.Coordinator + "/" + task.ID(StepApproval), Spec: task.Spec{
 		Title: plan.PlanApprovalTitle, Assignee: c.config.Approve, Classification: h.Classification, Description: about,
 	}}, planForm(), approvedThing{title: handoff.Coordinator, what: string(handoff.Plan)})
 	q.call.number, q.happens = round, c.planKey(q.draft, round, edit)
@@ -111,7 +111,7 @@ func (q *planApproval) prepare(round, edit int) {
 		q.call.part = "/" + strconv.Itoa(edit+1)
 	}
 	shown, err := envelope.New(envelope.Header{
-		ID: "plan/draft", Producer: h.Producer, Run: c.id, Classification: h.Classification, Trust: h.Trust, CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt,
+		ID: "plan/draft", Producer: h.Producer, Run: c.run.id, Classification: h.Classification, Trust: h.Trust, CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt,
 		DerivedFrom: []envelope.ID{h.ID},
 	}, envelope.Text(q.draft))
 	must(err)
@@ -124,12 +124,12 @@ func (q *planApproval) prepare(round, edit int) {
 // planKey returns the key of what would happen: the tasks of this plan, with these agents, their tools,
 // their edges and their children, under this policy.
 func (c *coordinator) planKey(draft string, round, edit int) record.Key {
-	parts := []string{draft, strconv.Itoa(round), strconv.Itoa(edit), c.governed().Rules.Digest()}
-	for i := range c.team.Capabilities {
-		may := permittedTo(&c.team.Config.Agents[i], &c.team.Capabilities[i])
+	parts := []string{draft, strconv.Itoa(round), strconv.Itoa(edit), c.run.governed().Rules.Digest()}
+	for i := range c.run.team.Capabilities {
+		may := permittedTo(&c.run.team.Config.Agents[i], &c.run.team.Capabilities[i])
 		parts = append(parts, string(may[:]))
 	}
-	parts = append(parts, reachOf(c.team)...)
+	parts = append(parts, reachOf(c.run.team)...)
 	return digestOf(parts...)
 }
 
@@ -137,7 +137,7 @@ func (c *coordinator) planKey(draft string, round, edit int) record.Key {
 func (q *planApproval) askAnew(ctx context.Context, round, edit int) (v *decision, err error) {
 	for again := true; again; {
 		q.prepare(round, edit)
-		of, end := q.of.steering.beginStep(ctx, &q.call, q.call.caps.Agent)
+		of, end := q.of.run.steering.beginStep(ctx, &q.call, q.call.caps.Agent)
 		v, err = q.ask(of)
 		again = end()
 	}
@@ -157,18 +157,18 @@ func (q *planApproval) ask(ctx context.Context) (*decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := q.decide(ctx, text, c.questions.await)
+	v, err := q.decide(ctx, text, c.run.questions.await)
 	out := Step{Kind: StepApproval, Metrics: Metrics{Start: q.call.start, End: time.Now(), Attempts: 1}, Receipt: q.call.receipt}
 	if errors.Is(err, errLater) {
 		c.waitsFor, out.WaitingFor = c.config.Approve, c.config.Approve
-		if c.bus.live() {
+		if c.run.bus.live() {
 			ev := q.call.eventOf(event.TaskWaiting)
 			ev.Title = handoff.Coordinator
-			c.bus.emit(ev)
+			c.run.bus.emit(ev)
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
 	c.steps = append(c.steps, out)
 	return v, err
 }
@@ -208,7 +208,7 @@ func (q *planApproval) replan(reason string, round int) (*step, error) {
 	if round > maxPlans {
 		return nil, fmt.Errorf("%w %d times by %s (last reason: %s)", ErrPlanRefused, round, c.config.Approve, reason)
 	}
-	if terms := c.governed().Terms(c.config.Approve, handoff.Coordinator); terms.Mode() == handoff.Minimal || !plan.PassesAsText(terms) {
+	if terms := c.run.governed().Terms(c.config.Approve, handoff.Coordinator); terms.Mode() == handoff.Minimal || !plan.PassesAsText(terms) {
 		return nil, fmt.Errorf("%w by %s, and a rule of the policy keeps the reason from the coordinator: %s", ErrPlanRefused, c.config.Approve, reason)
 	}
 	q.call.schema = nil
@@ -216,8 +216,8 @@ func (q *planApproval) replan(reason string, round int) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.warn(fmt.Sprintf("%s refused plan %d, and the coordinator was given the reason", c.config.Approve, round))
-	return c.planAgain(q.made, planning.RevisionText(c.team.Names()), gate.Offer{Title: "Why it was refused", Envelope: e}), nil
+	c.run.warn(fmt.Sprintf("%s refused plan %d, and the coordinator was given the reason", c.config.Approve, round))
+	return c.planAgain(q.made, planning.RevisionText(c.run.team.Names()), gate.Offer{Title: "Why it was refused", Envelope: e}), nil
 }
 
 // refused returns the error of a run without a plan, in the form for the caller; nil without an
@@ -235,6 +235,6 @@ func (q *planApproval) refused(ctx context.Context, err error) *TaskError {
 	if !errors.Is(err, ErrPlanRefused) {
 		said = "the plan cannot be approved: " + said
 	}
-	x.call.message, x.call.fault = c.explain(&q.call, codes.PlanRefused, said)
+	x.call.message, x.call.fault = c.run.explain(&q.call, codes.PlanRefused, said)
 	return c.stepError(x, codes.PlanRefused)
 }

@@ -73,7 +73,7 @@ func newRun(t *plan.Roster, o RunOptions, start time.Time) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &run{runScope: scope, results: &results{runScope: scope}, coordinator: &coordinator{runScope: scope}}, nil
+	return &run{runScope: scope, results: &results{runScope: scope}, coordinator: &coordinator{run: scope}}, nil
 }
 
 // setPlan sets the plan of the run.

@@ -109,6 +109,6 @@ func whyNoPlan(c *coordinator) error {
 
 // hasAnswered reports whether the repeated run has an answer to the last step of a kind.
 func hasAnswered(c *coordinator, kind StepKind) bool {
-	b := c.priorRun.task(stepID(kind))
+	b := c.run.priorRun.task(stepID(kind))
 	return b != nil && b.attempts >= c.asked[kind]
 }
