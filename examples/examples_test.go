@@ -1,5 +1,5 @@
-// Package examples_test runs every example as a user does, with the built
-// commands, and holds what they print to the golden text in testdata.
+// Package examples_test runs every example as a user does, and holds what it prints to the golden text in testdata. The
+// command runs in the process of the test, and the programs with go run.
 package examples_test
 
 import (
@@ -11,50 +11,86 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	// What the commands are made of: without these imports a change there would
-	// be answered from the cache of test results.
-	_ "github.com/runteam/runteam/internal/scripted"
-	_ "github.com/runteam/runteam/llm/openai"
-	_ "github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/internal/cli"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden text")
 
-// bin is the folder of the commands that TestMain builds.
+// bin is a folder with the command, which is the program of the tests by another name.
 var bin string
 
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "runteam" {
+		os.Exit(cli.Main())
+	}
 	flag.Parse()
-	os.Exit(build(m))
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		os.Setenv("TMPDIR", "/dev/shm") // journals wait for the disk on any other file system
+	}
+	_ = flag.Set("test.parallel", "8") // some of the tests wait for another process
+	os.Exit(withCommand(m))
 }
 
-func build(m *testing.M) int {
+func withCommand(m *testing.M) int {
 	var err error
 	if bin, err = os.MkdirTemp("", "examples"); err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(bin)
-	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", bin+string(filepath.Separator), "../cmd/runteam", "./library", "./durable", "./tools", "./quickstart", "./data-analysis", "./web-research/server").CombinedOutput()
+	self, err := os.Executable()
 	if err != nil {
-		panic("go build: " + err.Error() + "\n" + string(out))
+		panic(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "runteam")); err != nil {
+		panic(err)
 	}
 	return m.Run()
 }
 
-// run runs a command without the settings of the person who runs the test,
-// and returns stdout, stderr and the exit status.
-func run(t *testing.T, name string, args ...string) (stdout, stderr string, status int) {
+// runteam runs the command in a folder, or in that of this package if dir is empty, without the settings of the person
+// who runs the test. It returns stdout, stderr and the exit status.
+func runteam(t *testing.T, dir string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, name), args...)
-	cmd.Env = clean()
+	env := clean()
+	var out, log bytes.Buffer
+	status = cli.Run(console.New(console.Console{
+		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &log,
+		ConfigDir: t.TempDir(), WorkDir: workdir.Dir(dir),
+		LookupEnv: func(name string) (string, bool) {
+			i := slices.IndexFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+			if i < 0 {
+				return "", false
+			}
+			return strings.TrimPrefix(env[i], name+"="), true
+		},
+		Now:          time.Now,
+		IsTerminal:   func(any) bool { return false },
+		TerminalSize: func(any) (int, int) { return 0, 0 },
+		Signals:      make(chan os.Signal),
+		Exit:         func(int) { panic("exit") },
+	}))
+	return out.String(), log.String(), status
+}
+
+// program runs an example that is a program. The go command keeps what it builds, so that only a change is built again.
+func program(t *testing.T, name string, env ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	_, err := os.ReadDir(name) // or a change there would be answered from the cache of test results
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./"+name)
+	cmd.Env = append(clean(), env...)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
-	err := cmd.Run()
+	err = cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return out.String(), log.String(), exit.ExitCode()
 	}
@@ -75,7 +111,7 @@ func clean() (env []string) {
 // offline runs a spec without a model.
 func offline(t *testing.T, spec string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	return run(t, "runteam", append([]string{"run", spec, "--offline", "--journal", filepath.Join(t.TempDir(), "runs.db")}, args...)...)
+	return runteam(t, "", append([]string{"run", spec, "--offline", "--journal", filepath.Join(t.TempDir(), "runs.db")}, args...)...)
 }
 
 // A result is what these tests read of the JSON that the command prints.
@@ -132,21 +168,23 @@ func TestExamples(t *testing.T) {
 		run    func(t *testing.T) (stdout, stderr string, status int)
 		status int
 	}{
-		{"claims", func(t *testing.T) (string, string, int) { return offline(t, "claims/team.yaml") }, 0},
-		{"support-ticket", func(t *testing.T) (string, string, int) { return offline(t, "support-ticket") }, 0},
-		{"contract-review", func(t *testing.T) (string, string, int) { return offline(t, "contract-review") }, 0},
-		{"research", func(t *testing.T) (string, string, int) { return offline(t, "research") }, 0},
-		{"incident-postmortem", func(t *testing.T) (string, string, int) { return offline(t, "incident-postmortem") }, 0},
-		{"customer-service", func(t *testing.T) (string, string, int) { return offline(t, "customer-service") }, 0},
-		{"newsroom", func(t *testing.T) (string, string, int) { return offline(t, "newsroom") }, 0},
-		{"research-fanout", func(t *testing.T) (string, string, int) { return offline(t, "research-fanout") }, 0},
-		{"dev-team", func(t *testing.T) (string, string, int) { return offline(t, "dev-team") }, 0},
-		{"web-research", func(t *testing.T) (string, string, int) { return offline(t, "web-research") }, 0},
-		{"meeting-summary", func(t *testing.T) (string, string, int) { return offline(t, "meeting-summary") }, 0},
-		{"patterns/route", func(t *testing.T) (string, string, int) { return offline(t, "patterns/route") }, 0},
-		{"failure", func(t *testing.T) (string, string, int) { return offline(t, "failure") }, 1},
-		{"process-agent", func(t *testing.T) (string, string, int) { return offline(t, "process-agent") }, 0},
-		{"template", func(t *testing.T) (string, string, int) { return offline(t, "template") }, 0},
+		{"claims", func(t *testing.T) (string, string, int) {
+			return offline(t, filepath.Join(edited(t, "claims"), "team.yaml"))
+		}, 0},
+		{"support-ticket", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "support-ticket")) }, 0},
+		{"contract-review", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "contract-review")) }, 0},
+		{"research", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "research")) }, 0},
+		{"incident-postmortem", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "incident-postmortem")) }, 0},
+		{"customer-service", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "customer-service")) }, 0},
+		{"newsroom", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "newsroom")) }, 0},
+		{"research-fanout", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "research-fanout")) }, 0},
+		{"dev-team", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "dev-team")) }, 0},
+		{"web-research", func(t *testing.T) (string, string, int) { return offline(t, "web-research") }, 0}, // its server is a program of this module
+		{"meeting-summary", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "meeting-summary")) }, 0},
+		{"patterns/route", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/route")) }, 0},
+		{"failure", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "failure")) }, 1},
+		{"process-agent", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "process-agent")) }, 0},
+		{"template", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "template")) }, 0},
 		{"chat", func(t *testing.T) (string, string, int) {
 			args := []string{"chat", "chat", "--offline", "--journal", filepath.Join(t.TempDir(), "runs.db")}
 			turns, err := os.ReadFile("chat/turns.txt")
@@ -154,29 +192,27 @@ func TestExamples(t *testing.T) {
 			for line := range strings.Lines(string(turns)) {
 				args = append(args, "--message", strings.TrimSpace(line))
 			}
-			return run(t, "runteam", args...)
+			return runteam(t, "", args...)
 		}, 0},
-		{"human-approval", func(t *testing.T) (string, string, int) { return offline(t, "human-approval") }, 0},
-		{"patterns/evaluator-optimizer", func(t *testing.T) (string, string, int) { return offline(t, "patterns/evaluator-optimizer") }, 0},
-		{"patterns/judges", func(t *testing.T) (string, string, int) { return offline(t, "patterns/judges") }, 0},
-		{"patterns/map-reduce", func(t *testing.T) (string, string, int) { return offline(t, "patterns/map-reduce") }, 0},
-		{"patterns/lead-scoring", func(t *testing.T) (string, string, int) { return offline(t, "patterns/lead-scoring") }, 0},
-		{"patterns/chain", func(t *testing.T) (string, string, int) { return offline(t, "patterns/chain") }, 0},
-		{"patterns/parallel-sections", func(t *testing.T) (string, string, int) { return offline(t, "patterns/parallel-sections") }, 0},
-		{"patterns/orchestrator-workers", func(t *testing.T) (string, string, int) { return offline(t, "patterns/orchestrator-workers") }, 0},
-		{"patterns/planned-handoffs", func(t *testing.T) (string, string, int) { return offline(t, "patterns/planned-handoffs") }, 0},
-		{"patterns/debate", func(t *testing.T) (string, string, int) { return offline(t, "patterns/debate") }, 0},
-		{"patterns/plan-execute-replan", func(t *testing.T) (string, string, int) { return offline(t, "patterns/plan-execute-replan") }, 0},
-		{"patterns/guard", func(t *testing.T) (string, string, int) { return offline(t, "patterns/guard") }, 0},
-		{"library", func(t *testing.T) (string, string, int) { return run(t, "library") }, 0},
-		{"durable", func(t *testing.T) (string, string, int) { return run(t, "durable") }, 0},
-		{"tools", func(t *testing.T) (string, string, int) { return run(t, "tools") }, 0},
-		{"code-review", func(t *testing.T) (string, string, int) { return offline(t, "code-review") }, 0},
-		{"data-analysis", func(t *testing.T) (string, string, int) { return run(t, "data-analysis") }, 0},
-	}
-	for _, dir := range []string{"../cmd/runteam", "library", "durable", "tools", "quickstart", "data-analysis", "web-research/server"} { // for the cache, too
-		_, err := os.ReadDir(dir)
-		require.NoError(t, err)
+		{"human-approval", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "human-approval")) }, 0},
+		{"patterns/evaluator-optimizer", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/evaluator-optimizer")) }, 0},
+		{"patterns/judges", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/judges")) }, 0},
+		{"patterns/map-reduce", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/map-reduce")) }, 0},
+		{"patterns/lead-scoring", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/lead-scoring")) }, 0},
+		{"patterns/chain", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/chain")) }, 0},
+		{"patterns/parallel-sections", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/parallel-sections")) }, 0},
+		{"patterns/orchestrator-workers", func(t *testing.T) (string, string, int) {
+			return offline(t, edited(t, "patterns/orchestrator-workers"))
+		}, 0},
+		{"patterns/planned-handoffs", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/planned-handoffs")) }, 0},
+		{"patterns/debate", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/debate")) }, 0},
+		{"patterns/plan-execute-replan", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/plan-execute-replan")) }, 0},
+		{"patterns/guard", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "patterns/guard")) }, 0},
+		{"library", func(t *testing.T) (string, string, int) { return program(t, "library") }, 0},
+		{"durable", func(t *testing.T) (string, string, int) { return program(t, "durable") }, 0},
+		{"tools", func(t *testing.T) (string, string, int) { return program(t, "tools") }, 0},
+		{"code-review", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "code-review")) }, 0},
+		{"data-analysis", func(t *testing.T) (string, string, int) { return program(t, "data-analysis") }, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -404,7 +440,7 @@ func TestAnswersNameMissingContext(t *testing.T) {
 
 func TestClaimsHaveTwoLabels(t *testing.T) {
 	t.Parallel()
-	stdout, stderr, status := run(t, "runteam", "plan", "claims", "-o", "json")
+	stdout, stderr, status := runteam(t, "", "plan", "claims", "-o", "json")
 	require.Zero(t, status, stderr)
 	var plan struct {
 		Tasks []struct{ Title, Label string }
@@ -420,7 +456,7 @@ func TestClaimsHaveTwoLabels(t *testing.T) {
 		require.Equal(t, want, task.Label, task.Title)
 	}
 
-	_, stderr, status = run(t, "runteam", "check", edited(t, "claims", edit{
+	_, stderr, status = runteam(t, "", "check", edited(t, "claims", edit{
 		"team.yaml", "assignee: service-desk\n    dependsOn: [Read the terms]", "assignee: service-desk\n    dependsOn: [Read the terms, Decide the claim]",
 	}))
 	require.Equal(t, 2, status)
@@ -485,7 +521,7 @@ func TestMemoryOfAnIncident(t *testing.T) {
 	stdout, stderr, status := offline(t, narrow)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "It was noticed at (not in the prompt)")
-	_, stderr, status = run(t, "runteam", "check", edited(t, "incident-postmortem", edit{"team.yaml", "{from: operator, to: analyst,", "{from: operator, to: analyst, classification: confidential,"}))
+	_, stderr, status = runteam(t, "", "check", edited(t, "incident-postmortem", edit{"team.yaml", "{from: operator, to: analyst,", "{from: operator, to: analyst, classification: confidential,"}))
 	require.Equal(t, 2, status)
 	require.Contains(t, stderr, `"analyst" may see internal`)
 }

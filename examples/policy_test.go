@@ -18,7 +18,7 @@ func prompts(t *testing.T, spec string) (sent map[string]string, stdout string) 
 	file := filepath.Join(t.TempDir(), "trace.jsonl")
 	stdout, stderr, status := offline(t, spec, "--trace", file)
 	require.Zero(t, status, stderr)
-	explained, stderr, status := run(t, "runteam", "explain", file, "-o", "json")
+	explained, stderr, status := runteam(t, "", "explain", file, "-o", "json")
 	require.Zero(t, status, stderr)
 	type piece struct {
 		Words    string
@@ -127,7 +127,7 @@ func TestUnboundedPartsAreNotDeclassified(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, stderr, status := run(t, "runteam", "check", edited(t, tt.example, tt.edit))
+			_, stderr, status := runteam(t, "", "check", edited(t, tt.example, tt.edit))
 			require.Equal(t, 2, status, stderr)
 			require.Contains(t, stderr, tt.want)
 		})
@@ -149,7 +149,7 @@ func assertions(t *testing.T, example string) (all []string) {
 func TestAssertionsHold(t *testing.T) {
 	t.Parallel()
 	for _, example := range []string{"claims", "support-ticket"} {
-		stdout, stderr, status := run(t, "runteam", "plan", example)
+		stdout, stderr, status := runteam(t, "", "plan", example)
 		require.Zero(t, status, stderr)
 		for _, assertion := range assertions(t, example) {
 			require.Contains(t, stdout, "\nholds   "+assertion+" (")
@@ -186,7 +186,7 @@ func TestEachAssertionCanBreak(t *testing.T) {
 		for assertion, edits := range edits {
 			t.Run(example+", "+assertion, func(t *testing.T) {
 				t.Parallel()
-				stdout, stderr, status := run(t, "runteam", "plan", edited(t, example, edits...))
+				stdout, stderr, status := runteam(t, "", "plan", edited(t, example, edits...))
 				require.Equal(t, 1, status, stderr)
 				require.Contains(t, stdout, "\nBROKEN  "+assertion+" (")
 			})

@@ -2,7 +2,6 @@ package examples_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -95,11 +94,9 @@ func TestReadmeProgramRuns(t *testing.T) {
 	server, err := scripted.Start(nil, scripted.Options{Keep: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "quickstart"))
-	cmd.Env = append(clean(), "OPENAI_API_KEY=none", "OPENAI_BASE_URL="+server.URL())
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.Contains(t, string(out), "Task: Tell.")
+	out, log, status := program(t, "quickstart", "OPENAI_API_KEY=none", "OPENAI_BASE_URL="+server.URL())
+	require.Zero(t, status, log)
+	require.Contains(t, out, "Task: Tell.")
 	requests := server.Requests()
 	require.Len(t, requests, 2)
 	require.Contains(t, requests[0].Messages[len(requests[0].Messages)-1].Text, "pump stopped")

@@ -42,6 +42,9 @@ func Main() int {
 	}))
 }
 
+// Run runs the command that the arguments of a console name, and returns its exit status.
+func Run(con *console.Console) int { return runCommandLine(con) }
+
 // invokedAs returns the command as it was invoked: its name, its path, or go run and the package.
 func invokedAs(name string) string {
 	if !strings.Contains(filepath.ToSlash(name), "/go-build") { // go run builds there
