@@ -4,7 +4,9 @@
 package slowtest
 
 import (
+	"flag"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -36,4 +38,12 @@ func Every(n int) int {
 		return n
 	}
 	return 1
+}
+
+// Checks sets how many cases the properties of a package draw with rapid, if neither slow tests run nor the command line
+// says it. A test package that calls it in init has that number instead of 100.
+func Checks(n int) {
+	if !Enabled() {
+		_ = flag.Set("rapid.checks", strconv.Itoa(n))
+	}
 }

@@ -14,10 +14,13 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 )
+
+func init() { slowtest.Checks(25) }
 
 var update = flag.Bool("update", false, "rewrite golden files and the tables of docs/reference/spec-file.md")
 

@@ -60,21 +60,27 @@ func (s *source) show(b *strings.Builder, sign rune, width, line, start, caret i
 func (s *source) visible(start, end, caret int) (text string, column int) {
 	spans := s.hiddenIn(start, end)
 	var b strings.Builder
+	characters := 0 // in b
 	for i := start; i < end; {
 		if i <= caret {
-			column = utf8.RuneCountInString(b.String())
+			column = characters
 		}
-		if k := slices.IndexFunc(spans, func(p span) bool { return p.start <= i && i < p.end }); k >= 0 {
+		for len(spans) > 0 && spans[0].end <= i {
+			spans = spans[1:]
+		}
+		if len(spans) > 0 && spans[0].start <= i {
 			b.WriteString(hidden)
-			i = spans[k].end
+			characters += len(hidden)
+			i = spans[0].end
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s.text[i:end])
 		b.WriteRune(printable(r))
+		characters++
 		i += size
 	}
 	if caret >= end {
-		column = utf8.RuneCountInString(b.String())
+		column = characters
 	}
 	return strings.TrimRight(b.String(), " "), column
 }

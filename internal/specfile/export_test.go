@@ -14,6 +14,7 @@ type Word struct {
 	Kind   string // what may be written
 	Status Status
 	Says   string // what it does, or why it is not supported and what to write instead
+	Class  string // the same for keys that accept the same values
 }
 
 // Vocabulary returns every key that files may have, by place. Every other key is an error.
@@ -22,7 +23,8 @@ func Vocabulary() []Word {
 	for _, p := range allPlaces {
 		for i := range p.keys {
 			k := &p.keys[i]
-			words = append(words, Word{p.name, k.name, k.kind.name, k.status, k.says})
+			class := fmt.Sprintf("%s %s %s %v %p %p %p", k.status, k.kind.want, k.kind.hint, k.kind.json, k.kind.fits, k.kind.check, k.asks)
+			words = append(words, Word{p.name, k.name, k.kind.name, k.status, k.says, class})
 		}
 	}
 	return words
@@ -65,4 +67,12 @@ func Servers(f *File) (all []string) {
 // Concealed returns a tool whose results have ${NAME} in place of values of variables.
 func Concealed(t *tool.Tool, values map[string]string) *tool.Tool {
 	return (&toolEntry{values: values}).concealed(t)
+}
+
+// ParseJSON reads a text that may have fewer values than a file.
+func ParseJSON(text string, maxValues int) error {
+	p := newJSONParser(newSource("", "", text))
+	p.maxValues = maxValues
+	_, _, err := p.document()
+	return err
 }

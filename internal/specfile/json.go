@@ -31,8 +31,26 @@ func (f *fault) Error() string { return f.message }
 
 // parseJSON reads the text of a source, which must be strict JSON (RFC 8259). It returns
 // duplicate keys separately.
-func parseJSON(s *source) (n *node, twice []fault, err error) {
-	p := &jsonParser{src: s, tokens: jsontext.NewDecoder(strings.NewReader(s.text), jsontext.AllowDuplicateNames(true))}
+func parseJSON(s *source) (n *node, twice []fault, err error) { return newJSONParser(s).document() }
+
+// A jsonParser makes nodes from tokens. Texts without escapes share memory with the file.
+type jsonParser struct {
+	src       *source
+	tokens    *jsontext.Decoder
+	at        int  // where the last token begins
+	key       bool // a key was expected, and the token is not one
+	values    int
+	maxValues int
+	twice     []fault
+	nodes     []node // scratch stack, so that each list is copied once, at its size
+}
+
+func newJSONParser(s *source) *jsonParser {
+	return &jsonParser{src: s, tokens: jsontext.NewDecoder(strings.NewReader(s.text), jsontext.AllowDuplicateNames(true)), maxValues: maxValues}
+}
+
+// document reads the one value of a file.
+func (p *jsonParser) document() (n *node, twice []fault, err error) {
 	n = new(node)
 	if err := p.value(n, 0); err != nil {
 		return nil, nil, p.fault(err)
@@ -41,17 +59,6 @@ func parseJSON(s *source) (n *node, twice []fault, err error) {
 		return nil, nil, &fault{at: p.at, message: p.found(p.at) + " after the end of the document"}
 	}
 	return n, p.twice, nil
-}
-
-// A jsonParser makes nodes from tokens. Texts without escapes share memory with the file.
-type jsonParser struct {
-	src    *source
-	tokens *jsontext.Decoder
-	at     int  // where the last token begins
-	key    bool // a key was expected, and the token is not one
-	values int
-	twice  []fault
-	nodes  []node // scratch stack, so that each list is copied once, at its size
 }
 
 // next reads a token, which begins at p.at.
@@ -82,8 +89,8 @@ func (p *jsonParser) value(n *node, depth int) error {
 		return &fault{at: p.at, message: "the file ends where a value belongs"}
 	case err != nil:
 		return err
-	case p.values > maxValues:
-		return &fault{at: p.at, message: fmt.Sprintf("more than %d values in one file", maxValues)}
+	case p.values > p.maxValues:
+		return &fault{at: p.at, message: fmt.Sprintf("more than %d values in one file", p.maxValues)}
 	case depth > maxDepth:
 		return &fault{at: p.at, message: fmt.Sprintf("nested deeper than %d levels", maxDepth)}
 	}

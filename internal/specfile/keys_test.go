@@ -505,10 +505,7 @@ func must(t *testing.T, dir, name, text string) *specfile.File {
 // that nothing panics on one.
 func TestWrongTypesOfEveryKey(t *testing.T) {
 	t.Parallel()
-	values := []string{"word", "{a: 5}", "[5]", "-1.5", "5", "\"\"", "true", "[]", "[[]]", "{}", "{a: {}}", "{file: 5}", "null", ".inf", "99999999999999999999"}
-	if !slowtest.Enabled() {
-		values = values[:3]
-	}
+	values := []string{"{a: 5}", "[5]", "word", "-1.5", "5", "\"\"", "true", "[]", "[[]]", "{}", "{a: {}}", "{file: 5}", "null", ".inf", "99999999999999999999"}
 	for i, w := range specfile.Vocabulary() {
 		if w.Status != specfile.Works || i%slowtest.Every(5) > 0 {
 			continue
@@ -520,6 +517,9 @@ func TestWrongTypesOfEveryKey(t *testing.T) {
 			if err != nil {
 				wrong++
 				require.NotEmpty(t, messages(t, err))
+				if !slowtest.Enabled() {
+					break
+				}
 			}
 		}
 		require.Positive(t, wrong, "%s.%s takes anything", w.Place, w.Key)

@@ -201,14 +201,18 @@ func TestFilesThatAreNotText(t *testing.T) {
 		{"latin1.yaml", "name: caf\xe9", "cannot read: it is not UTF-8: save it as UTF-8"},
 		{"utf16.yaml", "\xff\xfen\x00", "cannot read: it is UTF-16: save it as UTF-8"},
 		{"large.yaml", strings.Repeat("# x\n", 1<<19), "cannot read: it is larger than 1 MiB"},
-		{"large.json", "{}" + strings.Repeat(" ", 64<<20), "cannot read: it is larger than 64 MiB"},
+		{"large.json", "{}", "cannot read: it is larger than 64 MiB"},
 		{"large.txt", "a: b\n" + strings.Repeat("# x\n", 1<<19), "1:1: larger than 1024 KiB, the most for YAML"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			write(t, dir, tt.name, tt.text)
-			_, err := specfile.Load(specfile.Options{Path: filepath.Join(dir, tt.name)})
+			path := filepath.Join(dir, tt.name)
+			if tt.name == "large.json" {
+				require.NoError(t, os.Truncate(path, 64<<20+1)) // takes no space on the disk
+			}
+			_, err := specfile.Load(specfile.Options{Path: path})
 			require.Equal(t, []string{tt.want}, messages(t, err))
 			require.NotErrorIs(t, err, specfile.ErrNotFound)
 		})

@@ -37,6 +37,7 @@ type Toolbox struct {
 
 	refused    map[string]bool // the names in lists of agents that are no tools
 	unequipped map[int]bool    // the agents that do not have all tools that they should have
+	standard   []*tool.Tool    // the tools that work on the workspace with their default settings, made at first use
 }
 
 // readTools reads the tools of all files, and sets those of each agent.
@@ -78,22 +79,27 @@ func (r *reader) readTools() {
 }
 
 // builtIns returns the names of the built-in tools, which are not to be changed.
-var builtIns = sync.OnceValue(func() []string { return append(presetNames("full"), httpGet) })
+var builtIns = sync.OnceValue(func() []string { return append(slices.Clone(presetNames("full")), httpGet) })
 
 // httpGet is the built-in tool that needs origins.
 const httpGet = "http_get"
 
-// presetNames returns the names of the tools of a preset.
-func presetNames(preset string) (names []string) {
-	list, err := builtin.Files(preset, tool.Options{})
-	if err != nil {
-		panic(err) // the table of keys lists the presets
+// presetNames returns the names of the tools of a preset, which are not to be changed.
+func presetNames(preset string) []string { return toolsOfPresets()[preset] }
+
+var toolsOfPresets = sync.OnceValue(func() map[string][]string {
+	all := make(map[string][]string)
+	for _, preset := range []string{"readonly", "readwrite", "full"} {
+		list, err := builtin.Files(preset, tool.Options{})
+		if err != nil {
+			panic(err) // the table of keys lists the presets
+		}
+		for _, t := range list {
+			all[preset] = append(all[preset], t.Name)
+		}
 	}
-	for _, t := range list {
-		names = append(names, t.Name)
-	}
-	return names
-}
+	return all
+})
 
 // readTool reads one entry of tools.
 func (r *reader) readTool(item *node) *toolEntry {
@@ -377,10 +383,16 @@ func (r *reader) readBuiltIn(name string, f *fields, at *node) []*tool.Tool {
 		defaults = tool.Options{}
 	}
 	o := f.toolOptions(defaults)
-	list, err := builtin.Files("full", o)
-	if err != nil {
-		r.bad(at, "", "%v", err)
-		return nil
+	list := r.file.Tools.standard
+	if asUsual := f == nil && defaults.Produces != nil; list == nil || !asUsual {
+		var err error
+		if list, err = builtin.Files("full", o); err != nil {
+			r.bad(at, "", "%v", err)
+			return nil
+		}
+		if asUsual {
+			r.file.Tools.standard = list
+		}
 	}
 	t := list[slices.IndexFunc(list, func(t *tool.Tool) bool { return t.Name == name })]
 	if o.Timeout > 0 {
