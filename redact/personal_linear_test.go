@@ -4,10 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/internal/slowtest"
-	"github.com/runteam/runteam/redact"
 )
 
 // hostileNumbers invite the detectors of personal data to read the same bytes again and again.
@@ -64,10 +61,7 @@ func TestPersonalWorkIsLinear(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			sized := func(n int) string { return p.head + strings.Repeat(p.repeat, n/len(p.repeat)+1) }
-			small, large := redact.Work(redact.All(), sized(32<<10)), redact.Work(redact.All(), sized(512<<10))
-			require.LessOrEqual(t, large, 17*small+1<<16, "sixteen times the text, %d times the work", large/max(small, 1))
-			require.Less(t, large, maxWork<<19)
-			t.Logf("%d bytes of work for each byte", large>>19)
+			requireLinear(t, 32<<10, sized)
 		})
 	}
 }
