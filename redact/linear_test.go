@@ -12,6 +12,8 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
+func init() { slowtest.Checks(30) }
+
 // maxWork is the number of bytes that the detectors may look at for each byte of a text, at worst.
 // Clean prose takes less than one.
 const maxWork = 200

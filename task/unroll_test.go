@@ -178,7 +178,7 @@ func TestListsThatCannotBeUnrolled(t *testing.T) {
 // memory.
 func TestUnrollOfManyReads(t *testing.T) {
 	t.Parallel()
-	many := task.ForEach{Task: "Plan", Path: "/items", MaxItems: 10_000}
+	many := task.ForEach{Task: "Plan", Path: "/items", MaxItems: 1_001}
 	_, _, err := task.Unroll([]task.Spec{
 		{Title: "Plan", Description: "d"},
 		{Title: "Do", Description: "d", ForEach: &many},

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -19,6 +20,8 @@ import (
 )
 
 // Properties of every policy and value.
+
+func init() { slowtest.Checks(50) }
 
 var keys = []string{"a", "b", "A", "ssn", "x/y"}
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/text/cases"
@@ -163,6 +164,9 @@ func TestBlocksCompareLoosely(t *testing.T) {
 func TestEveryFormOfACharacterIsOneName(t *testing.T) {
 	t.Parallel()
 	for r := rune(0x80); r <= 0x2ffff; r++ {
+		if !slowtest.Enabled() && r > 0x24f && r%11 > 0 {
+			continue // all of Latin, and some of each other script
+		}
 		if norm.NFKD.IsNormalString(string(r)) && unicode.ToUpper(r) == unicode.ToLower(r) || 0xac00 <= r && r <= 0xd7a3 {
 			continue
 		}

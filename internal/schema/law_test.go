@@ -13,10 +13,13 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
+
+func init() { slowtest.Checks(50) }
 
 // The names that schemas of these tests write out, and one that none does.
 var names = []string{"a", "b", "c", "zz"}
