@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/cli/history"
 )
 
 // edits is a team whose first task changes, adds and removes files of a folder; the second one
@@ -37,56 +35,6 @@ tasks:
 `,
 	"repo/a.txt": "mail of ann@example.org\ntwo\n",
 	"repo/b.txt": "b\n",
-}
-
-func TestArtifactsOfARun(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, edits)
-	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, got.stderr)
-	require.Equal(t, "three\n", got.stdout)
-
-	got = call{dir: dir, args: []string{"artifacts", "-o", "json"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, got.stderr)
-	var list []history.ArtifactDocument
-	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list))
-	var names []string
-	for i := range list {
-		d := &list[i]
-		names = append(names, d.Title+"/"+d.Name)
-		require.True(t, strings.HasPrefix(d.URI, "artifact://") && strings.HasSuffix(d.URI, "/"+d.Name), d.URI)
-		require.NotZero(t, d.Bytes)
-	}
-	require.Equal(t, []string{"Fix it/result.md", "Fix it/a.txt", "Fix it/sub/new.txt", "Read/result.md"}, names)
-
-	saved := call{dir: dir, args: []string{"artifacts", "--save", "out"}}
-	got = saved.run(t)
-	require.Equal(t, exit.StatusOK, got.status, got.stderr)
-	text, err := os.ReadFile(filepath.Join(dir, "out", "fix", "a.txt"))
-	require.NoError(t, err)
-	require.Equal(t, "mail of [REDACTED:email]\nthree\n", string(text))
-	got = saved.run(t)
-	require.Equal(t, exit.StatusUsage, got.status)
-	require.Contains(t, got.stderr, "exists: save into another folder, or add --force")
-
-	got = call{dir: dir, args: []string{"artifacts", "fix", "--patch"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, got.stderr)
-	require.Equal(t, `--- a/a.txt
-+++ b/a.txt
-@@ -1,2 +1,2 @@
- mail of ann@example.org
--two
-+three
---- /dev/null
-+++ b/sub/new.txt
-@@ -0,0 +1 @@
-+new
-`, got.stdout)
-	require.Empty(t, got.stderr)
-
-	got = call{dir: dir, args: []string{"artifacts", "Read", "--patch"}}.run(t)
-	require.Equal(t, exit.StatusUsage, got.status)
-	require.Contains(t, got.stderr, "list them in outputFiles")
 }
 
 func TestArtifactsAboveTheCallerAreWithheld(t *testing.T) {

@@ -96,48 +96,6 @@ func TestEndOfAResumedRunShowsWithheldContext(t *testing.T) {
 	require.NotEqual(t, before[0], span()[0])
 }
 
-func TestEndOfARunThatFailed(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{status: 400, body: no}]"})
-	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
-	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
-	require.Regexp(t, `^0 of 1 task completed, 1 failed in 1.1s \(scripted\)
-failed:  Answer \(solo\): .*
-
-Nothing was withheld from the agents.
-Sent 41 bytes of context; sharing everything would have sent 41 bytes.
-
-Run d9a62d24 is saved in .runteam. Next:
-  # Resume it; completed tasks are not repeated:
-  runteam resume d9a62d24
-  # See each task and its result:
-  runteam show d9a62d24
-$`, endOf(t, got.stderr))
-}
-
-// For an input above the user's clearance the end of a run does not say whether parts of it were
-// withheld, and it does not claim that nothing was.
-func TestEndOfARunHidesContextAboveTheUser(t *testing.T) {
-	t.Parallel()
-	spec := `name: hidden
-endpoints: {"http://localhost:1/v1": {accepts: secret}}
-inputs: {case: {classification: secret, text: '{"open": "x", "diagnosis": "y"}'}}
-agents: [{name: doctor, accepts: secret, baseURL: "http://localhost:1/v1", model: m}, {name: writer, baseURL: "http://localhost:1/v1", model: m}]
-tasks: [{title: Read, assignee: doctor, uses: [case], description: Read it.}, {title: Say, assignee: writer, description: Say hello.}]
-output: Say
-policy:
-  rules: [{from: user, to: doctor, mode: full, block: [BLOCKED]}]
-`
-	for _, blocked := range []string{"diagnosis", "other"} {
-		dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(spec, "BLOCKED", blocked, 1)})
-		got := call{dir: dir, args: []string{"run", "--offline", "--no-journal"}}.run(t)
-		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-		require.Contains(t, got.stderr, "\n\nWhat was withheld of values above your clearance is not shown.\n")
-		require.NotContains(t, got.stderr, "diagnosis")
-		require.NotContains(t, got.stderr, "Nothing was withheld")
-	}
-}
-
 // Names that are wider than their columns are cut, and a long title is not in a command.
 func TestEndOfARunWithLongNames(t *testing.T) {
 	t.Parallel()

@@ -90,39 +90,6 @@ func requireUnseen(t *testing.T, dir string, outputs ...outcome) {
 	}
 }
 
-// Without consent check, plan and run refuse a spec that sends a variable. Nothing is sent, and the
-// error says what to type.
-func TestSpecSendsNoVariableWithoutConsent(t *testing.T) {
-	t.Parallel()
-	l := listen(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, "fine") })
-	dir := clitest.Folder(t, map[string]string{"team.yaml": sending(l.url)})
-	for _, args := range []string{"check", "plan", "run", "run --no-journal -o json", "plan -o dot"} {
-		got := call{dir: dir, env: secretEnv(), args: strings.Fields(args)}.run(t)
-		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", args, got)
-		require.Contains(t, got.stdout+got.stderr, "--allow-env ACME_KEY="+l.url)
-		require.Contains(t, got.stdout+got.stderr, "runteam trust")
-		requireUnseen(t, dir, got)
-	}
-	got := call{dir: dir, env: secretEnv(), args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "an offline run sends nothing: %+v", got)
-	requireUnseen(t, dir, got)
-	require.Empty(t, l.requests())
-}
-
-// A spec cannot send the key of the journal, whatever is allowed.
-func TestOwnVariablesAreNeverSent(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": "headers: {X: \"${RUNTEAM_JOURNAL_KEY}\"}\nagents: [{name: a}]\n"})
-	for _, args := range [][]string{{"check"}, {"trust", "--yes"}} {
-		got := call{dir: dir, env: secretEnv(), args: args}.run(t)
-		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-		require.Contains(t, got.stderr, "RUNTEAM_JOURNAL_KEY: variables that begin with RUNTEAM_ belong to runteam")
-		require.NotContains(t, got.stderr, journalTestKey)
-	}
-	got := call{dir: dir, env: secretEnv(), args: []string{"check", "--allow-env", "RUNTEAM_JOURNAL_KEY=https://api.openai.com"}}.run(t)
-	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-}
-
 // A flag, the environment and trust each allow a run to send a variable. Only the endpoint gets its
 // value: no output, journal, trace or recording has it.
 func TestVariablesAreAllowedByFlagEnvironmentOrTrust(t *testing.T) {
@@ -210,70 +177,6 @@ func TestErrorsDoNotShowEchoesOfAnEndpoint(t *testing.T) {
 	}
 }
 
-// The file may change as long as the same variables go to the same endpoints; any other change ends
-// the trust.
-func TestTrustLapsesWhenTheListChanges(t *testing.T) {
-	t.Parallel()
-	const text = "model: m\nbaseURL: https://llm.acme.example/v1\napiKey: ${ACME_KEY}\nagents: [{name: a}]\n"
-	dir := clitest.Folder(t, map[string]string{"team.yaml": text, "copy.yaml": text})
-	status := func(spec, text string) int {
-		t.Helper()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, spec), []byte(text), 0o600))
-		return call{dir: dir, env: secretEnv(), args: []string{"check", spec}}.run(t).status
-	}
-	trust := func(args ...string) outcome {
-		t.Helper()
-		got := call{dir: dir, env: secretEnv(), args: append([]string{"trust"}, args...)}.run(t)
-		requireUnseen(t, dir, got)
-		return got
-	}
-	require.Equal(t, exit.StatusUsage, status("team.yaml", text))
-	got := trust("team.yaml")
-	require.Equal(t, exit.StatusUsage, got.status, "without a terminal --yes is needed")
-	require.Contains(t, got.stderr, "ACME_KEY  to https://llm.acme.example")
-	require.Contains(t, got.stderr, "add --yes")
-	require.Equal(t, exit.StatusUsage, status("team.yaml", text), "no consent was stored")
-
-	require.Equal(t, exit.StatusOK, trust("team.yaml", "--yes").status)
-	require.Equal(t, exit.StatusOK, status("team.yaml", text))
-	require.Equal(t, exit.StatusOK, status("team.yaml", "# a comment\n"+text+"maxConcurrency: 3\n"))
-	require.Equal(t, exit.StatusUsage, status("copy.yaml", text), "another file")
-	for _, other := range []string{
-		strings.ReplaceAll(text, "acme.example", "evil.example"), strings.ReplaceAll(text, "https", "http"), strings.ReplaceAll(text, "example/", "example:444/"),
-		text + "headers: {X: \"${ACME_TOKEN}\"}\n", strings.ReplaceAll(text, "ACME_KEY", "ACME_TOKEN"),
-		strings.ReplaceAll(text, "{name: a}", "{name: a}, {name: b, baseURL: \"https://evil.example\", apiKey: \"${ACME_KEY}\"}"),
-	} {
-		require.Equal(t, exit.StatusUsage, status("team.yaml", other), other)
-	}
-	require.Equal(t, exit.StatusOK, status("team.yaml", text))
-
-	list := trust("--list")
-	require.Contains(t, list.stdout, "team.yaml (since ")
-	require.Contains(t, list.stdout, "ACME_KEY  to https://llm.acme.example")
-	store := filepath.Join(dir, ".config", "runteam", "trust")
-	at, err := os.Stat(store)
-	require.NoError(t, err)
-	require.Equal(t, fs.FileMode(0o700), at.Mode().Perm())
-	files, err := os.ReadDir(store)
-	require.NoError(t, err)
-	require.Len(t, files, 1)
-	kept := filepath.Join(store, files[0].Name())
-	at, err = os.Stat(kept)
-	require.NoError(t, err)
-	require.Equal(t, fs.FileMode(0o600), at.Mode().Perm())
-
-	require.NoError(t, os.Chmod(kept, 0o622))
-	require.Equal(t, exit.StatusUsage, status("team.yaml", text), "other users may have written it")
-	require.NoError(t, os.Chmod(kept, 0o600))
-	require.Equal(t, exit.StatusOK, status("team.yaml", text))
-
-	require.Equal(t, exit.StatusOK, trust("--revoke", "team.yaml").status)
-	require.Equal(t, exit.StatusUsage, status("team.yaml", text))
-	require.Equal(t, exit.StatusUsage, trust("--revoke", "team.yaml").status, "no consent is left")
-	require.Equal(t, "no spec is trusted\n", trust("--list").stdout)
-	require.Equal(t, exit.StatusUsage, call{dir: dir, stdin: text, args: []string{"trust", "-", "--yes"}}.run(t).status, "standard input has no path")
-}
-
 // The hint is a command line that works and has nothing in it that a shell would run.
 func TestSuggestedFlagsAllowVariables(t *testing.T) {
 	t.Parallel()
@@ -301,62 +204,37 @@ func TestSuggestedFlagsAllowVariables(t *testing.T) {
 	require.NotContains(t, got.stderr, "--allow-env", "there is no such host: %s", got.stderr)
 }
 
-// An .env file is never read without --env-file, and errors do not repeat its contents.
-func TestEnvFileIsNeverImplicit(t *testing.T) {
+// Only its user may read the stored consents, and one that other users may have written does not count.
+func TestConsentsArePrivate(t *testing.T) {
 	t.Parallel()
-	l := listen(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+keyCanary {
-			refuseWith(w, 401, "", "no")
-			return
-		}
-		reply(w, "fine")
-	})
-	const text = "model: m\nagents: [{name: a}]\ntasks: [{title: T, assignee: a, description: Say one.}]\n"
-	dir := clitest.Folder(t, map[string]string{
-		"team.yaml": text, ".env": "OPENAI_BASE_URL=" + l.url + "/v1\nOPENAI_API_KEY=" + keyCanary + "\n",
-		"own.env": "RUNTEAM_ALLOW_ENV=" + keyCanary + "\n", "bad.env": "OK=1\n!" + keyCanary + "\n", "large.env": "A=" + strings.Repeat("x", source.MaxEnvFile) + "\n",
-	})
-	got := call{dir: dir, args: []string{"run"}}.run(t)
-	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "no API key")
-	got = call{dir: dir, args: []string{"run", "--env-file", ".env"}, env: map[string]string{"OPENAI_API_KEY": "another"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Equal(t, "fine\n", got.stdout)
-	for file, want := range map[string]string{"own.env": "RUNTEAM_ALLOW_ENV configures runteam itself", "bad.env": "not in .env form", "large.env": "larger than 64 KiB", "none.env": "no such file", ".": "it is a folder"} {
-		got := call{dir: dir, args: []string{"run", "--env-file", file}}.run(t)
-		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", file, got)
-		require.Contains(t, got.stderr, want)
-		require.NotContains(t, got.stderr, keyCanary)
+	dir := clitest.Folder(t, map[string]string{"team.yaml": "model: m\nbaseURL: https://llm.acme.example/v1\napiKey: ${ACME_KEY}\nagents: [{name: a}]\n"})
+	status := func(args ...string) int {
+		got := call{dir: dir, env: secretEnv(), args: args}.run(t)
+		requireUnseen(t, dir, got)
+		return got.status
 	}
+	require.Equal(t, exit.StatusOK, status("trust", "--yes"))
+	store := filepath.Join(dir, ".config", "runteam", "trust")
+	at, err := os.Stat(store)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o700), at.Mode().Perm())
+	files, err := os.ReadDir(store)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	consent := filepath.Join(store, files[0].Name())
+	at, err = os.Stat(consent)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), at.Mode().Perm())
+	require.NoError(t, os.Chmod(consent, 0o622))
+	require.Equal(t, exit.StatusUsage, status("check"))
+	require.NoError(t, os.Chmod(consent, 0o600))
+	require.Equal(t, exit.StatusOK, status("check"))
 }
 
-// No consent is needed for an endpoint that OPENAI_BASE_URL names, with and without a key, and for a
-// spec that names both.
-func TestEnvironmentOfTheReadmeNeedsNoConsent(t *testing.T) {
+func TestLargeEnvFile(t *testing.T) {
 	t.Parallel()
-	for _, head := range []string{"", "baseURL: ${OPENAI_BASE_URL}\n", "baseURL: ${OPENAI_BASE_URL:-http://localhost:11434/v1}\napiKey: ${OPENAI_API_KEY:-none}\n"} {
-		l := listen(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, "fine") })
-		dir := clitest.Folder(t, map[string]string{"team.yaml": head + "agents: [{name: a}]\ntasks: [{title: T, assignee: a, description: Say one.}]\n"})
-		env := map[string]string{"OPENAI_BASE_URL": l.url + "/v1"}
-		for range 2 {
-			got := call{dir: dir, env: env, args: []string{"run", "--model", "llama3.2"}}.run(t)
-			require.Equal(t, exit.StatusOK, got.status, "%s: %+v", head, got)
-			env["OPENAI_API_KEY"] = keyCanary
-		}
-		got := call{dir: dir, env: env, args: []string{"check"}}.run(t)
-		require.Regexp(t, `(?m)^  OPENAI_API_KEY +to `+l.url+`$`, got.stdout, "the key goes to that endpoint although the spec may not name it")
-		require.Contains(t, call{dir: dir, env: env, args: []string{"plan"}}.run(t).stdout, "leaves to "+l.url+"/v1")
-	}
-}
-
-// Progress does not redact an address of the local network that the user wrote in the spec.
-func TestProgressShowsTheEndpointAsItIsWritten(t *testing.T) {
-	t.Parallel()
-	l := listen(t, func(w http.ResponseWriter, _ *http.Request) { refuseWith(w, 404, "", "nothing for 10.9.8.7 here") })
-	require.Contains(t, l.url, "http://127.0.0.1:")
-	dir := clitest.Folder(t, map[string]string{"team.yaml": "model: m\nbaseURL: " + l.url + "/v1\nagents: [{name: a}]\ntasks: [{title: T, assignee: a, description: Say one.}]\n"})
-	got := call{dir: dir, args: []string{"run", "--progress", "plain"}}.run(t)
-	require.NotEqual(t, exit.StatusOK, got.status)
-	require.Contains(t, got.stderr, "failed    T (a): model \"m\" at "+l.url+"/v1: ")
-	require.Contains(t, got.stderr, "nothing for [REDACTED:ip] here", "what an endpoint says is redacted as before")
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "large.env": "A=" + strings.Repeat("x", source.MaxEnvFile) + "\n"})
+	got := call{dir: dir, args: []string{"run", "--env-file", "large.env"}}.run(t)
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "larger than 64 KiB")
 }

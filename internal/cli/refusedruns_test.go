@@ -10,6 +10,22 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 )
 
+// loweredSpec has a declassifier that a person must approve, for a task that needs the value.
+const loweredSpec = `
+name: letters
+inputs: {claim: {text: A claim., classification: confidential}}
+policy:
+  default: full
+  declassify: [{name: score-out, from: scorer, to: writer, paths: [/score], lowerTo: internal, reason: a number, approve: editor}]
+agents:
+  - {name: scorer, backend: {kind: process, command: echo, args: ['{"score": 7}'], input: none}, accepts: confidential}
+  - {name: writer, backend: {kind: process, command: cat}}
+  - {name: editor, backend: {kind: person}, accepts: confidential}
+tasks:
+  - {title: Score, assignee: scorer, uses: [claim], description: How high?, outputSchema: {type: object, properties: {score: {type: integer, minimum: 0, maximum: 9}}, required: [score]}}
+  - {title: Write, assignee: writer, dependsOn: [Score], description: Write it.}
+`
+
 // No command suggests to resume a run that failed because a person refused something, unless something
 // else failed, too.
 func TestRefusedRunsAreListedAsSuch(t *testing.T) {

@@ -207,49 +207,6 @@ func TestResumeFromElsewhere(t *testing.T) {
 	}
 }
 
-func TestResumeOfAGoal(t *testing.T) {
-	t.Parallel()
-	dir := goalFolder(t, strings.Replace(goalScript, "{task: Write, text: 'written: {{dependency \"Find\"}}'}", "{task: Write, status: 400}", 1))
-	first := call{dir: dir, args: []string{"run", "--goal", "-", "--offline", "--script", "script.yaml"}, stdin: "Say what is so."}.run(t)
-	require.Equal(t, exit.StatusFailed, first.status, "%+v", first)
-	id := shortIDIn(t, first.stderr)
-	again := call{dir: dir, args: []string{"resume", id}}.run(t)
-	require.Equal(t, exit.StatusFailed, again.status, "%+v", again)
-	require.Contains(t, again.stderr, "resumed: 1 task completed before")
-	require.NotContains(t, again.stderr, "start     plan")
-	require.Contains(t, again.stderr, "start     Write")
-
-	again = call{dir: dir, args: []string{"resume", "--fresh", "Fnd"}}.run(t)
-	require.Equal(t, exit.StatusUsage, again.status, "%+v", again)
-	require.Contains(t, again.stderr, `did you mean "Find"?`)
-	again = call{dir: dir, args: []string{"resume", "--fresh", "Find"}}.run(t)
-	require.Contains(t, again.stderr, "completed Find (finder) in")
-
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "script.yaml"), []byte(goalScript), 0o600))
-	again = call{dir: dir, args: []string{"resume", id}}.run(t)
-	require.Equal(t, exit.StatusOK, again.status, "%+v", again)
-	require.Equal(t, "The answer is fact 4711.\n", again.stdout)
-	require.Contains(t, again.stderr, "start     plan", "answers of another script are not used")
-}
-
-func TestFailedRunIsResumed(t *testing.T) {
-	t.Parallel()
-	server, dir := startCounting(t), clitest.Folder(t, map[string]string{"team.yaml": one})
-	script := filepath.Join(dir, "s.yaml")
-	require.NoError(t, os.WriteFile(script, []byte("replies: [{status: 400}]"), 0o600))
-	first := call{dir: dir, args: []string{"run", "--offline", "--script", "s.yaml"}}.run(t)
-	require.Equal(t, exit.StatusFailed, first.status, "%+v", first)
-	got := call{dir: dir, args: []string{"resume", "--offline=false"}, env: server.env()}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Equal(t, map[string]int{"Answer": 1}, server.takeCalls())
-	require.NoError(t, os.WriteFile(script, []byte("replies: [{text: from the script}]"), 0o600))
-	got = call{dir: dir, args: []string{"resume", "--script", "s.yaml"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Equal(t, "from the script\n", got.stdout, "answers of a model are not answers of a script")
-	got = call{dir: dir, args: []string{"resume", "--script", "s.yaml", "--offline=false"}}.run(t)
-	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-}
-
 func TestRunsThatCannotBeResumed(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one})

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -11,9 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
@@ -27,27 +24,6 @@ func harvestPath(t *testing.T) string {
 	path, err := filepath.Abs(harvest)
 	require.NoError(t, err)
 	return path
-}
-
-func TestRunOffline(t *testing.T) {
-	t.Parallel()
-	spec := harvestPath(t)
-	got := call{args: []string{"run", spec, "--offline"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Equal(t, "Dear owner, A good year: 41 is more than 40 tonnes, with 12 days of rain.\n", got.stdout)
-	for _, want := range []string{"start     Read the yield (reader)\n", "completed Write the letter (writer) in ", "4 of 4 tasks completed in ", "\nNothing was withheld from the agents.\n"} {
-		require.Contains(t, got.stderr, want)
-	}
-	quiet := call{args: []string{"run", spec, "--offline", "--progress", "none"}}.run(t)
-	require.Equal(t, got.stdout, quiet.stdout)
-	require.Empty(t, quiet.stderr)
-}
-
-func TestRunOfflineWithoutAScript(t *testing.T) {
-	t.Parallel()
-	got := call{args: []string{"run", "-", "--offline"}, stdin: one}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Contains(t, got.stdout, "OFFLINE")
 }
 
 // The scripted endpoint is on this machine, which may receive secrets. The
@@ -65,75 +41,6 @@ func TestOfflineKeepsTheClearanceOfTheEndpoint(t *testing.T) {
 	require.Contains(t, got.stderr, "Closed")
 }
 
-func TestRunPrintsTheNamesOfTheOriginal(t *testing.T) {
-	t.Parallel()
-	got := call{args: []string{"run", harvestPath(t), "--offline", "-o", "json"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	result := object(t, got.stdout)
-	require.Equal(t, "run", result["command"])
-	require.Equal(t, true, result["success"])
-	require.Equal(t, "ok", result["status"])
-	require.Len(t, result["tasks"], 4)
-	for _, name := range []string{"agentResults", "taskResults", "totalTokenUsage", "output", "errors", "runId"} {
-		require.Contains(t, result, name)
-	}
-	first := result["tasks"].([]any)[0].(map[string]any)
-	for _, name := range []string{"id", "title", "assignee", "status", "dependsOn", "description", "metrics", "result"} {
-		require.Contains(t, first, name)
-	}
-	require.Equal(t, 1, strings.Count(got.stdout, "\n"), "one line")
-	pretty := call{args: []string{"run", harvestPath(t), "--offline", "-o", "json", "--pretty"}}.run(t)
-	require.Contains(t, pretty.stdout, "\n  \"command\": \"run\"")
-	object(t, pretty.stdout)
-}
-
-func TestTaskRunsAFileOfTheOriginal(t *testing.T) {
-	t.Parallel()
-	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, _ int) {
-		var asked struct{ Model string }
-		_ = json.NewDecoder(r.Body).Decode(&asked)
-		reply(w, "answer of "+asked.Model)
-	})
-	dir := clitest.Folder(t, map[string]string{
-		"tasks.json": `{"team":{"name":"in the file","agents":[{"name":"designer","model":"m"}]},"tasks":[
-			{"title":"Design","description":"Design it.","assignee":"designer"},
-			{"title":"Build","description":"Build it.","assignee":"designer","dependsOn":["design"]}]}`,
-		"team.json": `{"name":"beside it","agents":[{"name":"designer","model":"other"}],"sharedMemory":true}`,
-	})
-	got := call{dir: dir, args: []string{"task", "--file", "tasks.json"}, env: server.env()}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	result := object(t, got.stdout)
-	require.Equal(t, "task", result["command"])
-	require.Equal(t, "in the file", result["name"])
-	require.Equal(t, "answer of m", result["output"])
-	got = call{dir: dir, args: []string{"task", "--file=tasks.json", "--team=team.json", "--pretty"}, env: server.env()}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Equal(t, "answer of other", object(t, got.stdout)["output"])
-}
-
-func TestFlagsCompleteTheSpec(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{
-		"note.md": "from the file",
-		"team.yaml": `
-name: open
-model: m
-params: {year: "2025"}
-inputs: {note: {}}
-agents: [{name: solo}]
-tasks: [{title: Answer, assignee: solo, uses: [note], description: "Year ${params.year}."}]
-`,
-		"script.yaml": "replies: [{text: '{{.Prompt}}'}]",
-	})
-	got := call{dir: dir, args: []string{"check"}}.run(t)
-	require.Equal(t, exit.StatusUsage, got.status)
-	require.Contains(t, got.stderr, "--input")
-	got = call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--input", "note=note.md", "--param", "year=2026"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Contains(t, got.stdout, "Year 2026.")
-	require.Contains(t, got.stdout, "from the file")
-}
-
 // failing is a spec with one failing branch.
 const failing = `
 name: branches
@@ -146,25 +53,6 @@ tasks:
   - {title: Broken, assignee: solo, dependsOn: [Right], description: Fail.}
   - {title: Never, assignee: solo, dependsOn: [Broken], description: Not reached.}
 `
-
-func TestFailedRunPrintsCompletedResults(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": failing, "script.yaml": `replies:
-  - {task: Broken, status: 400}
-  - {text: 'done: {{.Task}}'}
-`})
-	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
-	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
-	require.Equal(t, "# Further left\n\ndone: Further left\n\n# Right\n\ndone: Right\n", got.stdout)
-	require.Contains(t, got.stderr, "failed:  Broken (solo): ")
-	require.Contains(t, got.stderr, "skipped because of it: Never")
-	got = call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", "json"}}.run(t)
-	require.Equal(t, exit.StatusFailed, got.status)
-	errs := object(t, got.stdout)["errors"].([]any)
-	require.Len(t, errs, 2)
-	require.Equal(t, "MODEL_BAD_REQUEST", errs[0].(map[string]any)["code"])
-	require.NotEmpty(t, errs[1].(map[string]any)["root"])
-}
 
 func TestSignals(t *testing.T) {
 	t.Parallel()
@@ -266,22 +154,4 @@ func TestStdinMayBeClosed(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "Dear owner")
-}
-
-func TestTimeoutKeepsCompletedResults(t *testing.T) {
-	t.Parallel()
-	server := serveModel(t, func(w http.ResponseWriter, r *http.Request, n int) {
-		if n == 1 {
-			reply(w, "the first is done")
-			return
-		}
-		<-r.Context().Done()
-	})
-	start := time.Now()
-	got := call{args: []string{"run", "-", "--max-concurrency", "1", "--timeout", "3s", "-o", "json"}, stdin: strings.Replace(failing, "{title: Right, ", "{title: Right, dependsOn: [Left], ", 1), env: server.env()}.run(t)
-	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
-	require.Less(t, time.Since(start), 30*time.Second)
-	result := object(t, got.stdout)
-	require.Equal(t, "timeout", result["status"])
-	require.Equal(t, "completed", result["tasks"].([]any)[0].(map[string]any)["status"])
 }

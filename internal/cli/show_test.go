@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/journal"
@@ -176,39 +175,4 @@ func TestShowOfARunWithoutAnEnd(t *testing.T) {
 	require.Contains(t, got.stdout, "n: run cut00000-1: interrupted\n")
 	require.Contains(t, got.stdout, "to resume: runteam resume cut00000\n")
 	require.Regexp(t, `\ncompleted +Done .*\ninterrupted +Open .* 1 interrupted\npending +Waits`, got.stdout)
-}
-
-// show and explain suggest the task that was probably meant, since TASK alone means a task of the
-// newest run.
-func TestMisspelledTaskIsSuggested(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks: [{title: Read all, assignee: a, description: d}]\n"})
-	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	for command, kinds := range map[string]string{"show": "run or task", "explain": "file, run or task"} {
-		got = call{dir: dir, args: []string{command, "Raed all"}}.run(t)
-		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-		require.Contains(t, got.stderr, `no `+kinds+` "Raed all"; did you mean the task "Read all"?`)
-	}
-}
-
-// show marks numbers of tokens that are rounded because the user may not see the prompt.
-func TestShowMarksRoundedTokens(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": `
-baseURL: http://localhost:1/v1
-inputs: {finding: {text: positive, classification: secret}}
-agents: [{name: a, accepts: secret}, {name: b}]
-tasks:
-  - {title: Judge, assignee: a, description: d, uses: [finding]}
-  - {title: Count, assignee: b, description: d}
-policy: {rules: [{from: user, to: a, mode: full}]}
-`})
-	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	got = call{dir: dir, args: []string{"show"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Regexp(t, `took [0-9.]+s, ~[0-9,]+ tokens in`, got.stdout)
-	require.Regexp(t, `Judge  a  secret +[0-9.]+s  ~[0-9,]+ tokens in`, got.stdout)
-	require.Regexp(t, `Count  b  internal +[0-9.]+s  [0-9,]+ tokens in`, got.stdout)
 }

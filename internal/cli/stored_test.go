@@ -34,6 +34,15 @@ func offlineRun(t *testing.T, c call, args ...string) outcome {
 	return c.run(t)
 }
 
+// shownOf returns a run as show prints it, in JSON.
+func shownOf(t *testing.T, dir string, args ...string) (r history.RunDocument) {
+	t.Helper()
+	got := call{dir: dir, args: append([]string{"show", "-o", "json"}, args...)}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &r), got.stdout)
+	return r
+}
+
 // listRuns returns the runs of a journal as runs prints them, in JSON.
 func listRuns(t *testing.T, c call) (list []history.ListedRun) {
 	t.Helper()
