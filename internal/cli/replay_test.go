@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/runteam/runteam/internal/promptview"
@@ -63,7 +64,10 @@ func copyOf(t *testing.T, example string) string {
 	if _, err := os.Stat(filepath.Join(dir, "server")); err == nil {
 		program, err := os.ReadFile(exampleServer(t, example))
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "server.exe"), program, 0o700)) // a copy, which tests write over
+		syscall.ForkLock.RLock()                                             // a process that another test starts now would keep the file open for writing, so that it cannot run
+		err = os.WriteFile(filepath.Join(dir, "server.exe"), program, 0o700) // a copy, which tests write over
+		syscall.ForkLock.RUnlock()
+		require.NoError(t, err)
 		spec := filepath.Join(dir, "team.yaml")
 		text := strings.Replace(clitest.Contents(t, spec), "command: go, args: [run, ./server]", "command: ./server.exe", 1)
 		require.NoError(t, os.WriteFile(spec, []byte(text), 0o600))
