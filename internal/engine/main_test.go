@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,9 +26,7 @@ import (
 
 // TestMain checks that no goroutine outlives a run.
 func TestMain(m *testing.M) {
-	if !slowtest.Enabled() {
-		_ = flag.Set("rapid.checks", "15") // the command line may set more
-	}
+	slowtest.Checks(15)
 	goleak.VerifyTestMain(m)
 }
 

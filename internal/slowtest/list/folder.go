@@ -17,10 +17,11 @@ type folder struct {
 	uses   map[string][]string // the names in each function of the tests
 }
 
-// The names that mark a test: that it starts goroutines, and that it uses package slowtest.
+// The names that mark a test: that it starts goroutines, that it uses package slowtest, and that it draws its cases.
 const (
 	goroutines = "go"
 	slowTests  = "slowtest"
+	properties = "rapid"
 )
 
 // parse reads the Go files below a folder, by their folders, such as ./internal/gate. Modules of their own are left out.
@@ -86,6 +87,11 @@ func (f *folder) using(mark string) (tests []string) {
 		}
 	}
 	return tests
+}
+
+// drawsFewer reports whether the tests of a folder draw fewer cases in the fast suite, for all properties at once.
+func (f *folder) drawsFewer() bool {
+	return slices.Contains(f.uses["init"], slowTests) || slices.Contains(f.uses["TestMain"], slowTests)
 }
 
 func startsGoroutines(code []*ast.File) bool {

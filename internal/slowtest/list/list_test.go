@@ -9,7 +9,8 @@ import (
 )
 
 // TestEachTestIsInOneStep checks where tests run: in a package that starts goroutines, in one whose test does so through a
-// function, in one with a test of the same name, and where a test uses package slowtest.
+// function, in one with a test of the same name, where a test uses package slowtest, and where
+// a property is drawn less often in the fast suite.
 func TestEachTestIsInOneStep(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -21,6 +22,8 @@ func TestEachTestIsInOneStep(t *testing.T) {
 		"waits/b_test.go":    "package waits_test\nfunc several() { var g sync.WaitGroup; g.Go(func() {}) }",
 		"same/a_test.go":     "package same\nfunc TestSeveral(t *testing.T) {}\nfunc size() int { return slowtest.Every(2) }\nfunc TestSize(t *testing.T) { size() }",
 		"code/a.go":          "package code",
+		"draws/a_test.go":    "package draws\nfunc init() { slowtest.Checks(9) }\nfunc TestLaw(t *testing.T) { rapid.Check(t, nil) }\nfunc TestB(t *testing.T) {}",
+		"all/a_test.go":      "package all\nfunc TestAll(t *testing.T) { rapid.Check(t, nil) }",
 		"testdata/a_test.go": "package testdata\nfunc TestSeveral(t *testing.T) {}",
 	} {
 		path := filepath.Join(root, name)
@@ -30,8 +33,8 @@ func TestEachTestIsInOneStep(t *testing.T) {
 	for step, want := range map[string]string{
 		"packages":   "./starts",
 		"concurrent": "-run=^(TestSeveral)$ ./same ./waits",
-		"rest":       "-skip=^(TestSeveral)$ ./same ./waits",
-		"slow":       "-run=^(TestA|TestSize)$ ./same ./starts",
+		"rest":       "-skip=^(TestSeveral)$ ./all ./draws ./same ./waits",
+		"slow":       "-run=^(TestA|TestLaw|TestSize)$ ./draws ./same ./starts",
 	} {
 		got, err := arguments(root, step)
 		require.NoError(t, err)

@@ -4,7 +4,8 @@
 //	packages    packages that start goroutines, for the race detector
 //	concurrent  tests of other packages that start goroutines, for the race detector
 //	rest        all other tests
-//	slow        tests that use package slowtest, which the fast suite runs in part or not at all
+//	slow        tests that use package slowtest, which the fast suite runs in part or not at all, and the properties of
+//	            packages that draw fewer cases there
 package main
 
 import (
@@ -54,6 +55,13 @@ func arguments(root, step string) (string, error) {
 	case "slow":
 		maps.Copy(folders, raced)
 		slow := testsThat(folders, slowTests)
+		for _, f := range folders {
+			if f.drawsFewer() {
+				slow = append(slow, f.using(properties)...)
+			}
+		}
+		slices.Sort(slow)
+		slow = slices.Compact(slow)
 		return pattern("-run", slow) + paths(having(folders, slow)), nil
 	}
 	return "", fmt.Errorf("unknown step %q; want packages, concurrent, rest or slow", step)
