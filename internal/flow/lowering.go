@@ -220,22 +220,11 @@ func (o *origins) of(r *loweredResult) []int {
 }
 
 // union returns paths without those that another one covers.
-func union(paths []LoweredPath) []LoweredPath {
-	var distinct, out []LoweredPath
-	seen := map[task.Path]bool{}
-	for _, p := range paths { // of a graph with loops, most are duplicates
-		if !seen[p.Path] {
-			seen[p.Path], distinct = true, append(distinct, p)
-		}
-	}
-	for i, p := range distinct {
-		covered := false
-		for k, q := range distinct {
-			// If two cover each other, the first one counts.
-			covered = covered || k != i && covers(q.Path, p.Path) && (k < i || !covers(p.Path, q.Path))
-		}
-		if !covered {
-			out = append(out, p)
+func union(paths []LoweredPath) (out []LoweredPath) {
+	for _, p := range paths {
+		// If two cover each other, as duplicates do, the first one counts.
+		if !slices.ContainsFunc(out, func(q LoweredPath) bool { return covers(q.Path, p.Path) }) {
+			out = append(slices.DeleteFunc(out, func(q LoweredPath) bool { return covers(p.Path, q.Path) }), p)
 		}
 	}
 	return out

@@ -17,11 +17,10 @@ type folder struct {
 	uses   map[string][]string // the names in each function of the tests
 }
 
-// The names that mark a test: that it starts goroutines, that it uses package slowtest, and that it draws its cases.
+// The names that mark a test: that it starts goroutines, and that it uses package slowtest.
 const (
 	goroutines = "go"
 	slowTests  = "slowtest"
-	properties = "rapid"
 )
 
 // parse reads the Go files below a folder, by their folders, such as ./internal/gate. Modules of their own are left out.
@@ -72,7 +71,8 @@ func (f *folder) addTests(file *ast.File) {
 // using returns the names of the tests that use a mark, themselves or through other functions of the tests, but not
 // through methods.
 func (f *folder) using(mark string) (tests []string) {
-	marked := map[string]bool{mark: true}
+	// Where it stands in a function that runs before the tests, all properties draw fewer cases.
+	marked := map[string]bool{mark: true, "rapid": slices.Contains(slices.Concat(f.uses["init"], f.uses["TestMain"]), mark)}
 	for grown := true; grown; {
 		grown = false
 		for name, used := range f.uses {
@@ -87,11 +87,6 @@ func (f *folder) using(mark string) (tests []string) {
 		}
 	}
 	return tests
-}
-
-// drawsFewer reports whether the tests of a folder draw fewer cases in the fast suite, for all properties at once.
-func (f *folder) drawsFewer() bool {
-	return slices.Contains(f.uses["init"], slowTests) || slices.Contains(f.uses["TestMain"], slowTests)
 }
 
 func startsGoroutines(code []*ast.File) bool {

@@ -55,13 +55,6 @@ func arguments(root, step string) (string, error) {
 	case "slow":
 		maps.Copy(folders, raced)
 		slow := testsThat(folders, slowTests)
-		for _, f := range folders {
-			if f.drawsFewer() {
-				slow = append(slow, f.using(properties)...)
-			}
-		}
-		slices.Sort(slow)
-		slow = slices.Compact(slow)
 		return pattern("-run", slow) + paths(having(folders, slow)), nil
 	}
 	return "", fmt.Errorf("unknown step %q; want packages, concurrent, rest or slow", step)
