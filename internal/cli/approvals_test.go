@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
-	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -44,43 +42,6 @@ replies:
   - {coordinator: plan, text: '[{"title": "Find", "description": "Find the offers."}]'}
   - {coordinator: repair, text: '[{"title": "Look", "description": "Look for them."}]'}
 `
-
-const unseenApproval = `
-name: letters
-inputs: {claim: {text: A claim., classification: confidential}}
-policy:
-  default: full
-  rules: [{from: scorer, to: user, mode: minimal}]
-  declassify: [{name: score-out, from: scorer, to: writer, paths: [/score], lowerTo: internal, reason: a number, approve: editor}]
-agents:
-  - {name: scorer, backend: {kind: process, command: echo, args: ['{"score": 7}'], input: none}, accepts: confidential}
-  - {name: writer, backend: {kind: process, command: cat}}
-  - {name: editor, backend: {kind: person}, accepts: confidential}
-tasks:
-  - {title: Score, assignee: scorer, uses: [claim], description: How high?, outputSchema: {type: object, properties: {score: {type: integer, minimum: 0, maximum: 9}}, required: [score]}}
-  - {title: Write, assignee: writer, dependsOn: [Score], description: Write it.}
-`
-
-// The editor may see the score, and whoever answers for the editor may not.
-func TestAValueThatIsNotShownIsNotApproved(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": unseenApproval})
-	at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
-	const warned = `team.yaml:7:123: warning: "score-out": "editor" can only refuse what it lowers: the question shows what the user of the run may see, and rule scorer→user (team.yaml:6) withholds or redacts a part of it; change the rules`
-	require.Contains(t, at("check").stderr, warned)
-	require.Equal(t, exit.StatusWaiting, at("run").status)
-	var seen []struct{ ID, RunID, Prompt, AnswerCommand string }
-	require.NoError(t, json.Unmarshal([]byte(at("questions", "-o", "json").stdout), &seen))
-	require.Contains(t, seen[0].Prompt, "[withheld: confidential]")
-	require.NotContains(t, seen[0].Prompt, `"score"`)
-	require.Contains(t, seen[0].AnswerCommand, "decision=no")
-	for _, form := range [][]string{{"--set", "decision=yes"}, {`{"decision":"yes"}`}} {
-		got := at(append([]string{"answer", seen[0].RunID, "Write", "--question", seen[0].ID}, form...)...)
-		require.Equal(t, exit.StatusUsage, got.status)
-		require.Contains(t, got.stderr, "part of the question is withheld from you, so you cannot approve it")
-	}
-	require.Zero(t, at("answer", seen[0].RunID, "Write", "--question", seen[0].ID, "--set", "decision=no").status)
-}
 
 // Calls of a tool are shown with arguments that a rule for the user can withhold, or a label.
 func TestCallsThatCanOnlyBeRefused(t *testing.T) {

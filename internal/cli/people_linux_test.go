@@ -125,3 +125,20 @@ func TestAPlanIsApprovedOnTheTerminal(t *testing.T) {
 	require.Contains(t, last, "### what is wrong with the plan that you wrote")
 	require.Contains(t, last, `unknown agent "wrter": did you mean "writer"?`)
 }
+
+// unseenApproval has a declassifier of which the user who answers for the editor may not see the value.
+const unseenApproval = `
+name: letters
+inputs: {claim: {text: A claim., classification: confidential}}
+policy:
+  default: full
+  rules: [{from: scorer, to: user, mode: minimal}]
+  declassify: [{name: score-out, from: scorer, to: writer, paths: [/score], lowerTo: internal, reason: a number, approve: editor}]
+agents:
+  - {name: scorer, backend: {kind: process, command: echo, args: ['{"score": 7}'], input: none}, accepts: confidential}
+  - {name: writer, backend: {kind: process, command: cat}}
+  - {name: editor, backend: {kind: person}, accepts: confidential}
+tasks:
+  - {title: Score, assignee: scorer, uses: [claim], description: How high?, outputSchema: {type: object, properties: {score: {type: integer, minimum: 0, maximum: 9}}, required: [score]}}
+  - {title: Write, assignee: writer, dependsOn: [Score], description: Write it.}
+`

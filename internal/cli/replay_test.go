@@ -147,15 +147,6 @@ func TestReplayOfEveryExampleEqualsTheRun(t *testing.T) {
 	}
 }
 
-func TestReplayPrintsTheOutputOfTheRun(t *testing.T) {
-	t.Parallel()
-	dir := copyOf(t, "../../examples/claims")
-	run := offlineRun(t, call{dir: dir})
-	require.Equal(t, exit.StatusOK, run.status, "%+v", run)
-	got := call{dir: dir, args: []string{"replay"}}.run(t)
-	require.Equal(t, outcome{stdout: run.stdout, stderr: "runteam: replayed 11 of 11 prompts, equal to the byte\n"}, got)
-}
-
 // twoInTurn is a spec in which the second task depends on the first.
 const twoInTurn = `
 name: two
@@ -167,42 +158,6 @@ tasks:
   - {title: First, assignee: solo, description: Say one., uses: [facts]}
   - {title: Second, assignee: solo, description: Say two., dependsOn: [First]}
 `
-
-// A replay does not need the environment of the run.
-func TestReplayNeedsNoEnvironment(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": twoInTurn})
-	env := map[string]string{"KEY": "k", "MODEL": "other", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
-	run := offlineRun(t, call{dir: dir, env: env}, "-o", "json")
-	require.Equal(t, exit.StatusOK, run.status, "%+v", run)
-	got := call{dir: dir, args: []string{"replay", "-o", "json"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
-}
-
-// The endpoints of the run decide what an agent may receive in a replay.
-func TestReplayUsesTheEndpointsOfTheRun(t *testing.T) {
-	t.Parallel()
-	const spec = `
-model: m
-agents: [{name: solo, accepts: secret}]
-output: Open
-policy: {rules: [{from: user, to: solo, mode: full}]}
-inputs: {key: {text: Under the mat., classification: secret}}
-tasks:
-  - {title: Open, assignee: solo, description: Say what is open.}
-  - {title: Closed, assignee: solo, uses: [key], description: Say what is secret.}
-`
-	dir := clitest.Folder(t, map[string]string{"team.yaml": spec})
-	env := map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", journals.EnvJournalKey: journalTestKey}
-	run := offlineRun(t, call{dir: dir, env: env})
-	require.Equal(t, exit.StatusOK, run.status, "%+v", run)
-	delete(env, "OPENAI_BASE_URL")
-	require.Equal(t, exit.StatusUsage, offlineRun(t, call{dir: dir, env: env}).status, "api.openai.com gets no secret context")
-	got := call{dir: dir, env: env, args: []string{"replay"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
-}
 
 // A replay also says what the run reused and how it ended.
 func TestReplayOfReusedAndCanceledRuns(t *testing.T) {
@@ -350,107 +305,6 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 			require.Contains(t, refused.stderr, "cannot be resumed")
 		})
 	}
-}
-
-func TestReplayWithoutAnInputAsText(t *testing.T) {
-	t.Parallel()
-	const script = "replies:\n  - {task: First, text: '{{ input \"facts\" }}'}\n  - {task: Second, text: 'Two.'}\n"
-	dir := clitest.Folder(t, map[string]string{"team.yaml": twoInTurn + "offline: script.yaml\n", "script.yaml": script})
-	env := map[string]string{"KEY": "k"}
-	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}).status)
-	got := call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Regexp(t, `^run \S+ without input facts, as run \S+\n\nFirst +changed prompt, changed result\nSecond +changed prompt, same result\n\nFirst\n  - The sky is blue\.\n  \+ \(not in the prompt\)\n\nWithout input facts, 2 of 2 prompts and 1 result changed, so it mattered for First\.\n$`, got.stdout)
-	require.Len(t, listRuns(t, call{dir: dir}), 1, "--no-journal")
-	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal", "--journal", filepath.Join(journals.FolderName, journals.FileName)}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "the run is read from one journal and stored in none: %+v", got)
-	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "-v"}}.run(t)
-	require.Contains(t, got.stdout, "\n# First: before\n\nThe sky is blue.\n\n# First: after\n\n(not in the prompt)\n")
-	require.Len(t, listRuns(t, call{dir: dir}), 2)
-	for flag, want := range map[string]string{"--without=Fist": `the run has no such task; did you mean "First"?`, "--without-input=fact": `the run has no such input; did you mean "facts"?`} {
-		got = call{dir: dir, env: env, args: []string{"replay", flag}}.run(t)
-		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-		require.Contains(t, got.stderr, want)
-	}
-	run := listRuns(t, call{dir: dir})[1].Run
-	got = call{dir: dir, env: env, args: []string{"replay", run, "--without", "First", "--without", "Second"}}.run(t)
-	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "no task would be left")
-}
-
-func TestReplayDiffComparesTwoRuns(t *testing.T) {
-	t.Parallel()
-	const script = "replies:\n  - {task: First, text: \"a\\nb\\nc\"}\n  - {task: Second, text: 'Two.'}\n"
-	dir := clitest.Folder(t, map[string]string{"team.yaml": twoInTurn, "script.yaml": script, "other.yaml": strings.Replace(script, "\\nb", "\\nB", 1)})
-	env := map[string]string{"KEY": "k"}
-	for _, script := range []string{"script.yaml", "script.yaml", "other.yaml"} {
-		require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}, "--script", script).status)
-	}
-	list := listRuns(t, call{dir: dir})
-	diff := func(a, b string, args ...string) outcome {
-		return call{dir: dir, env: forbidCalls(t), args: append([]string{"replay", a, "--diff", b}, args...)}.run(t)
-	}
-	got := diff(list[2].Run, list[1].Run)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Regexp(t, `\nFirst +completed +internal +same +same +\S+\nSecond +completed +internal +same +same +\S+\n\nthe runs are equal\n$`, got.stdout)
-
-	got = diff(list[1].Run, list[0].Run)
-	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
-	require.Regexp(t, `\nFirst +completed +internal +changed +changed +\S+\nSecond +completed +internal +changed +same +`, got.stdout)
-	require.Contains(t, got.stdout, "\nFirst\n  - b\n  + B\n\nthe runs are different\n")
-	got = diff(list[1].Run, list[0].Run, "-o", "json")
-	require.Equal(t, exit.StatusFailed, got.status)
-	var d replay.ComparedRuns
-	require.NoError(t, json.Unmarshal([]byte(got.stdout), &d))
-	require.False(t, d.Equal)
-	require.Equal(t, "a\nb\nc", d.Tasks[0].Before.Text)
-	require.Equal(t, "a\nB\nc", d.Tasks[0].After.Text)
-	require.Empty(t, d.Tasks[1].After.Text, "equal texts are omitted")
-	require.Equal(t, task.NewID("Second"), d.Tasks[1].ID)
-}
-
-// Without the journal key, or with another key, replay says that it needs the key for results above
-// confidential.
-func TestReplayWithEncryptedResults(t *testing.T) {
-	t.Parallel()
-	other := map[string]string{journals.EnvJournalKey: strings.Repeat("5c", journal.KeyBytes)}
-	keyed := map[string]string{journals.EnvJournalKey: journalTestKey}
-	const spec = `
-name: two
-model: m
-baseURL: http://127.0.0.1:1/v1
-agents: [{name: solo, accepts: secret}]
-output: Open
-inputs: {key: {file: key.md, classification: secret}}
-policy: {rules: [{from: user, to: solo, mode: full}, {from: solo, to: solo, mode: full}]}
-tasks:
-  - {title: Open, assignee: solo, description: Say what is open.}
-  - {title: Closed, assignee: solo, uses: [key], description: Say what is secret.}
-`
-	make := func(env map[string]string) string {
-		dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "key.md": "Under the mat."})
-		require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}).status)
-		return dir
-	}
-	dir := make(keyed)
-	got := call{dir: dir, env: keyed, args: []string{"replay"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
-	for _, env := range []map[string]string{nil, other} {
-		got = call{dir: dir, env: env, args: []string{"replay"}}.run(t)
-		require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
-		require.Contains(t, got.stderr, "cannot be replayed: ")
-		require.Contains(t, got.stderr, "key.md")
-		require.Contains(t, got.stderr, "encrypted under the key ")
-		got = call{dir: dir, env: env, args: []string{"show"}}.run(t)
-		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-		require.Regexp(t, `\ncompleted +Closed +solo +secret`, got.stdout)
-		require.Contains(t, got.stdout, "[withheld: secret]")
-	}
-	dir = make(nil)
-	got = call{dir: dir, args: []string{"replay"}}.run(t)
-	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "cannot be replayed: ")
 }
 
 // Commands show a stored run as its user may read it, with or without the key of the journal.

@@ -70,23 +70,6 @@ func TestAnswerIsPrintedWhileItIsWritten(t *testing.T) {
 	require.Equal(t, story+"It ends there.\n", string(first)+string(rest))
 }
 
-func TestStreamNeedsOneAnswerOnStdout(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{
-		"team.yaml": streamed,
-		"two.yaml":  "name: two\nmodel: m\nagents: [{name: solo}]\ntasks:\n  - {title: One, assignee: solo, description: d}\n  - {title: Two, assignee: solo, description: d}\n",
-	})
-	for args, want := range map[string]string{
-		"run --offline --stream -o json":    "--stream prints the answer as text: leave out -o json, or --stream",
-		"run --offline --stream --events -": "--stream and --events - both need standard output: write the events to a file or to /dev/stderr",
-		"run two.yaml --offline --stream":   "--stream needs one task that writes the answer, and this run has 2: name it with output, or leave out --stream",
-	} {
-		got := call{dir: dir, args: strings.Fields(args)}.run(t)
-		require.Equal(t, exit.StatusUsage, got.status, got.stderr)
-		require.Contains(t, got.stderr+got.stdout, want)
-	}
-}
-
 // Where stdout and stderr are one pipe, a line of the progress begins a line of its own.
 func TestStreamBesideItsProgress(t *testing.T) {
 	t.Parallel()
@@ -95,19 +78,6 @@ func TestStreamBesideItsProgress(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Regexp(t, `(?m)^The river\.$`, string(out))
 	require.Regexp(t, `(?m)^ +\S+  completed Story`, string(out))
-}
-
-// A run that fails prints what it has, as without --stream.
-func TestStreamOfARunThatFails(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{
-		"team.yaml":   strings.Replace(streamed, "dependsOn: [Facts]}", "dependsOn: [Facts], outputSchema: {type: object}}", 1),
-		"script.yaml": "replies:\n  - {task: Facts, text: The facts.}\n  - {task: Story, text: none}\n",
-	})
-	got := call{dir: dir, args: strings.Fields("run --offline --script script.yaml --stream")}.run(t)
-	require.Equal(t, exit.StatusFailed, got.status, got.stderr)
-	plain := call{dir: dir, args: strings.Fields("run --offline --script script.yaml")}.run(t)
-	require.Equal(t, plain.stdout, got.stdout)
 }
 
 // The answer of a task whose conversation is transferred is that of the last holder: it follows what the first one
