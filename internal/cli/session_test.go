@@ -294,10 +294,11 @@ func newSessionRequest(r *http.Request, body []byte) sessionRequest {
 		Messages []struct{ Content any }
 	}
 	_ = json.Unmarshal(body, &sent) // the handler refuses another form
-	line := fmt.Sprintf("%s model=%s key=%s", r.URL.Path, sent.Model, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+	var line strings.Builder
+	fmt.Fprintf(&line, "%s model=%s key=%s", r.URL.Path, sent.Model, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		if strings.HasPrefix(name, "X-") {
-			line += " " + name + "=" + r.Header.Get(name)
+			fmt.Fprintf(&line, " %s=%s", name, r.Header.Get(name))
 		}
 	}
 	title := ""
@@ -306,7 +307,7 @@ func newSessionRequest(r *http.Request, body []byte) sessionRequest {
 			title = found[1]
 		}
 	}
-	return sessionRequest{title: title, line: line}
+	return sessionRequest{title: title, line: line.String()}
 }
 
 // retryAtOnce is the header with the milliseconds after which the client may retry.
