@@ -106,13 +106,22 @@ func (c call) command(t *testing.T) *exec.Cmd {
 // run makes the call in this process.
 func (c call) run(t *testing.T) outcome {
 	t.Helper()
+	var stdout bytes.Buffer
+	got := c.runTo(t, &stdout)
+	got.stdout = stdout.String()
+	return got
+}
+
+// runTo makes the call in this process with another standard output.
+func (c call) runTo(t *testing.T, stdout io.Writer) outcome {
+	t.Helper()
 	dir := c.prepare(t)
 	env := c.environment(dir)
 	lookupEnv := func(name string) (string, bool) {
 		value, ok := env[name]
 		return value, ok
 	}
-	return runLine(c.args, dir, lookupEnv, strings.NewReader(c.stdin))
+	return runLine(c.args, dir, lookupEnv, strings.NewReader(c.stdin), stdout)
 }
 
 // process makes the call in a process of its own, for what only a process has: open files, limits, a user.
@@ -145,15 +154,15 @@ func (c call) environment(dir string) map[string]string {
 }
 
 // runLine runs a command line in this process, as a process would that works in the folder and has the
-// environment.
-func runLine(args []string, dir string, lookupEnv func(name string) (string, bool), stdin io.Reader) outcome {
-	var stdout, stderr bytes.Buffer
+// environment. The outcome has no stdout.
+func runLine(args []string, dir string, lookupEnv func(name string) (string, bool), stdin io.Reader, stdout io.Writer) outcome {
+	var stderr bytes.Buffer
 	config, ok := lookupEnv("XDG_CONFIG_HOME")
 	if home, _ := lookupEnv("HOME"); !ok {
 		config = filepath.Join(home, ".config")
 	}
 	status := runCommandLine(console.New(console.Console{
-		Args: args, Stdin: stdin, Stdout: &stdout, Stderr: &stderr,
+		Args: args, Stdin: stdin, Stdout: stdout, Stderr: &stderr,
 		ConfigDir:    config,
 		WorkDir:      workdir.Dir(dir),
 		LookupEnv:    lookupEnv,
@@ -163,7 +172,7 @@ func runLine(args []string, dir string, lookupEnv func(name string) (string, boo
 		Signals:      make(chan os.Signal),
 		Exit:         func(int) { panic("exit") },
 	}))
-	return outcome{status: status, stdout: stdout.String(), stderr: stderr.String()}
+	return outcome{status: status, stderr: stderr.String()}
 }
 
 func statusAfter(t *testing.T, err error) int {

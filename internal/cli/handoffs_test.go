@@ -287,7 +287,7 @@ replies:
 // A handoff whose sender waited in vain says so.
 func TestHandoffsWithoutAReply(t *testing.T) {
 	t.Parallel()
-	dir := askingFolder(t, 20*time.Millisecond, "{task: Work, text: done, delay: 300ms}")
+	dir := askingFolder(t, 20*time.Millisecond, "{task: Work, text: done, delay: 1s}")
 	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: []string{"show", "--handoffs"}}.run(t)

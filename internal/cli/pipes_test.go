@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -36,20 +35,15 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 		"run --offline --input i=pipe", "check --input i=/dev/zero", "check --input i=socket", "run --offline --input i=ok.md --script pipe", "mock pipe", "mock /dev/zero",
 		"check --team pipe", "check --orchestrator pipe", "check --env-file pipe", "run --goal g --coordinator pipe",
 	} {
-		c := call{dir: dir, args: strings.Fields(args)}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		cmd := c.command(t)
-		go func() {
-			<-ctx.Done()
-			if ctx.Err() == context.DeadlineExceeded {
-				_ = cmd.Process.Kill()
-			}
-		}()
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, ctx.Err(), args)
-		cancel()
-		require.Equal(t, exit.StatusUsage, statusAfter(t, err), "%s: %s", args, out)
-		require.Regexp(t, "not a regular file|a folder", string(out), args)
+		ended := make(chan outcome, 1)
+		go func() { ended <- call{dir: dir, args: strings.Fields(args)}.run(t) }()
+		select {
+		case got := <-ended:
+			require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", args, got)
+			require.Regexp(t, "not a regular file|a folder", got.stdout+got.stderr, args)
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s waits for the other end of a pipe", args)
+		}
 	}
 }
 

@@ -110,7 +110,7 @@ tasks: [{title: Slow, assignee: solo, description: Wait.}]
 		"of a child with a child": {
 			spec: spawning, script: twoChildren + `
   - {goal: eat them, delay: 1h, text: no}
-  - {goal: pears, turn: 1, toolCalls: [{name: spawn_agent, arguments: {goal: Eat them}}]}
+  - {goal: pears, turn: 1, delay: 300ms, toolCalls: [{name: spawn_agent, arguments: {goal: Eat them}}]}
 `,
 			short: []string{"CHILD", "1500", "TASK", "3600000"}, long: []string{"CHILD", "3600000", "TASK", "3600000"},
 			want: []string{"Report", "red No result: TIMEOUT."}, entries: []string{"ended: child timeout"},

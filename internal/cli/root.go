@@ -39,9 +39,6 @@ func runCommandLine(con *console.Console) (status int) {
 	con.Stopping = ctx.Done()
 	root := root(con)
 	root.SetArgs(append([]string{}, con.Args...)) // not nil, which would mean the arguments of the process
-	root.SetIn(con.Stdin)
-	root.SetOut(con.Stdout)
-	root.SetErr(con.Screen)
 	return con.Report(root.ExecuteContext(ctx))
 }
 
@@ -78,6 +75,9 @@ people; 130 or 143 interrupted.`,
 	root.Flags().Bool("version", false, "print the version")
 	root.AddCommand(run.Command(con, serve.Beside(con, thisVersion().Version)), run.TaskCommand(con), run.ResumeCommand(con), chat.Command(con), serve.Command(con, thisVersion().Version), people.QuestionsCommand(con), people.AnswerCommand(con), plan.CheckCommand(con), plan.Command(con), tools.Command(con), initCommand(con), schemaCommand(con), mockCommand(con), trustCommand(con), verify.Command(con), explain.Command(con), history.RunsCommand(con), history.ShowCommand(con), history.ArtifactsCommand(con), export.Command(con), replay.Command(con), history.GCCommand(con), versionCommand(con))
 	root.AddCommand(steering.Commands(con)...)
+	root.SetIn(con.Stdin)
+	root.SetOut(con.Stdout)
+	root.SetErr(con.Screen)
 	completionCommand(con, root)
 	helpCommand(root)
 	return root
@@ -107,7 +107,7 @@ func find(root *cobra.Command, name string) *cobra.Command {
 
 // completionCommand adds the command completion, which refuses unknown shells.
 func completionCommand(con *console.Console, root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
+	root.InitDefaultCompletionCmd() // takes the output that root has now
 	cmd := find(root, "completion")
 	var shells []string
 	for _, sub := range cmd.Commands() {

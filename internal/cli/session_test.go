@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -95,7 +96,10 @@ func runSession(ts *testscript.TestScript, args []string) outcome {
 		value := ts.Getenv(name)
 		return value, value != "" // a script unsets a variable with NAME=
 	}
-	return runLine(args, ts.MkAbs("."), lookupEnv, strings.NewReader(stdin))
+	var stdout bytes.Buffer
+	got := runLine(args, ts.MkAbs("."), lookupEnv, strings.NewReader(stdin), &stdout)
+	got.stdout = stdout.String()
+	return got
 }
 
 func sessionRunteam(ts *testscript.TestScript, neg bool, args []string) {

@@ -32,7 +32,7 @@ func TestRemovalUsesTheReserveOfADiskThatGotFull(t *testing.T) {
 // the index is larger than the reserve.
 func TestOldRunsAreRemovedWhereTheIndexHasNoRoom(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
+	slowtest.Only(t)
 	folder := mounted(t, "8m")
 	path := filepath.Join(folder, "runs.db")
 	filled(t, path, 2, 30)
