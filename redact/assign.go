@@ -252,7 +252,7 @@ func dotted(h shape) bool {
 // compound reports whether t is words joined by dashes or underscores with at most one number among
 // them: case-insensitive, 8-character.
 func compound(t string, h shape) bool {
-	return h.wordy() && h.symbols == 0 && h.searchIslands <= 1 && strings.ContainsAny(t, "-_")
+	return h.wordy() && h.symbols == 0 && h.numbers <= 1 && strings.ContainsAny(t, "-_")
 }
 
 // address reports whether t is 20 bytes in hexadecimal after 0x, as addresses on a blockchain are

@@ -10,7 +10,7 @@ const (
 	maxDecoded = 32 // bytes looked at in other forms for each byte of a text; more is withheld
 	minRun     = 12 // characters of a run that are worth a look: nine bytes in base64
 	minHex     = 18 // digits: nine bytes
-	minIsland  = 6  // bytes of text in what a run decodes to
+	minDecoded = 6  // bytes of text in what a run decodes to
 	minLine    = 40 // characters of a line of base64 that continues in the next
 )
 
@@ -153,7 +153,7 @@ func (r *Redactor) searchRun(s *scan, from, to, layer int) int {
 		default:
 			continue
 		}
-		kind, isRevealed := r.searchIslands(s, layer)
+		kind, isRevealed := r.searchTexts(s, layer)
 		if kind != "" && !isRevealed {
 			s.hit(kind, from, end)
 			return end
@@ -197,12 +197,12 @@ func (s *scan) lined(from, to int) (run string, end int) {
 	return run, end
 }
 
-// searchIslands looks at the stretches of text in s.raw, and returns the kind of the most specific
+// searchTexts searches each text in s.raw, and returns the kind of the most specific
 // span to redact, or else of a span that is revealed.
-func (r *Redactor) searchIslands(s *scan, layer int) (kind Kind, isRevealed bool) {
+func (r *Redactor) searchTexts(s *scan, layer int) (kind Kind, isRevealed bool) {
 	for raw := s.raw; len(raw) > 0; {
 		n := textLen(raw)
-		if n >= minIsland {
+		if n >= minDecoded {
 			d := r.searchPart(s, text(raw[:n]), layer+1, given)
 			revealed := d.splitRevealed()
 			for _, h := range d.hits {
@@ -346,7 +346,7 @@ func (r *Redactor) searchTags(s *scan, layer int) {
 			s.raw = append(s.raw, byte(c-first+' '))
 		case len(s.raw) > 0:
 			hits := len(s.hits)
-			if kind, _ := r.searchIslands(s, layer); kind != "" {
+			if kind, _ := r.searchTexts(s, layer); kind != "" {
 				s.hit(kind, from, i)
 			}
 			if s.read = i; s.arriving && !s.complete(from, i, hits) {

@@ -11,7 +11,7 @@ type shape struct {
 	symbols        int // the marks that people put into passwords, and that identifiers and prose words do not have
 	spaces         int
 	foreign        int  // bytes beyond ASCII
-	searchIslands  int  // searchRuns of digits
+	numbers        int  // runs of digits
 	pairs, common  int  // neighboring letters, and how many of them are frequent in prose
 	flips          int  // changes between lower case, upper case and digits; the capital of a word is one change
 	number         int  // the longest run of digits
@@ -72,7 +72,7 @@ func shapeOf(v string) shape {
 		case c&digitChar != 0:
 			h.digits++
 			if !is(prev, digitChar) {
-				h.searchIslands++
+				h.numbers++
 				number = 0
 			}
 			number++
@@ -226,7 +226,7 @@ var (
 func algorithm(v string) bool {
 	for _, a := range algorithms {
 		if hasFold(v, 0, a) {
-			return len(v) < len(a)+12 && shapeOf(v[len(a):]).searchIslands <= 1
+			return len(v) < len(a)+12 && shapeOf(v[len(a):]).numbers <= 1
 		}
 	}
 	return lookUp(numericTypes, strings.TrimRight(v, digits))
