@@ -102,6 +102,7 @@ func TestProblemsOfAFallback(t *testing.T) {
 		{"no list", "agents: [{name: a, fallback: {model: m}}]", "1:30", "a list of connections belongs"},
 		{"a text", "agents: [{name: a, fallback: [m]}]", "1:31", "an entry of fallback belongs"},
 		{"says nothing", "agents: [{name: a, fallback: [{}]}]", "1:31", "fallback 1: it says nothing"},
+		{"says nothing but an empty object", "agents: [{name: a, fallback: [{extraBody: {}}]}]", "1:31", "fallback 1: it says nothing"},
 		{"an unknown key", "agents: [{name: a, fallback: [{model: m, modle: n}]}]", "1:42", `unknown key "modle" in an entry of fallback`},
 		{"a fallback of a fallback", "agents: [{name: a, fallback: [{model: m, fallback: [{model: n}]}]}]", "1:42", `unknown key "fallback"`},
 		{"its own connection", "agents: [{name: a, model: m, fallback: [{model: m}]}]", "1:41", `agent "a": fallback 1: it is the same as the connection that it follows`},

@@ -74,7 +74,7 @@ func (p *place) schema() object {
 	case "goal":
 		s = append(s, member{"oneOf", []object{required("text"), required("file")}})
 	case "fallback":
-		s = append(s, member{"minProperties", 1})
+		s = append(s, member{"not", object{{"additionalProperties", object{{"type", "object"}, {"maxProperties", 0}}}}}) // also of an entry without keys
 	case "backend":
 		s = append(s, member{"oneOf", []object{
 			append(required("command"), member{"properties", object{{"kind", oneOf([]string{"process"})}}}),
