@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -47,11 +48,12 @@ type resolver struct {
 	specs  []Spec
 	tasks  []Task
 	found  *findings
-	titles map[string]int32 // by normal form
-	keys   map[string]int32 // nil as long as no task has one
-	ids    map[ID]int32     // nil until a reference looks like an ID
-	normal []byte           // scratch: the normal form of one title
-	budget int              // how many words may still be compared for hints
+	titles map[string]int32     // by normal form
+	keys   map[string]int32     // nil as long as no task has one
+	ids    map[ID]int32         // nil until a reference looks like an ID
+	normal []byte               // scratch: the normal form of one title
+	budget int                  // how many words may still be compared for hints
+	inside map[string]*Instance // those of loops and lists by normal titles and keys; nil until a hint needs it
 }
 
 // name gives every task its ID and enters its title and key in the tables.
@@ -272,18 +274,22 @@ func (r *resolver) hint(ref string) string {
 
 // insideHint says what to write in place of the title or the key of a task of a loop or a list.
 func (r *resolver) insideHint(ref string) (hint string, ok bool) {
-	normal := naming.Normalize(ref)
-	for i := range r.specs {
-		in := r.specs[i].Instance
-		if in == nil || naming.Normalize(in.Title) != normal && (in.Key == "" || in.Key != normal) {
-			continue
+	if r.inside == nil {
+		r.inside = map[string]*Instance{}
+		for _, s := range slices.Backward(r.specs) {
+			if s.Instance != nil {
+				r.inside[s.Instance.Key], r.inside[naming.Normalize(s.Instance.Title)] = s.Instance, s.Instance
+			}
 		}
-		if len(in.Lists) > 0 {
-			return "it is one of the tasks for each item of a list; depend on {each: …} with the title of that list", true
-		}
-		return fmt.Sprintf("it is a task of the loop %s, and only the loop has a result outside; name the loop", naming.Quote(in.Loop)), true
 	}
-	return "", false
+	in := r.inside[naming.Normalize(ref)]
+	if in == nil {
+		return "", false
+	}
+	if len(in.Lists) > 0 {
+		return "it is one of the tasks for each item of a list; depend on {each: …} with the title of that list", true
+	}
+	return fmt.Sprintf("it is a task of the loop %s, and only the loop has a result outside; name the loop", naming.Quote(in.Loop)), true
 }
 
 // directRef resolves a reference without a graph, for [New].
