@@ -41,7 +41,7 @@ func TestVisitsAreLinear(t *testing.T) {
 		}
 		_, _, _, _ = s.Close(context.Background())
 	}
-	blocks := visits.RequireLinear(t, 16<<10, ".", cases)
+	blocks := visits.RequireLinear(t, 8<<10, ".", cases)
 	if blocks == nil {
 		return
 	}
