@@ -98,6 +98,8 @@ type Message struct {
 
 	ToolCalls  []ToolCall `json:"toolCalls,omitempty"`  // of the assistant; each must be answered by a message with its ID
 	ToolCallID string     `json:"toolCallId,omitempty"` // of a tool result: the call that it answers
+
+	Provider *ProviderData `json:"-"` // of the assistant: what the reply had beside its text and calls; may be nil
 }
 
 // The roles of messages. The system prompt is a field of [Request].
@@ -140,7 +142,8 @@ type Response struct {
 	Refusal   string // why the model declined to answer, if the endpoint reports it separately; Text may repeat it
 	Reasoning string // what the model wrote before its answer, if the endpoint reports it separately or Text began with it; not part of Text
 	ToolCalls []ToolCall
-	Usage     Usage // zero if the endpoint did not count
+	Provider  *ProviderData `json:"-"` // what the provider needs back with this reply; nil if it needs nothing
+	Usage     Usage         // zero if the endpoint did not count
 	CallInfo
 
 	// Warnings say what was left out of the request because the endpoint refused it,
