@@ -26,15 +26,23 @@ import (
 var levels = []label.Classification{label.Public, label.Internal, label.Confidential, label.Secret}
 
 // drawPolicy makes a random policy for these agents: exact rules and wildcards
-// with modes, ceilings and retellings, and declassifiers.
-func drawPolicy(rt *rapid.T, agents []string) *handoff.Policy {
+// with modes, ceilings and translations, and declassifiers. Most are about pairs of agents of which one
+// uses what the other produces.
+func drawPolicy(rt *rapid.T, agents []string, used [][2]string) *handoff.Policy {
 	level := rapid.SampledFrom(levels)
-	producers := append([]string{handoff.User, handoff.Anyone}, agents...)
-	readers := append([]string{handoff.User, handoff.Anyone}, agents...)
+	parties := append([]string{handoff.User, handoff.Anyone}, agents...)
+	pair := func(parties []string) (string, string) {
+		if len(used) > 0 && rapid.IntRange(0, 3).Draw(rt, "is used") > 0 {
+			p := rapid.SampledFrom(used).Draw(rt, "pair")
+			return p[0], p[1]
+		}
+		return rapid.SampledFrom(parties).Draw(rt, "from"), rapid.SampledFrom(parties).Draw(rt, "to")
+	}
 	p := &handoff.Policy{Default: rapid.SampledFrom([]handoff.Mode{"", "", handoff.Full, handoff.Minimal}).Draw(rt, "default")}
 	known := map[[2]string]bool{}
 	for k := range rapid.IntRange(0, 6).Draw(rt, "rules") {
-		r := handoff.PairRule{ID: handoff.Rule(fmt.Sprint("rule ", k)), From: rapid.SampledFrom(producers).Draw(rt, "from"), To: rapid.SampledFrom(readers).Draw(rt, "to")}
+		r := handoff.PairRule{ID: handoff.Rule(fmt.Sprint("rule ", k))}
+		r.From, r.To = pair(parties)
 		exact, everybody := r.From != handoff.Anyone && r.To != handoff.Anyone, r.From == handoff.Anyone && r.To == handoff.Anyone
 		if exact && known[[2]string{r.From, r.To}] || r.From == handoff.User && r.To == handoff.User {
 			continue
@@ -49,7 +57,7 @@ func drawPolicy(rt *rapid.T, agents []string) *handoff.Policy {
 		if r.Mode == "" || rapid.IntRange(0, 3).Draw(rt, "bounded") == 0 {
 			r.Ceiling = new(level.Draw(rt, "ceiling"))
 		}
-		if !everybody && r.To != handoff.User && r.Mode != handoff.Minimal && rapid.IntRange(0, 3).Draw(rt, "retold") == 0 {
+		if !everybody && r.To != handoff.User && r.Mode != handoff.Minimal && rapid.IntRange(0, 3).Draw(rt, "translated") == 0 {
 			r.Translate = &handoff.Translation{MaxTokens: 50, ByModel: rapid.Bool().Draw(rt, "by model")}
 		}
 		p.Rules = append(p.Rules, r)
@@ -57,8 +65,7 @@ func drawPolicy(rt *rapid.T, agents []string) *handoff.Policy {
 	lowered := map[[2]string]bool{}
 	for k := range rapid.IntRange(0, 5).Draw(rt, "declassifiers") {
 		d := handoff.Declassifier{Entry: handoff.Entry{Name: fmt.Sprint("lowers ", k), Reason: "a test"}, Paths: []task.Path{task.Whole}, UnsafeText: true}
-		d.From = rapid.SampledFrom(slices.Concat(agents, []string{handoff.User})).Draw(rt, "from")
-		d.To = rapid.SampledFrom(slices.Concat(agents, []string{handoff.User})).Draw(rt, "to")
+		d.From, d.To = pair(slices.Concat(agents, []string{handoff.User}))
 		d.LowerTo = rapid.SampledFrom(levels[:3]).Draw(rt, "lower to")
 		if pair := [2]string{d.From, d.To}; !lowered[pair] && pair != [2]string{handoff.User, handoff.User} {
 			lowered[pair], p.Declassify = true, append(p.Declassify, d)
@@ -67,15 +74,15 @@ func drawPolicy(rt *rapid.T, agents []string) *handoff.Policy {
 	return p
 }
 
-// G48 under a policy: whatever rules, ceilings, declassifiers, retellings,
+// G48 under a policy: whatever rules, ceilings, declassifiers, translations,
 // messages and memory make of the labels, none of a run is above the plan's,
 // and what the plan allows is not refused for its label in the middle.
 //
 // Requirement: G48.
 func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 	t.Parallel()
-	var ran, lowered, held, retold int
-	property := func(rt *rapid.T) {
+	var ran, lowered, withheld, translated int
+	runOne := func(rt *rapid.T) {
 		members, specs, o := drawLabels(rt)
 		names := make([]string, len(members))
 		// What a prompt says of the labels of its blocks, and of itself.
@@ -120,14 +127,19 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 				o.Messages = append(o.Messages, engine.Message{From: from, To: to, Text: "m", Classification: rapid.SampledFrom(levels[:3]).Draw(rt, "message")})
 			}
 		}
-		policy := drawPolicy(rt, names)
+		policy := drawPolicy(rt, names, producers(specs))
+		if used := producers(specs); len(used) > 0 && rapid.Bool().Draw(rt, "grants a part") {
+			pair := rapid.SampledFrom(used).Draw(rt, "part for")
+			policy.Rules = slices.DeleteFunc(policy.Rules, func(r handoff.PairRule) bool { return r.To == pair[1] || r.To == handoff.Anyone })
+			policy.Rules = append(policy.Rules, handoff.PairRule{ID: "rule 9", From: pair[0], To: pair[1], Mode: handoff.Scoped, Allow: []task.Path{"/score"}})
+		}
 		trusted := rapid.Bool().Draw(rt, "trusted") // the caller reads everything, and so every detail
 		if trusted {
 			policy.Rules = slices.DeleteFunc(policy.Rules, func(r handoff.PairRule) bool { return r.To == handoff.User })
 		}
 		tm, err := engine.New(engine.Config{Agents: members, Policy: policy})
 		if err != nil {
-			rt.Skip("no policy: ", err)
+			return // no policy
 		}
 		p, err := tm.Plan(specs, o)
 		for round := 0; err != nil && round < 15; round++ {
@@ -138,7 +150,7 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 			p, err = tm.Plan(specs, o)
 		}
 		if err != nil {
-			rt.Skip("contradictory: ", err)
+			return // contradictory
 		}
 		var a audience
 		o.Subscribers = append(o.Subscribers, a.take)
@@ -165,7 +177,7 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 				// detail is missing if a rule hides the text from the caller.
 				if trusted {
 					require.Contains(rt, out.Error.Message, "a text is delivered whole or not at all", out.Title)
-					held++
+					withheld++
 				} else {
 					require.Regexp(rt, `is withheld by rule \d+$|a text is delivered whole or not at all`, out.Error.Message, out.Title)
 				}
@@ -174,7 +186,7 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 				require.LessOrEqual(rt, receipt.Classification, planned.Label)
 				require.LessOrEqual(rt, receipt.Classification, p.Agents[agentOf(members, out.Assignee)].Clearance)
 				if strings.Contains(receipt.Session, "/retell/") {
-					retold++
+					translated++
 				}
 			}
 		}
@@ -187,16 +199,28 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 			}
 		}
 	}
-	for range 150 { // one round of checks may draw nothing that is retold
-		if rapid.Check(t, property); lowered > 0 && retold > 0 && held > 0 {
-			break
+	rapid.Check(t, func(rt *rapid.T) {
+		for range 4 { // few plans have texts that are withheld
+			runOne(rt)
 		}
-	}
+	})
 	require.Positive(t, ran)
 	require.Positive(t, lowered)
-	require.Positive(t, retold)
-	require.Positive(t, held)
-	t.Log(ran, "runs,", lowered, "lowered,", retold, "retold,", held, "held")
+	require.Positive(t, translated)
+	require.Positive(t, withheld)
+	t.Log(ran, "runs,", lowered, "lowered,", translated, "translated,", withheld, "withheld")
+}
+
+// producers are the pairs of an agent and one that depends on its result.
+func producers(specs []task.Spec) (pairs [][2]string) {
+	assignee := map[string]string{}
+	for i := range specs {
+		assignee[specs[i].Title] = specs[i].Assignee
+		for _, d := range specs[i].DependsOn {
+			pairs = append(pairs, [2]string{assignee[d.Task], specs[i].Assignee})
+		}
+	}
+	return pairs
 }
 
 // mendGoverned takes away what each problem of a plan is about.
