@@ -285,7 +285,7 @@ func TestExamplesSurviveKills(t *testing.T) {
 			want := resultsOf(t, whole.run(unlimited))
 			require.Greater(t, whole.store.stored, 5)
 			for n := 1; n <= whole.store.stored; n++ {
-				if !slowtest.Enabled() && n%4 != len(dir)%4 {
+				if !slowtest.Enabled() && n%8 != len(dir)%8 {
 					continue // slow tests kill it after each batch
 				}
 				s := begin(t, dir)

@@ -2,7 +2,6 @@ package team_test
 
 import (
 	"context"
-	"flag"
 	"testing"
 
 	"github.com/runteam/runteam/internal/journal"
@@ -12,9 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if !slowtest.Enabled() {
-		_ = flag.Set("rapid.checks", "12") // most draw runs with a journal; the command line may set more
-	}
+	slowtest.Checks(12) // most draw runs with a journal
 	useCompression()
 	m.Run()
 }

@@ -27,6 +27,7 @@ import (
 // TestMain checks that no goroutine outlives a run.
 func TestMain(m *testing.M) {
 	slowtest.Checks(15)
+	slowtest.FilesInMemory()
 	goleak.VerifyTestMain(m)
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,9 +24,8 @@ import (
 const asChild = "RUNTEAM_JOURNAL_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if !slowtest.Enabled() {
-		_ = flag.Set("rapid.checks", "25") // the command line may set more
-	}
+	slowtest.Checks(25)
+	slowtest.FilesInMemory()
 	if place := os.Getenv(asChild); place != "" {
 		if err := child(place); err != nil {
 			fmt.Println("error:", err)

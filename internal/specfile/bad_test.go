@@ -20,7 +20,10 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-func init() { slowtest.Checks(25) }
+func init() {
+	slowtest.Checks(25)
+	slowtest.FilesInMemory()
+}
 
 var update = flag.Bool("update", false, "rewrite golden files and the tables of docs/reference/spec-file.md")
 
