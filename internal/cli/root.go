@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,14 +74,58 @@ people; 130 or 143 interrupted.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(con, cmd, err) })
 	con.Settings.Flags(root)
 	root.Flags().Bool("version", false, "print the version")
-	root.AddCommand(run.Command(con, serve.Beside(con, thisVersion().Version)), run.TaskCommand(con), run.ResumeCommand(con), chat.Command(con), serve.Command(con, thisVersion().Version), people.QuestionsCommand(con), people.AnswerCommand(con), plan.CheckCommand(con), plan.Command(con), tools.Command(con), initCommand(con), schemaCommand(con), mockCommand(con), trustCommand(con), verify.Command(con), explain.Command(con), history.RunsCommand(con), history.ShowCommand(con), history.ArtifactsCommand(con), export.Command(con), replay.Command(con), history.GCCommand(con), versionCommand(con))
-	root.AddCommand(steering.Commands(con)...)
+	addCommands(con, root)
 	root.SetIn(con.Stdin)
 	root.SetOut(con.Stdout)
 	root.SetErr(con.Screen)
 	completionCommand(con, root)
 	helpCommand(root)
 	return root
+}
+
+// commands returns the commands that the package cobra does not add, by their names.
+func commands() map[string]func(*console.Console) *cobra.Command {
+	version := thisVersion().Version
+	all := map[string]func(*console.Console) *cobra.Command{
+		"answer":    people.AnswerCommand,
+		"artifacts": history.ArtifactsCommand,
+		"audit":     verify.Command,
+		"chat":      chat.Command,
+		"check":     plan.CheckCommand,
+		"explain":   explain.Command,
+		"export":    export.Command,
+		"gc":        history.GCCommand,
+		"init":      initCommand,
+		"mock":      mockCommand,
+		"plan":      plan.Command,
+		"questions": people.QuestionsCommand,
+		"replay":    replay.Command,
+		"resume":    run.ResumeCommand,
+		"run":       func(con *console.Console) *cobra.Command { return run.Command(con, serve.Beside(con, version)) },
+		"runs":      history.RunsCommand,
+		"schema":    schemaCommand,
+		"serve":     func(con *console.Console) *cobra.Command { return serve.Command(con, version) },
+		"show":      history.ShowCommand,
+		"task":      run.TaskCommand,
+		"tools":     tools.Command,
+		"trust":     trustCommand,
+		"version":   versionCommand,
+	}
+	maps.Copy(all, steering.Commands)
+	return all
+}
+
+// addCommands adds the command that the arguments begin with, or else all: help, completions and
+// corrections need all, and their flags cost more than many a command.
+func addCommands(con *console.Console, root *cobra.Command) {
+	all := commands()
+	if len(con.Args) > 0 && all[con.Args[0]] != nil {
+		root.AddCommand(all[con.Args[0]](con))
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		root.AddCommand(all[name](con))
+	}
 }
 
 // helpCommand adds the command help, which refuses words that are no command.

@@ -39,6 +39,18 @@ func TestStatusOfAFullDisk(t *testing.T) {
 	require.Equal(t, exit.StatusNoRun, exit.StatusOf(err, exit.KindOf(err)))
 }
 
+func TestEveryCommandIsFoundByItsName(t *testing.T) {
+	t.Parallel()
+	for name, make := range commands() {
+		con, _, _ := clitest.Console(t, name)
+		require.Equal(t, name, make(con).Name())
+		addressed := root(con)
+		found, _, err := addressed.Find(con.Args)
+		require.NoError(t, err)
+		require.Equal(t, name, found.Name())
+	}
+}
+
 func TestEveryCommandHasHelp(t *testing.T) {
 	t.Parallel()
 	con, _, _ := clitest.Console(t)

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands returns the commands that steer a run.
-func Commands(con *console.Console) []*cobra.Command {
-	return []*cobra.Command{pauseCommand(con), cancelCommand(con), interruptCommand(con), messageCommand(con), rerunCommand(con), policyCommand(con)}
+// Commands make the commands that send commands to runs, by their names.
+var Commands = map[string]func(*console.Console) *cobra.Command{
+	"pause": pauseCommand, "cancel": cancelCommand, "interrupt": interruptCommand, "message": messageCommand, "rerun": rerunCommand, "policy": policyCommand,
 }
 
 // taken says when a command has taken effect.
