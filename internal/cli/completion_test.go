@@ -47,17 +47,6 @@ func TestCompletionsAreThoseOfTheCommand(t *testing.T) {
 	require.Equal(t, console.LogLevels, completions(t, "check", "--log-level", ""))
 }
 
-// untilOffered completes again while nothing is offered: a busy computer may need more than the second that a shell
-// waits.
-func untilOffered(complete func() []string) (offered []string) {
-	for range 5 {
-		if offered = complete(); len(offered) > 0 {
-			break
-		}
-	}
-	return offered
-}
-
 // Shells complete what commands accept
 // from the journal, and nothing without a journal.
 func TestCompletionsNameRunsAndTasks(t *testing.T) {
@@ -80,12 +69,12 @@ func TestCompletionsNameRunsAndTasks(t *testing.T) {
 	id := object(t, got.stdout)["runId"].(string)[:8]
 
 	for _, words := range [][]string{{"resume", ""}, {"replay", ""}, {"audit", "verify", ""}, {"replay", "--diff", ""}, {"resume", "--journal", ".runteam/runs.db", id[:3]}} {
-		require.Equal(t, []string{id}, untilOffered(func() []string { return complete(words...) }), "%v", words)
+		require.Equal(t, []string{id}, complete(words...), "%v", words)
 	}
 	for _, words := range [][]string{{"show", id, ""}, {"explain", id[:4], ""}, {"resume", "--fresh", ""}, {"replay", id, "--without", ""}} {
-		require.Equal(t, []string{"Read all", "Tell"}, untilOffered(func() []string { return complete(words...) }), "%v", words)
+		require.Equal(t, []string{"Read all", "Tell"}, complete(words...), "%v", words)
 	}
-	require.Equal(t, []string{id, "Read all", "Tell"}, untilOffered(func() []string { return complete("show", "") }))
+	require.Equal(t, []string{id, "Read all", "Tell"}, complete("show", ""))
 	require.Empty(t, complete("show", id, "Tell", ""))
 	require.Empty(t, complete("resume", "--journal", "nowhere.db", ""))
 
@@ -117,14 +106,12 @@ func TestCompletionOffersRunsAndTasks(t *testing.T) {
 	}
 	ids := func(words ...string) []string {
 		t.Helper()
-		return untilOffered(func() []string {
-			out := []string{}
-			for _, line := range offered(words...) {
-				id, _, _ := strings.Cut(line, "\t")
-				out = append(out, id)
-			}
-			return out
-		})
+		out := []string{}
+		for _, line := range offered(words...) {
+			id, _, _ := strings.Cut(line, "\t")
+			out = append(out, id)
+		}
+		return out
 	}
 	require.Regexp(t, `^aaaa-2\tsecond, interrupted, \d+d ago\naaaa-1\tfirst, ok, \d+d ago$`, strings.Join(offered("resume", "aa"), "\n"))
 	require.Equal(t, []string{"bbbb-3", "aaaa-2", "aaaa-1"}, ids("replay", ""))

@@ -36,6 +36,8 @@ type Console struct {
 	Signals      <-chan os.Signal                     // SIGINT and SIGTERM
 	Exit         func(status int)                     // ends the process at once
 
+	CompletionTime time.Duration // limits a completion, for which a shell waits at every key; zero means a second
+
 	Stopping <-chan struct{} // closed by the first signal
 	Settings Settings
 	Screen   *terminal.Screen // stderr, for all messages to the user

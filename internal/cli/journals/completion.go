@@ -15,12 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A shell waits for completions at every key, so they take at most this long and offer at most
-// this many runs.
-const (
-	completionTime = time.Second
-	completionRuns = 50
-)
+// completionRuns is how many runs a completion offers at most.
+const completionRuns = 50
 
 // A Completer completes runs of a journal and their tasks. If it cannot read the journal, it
 // offers nothing and prints nothing.
@@ -85,7 +81,7 @@ func (c Completer) tasks(cmd *cobra.Command, run, before, word string) []cobra.C
 
 // offer returns what find finds in the journal, within the time limit.
 func (c Completer) offer(cmd *cobra.Command, find func(context.Context, *journal.Journal) ([]cobra.Completion, error)) []cobra.Completion {
-	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTime)
+	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), cmp.Or(c.con.CompletionTime, time.Second))
 	defer cancel()
 	out, err := files.Await(ctx, func() ([]cobra.Completion, error) {
 		path, err := findPath(c.con, c.journal, ToRead)
