@@ -29,7 +29,7 @@ func parsed(t require.TestingT, text string) *scripted.Script {
 // offering returns tools with these names.
 func offering(names ...string) (list []llm.Tool) {
 	for _, n := range names {
-		list = append(list, llm.Tool{Name: n, Description: "Does " + n + ".", Parameters: json.RawMessage(`{"type":"object"}`)})
+		list = append(list, llm.Tool{Name: n, Description: "Does " + n + ".", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)})
 	}
 	return list
 }

@@ -15,6 +15,7 @@ import (
 type changes struct {
 	noUsage     bool                // stream_options is left out
 	forms       refusedForms        // the forms of response_format that are not sent
+	tools       refusedTools        // the forms of tools that are not sent
 	otherTokens bool                // the limit on the reply is sent under its other name
 	role        string              // how the system prompt is sent; empty means as configured
 	leftOut     [len(settings)]bool // the settings that are not sent
@@ -30,11 +31,12 @@ type adaptation struct {
 // adaptations are tried in order; the first that applies is made.
 var adaptations = append([]adaptation{
 	{refusesUsage, func(_ *request, _ *refusal, next *changes) { next.noUsage = true }},
+	{refusesSchema, simplifyTools},
 	{refusesFormat, weakenFormat},
 	{refusesTokensKey, func(_ *request, _ *refusal, next *changes) { next.otherTokens = true }},
 	{refusesDeveloper, func(_ *request, _ *refusal, next *changes) { next.role = systemRole }},
 	{refusesSystem, func(_ *request, _ *refusal, next *changes) { next.role = mergedRole }},
-}, settingAdaptations()...)
+}, append(settingAdaptations(), adaptation{refusesTool, simplifyTools})...)
 
 // maxAdaptations bounds the requests of one call. There are fewer changes than that.
 const maxAdaptations = 16
@@ -63,7 +65,7 @@ func (m *Model) callAdapted(ctx context.Context, req llm.Request, emit func(llm.
 		if !isRefusal {
 			res.Usage = res.Usage.Add(refused)
 			if n > 1 && accepted {
-				changes.forms.thisCall = strictForm
+				changes.forms.thisCall, changes.tools.thisCall = strictForm, 0
 				m.changes.CompareAndSwap(known, &changes) // if another call stored changes first, a later call adds these
 			}
 			return res, err

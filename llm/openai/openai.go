@@ -102,6 +102,7 @@ type Model struct {
 	role      string                     // how the system prompt is sent
 	extra     map[string]json.RawMessage // members that are added to each request
 	version   string
+	toolForms toolForms
 	changes   atomic.Pointer[changes] // how requests differ from the usual form; nil means not at all
 	answered  atomic.Bool             // a call succeeded, so the base URL is right
 }

@@ -142,7 +142,8 @@ func (p *replyReader) failure(said *errorBody, u llm.Usage) error {
 }
 
 // response converts a reply. All of it is sanitized except for the text, the arguments of
-// tool calls and the names of tools that the request offers.
+// tool calls, which get the form of the tool's own schema, and the names of tools that the
+// request offers.
 func (p *replyReader) response(all *completion) llm.Response {
 	clean, m := p.report.clean, p.report.model
 	res := llm.Response{
@@ -171,7 +172,7 @@ func (p *replyReader) response(all *completion) llm.Response {
 		if !slices.ContainsFunc(p.request.Tools, func(o llm.Tool) bool { return o.Name == name }) {
 			name = clean.sanitize(name)
 		}
-		res.ToolCalls = append(res.ToolCalls, llm.ToolCall{ID: clean.sanitize(string(t.id)), Name: name, Arguments: string(t.arguments)})
+		res.ToolCalls = append(res.ToolCalls, llm.ToolCall{ID: clean.sanitize(string(t.id)), Name: name, Arguments: p.request.originalArguments(name, string(t.arguments))})
 	}
 	return res
 }

@@ -24,7 +24,8 @@ type request struct {
 	changes  changes // how it differs from the usual form
 	stream   bool    // it asks for a stream
 	format   format
-	warnings []string // what was left out or changed
+	tools    []sentTool // of Tools, in the same order
+	warnings []string   // what was left out or changed
 }
 
 // A chatRequest is the body of a request. Its own fields replace those of go-openai, which
@@ -60,20 +61,12 @@ type functionDefinition struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
-// functions returns the tools of the request.
-func (r *request) functions() []function {
-	list := make([]function, len(r.Tools))
-	for i, t := range r.Tools {
-		list[i] = function{"function", functionDefinition(t)}
-	}
-	return list
-}
-
-// messageOf returns a message of the conversation.
-func messageOf(m *llm.Message) message {
+// message returns a message of the conversation.
+func (r *request) message(m *llm.Message) message {
 	out := message{Role: m.Role, Content: m.Text, ToolCallID: m.ToolCallID}
-	for _, c := range m.ToolCalls {
-		out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: c.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: c.Name, Arguments: objectOf(c.Arguments)}})
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: c.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: c.Name, Arguments: objectOf(r.sentArguments(c))}})
 	}
 	return out
 }
@@ -96,7 +89,7 @@ func objectOf(arguments string) string {
 }
 
 // warn adds a warning to the response: which part of the request was left out or
-// changed, and what that means. Warnings are constant texts, so they quote nothing.
+// changed, and what that means. Warnings quote nothing but the names of tools.
 func (r *request) warn(warning string) { r.warnings = append(r.warnings, warning) }
 
 // encode returns the body.
@@ -105,8 +98,9 @@ func (r *request) encode() ([]byte, error) {
 		r.warn("stream_options: the endpoint refused it; the tokens of streamed replies are not counted")
 	}
 	s := r.acceptedSettings()
+	tools := r.functions() // before the messages, whose calls depend on them
 	body := chatRequest{
-		Messages: r.messages(), Tools: r.functions(), Temperature: s.Temperature, TopP: s.TopP,
+		Messages: r.messages(), Tools: tools, Temperature: s.Temperature, TopP: s.TopP,
 		FrequencyPenalty: s.FrequencyPenalty, PresencePenalty: s.PresencePenalty, Seed: s.Seed,
 		ChatCompletionRequest: openai.ChatCompletionRequest{
 			Model: r.model.name, Stream: r.stream, Stop: s.Stop, ReasoningEffort: s.ReasoningEffort, ResponseFormat: r.responseFormat(),
@@ -191,7 +185,7 @@ func (r *request) messages() []message {
 		system = ""
 	}
 	for i := range r.Messages {
-		m := messageOf(&r.Messages[i])
+		m := r.message(&r.Messages[i])
 		if system != "" {
 			if m.Role != llm.User {
 				all = append(all, message{Role: llm.User, Content: system})

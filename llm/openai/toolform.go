@@ -1,0 +1,308 @@
+package openai
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/runteam/runteam/internal/toolschema"
+	"github.com/runteam/runteam/llm"
+)
+
+// leftOut is the level of a tool that is not sent.
+const leftOut = toolschema.Levels
+
+// A toolForms makes the forms of the schemas of tools, once for each schema.
+type toolForms struct {
+	mu    sync.Mutex
+	known map[string]*toolschema.Schema // by the schema
+	bytes int
+}
+
+// Limits of what a model keeps. A model with more begins again.
+const (
+	maxToolSchemas = 1000
+	maxToolBytes   = 16 << 20
+)
+
+// of returns the forms of a schema.
+func (f *toolForms) of(raw []byte) *toolschema.Schema {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.known[string(raw)]; s != nil {
+		return s
+	}
+	if f.bytes += len(raw); f.known == nil || len(f.known) >= maxToolSchemas || f.bytes > maxToolBytes {
+		f.known, f.bytes = map[string]*toolschema.Schema{}, len(raw)
+	}
+	s := toolschema.New(raw)
+	f.known[string(raw)] = s
+	return s
+}
+
+// refusedTools are the forms of tools that an endpoint refused.
+type refusedTools struct {
+	always   toolschema.Level                 // of every tool: the first level that is not refused
+	levels   map[refusedTool]toolschema.Level // of one tool; never changed in place
+	thisCall int                              // refusals of one tool each in this call
+}
+
+// A refusedTool is a tool of which an endpoint refused a form.
+type refusedTool struct {
+	name   string
+	schema *toolschema.Schema
+}
+
+// level returns the level of the form in which a tool is sent.
+func (r *refusedTools) level(name string, s *toolschema.Schema) toolschema.Level {
+	return max(r.always, r.levels[refusedTool{name, s}])
+}
+
+// maxToolRefusals is how often in one call an endpoint may refuse one tool before what it refused
+// is changed in all of them: an endpoint that names one tool each time would else refuse each.
+const maxToolRefusals = 3
+
+// A sentTool is a tool of a request, in the form in which it is sent.
+type sentTool struct {
+	name   string
+	schema *toolschema.Schema
+	level  toolschema.Level // leftOut if it is not sent
+}
+
+// form returns the form in which the tool is sent, or nil.
+func (t *sentTool) form() *toolschema.Form {
+	if t.level >= leftOut {
+		return nil
+	}
+	return t.schema.Form(t.level)
+}
+
+// functions returns the tools of the request. It adds a warning for those that the endpoint refused.
+func (r *request) functions() []function {
+	list := make([]function, 0, len(r.Tools))
+	r.tools = make([]sentTool, len(r.Tools))
+	for i, t := range r.Tools {
+		sent := &r.tools[i]
+		*sent = sentTool{name: t.Name, schema: r.model.toolForms.of(t.Parameters)}
+		sent.level = r.changes.tools.level(t.Name, sent.schema)
+		f := sent.form()
+		if f == nil {
+			r.warn(fmt.Sprintf("tools: the endpoint refused %s in every form; the agent works without it", t.Name))
+			continue
+		}
+		if sent.level > toolschema.Full {
+			r.warn(fmt.Sprintf("tools: the endpoint refused the schema of %s, which was sent in a simpler form", t.Name))
+		}
+		description, parameters := f.Function(t.Description)
+		list = append(list, function{"function", functionDefinition{t.Name, description, parameters}})
+	}
+	return list
+}
+
+// formOf returns the form in which a tool is sent, or nil.
+func (r *request) formOf(name string) *toolschema.Form {
+	for i := range r.tools {
+		if r.tools[i].name == name {
+			return r.tools[i].form()
+		}
+	}
+	return nil
+}
+
+// sentArguments returns the arguments of an earlier call as the schema that is sent has them.
+func (r *request) sentArguments(c *llm.ToolCall) string {
+	if f := r.formOf(c.Name); f != nil {
+		return f.Sent(c.Arguments)
+	}
+	return c.Arguments
+}
+
+// originalArguments returns the arguments of a call of the reply as the tool's own schema has them.
+func (r *request) originalArguments(name, arguments string) string {
+	if f := r.formOf(name); f != nil {
+		return f.Original(arguments)
+	}
+	return arguments
+}
+
+// The words with which endpoints refuse the definition of a tool, in lower case.
+var (
+	// aboutToolSchema matches what is about nothing else: OpenAI ("Invalid schema for function
+	// 's'", invalid_function_parameters, param tools[3].function.parameters), Anthropic
+	// (tools.3.custom.input_schema), Gemini (tools[0].function_declarations[3].parameters),
+	// FastAPI (body.tools.3.function), Bedrock (toolSpec) and llama.cpp (grammar, JSON schema
+	// conversion).
+	aboutToolSchema = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`schema|function_?declarations?|toolspec|invalid_function_parameters|\bgrammar\b|\btools?[\[./]\d`)
+	})
+
+	// aboutTool matches what may also be about a call or its result.
+	aboutTool = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\bfunctions?\b|\bproperties\b|\btools?\b`)
+	})
+
+	// aboutCalls matches what is about the conversation, or about tools as such.
+	aboutCalls = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(tool|function)[ _]?(calls?\b|calling|response|result|choice|message|use\b|_id)|\brole\b|messages?[\[./]|thought|signature|` +
+			`(tools?|functions?) (is|are) not (supported|enabled|available)|support (for )?(tools?|functions?)\b`)
+	})
+
+	toolIndex        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\btools?[\[./](\d+)`) })
+	declarationIndex = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`function_?declarations?[\[./](\d+)`)
+	})
+)
+
+// refusesSchema reports whether the endpoint refused the definition of a tool, and a simpler form
+// is left.
+func refusesSchema(r *request, f *refusal) bool {
+	if len(r.tools) == 0 || !aboutToolSchema().MatchString(f.text) {
+		return false
+	}
+	named := r.refusedTools(f)
+	if r.format.form < noForm && len(named) == 0 { // a response_format has a schema too
+		return false
+	}
+	return r.canSimplify(named)
+}
+
+// refusesTool reports whether the endpoint may have refused the definition of a tool, and a simpler
+// form is left. An endpoint that gives no reason may have done so until it has taken a
+// conversation with a call.
+func refusesTool(r *request, f *refusal) bool {
+	switch {
+	case len(r.tools) == 0:
+		return false
+	case f.noReason:
+		for i := range r.Messages {
+			if len(r.Messages[i].ToolCalls) > 0 {
+				return false
+			}
+		}
+		return r.next(toolschema.Full) < leftOut
+	case aboutCalls().MatchString(f.text):
+		return false
+	}
+	named := r.refusedTools(f)
+	return (len(named) > 0 || aboutTool().MatchString(f.text)) && r.canSimplify(named)
+}
+
+// refusedTools returns the places of the tools that a refusal names by index or by name.
+func (r *request) refusedTools(f *refusal) (named []int) {
+	indexes := declarationIndex().FindAllStringSubmatch(f.text, -1)
+	if len(indexes) == 0 {
+		indexes = toolIndex().FindAllStringSubmatch(f.text, -1)
+	}
+	for _, m := range indexes {
+		n, err := strconv.Atoi(m[1])
+		for i := range r.tools {
+			if err != nil || r.tools[i].level >= leftOut {
+				continue
+			}
+			if n == 0 {
+				named = append(named, i)
+			}
+			n--
+		}
+	}
+	if len(named) > 0 {
+		return named
+	}
+	for i := range r.tools {
+		if t := &r.tools[i]; t.level < leftOut && hasWord(f.text, lower(t.name)) {
+			named = append(named, i)
+		}
+	}
+	return named
+}
+
+// hasWord reports whether a text has a name that is no part of a longer one.
+func hasWord(text, name string) bool {
+	inName := func(c byte) bool {
+		return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z'
+	}
+	for at := 0; name != ""; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		start, end := at+i, at+i+len(name)
+		if (start == 0 || !inName(text[start-1])) && (end == len(text) || !inName(text[end])) {
+			return true
+		}
+		at = start + 1
+	}
+	return false
+}
+
+// canSimplify reports whether something simpler can be sent: of the named tools, or of all if none
+// is named. Only a tool that is known to be the refused one is left out.
+func (r *request) canSimplify(named []int) bool {
+	return len(named) > 0 || r.count() == 1 || r.next(toolschema.Full) < leftOut
+}
+
+// count returns how many tools are sent.
+func (r *request) count() (n int) {
+	for i := range r.tools {
+		if r.tools[i].level < leftOut {
+			n++
+		}
+	}
+	return n
+}
+
+// next returns the lowest level above least at which a tool is sent in another form; leftOut if
+// there is none.
+func (r *request) next(least toolschema.Level) toolschema.Level {
+	next := leftOut
+	for i := range r.tools {
+		if t := &r.tools[i]; t.level < leftOut {
+			next = min(next, max(t.next(), least))
+		}
+	}
+	return next
+}
+
+// next returns the next level at which the tool is sent in another form; leftOut if there is none.
+func (t *sentTool) next() toolschema.Level {
+	now := t.schema.Form(t.level)
+	for l := t.level + 1; l < leftOut; l++ {
+		if !t.schema.Form(l).Equal(now) {
+			return l
+		}
+	}
+	return leftOut
+}
+
+// simplifyTools records the refused forms: of the tools that the endpoint names, else of all.
+func simplifyTools(r *request, f *refusal, next *changes) {
+	named := r.refusedTools(f)
+	if len(named) == 0 && r.count() == 1 && !f.noReason {
+		for i := range r.tools {
+			if r.tools[i].level < leftOut {
+				named = append(named, i)
+			}
+		}
+	}
+	if len(named) == 0 {
+		next.tools.always = max(next.tools.always, r.next(toolschema.Full))
+		return
+	}
+	next.tools.thisCall++
+	levels := map[refusedTool]toolschema.Level{}
+	if len(next.tools.levels) < maxRefusedSchemas {
+		maps.Copy(levels, next.tools.levels)
+	}
+	for _, i := range named {
+		t := &r.tools[i]
+		l := t.next()
+		levels[refusedTool{t.name, t.schema}] = max(l, levels[refusedTool{t.name, t.schema}])
+		if l < leftOut && next.tools.thisCall > maxToolRefusals {
+			next.tools.always = max(next.tools.always, l)
+		}
+	}
+	next.tools.levels = levels
+}
