@@ -123,14 +123,18 @@ func (c *catalog) Find(ctx context.Context, prefix string) (Summary, error) {
 }
 
 func (c *catalog) find(ctx context.Context, prefix string) (row, error) {
-	list, err := c.store.runs(ctx, prefix, all)
+	most := all
+	if prefix == "" {
+		most = 1
+	}
+	list, err := c.store.runs(ctx, prefix, most)
 	if err != nil {
 		return row{}, c.fail("read", err)
 	}
-	switch {
-	case len(list) == 0:
+	switch len(list) {
+	case 0:
 		return row{}, c.unknown(ctx, prefix)
-	case len(list) == 1 || prefix == "":
+	case 1:
 		return list[0], nil
 	}
 	ambiguous := &AmbiguousRunError{Prefix: prefix}
@@ -148,10 +152,11 @@ func (c *catalog) unknown(ctx context.Context, prefix string) error {
 	if err != nil {
 		return c.fail("read", err)
 	}
-	if len(newest) == 0 {
-		return &UnknownRunError{Prefix: prefix}
+	e := &UnknownRunError{Prefix: prefix}
+	if len(newest) > 0 {
+		e.Newest = newest[0].id
 	}
-	return &UnknownRunError{Prefix: prefix, Newest: newest[0].id}
+	return e
 }
 
 // Runs returns all runs, the newest first.
