@@ -15,13 +15,13 @@ import (
 type ProviderData struct {
 	Endpoint string          // the base URL that answered
 	Model    string          // the model that was called, as its requests name it
-	Message  json.RawMessage // a JSON object: members of the message; nil if there are none
+	Message  json.RawMessage // a JSON object: members of the message, and as content the parts of it that are reasoning; nil if there are none
 	Calls    []ProviderCall  // one for each of the message's calls, in their order
 }
 
 // A ProviderCall is the [ProviderData] of one call of a tool.
 type ProviderCall struct {
-	ID       string          // as the provider wrote it; empty if it gave none
+	ID       string          // as the provider wrote it; empty if it gave none that can be sent back
 	Members  json.RawMessage // a JSON object: members of the call; nil if there are none
 	Function json.RawMessage // a JSON object: members of its function; nil if there are none
 }
@@ -45,6 +45,11 @@ func (d *ProviderData) Size() int {
 }
 
 // Format prints the size, whatever the verb.
-func (d *ProviderData) Format(s fmt.State, _ rune) {
+func (d ProviderData) Format(s fmt.State, _ rune) {
 	fmt.Fprintf(s, "provider data of %d bytes", d.Size())
+}
+
+// Format prints the size, whatever the verb.
+func (c ProviderCall) Format(s fmt.State, _ rune) {
+	fmt.Fprintf(s, "provider data of %d bytes", len(c.ID)+len(c.Members)+len(c.Function))
 }

@@ -21,13 +21,13 @@ const (
 )
 
 // Estimate returns what a call is expected to take at most: a token for each four bytes
-// that are sent, and the bound on the reply, or [Reply]. The texts are counted, and what is
+// that are sent, and the bound on the reply, or [Reply]. The texts and the provider data are counted, and what is
 // around each message after the first, each call and each definition of a tool.
 func Estimate(req *llm.Request) llm.Usage {
 	sent := len(req.System) + len(req.Schema) + max(len(req.Messages)-1, 0)*aroundMessage + len(req.Tools)*aroundTool
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		sent += len(m.Text) + len(m.ToolCallID) + len(m.ToolCalls)*aroundCall
+		sent += len(m.Text) + len(m.ToolCallID) + len(m.ToolCalls)*aroundCall + m.Provider.Size()
 		for _, c := range m.ToolCalls {
 			sent += len(c.ID) + len(c.Name) + len(c.Arguments)
 		}

@@ -19,6 +19,11 @@ type changes struct {
 	otherTokens bool                // the limit on the reply is sent under its other name
 	role        string              // how the system prompt is sent; empty means as configured
 	leftOut     [len(settings)]bool // the settings that are not sent
+
+	content        contentForm     // what stands for the missing text of messages with tool calls
+	shortIDs       bool            // the IDs of tool calls have nine letters and digits
+	members        map[string]bool // the members of provider data that are not sent; never changed in place
+	emptyReasoning bool            // messages of the assistant without reasoning_content get an empty one
 }
 
 // An adaptation recognizes that an endpoint refused one part of a request, and
@@ -36,9 +41,15 @@ var adaptations = append([]adaptation{
 	{refusesTokensKey, func(_ *request, _ *refusal, next *changes) { next.otherTokens = true }},
 	{refusesDeveloper, func(_ *request, _ *refusal, next *changes) { next.role = systemRole }},
 	{refusesSystem, func(_ *request, _ *refusal, next *changes) { next.role = mergedRole }},
-}, append(settingAdaptations(), adaptation{refusesTool, simplifyTools})...)
+	{refusesIDs, func(_ *request, _ *refusal, next *changes) { next.shortIDs = true }},
+	{missesReasoning, func(_ *request, _ *refusal, next *changes) { next.emptyReasoning = true }},
+	{refusesMember, dropMember},
+}, append(settingAdaptations(),
+	adaptation{refusesContent, func(_ *request, _ *refusal, next *changes) { next.content++ }},
+	adaptation{refusesTool, simplifyTools},
+)...)
 
-// maxAdaptations bounds the requests of one call. There are fewer changes than that.
+// maxAdaptations bounds the requests of one call.
 const maxAdaptations = 16
 
 // callAdapted makes one request. If the endpoint refuses a part of it that is optional,

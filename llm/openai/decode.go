@@ -4,55 +4,62 @@ import (
 	"bytes"
 	"errors"
 	"io"
-
-	"github.com/runteam/runteam/llm"
 )
 
 // Errors of a completionReader.
 var (
 	errForm     = errors.New("JSON of another form than a chat completion")
 	errUsage    = errors.New("the token counts are negative")
-	errTools    = errors.New("more than 128 tool calls, or a tool call with an index beyond that")
+	errTools    = errors.New("more than 128 tool calls")
+	errName     = errors.New("a tool call changes its name half-way")
 	errTooLarge = errors.New("the reply is above the limit")
 )
-
-// maxTools bounds the tool calls of one reply.
-const maxTools = 128
 
 // A completion is a reply as it arrives: in one piece, or in the chunks of a stream. It has
 // only what the runtime uses.
 type completion struct {
-	limit     int // of text, reasoning and tool calls together, in bytes
-	id        string
-	model     string
-	finish    string
-	text      []byte // of the first choice: its content, else its refusal
-	refusal   []byte // why the model declined to answer
-	reasoning []byte // what the model wrote before its answer
-	calls     []toolCall
-	usage     llm.Usage
-	cached    int        // prompt tokens read from or written to a cache that usage leaves out
-	choices   bool       // a choice was seen
-	failure   *errorBody // the error in the reply; nil if there is none
+	limit   int // of text, reasoning and tool calls together, in bytes
+	id      string
+	model   string
+	finish  string
+	text    []byte    // of the first choice: its content, else its refusal
+	refusal []byte    // why the model declined to answer
+	apart   reasoning // what the model wrote before its answer
+	calls   toolCalls
+	beside  toolCalls // of the last message that came beside a piece; used if no piece had a call
+	members members   // of the message
+	tokens  counts
+	choices bool       // a choice was seen
+	failure *errorBody // the error in the reply; nil if there is none
 }
 
-// A toolCall is a tool call as it arrives.
-type toolCall struct {
-	index               int // in a stream, the call that it is a piece of; negative if the endpoint does not say
-	id, name, arguments []byte
+// A choicePiece is a choice of a reply, or a piece of it.
+type choicePiece struct {
+	text    []byte
+	refusal []byte
+	apart   reasoning
+	calls   []callPiece
+	members rawMembers
+}
+
+// reset empties the piece and keeps its memory.
+func (p *choicePiece) reset() {
+	p.apart.reset()
+	*p = choicePiece{text: p.text[:0], refusal: p.refusal[:0], apart: p.apart, calls: p.calls[:0], members: p.members.reset()}
 }
 
 // A completionReader reads chat completions. The zero value is ready for use.
 type completionReader struct {
 	valueReader
-	piece   completion          // of the choice that is being read
-	apart   [sourceCount][]byte // reasoning of the message that is being read, by source
-	kind    []byte              // of the part that is being read
-	thought []byte              // reasoning of the part that is being read
+	piece    choicePiece // the delta of the choice that is being read
+	beside   choicePiece // its message
+	apart    reasoning   // of the message that is being read
+	kind     []byte      // of the part that is being read
+	thought  []byte      // reasoning of the part that is being read
+	thoughts []byte      // the parts of the content with reasoning, as a JSON list without its end
 }
 
-// The sources of reasoning in a message. A server that uses several repeats the text in
-// each, so only the first that has a text counts.
+// The sources of reasoning in a message.
 const (
 	inReasoningContent = iota // of DeepSeek, Qwen, xAI, llama.cpp and vLLM
 	inReasoning               // of OpenRouter, Groq, Ollama and later versions of vLLM
@@ -60,6 +67,35 @@ const (
 	inContent                 // parts of the content, of Mistral
 	sourceCount
 )
+
+// reasoning is what the model wrote before its answer, by source. A server that uses several repeats
+// the text in each, so only the first that has a text counts.
+type reasoning [sourceCount][]byte
+
+// text returns the reasoning.
+func (r *reasoning) text() []byte {
+	for _, text := range r {
+		if len(text) > 0 {
+			return text
+		}
+	}
+	return nil
+}
+
+// size returns the bytes of the longest source.
+func (r *reasoning) size() (n int) {
+	for _, text := range r {
+		n = max(n, len(text))
+	}
+	return n
+}
+
+// reset empties the sources and keeps their memory.
+func (r *reasoning) reset() {
+	for i := range r {
+		r[i] = r[i][:0]
+	}
+}
 
 // add adds one JSON object to c: a whole reply or, if chunk is set, a chunk
 // of a stream. data may be overwritten. The error is one of this file's, an
@@ -76,7 +112,7 @@ func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 			if kind := d.tokens.PeekKind(); c.id != "" || kind != '"' && kind != '0' {
 				return nil
 			}
-			id, err := d.verbatim()
+			id, err := d.verbatim(nil)
 			c.id = string(id[:min(len(id), maxServerText)])
 			return err
 		case "model":
@@ -86,17 +122,16 @@ func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 			}
 			return err
 		case "usage":
-			return d.usage(c)
-		case "error":
-			if kind := d.tokens.PeekKind(); kind == 'n' || kind == 'f' {
+			return d.usage(&c.tokens)
+		case "x_groq": // console.groq.com/docs/api-reference
+			return d.within(func(name []byte) error {
+				if string(name) == "usage" {
+					return d.usage(&c.tokens)
+				}
 				return nil
-			}
-			raw, err := d.tokens.ReadValue()
-			if err == nil && string(raw) != `""` {
-				said := parseErrorBody(raw)
-				c.failure = &said
-			}
-			return err
+			})
+		case "error":
+			return d.failure(c)
 		case "choices":
 			return d.array(func() error {
 				if !chunk && !first {
@@ -120,13 +155,28 @@ func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 	return nil
 }
 
+// failure reads the error of a reply. null, false and an empty text are none.
+func (d *completionReader) failure(c *completion) error {
+	if kind := d.tokens.PeekKind(); kind == 'n' || kind == 'f' {
+		return nil
+	}
+	raw, err := d.tokens.ReadValue()
+	if err == nil && string(raw) != `""` {
+		said := parseErrorBody(raw)
+		c.failure = &said
+	}
+	return err
+}
+
 var errTrailing = errors.New("something follows the JSON object")
 
 // choice adds one choice. In a stream, only the first of several counts.
 func (d *completionReader) choice(c *completion, chunk bool) error {
-	p := &d.piece
-	*p = completion{text: p.text[:0], refusal: p.refusal[:0], reasoning: p.reasoning[:0], calls: p.calls[:0]}
-	index, pieces := 0, false
+	p, beside := &d.piece, &d.beside
+	p.reset()
+	beside.reset()
+	index, hasDelta, hasMessage := 0, false, false
+	finish, tokens := "", counts{}
 	err := d.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "index":
@@ -134,16 +184,16 @@ func (d *completionReader) choice(c *completion, chunk bool) error {
 			return err
 		case "finish_reason":
 			text, err := d.optional(nil)
-			p.finish = string(text[:min(len(text), maxServerText)])
+			finish = string(text[:min(len(text), maxServerText)])
 			return err
+		case "usage": // Moonshot, platform.moonshot.ai/docs/api/chat
+			return d.usage(&tokens)
 		case "message":
-			if !pieces { // some servers also send the text so far
-				return d.message(p)
-			}
+			hasMessage = true
+			return d.message(beside)
 		case "delta":
 			if chunk && d.tokens.PeekKind() == '{' {
-				pieces = true
-				p.text, p.refusal, p.calls = p.text[:0], p.refusal[:0], p.calls[:0]
+				hasDelta = true
 				return d.message(p)
 			}
 		}
@@ -152,111 +202,140 @@ func (d *completionReader) choice(c *completion, chunk bool) error {
 	if err != nil || chunk && index != 0 {
 		return err
 	}
-	if chunk && !pieces {
-		c.continueWith(p)
+	c.choices = true
+	c.tokens.merge(&tokens)
+	if finish != "" && finish != "null" {
+		c.finish = finish
 	}
-	return c.add(p, chunk)
+	switch {
+	case !chunk:
+		return c.add(beside, asWhole)
+	case !hasDelta:
+		c.continueWith(beside)
+		return c.add(beside, asMessage)
+	}
+	if err := c.add(p, asDelta); err != nil || !hasMessage { // some servers also send the text so far
+		return err
+	}
+	return c.addBeside(beside)
 }
+
+// How an object is part of a reply.
+type arrival int
+
+const (
+	asWhole   arrival = iota // it is the reply
+	asDelta                  // it is a piece of the reply, which adds to those before
+	asMessage                // it is the message of a stream: what came before may be part of it
+)
 
 // continueWith reduces a choice of a stream with a message instead of a delta to what it
 // adds to c. A message that begins with the text so far repeats it; any other message is
 // the next piece. Tool calls without an index replace those so far.
-func (c *completion) continueWith(p *completion) {
+func (c *completion) continueWith(p *choicePiece) {
 	p.text = bytes.TrimPrefix(p.text, c.text)
 	p.refusal = bytes.TrimPrefix(p.refusal, c.refusal)
-	p.reasoning = bytes.TrimPrefix(p.reasoning, c.reasoning)
-	if len(p.calls) > 0 && p.calls[0].index < 0 {
-		c.calls = c.calls[:0]
+	for i := range p.apart {
+		p.apart[i] = bytes.TrimPrefix(p.apart[i], c.apart[i])
 	}
+	if len(p.calls) > 0 && len(p.calls[0].index) == 0 {
+		c.calls.reset()
+	}
+}
+
+// addBeside adds a message that a chunk has beside a delta. What the deltas brought counts, and
+// what only the message has: the calls, and at the end the text.
+func (c *completion) addBeside(p *choicePiece) error {
+	if len(p.calls) > 0 {
+		c.beside.reset()
+		for i := range p.calls {
+			if err := c.beside.add(&p.calls[i], asWhole); err != nil {
+				return err
+			}
+		}
+	}
+	if c.finish != "" && len(c.text) == 0 {
+		c.text = append(c.text, p.text...)
+	}
+	for name, raw := range p.members.all() {
+		if !c.members.has(name) {
+			c.members.add(name, raw, asWhole)
+		}
+	}
+	return c.checkSize()
 }
 
 // add adds what one choice brought.
-func (c *completion) add(p *completion, chunk bool) error {
-	c.choices = true
-	if p.finish != "" && p.finish != "null" {
-		c.finish = p.finish
-	}
+func (c *completion) add(p *choicePiece, as arrival) error {
 	c.text = append(c.text, p.text...)
-	if chunk || len(p.text) == 0 {
+	if as != asWhole || len(p.text) == 0 {
 		c.text = append(c.text, p.refusal...)
 	}
 	c.refusal = append(c.refusal, p.refusal...)
-	c.reasoning = append(c.reasoning, p.reasoning...)
+	for i := range p.apart {
+		c.apart[i] = append(c.apart[i], p.apart[i]...)
+	}
 	for i := range p.calls {
-		if err := c.addCall(&p.calls[i], chunk); err != nil {
+		if err := c.calls.add(&p.calls[i], as); err != nil {
 			return err
 		}
 	}
-	size := len(c.text) + len(c.reasoning)
-	for i := range c.calls {
-		t := &c.calls[i]
-		size += len(t.id) + len(t.name) + len(t.arguments)
+	for name, raw := range p.members.all() {
+		c.members.add(name, raw, as)
 	}
-	if size > c.limit {
-		return errTooLarge
-	}
-	return nil
+	c.members.excess = c.members.excess || p.members.excess
+	return c.checkSize()
 }
 
-// addCall adds a tool call, or in a stream a piece of one: a new index opens a
-// call, a known index continues it.
-func (c *completion) addCall(t *toolCall, chunk bool) error {
-	i := len(c.calls)
-	switch {
-	case !chunk:
-	case t.index >= 0:
-		i = t.index
-	case len(t.id) == 0 && i > 0:
-		i--
+// checkSize refuses a reply above the limit.
+func (c *completion) checkSize() error {
+	size := func() int { return len(c.text) + c.apart.size() + c.calls.size() + c.beside.size() }
+	if size() > c.limit {
+		c.calls.dropRepeated()
+		if size() > c.limit {
+			return errTooLarge
+		}
 	}
-	if i >= maxTools {
-		return errTools
-	}
-	for len(c.calls) <= i {
-		c.calls = append(c.calls, toolCall{})
-	}
-	of := &c.calls[i]
-	of.id, of.name, of.arguments = append(of.id, t.id...), append(of.name, t.name...), append(of.arguments, t.arguments...)
 	return nil
 }
 
 // message reads a message or a delta.
-func (d *completionReader) message(p *completion) error {
-	for i := range d.apart {
-		d.apart[i] = d.apart[i][:0]
-	}
+func (d *completionReader) message(p *choicePiece) error {
+	d.apart.reset()
+	p.reset()
 	err := d.object(func(name []byte) (err error) {
+		start := d.tokens.InputOffset()
 		switch string(name) {
 		case "content":
-			d.apart[inContent] = d.apart[inContent][:0]
+			d.apart[inContent], d.thoughts = d.apart[inContent][:0], d.thoughts[:0]
 			p.text, err = d.content(p.text[:0])
+			if len(d.thoughts) > 0 {
+				p.members.add("content", append(d.thoughts, ']'))
+			}
 		case "refusal":
 			p.refusal, err = d.optional(p.refusal[:0])
 		case "reasoning_content":
-			err = d.reasoning(inReasoningContent)
+			err = d.readReasoning(inReasoningContent)
 		case "reasoning":
-			err = d.reasoning(inReasoning)
+			err = d.readReasoning(inReasoning)
 		case "reasoning_details", "thinking_blocks":
-			err = d.reasoning(inDetails)
+			err = d.readReasoning(inDetails)
 		case "tool_calls":
 			if d.tokens.PeekKind() == '[' {
 				err = d.array(func() error { return d.toolCall(p) })
 			}
 		}
-		return err
-	})
-	p.reasoning = p.reasoning[:0]
-	for _, text := range d.apart {
-		if len(text) > 0 {
-			p.reasoning = append(p.reasoning, text...)
-			break
+		if err != nil || isOfProtocol(ofMessage, name) {
+			return err
 		}
-	}
+		return d.keep(&p.members, name, start)
+	})
+	p.apart, d.apart = d.apart, p.apart
 	return err
 }
 
-// reasoning reads the reasoning of a message from a member of it.
-func (d *completionReader) reasoning(source int) (err error) {
+// readReasoning reads the reasoning of a message from a member of it.
+func (d *completionReader) readReasoning(source int) (err error) {
 	d.apart[source], err = d.texts(d.apart[source][:0])
 	return err
 }
@@ -310,12 +389,13 @@ func (d *completionReader) content(text []byte) ([]byte, error) {
 func (d *completionReader) part(text []byte) ([]byte, error) {
 	isText, isReasoning, start := true, false, len(text)
 	d.thought = d.thought[:0]
+	from := d.tokens.InputOffset()
 	err := d.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "type":
 			d.kind, err = d.optional(d.kind[:0])
 			isText = string(d.kind) == "text" || string(d.kind) == "output_text" // the second is OpenAI's Responses API
-			isReasoning = string(d.kind) == "thinking" || string(d.kind) == "reasoning"
+			isReasoning = string(d.kind) == "thinking" || string(d.kind) == "reasoning" || string(d.kind) == "redacted_thinking"
 		case "text":
 			text, err = d.optional(text[:start])
 		case "thinking", "reasoning", "summary":
@@ -325,43 +405,14 @@ func (d *completionReader) part(text []byte) ([]byte, error) {
 	})
 	if isReasoning {
 		d.apart[inContent] = append(append(d.apart[inContent], d.thought...), text[start:]...)
+		separator := byte(',')
+		if len(d.thoughts) == 0 {
+			separator = '['
+		}
+		d.thoughts = append(append(d.thoughts, separator), d.since(from)...)
 	}
 	if !isText {
 		text = text[:start]
 	}
 	return text, err
-}
-
-// toolCall reads a tool call.
-func (d *completionReader) toolCall(p *completion) error {
-	if len(p.calls) >= maxTools {
-		return errTools
-	}
-	t := toolCall{index: -1}
-	err := d.object(func(name []byte) (err error) {
-		switch string(name) {
-		case "index":
-			var known bool
-			if t.index, known, err = d.integer(); !known {
-				t.index = -1
-			} else if t.index < 0 {
-				err = errTools
-			}
-		case "id":
-			t.id, err = d.verbatim()
-		case "function":
-			err = d.object(func(name []byte) (err error) {
-				switch string(name) {
-				case "name":
-					t.name, err = d.optional(nil)
-				case "arguments":
-					t.arguments, err = d.verbatim() // Ollama's own format has an object (docs/api.md of github.com/ollama/ollama)
-				}
-				return err
-			})
-		}
-		return err
-	})
-	p.calls = append(p.calls, t)
-	return err
 }

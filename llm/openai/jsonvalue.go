@@ -16,11 +16,12 @@ import (
 type valueReader struct {
 	tokens *jsontext.Decoder
 	in     bytes.Buffer
+	data   []byte // what in had
 }
 
 // open makes data what d reads.
 func (d *valueReader) open(data []byte) {
-	d.in = *bytes.NewBuffer(data)
+	d.data, d.in = data, *bytes.NewBuffer(data)
 	if d.tokens == nil {
 		d.tokens = jsontext.NewDecoder(&d.in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 		return
@@ -49,6 +50,19 @@ func (d *valueReader) object(member func(name []byte) error) error {
 	}
 	_, err := d.tokens.ReadToken() // the end, or the error
 	return err
+}
+
+// within is object for a value that may be of another kind, which is skipped.
+func (d *valueReader) within(member func(name []byte) error) error {
+	if d.tokens.PeekKind() != '{' {
+		return nil
+	}
+	return d.object(member)
+}
+
+// since returns the text of the value that was read since an offset, which is that of the token before.
+func (d *valueReader) since(offset int64) []byte {
+	return bytes.TrimLeft(d.data[offset:d.tokens.InputOffset()], ",: \t\r\n")
 }
 
 // readOrSkip calls read for the next value, and skips the value unless read has read it.
@@ -114,14 +128,14 @@ func (d *valueReader) optional(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// verbatim reads a string, or any other value as its JSON text. null is empty.
-func (d *valueReader) verbatim() ([]byte, error) {
+// verbatim appends to a text a string, or any other value as its JSON text. null is empty.
+func (d *valueReader) verbatim(text []byte) ([]byte, error) {
 	switch d.tokens.PeekKind() {
 	case '"', 'n', 0:
-		return d.string(nil)
+		return d.string(text)
 	}
 	raw, err := d.tokens.ReadValue()
-	return bytes.Clone(raw), err
+	return append(text, raw...), err
 }
 
 // integer reads an integer: a number without a fraction, or a string that holds

@@ -104,6 +104,7 @@ type Model struct {
 	version   string
 	toolForms toolForms
 	changes   atomic.Pointer[changes] // how requests differ from the usual form; nil means not at all
+	shortIDs  atomic.Bool             // the endpoint gave a call an ID of nine letters and digits
 	answered  atomic.Bool             // a call succeeded, so the base URL is right
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
@@ -190,8 +189,9 @@ func TestToolCalls(t *testing.T) {
 		require.Equal(t, "tool_calls", res.FinishReason)
 		require.Equal(t, want, res.ToolCalls)
 	}
-	e := failure(t, model(t, events(piece(`{"index":4000000000,"id":"x"}`), done)), true)
-	require.Equal(t, callfault.BadResponse, e.Kind, "an index is no way to make memory grow")
+	res, err := call(t, model(t, events(piece(`{"index":4000000000,"id":"x","function":{"name":"read"}}`), `data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`, done)), true)
+	require.NoError(t, err)
+	require.Len(t, res.ToolCalls, 1, "an index is no way to make memory grow")
 }
 
 // A prompt may name a tool, and the fence of its result does.

@@ -105,17 +105,68 @@ func (p *replyReader) whole(in io.Reader, announced int64) (llm.Response, error)
 	if what != "" {
 		return llm.Response{}, p.report.bad(what)
 	}
-	all := completion{limit: p.report.model.maxReply}
-	if err := p.decode.add(body, &all, false); err != nil {
+	all := p.newCompletion()
+	if err := p.decode.add(body, all, false); err != nil {
 		return llm.Response{}, p.unreadable(err)
 	}
 	switch {
 	case all.failure != nil:
-		return llm.Response{}, p.failure(all.failure, all.usage)
+		return llm.Response{}, p.failure(all.failure, all.tokens.usage())
 	case !all.choices:
-		return llm.Response{}, p.empty(p.response(&all), "no choices")
+		return llm.Response{}, p.empty(p.response(all), "no choices")
 	}
-	return p.checked(p.response(&all))
+	return p.complete(all)
+}
+
+// newCompletion returns the reply before anything of it has arrived.
+func (p *replyReader) newCompletion() *completion {
+	tools := toolCalls{offered: p.request.Tools}
+	return &completion{limit: p.report.model.maxReply, calls: tools, beside: tools}
+}
+
+// complete returns the response of a reply that has arrived.
+func (p *replyReader) complete(all *completion) (llm.Response, error) {
+	res, err := p.checked(p.response(all))
+	if err != nil {
+		return res, err
+	}
+	res.Provider, err = p.providerData(all)
+	if err != nil {
+		return llm.Response{}, err
+	}
+	return res, nil
+}
+
+// providerData returns what the provider added to a reply, and the IDs that it gave its calls. Without
+// calls, nothing of it must come back, so a reply that has too much of it is kept without it.
+func (p *replyReader) providerData(all *completion) (*llm.ProviderData, error) {
+	m := p.report.model
+	d := &llm.ProviderData{Endpoint: m.base, Model: m.name, Message: all.members.object()}
+	excess := all.members.excess
+	for i := range all.calls.list {
+		t := &all.calls.list[i]
+		c := llm.ProviderCall{Members: t.members.object(), Function: t.function.object()}
+		if id := string(t.id); isCallID(id) {
+			c.ID = id
+			if isShortID(id) {
+				m.shortIDs.Store(true)
+			}
+		}
+		d.Calls = append(d.Calls, c)
+		excess = excess || t.members.excess || t.function.excess
+	}
+	switch size := d.Size(); {
+	case excess || size > llm.MaxProviderData:
+		if len(d.Calls) == 0 {
+			return nil, nil
+		}
+		e := p.report.error(callfault.TooLarge, fmt.Sprintf("what the endpoint adds to the message and its tool calls beyond the protocol, and may need back, is above %d bytes", llm.MaxProviderData))
+		e.Usage = all.tokens.usage()
+		return nil, e
+	case size == 0:
+		return nil, nil
+	}
+	return d, nil
 }
 
 // unreadable returns the error of a call for one of the decoder.
@@ -125,7 +176,7 @@ func (p *replyReader) unreadable(err error) error {
 		return p.report.tooLarge()
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return p.report.cut("the JSON ends half-way", nil)
-	case errors.Is(err, errForm), errors.Is(err, errUsage), errors.Is(err, errTools):
+	case errors.Is(err, errForm), errors.Is(err, errUsage), errors.Is(err, errTools), errors.Is(err, errName):
 		return p.report.bad(err.Error())
 	}
 	return p.report.bad("not JSON: " + p.report.clean.sanitize(err.Error()))
@@ -146,12 +197,19 @@ func (p *replyReader) failure(said *errorBody, u llm.Usage) error {
 // request offers.
 func (p *replyReader) response(all *completion) llm.Response {
 	clean, m := p.report.clean, p.report.model
+	if len(all.calls.list) == 0 {
+		all.calls = all.beside
+	}
+	clean.addProviderData(all.members.object())
+	for i := range all.calls.list {
+		clean.addProviderData(all.calls.list[i].members.object())
+		clean.addProviderData(all.calls.list[i].function.object())
+	}
 	res := llm.Response{
-		Text: string(all.text), Reasoning: string(all.reasoning), Usage: all.usage,
+		Text: string(all.text), Reasoning: string(all.apart.text()), Usage: all.tokens.usage(),
 		CallInfo: llm.CallInfo{FinishReason: all.finish, Model: all.model, Endpoint: m.base, RequestID: clean.sanitize(requestID(p.header, all.id))},
 	}
-	cached := max(all.usage.CachedTokens, all.cached) // some endpoints leave these out of the input tokens
-	if res.Usage.InputTokens > 0 && isCut(&p.request.Request, res.Usage.InputTokens+cached) {
+	if all.tokens.prompt > 0 && isCut(&p.request.Request, res.Usage.InputTokens+all.tokens.cached) { // some endpoints leave the cached ones out
 		p.request.warn(cutPrompt)
 	}
 	res.Warnings = p.request.warnings
@@ -166,8 +224,9 @@ func (p *replyReader) response(all *completion) llm.Response {
 	if res.Model != m.name {
 		res.Model = clean.sanitize(res.Model)
 	}
-	for i := range all.calls {
-		t := &all.calls[i]
+	calls := all.calls.finished()
+	for i := range calls {
+		t := &calls[i]
 		name := string(t.name)
 		if !slices.ContainsFunc(p.request.Tools, func(o llm.Tool) bool { return o.Name == name }) {
 			name = clean.sanitize(name)

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -28,25 +27,17 @@ type request struct {
 	warnings []string   // what was left out or changed
 }
 
-// A chatRequest is the body of a request. Its own fields replace those of go-openai, which
-// encodes messages twice and cannot send a temperature of zero.
+// A chatRequest is the body of a request without the messages. Its own fields replace those of
+// go-openai, which cannot send a temperature of zero.
 type chatRequest struct {
 	openai.ChatCompletionRequest
-	Messages         []message  `json:"messages"`
+	Messages         struct{}   `json:"messages,omitzero"` // written apart
 	Temperature      *float64   `json:"temperature,omitempty"`
 	TopP             *float64   `json:"top_p,omitempty"`
 	FrequencyPenalty *float64   `json:"frequency_penalty,omitempty"`
 	PresencePenalty  *float64   `json:"presence_penalty,omitempty"`
 	Seed             *int64     `json:"seed,omitempty"`
 	Tools            []function `json:"tools,omitempty"`
-}
-
-// A message is one message of a request.
-type message struct {
-	Role       string            `json:"role"`
-	Content    string            `json:"content"`
-	ToolCalls  []openai.ToolCall `json:"tool_calls,omitempty"`
-	ToolCallID string            `json:"tool_call_id,omitempty"`
 }
 
 // A function is a tool that the model may call.
@@ -61,33 +52,6 @@ type functionDefinition struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
-// message returns a message of the conversation.
-func (r *request) message(m *llm.Message) message {
-	out := message{Role: m.Role, Content: m.Text, ToolCallID: m.ToolCallID}
-	for i := range m.ToolCalls {
-		c := &m.ToolCalls[i]
-		out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: c.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: c.Name, Arguments: objectOf(r.sentArguments(c))}})
-	}
-	return out
-}
-
-// objectOf returns the arguments of an earlier call as a JSON object. Endpoints that read
-// them, such as Ollama, refuse a conversation in which a model wrote anything else.
-func objectOf(arguments string) string {
-	text := strings.TrimSpace(arguments)
-	switch {
-	case text == "":
-		return "{}"
-	case text[0] == '{' && json.Valid([]byte(text)):
-		return arguments
-	}
-	raw, err := json.Marshal(map[string]string{"arguments": arguments})
-	if err != nil {
-		return "{}" // texts can always be encoded
-	}
-	return string(raw)
-}
-
 // warn adds a warning to the response: which part of the request was left out or
 // changed, and what that means. Warnings quote nothing but the names of tools.
 func (r *request) warn(warning string) { r.warnings = append(r.warnings, warning) }
@@ -100,7 +64,7 @@ func (r *request) encode() ([]byte, error) {
 	s := r.acceptedSettings()
 	tools := r.functions() // before the messages, whose calls depend on them
 	body := chatRequest{
-		Messages: r.messages(), Tools: tools, Temperature: s.Temperature, TopP: s.TopP,
+		Tools: tools, Temperature: s.Temperature, TopP: s.TopP,
 		FrequencyPenalty: s.FrequencyPenalty, PresencePenalty: s.PresencePenalty, Seed: s.Seed,
 		ChatCompletionRequest: openai.ChatCompletionRequest{
 			Model: r.model.name, Stream: r.stream, Stop: s.Stop, ReasoningEffort: s.ReasoningEffort, ResponseFormat: r.responseFormat(),
@@ -119,6 +83,11 @@ func (r *request) encode() ([]byte, error) {
 	if err != nil {
 		return nil, r.model.fault(callfault.BadRequest, "the request cannot be written as JSON; check that every setting is a finite number")
 	}
+	raw, err = r.appendMessages(append(raw[:len(raw)-1], `,"messages":`...))
+	if err != nil {
+		return nil, err
+	}
+	raw = append(raw, '}')
 	if len(r.model.extra) > 0 {
 		raw = append(append(raw[:len(raw)-1], ','), joinMembers(r.model.extra)[1:]...)
 	}
@@ -173,33 +142,6 @@ func joinMembers(members map[string]json.RawMessage) []byte {
 		object = append(object, members[name]...)
 	}
 	return append(object, '}')
-}
-
-// messages returns the messages, with the system prompt in the role that the endpoint
-// accepts.
-func (r *request) messages() []message {
-	all := make([]message, 0, 1+len(r.Messages))
-	system := r.System
-	if system != "" && r.role() != mergedRole {
-		all = append(all, message{Role: r.role(), Content: system})
-		system = ""
-	}
-	for i := range r.Messages {
-		m := r.message(&r.Messages[i])
-		if system != "" {
-			if m.Role != llm.User {
-				all = append(all, message{Role: llm.User, Content: system})
-			} else {
-				m.Content = system + "\n\n" + m.Content
-			}
-			system = ""
-		}
-		all = append(all, m)
-	}
-	if r.System != "" && r.changes.role == mergedRole {
-		r.warn("system prompt: the endpoint takes none for this model; it is sent at the start of the first message")
-	}
-	return all
 }
 
 // role returns how the system prompt is sent.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"regexp"
 	"strings"
@@ -27,8 +28,9 @@ var starred = regexp.MustCompile(`\S*\*{3,}\S*`)
 
 // A sanitizer cleans the texts of an endpoint or a proxy of one call.
 type sanitizer struct {
-	prompt  []string
-	secrets []string // of the model
+	prompt   []string
+	provider []json.RawMessage // objects of provider data whose texts are not in prompt yet
+	secrets  []string          // of the model
 }
 
 // newSanitizer returns the sanitizer of one call.
@@ -36,9 +38,45 @@ func newSanitizer(m *Model, req *llm.Request) *sanitizer {
 	c := &sanitizer{prompt: make([]string, 0, 1+len(req.Messages)), secrets: m.secrets}
 	for i := range req.Messages {
 		c.prompt = append(c.prompt, req.Messages[i].Text)
+		if d := req.Messages[i].Provider; d != nil {
+			c.addProviderData(d.Message)
+			for k := range d.Calls {
+				c.addProviderData(d.Calls[k].Members)
+				c.addProviderData(d.Calls[k].Function)
+			}
+		}
 	}
 	c.prompt = append(c.prompt, req.System)
 	return c
+}
+
+// addProviderData adds an object of provider data to what is masked.
+func (c *sanitizer) addProviderData(object json.RawMessage) {
+	if len(object) > 0 {
+		c.provider = append(c.provider, object)
+	}
+}
+
+// readProviderData adds the texts of provider data to the prompt: they may have parts of it, and of the
+// reasoning of the model. Names of members and short texts, such as types, are not masked.
+func (c *sanitizer) readProviderData() {
+	for _, object := range c.provider {
+		var d valueReader
+		d.open(object)
+		for {
+			parent, n := d.tokens.StackIndex(d.tokens.StackDepth())
+			token, err := d.tokens.ReadToken()
+			if err != nil {
+				break
+			}
+			if isName := parent == '{' && n%2 == 0; token.Kind() == '"' && !isName {
+				if text := token.String(); len(text) >= promptEcho {
+					c.prompt = append(c.prompt, text)
+				}
+			}
+		}
+	}
+	c.provider = nil
 }
 
 // sanitize cleans a text: an error message, a redirect, the name of a model or a tool, a
@@ -59,6 +97,7 @@ func (c *sanitizer) sanitize(text string) string {
 	if strings.Contains(text, "//") {
 		text = userinfo.ReplaceAllString(text, "//")
 	}
+	c.readProviderData()
 	e := newEchoes(text)
 	for _, t := range c.prompt {
 		e.find(t, promptEcho, promptMark)
@@ -76,6 +115,7 @@ func (c *sanitizer) sanitize(text string) string {
 // withoutPassages returns the start of a text with a placeholder for each passage of the
 // prompt. Phrases that a prompt may have by chance stay.
 func (c *sanitizer) withoutPassages(text string) string {
+	c.readProviderData()
 	e := newEchoes(strings.ToValidUTF8(text[:min(len(text), maxServerText)], ""))
 	for _, t := range c.prompt {
 		if len(t) >= passage {

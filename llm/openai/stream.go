@@ -18,7 +18,7 @@ const streamFactor = 128
 func (p *replyReader) stream(in *bufio.Reader) (llm.Response, error) {
 	maxReply := p.report.model.maxReply
 	s := &events{report: p.report, in: in, left: int64(maxReply)*streamFactor + envelope}
-	all := &completion{limit: maxReply}
+	all := p.newCompletion()
 	for {
 		data, err := s.next()
 		if err == nil {
@@ -31,13 +31,13 @@ func (p *replyReader) stream(in *bufio.Reader) (llm.Response, error) {
 		}
 		switch {
 		case !errors.Is(err, io.EOF):
-			return llm.Response{}, spent(err, all.usage)
+			return llm.Response{}, spent(err, all.tokens.usage())
 		case all.finish != "":
-			return p.checked(p.response(all))
+			return p.complete(all)
 		case !all.choices && s.done:
 			return llm.Response{}, p.empty(p.response(all), "no choices")
 		}
-		return llm.Response{}, spent(p.report.cut("the stream ended without a finish reason", nil), all.usage)
+		return llm.Response{}, spent(p.report.cut("the stream ended without a finish reason", nil), all.tokens.usage())
 	}
 }
 
@@ -59,11 +59,11 @@ func spent(err error, u llm.Usage) error {
 func (p *replyReader) chunk(data []byte, s *events, all *completion) error {
 	if s.failed {
 		said := parseErrorBody(data)
-		return p.failure(&said, all.usage)
+		return p.failure(&said, all.tokens.usage())
 	}
 	if data[0] == '[' { // as Gemini writes errors
 		if said, err := parseError(data); err == nil && said.message != "" {
-			return p.failure(&said, all.usage)
+			return p.failure(&said, all.tokens.usage())
 		}
 	}
 	before := len(all.text)
@@ -73,13 +73,13 @@ func (p *replyReader) chunk(data []byte, s *events, all *completion) error {
 			return s.err // half a line is no data
 		case errors.Is(err, errTooLarge):
 			return p.report.tooLarge()
-		case errors.Is(err, errUsage), errors.Is(err, errTools):
+		case errors.Is(err, errUsage), errors.Is(err, errTools), errors.Is(err, errName):
 			return p.report.bad(err.Error())
 		}
 		return p.report.bad("a line of the stream is not JSON of a chat completion")
 	}
 	if all.failure != nil {
-		return p.failure(all.failure, all.usage)
+		return p.failure(all.failure, all.tokens.usage())
 	}
 	if p.emit == nil || len(all.text) == before {
 		return nil

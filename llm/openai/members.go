@@ -1,0 +1,371 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/runteam/runteam/llm"
+)
+
+// A level is an object of a message to which providers add members.
+type level int
+
+const (
+	ofMessage  level = iota
+	ofCall           // an item of tool_calls
+	ofFunction       // its function
+)
+
+// protocol has the members of a message of the assistant, of its calls and of their functions
+// that the protocol defines (platform.openai.com/docs/api-reference/chat/object and its streams).
+// They are not a provider's own, so they are never sent as such.
+var protocol = [...][]string{
+	ofMessage:  {"role", "content", "tool_calls", "refusal", "function_call", "tool_call_id", "annotations", "audio", "name"},
+	ofCall:     {"id", "type", "function", "index", "custom"},
+	ofFunction: {"name", "arguments"},
+}
+
+// isOfProtocol reports whether the protocol defines a member, in whatever case: some servers
+// read names in any.
+func isOfProtocol(l level, name []byte) bool {
+	return slices.ContainsFunc(protocol[l], func(known string) bool {
+		return len(name) == len(known) && strings.EqualFold(known, string(name))
+	})
+}
+
+// rawMembers are members of one object of a reply.
+type rawMembers struct {
+	text   []byte // names and values, one after the other
+	ends   []int  // of each in text
+	excess bool   // there were more than can be kept
+}
+
+// reset returns no members, with the memory of m.
+func (m *rawMembers) reset() rawMembers { return rawMembers{text: m.text[:0], ends: m.ends[:0]} }
+
+// add adds a member.
+func (m *rawMembers) add(name string, value []byte) {
+	if m.excess || len(m.text)+len(name)+len(value) > llm.MaxProviderData {
+		m.excess = true
+		return
+	}
+	m.text = append(m.text, name...)
+	m.ends = append(m.ends, len(m.text))
+	m.text = append(m.text, value...)
+	m.ends = append(m.ends, len(m.text))
+}
+
+// all returns the names and the values.
+func (m *rawMembers) all() iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		start := 0
+		for i := 0; i < len(m.ends); i += 2 {
+			if !yield(m.text[start:m.ends[i]], m.text[m.ends[i]:m.ends[i+1]]) {
+				return
+			}
+			start = m.ends[i+1]
+		}
+	}
+}
+
+// keep adds the next value to m, or the one that was read since an offset. null and empty values
+// say nothing and are not kept, except for an empty reasoning_content: DeepSeek and Moonshot refuse a
+// call of a tool that comes back without that member (api-docs.deepseek.com/guides/thinking_mode).
+func (d *completionReader) keep(m *rawMembers, name []byte, start int64) error {
+	if d.tokens.InputOffset() == start {
+		if err := d.tokens.SkipValue(); err != nil {
+			return err
+		}
+	}
+	switch raw := d.since(start); string(raw) {
+	case "null", "[]", "{}":
+	case `""`:
+		if string(name) == emptyMember {
+			m.add(emptyMember, raw)
+		}
+	default:
+		m.add(string(name), raw)
+	}
+	return nil
+}
+
+// emptyMember is the member that is kept and sent even if it is empty.
+const emptyMember = "reasoning_content"
+
+// members are the members that a provider adds to an object, as they arrive.
+type members struct {
+	value  *pieces // an object; nil if there are none
+	size   int
+	excess bool // there were more than can be kept
+}
+
+// has reports whether there is a member with a name.
+func (m *members) has(name []byte) bool { return m.value != nil && m.value.find(string(name)) != nil }
+
+// addAll adds members.
+func (m *members) addAll(all *rawMembers, as arrival) {
+	for name, value := range all.all() {
+		m.add(name, value, as)
+	}
+	m.excess = m.excess || all.excess
+}
+
+// add adds a member: the whole of it, or a piece.
+func (m *members) add(name, value []byte, as arrival) {
+	if m.excess {
+		return
+	}
+	if m.value == nil {
+		m.value = &pieces{kind: '{'}
+	}
+	grown := 0
+	v := m.value.find(string(name))
+	switch {
+	case v == nil:
+		grown = len(name) + len(value)
+		m.value.append(string(name), newPieces(value))
+	case as == asDelta:
+		grown = v.merge(name, value, string(name) == "content" || string(name) == "thinking_blocks", 0)
+	default:
+		grown = len(value)
+		v.set(value)
+	}
+	if m.size += grown; m.size > llm.MaxProviderData {
+		*m = members{excess: true}
+	}
+}
+
+// object returns the members as a JSON object; nil if there are none.
+func (m *members) object() json.RawMessage {
+	if m.value == nil {
+		return nil
+	}
+	return m.value.appendTo(nil)
+}
+
+// pieces are a JSON value of a stream as it arrives: strings are appended, the members of objects are merged, and
+// arrays get the items of the next piece. An item that is an object with the index of an earlier one is merged
+// with that: so OpenRouter writes reasoning_details (openrouter.ai/docs/use-cases/reasoning-tokens).
+type pieces struct {
+	kind  jsontext.Kind
+	raw   []byte    // as it arrived, a string without its closing quote; nil once it is taken apart
+	names []string  // of the parts of an object
+	parts []*pieces // of an object or an array
+	at    map[string]int
+}
+
+func newPieces(raw []byte) *pieces {
+	p := new(pieces)
+	p.set(raw)
+	return p
+}
+
+// set makes a text the whole value.
+func (p *pieces) set(raw []byte) {
+	*p = pieces{kind: jsontext.Value(raw).Kind(), raw: append(p.raw[:0], raw...)}
+	if p.kind == '"' {
+		p.raw = p.raw[:len(raw)-1]
+	}
+}
+
+// find returns the member of an object that is taken apart, or the item of an array by its index.
+func (p *pieces) find(name string) *pieces {
+	if i, ok := p.at[name]; ok {
+		return p.parts[i]
+	}
+	return nil
+}
+
+// append adds a member, or an item; name is its index, if it has one.
+func (p *pieces) append(name string, part *pieces) {
+	if p.kind == '{' || name != "" {
+		if p.at == nil {
+			p.at = map[string]int{}
+		}
+		p.at[name] = len(p.parts)
+	}
+	if p.kind == '{' {
+		p.names = append(p.names, name)
+	}
+	p.parts = append(p.parts, part)
+}
+
+// takeApart makes the parts of a value from its text.
+func (p *pieces) takeApart() {
+	if p.raw == nil {
+		return
+	}
+	for name, value := range partsOf(p.raw) {
+		if p.kind == '[' {
+			p.append(indexOf(value), newPieces(value))
+		} else if part := p.find(unquoted(name)); part != nil {
+			part.set(value)
+		} else {
+			p.append(unquoted(name), newPieces(value))
+		}
+	}
+	p.raw = nil
+}
+
+// maxMergeDepth bounds the depth of values that are merged; deeper ones are replaced.
+const maxMergeDepth = 16
+
+// merge adds a piece of a value with a name, and returns by how many bytes the value has grown. If
+// joins is set, an item of an array without an index continues the last item, if that has its type
+// and no signature yet: so Mistral streams parts of the content, and LiteLLM thinking_blocks.
+func (p *pieces) merge(name, raw []byte, joins bool, depth int) (grown int) {
+	kind := jsontext.Value(raw).Kind()
+	switch {
+	case kind == 'n':
+		return 0
+	case kind != p.kind || depth == maxMergeDepth:
+		p.set(raw)
+		return len(raw)
+	case kind == '"':
+		inner := raw[1 : len(raw)-1]
+		switch {
+		case len(inner) == 0, bytes.Contains(name, []byte("signature")) && bytes.Equal(p.raw[1:], inner): // with each piece again
+			return 0
+		case isIdentifier(name):
+			before := len(p.raw)
+			p.raw = append(p.raw[:1], inner...)
+			return len(p.raw) - before
+		}
+		p.raw = append(p.raw, inner...)
+		return len(inner)
+	case kind == '{':
+		p.takeApart()
+		for name, value := range partsOf(raw) {
+			text := unquoted(name)
+			if part := p.find(text); part != nil {
+				grown += part.merge([]byte(text), value, joins, depth+1)
+				continue
+			}
+			p.append(text, newPieces(value))
+			grown += len(name) + len(value)
+		}
+		return grown
+	case kind == '[':
+		p.takeApart()
+		for _, value := range partsOf(raw) {
+			index := indexOf(value)
+			switch part := p.find(index); {
+			case index != "" && part != nil:
+				grown += part.merge(nil, value, joins, depth+1)
+			case joins && index == "" && p.joins(value):
+				grown += p.parts[len(p.parts)-1].merge(nil, value, joins, depth+1)
+			default:
+				p.append(index, newPieces(value))
+				grown += len(value) + 1
+			}
+		}
+		return grown
+	}
+	grown = len(raw) - len(p.raw)
+	p.raw = append(p.raw[:0], raw...)
+	return grown
+}
+
+// isIdentifier reports whether a string with a name is not written in pieces.
+func isIdentifier(name []byte) bool {
+	switch string(name) {
+	case "id", "index", "type", "name", "format", "role":
+		return true
+	}
+	return false
+}
+
+// joins reports whether an item continues the last item of an array.
+func (p *pieces) joins(item []byte) bool {
+	if len(p.parts) == 0 || jsontext.Value(item).Kind() != '{' || p.parts[len(p.parts)-1].kind != '{' {
+		return false
+	}
+	last := p.parts[len(p.parts)-1]
+	last.takeApart()
+	for _, end := range []string{"signature", "data"} {
+		if v := last.find(end); v != nil && v.kind == '"' && len(v.raw) > 1 {
+			return false
+		}
+	}
+	kind := last.find("type")
+	return kind != nil && kind.kind == '"' && string(kind.raw)+`"` == string(memberOf(item, "type"))
+}
+
+// appendTo appends the text of the value.
+func (p *pieces) appendTo(text []byte) []byte {
+	if p.raw != nil {
+		text = append(text, p.raw...)
+		if p.kind == '"' {
+			text = append(text, '"')
+		}
+		return text
+	}
+	text = append(text, byte(p.kind))
+	for i, part := range p.parts {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		if p.kind == '{' {
+			text, _ = jsontext.AppendQuote(text, p.names[i])
+			text = append(text, ':')
+		}
+		text = part.appendTo(text)
+	}
+	return append(text, byte(p.kind)+2) // the closing bracket
+}
+
+// indexOf returns the text of the member index of an object, or "".
+func indexOf(item []byte) string {
+	if jsontext.Value(item).Kind() != '{' {
+		return ""
+	}
+	return string(memberOf(item, "index"))
+}
+
+// memberOf returns the value of a member of a JSON object, or nil.
+func memberOf(object []byte, member string) []byte {
+	for name, value := range partsOf(object) {
+		if string(name[1:len(name)-1]) == member {
+			return value
+		}
+	}
+	return nil
+}
+
+// unquoted returns the text of a JSON string.
+func unquoted(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	text, _ := jsontext.AppendUnquote(nil, raw)
+	return string(text)
+}
+
+// partsOf returns the names, as JSON strings, and the values of a valid JSON object, or the items of an
+// array without names.
+func partsOf(raw []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		var name []byte
+		var o objectScanner
+		start := 1
+		for i, b := range raw {
+			o.add(raw[i : i+1])
+			switch {
+			case o.quoted || o.depth > 1 || i == 0:
+			case b == ':' && o.depth == 1:
+				name, start = bytes.TrimSpace(raw[start:i]), i+1
+			case b == ',' || o.depth == 0:
+				value := bytes.TrimSpace(raw[start:i])
+				if len(value) > 0 && !yield(name, value) || o.depth == 0 {
+					return
+				}
+				start = i + 1
+			}
+		}
+	}
+}
