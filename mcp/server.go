@@ -127,7 +127,7 @@ func (s *Server) toolsOf(defined []definition, call func(ctx context.Context, na
 	tools := make([]*tool.Tool, 0, len(defined))
 	for _, d := range defined {
 		t := &tool.Tool{
-			Name: s.Name + separator + nameOf(d.Name), Description: s.masks().Text(d.Description), Parameters: s.masks().JSON(d.Schema),
+			Name: s.Name + separator + nameOf(d.Name), Description: s.masks().Text(d.Description), Parameters: parametersOf(s.masks().JSON(d.Schema)),
 			Foreign: true, Options: s.Options,
 		}
 		t.State = cmp.Or(s.Options.State, "mcp "+cmp.Or(s.URL, s.Name))

@@ -26,6 +26,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/internal/toolschema"
 	"github.com/runteam/runteam/label"
 )
 
@@ -35,7 +36,7 @@ import (
 type Tool struct {
 	Name        string          // 1 to 64 letters, digits, _ or -
 	Description string          // tells the model what the tool does and when to call it
-	Parameters  json.RawMessage // JSON Schema of the arguments; required, and its type must be object
+	Parameters  json.RawMessage // JSON Schema of the arguments; required, and must allow an object; models may get a simpler form of it
 
 	// Run makes one call. It must return when ctx ends; a call that does not is abandoned and
 	// keeps running. The agent gets an error as a failed result, with secrets and personal
@@ -151,6 +152,7 @@ func New[In, Out any](name, description string, f func(ctx context.Context, in I
 	if err != nil {
 		return nil, fmt.Errorf("tool %q: %w", name, err)
 	}
+	raw = toolschema.Plain(raw) // with properties, even if there are none
 	t := &Tool{Name: name, Description: description, Parameters: raw, Options: o}
 	t.Run = func(ctx context.Context, c Call) (Result, error) {
 		var in In

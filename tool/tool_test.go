@@ -33,6 +33,17 @@ func TestParametersComeFromTheType(t *testing.T) {
 	require.Equal(t, "whose", schema.Properties["name"]["description"])
 }
 
+// Providers refuse an object without properties.
+func TestToolsWithoutArgumentsHaveProperties(t *testing.T) {
+	t.Parallel()
+	f, err := tool.New("list", "Lists.", func(context.Context, struct{}) (string, error) { return "", nil }, tool.Options{})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"type":"object","properties":{},"additionalProperties":false}`, string(f.Parameters))
+	f, err = tool.New("set", "Sets.", func(context.Context, map[string]int) (string, error) { return "", nil }, tool.Options{})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"type":"object","properties":{},"additionalProperties":{"type":"integer"}}`, string(f.Parameters))
+}
+
 func TestResults(t *testing.T) {
 	t.Parallel()
 	type row struct{ N int }

@@ -1,10 +1,11 @@
 package toolschema
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A builder makes the full form of one schema.

@@ -3,6 +3,8 @@ package toolschema
 import (
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxDepth is how deeply schemas are nested in a form; a deeper one allows anything.
@@ -233,4 +235,14 @@ func (b *builder) schemas(to *object, m member, depth int) {
 		return
 	}
 	b.changed = true
+}
+
+// allowNull adds null to the types and the values of a schema.
+func (o *object) allowNull() {
+	if types := typesOf(o); len(types) > 0 && !slices.Contains(types, "null") {
+		o.set("type", listOfTexts(append(types, "null")))
+	}
+	if list, ok := o.get("enum").(*array); ok && !slices.ContainsFunc(list.items, func(v any) bool { return isLiteral(v, "null") }) {
+		o.set("enum", &array{append(slices.Clip(list.items), jsontext.Value("null"))})
+	}
 }

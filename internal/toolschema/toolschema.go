@@ -66,3 +66,22 @@ func (s *Schema) form(l Level) *Form {
 	}
 	return f
 }
+
+// Plain returns a schema in the terms of JSON Schema 2020-12: earlier drafts and nullable of OpenAPI
+// are written in its keywords, and references by name as pointers. Names, combinations and types at
+// the top stay. What is no JSON is returned as it is.
+func Plain(raw json.RawMessage) json.RawMessage {
+	root, err := parse(raw)
+	if err != nil {
+		return raw
+	}
+	b := newBuilder(root, func(string) bool { return true })
+	b.build()
+	b.setReferences()
+	walk(b.top, func(o *object) {
+		if isLiteral(o.remove("nullable"), "true") {
+			o.allowNull()
+		}
+	})
+	return appendValue(nil, b.top)
+}

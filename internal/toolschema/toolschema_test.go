@@ -179,6 +179,24 @@ func TestArgumentsThatAreNotInTheForm(t *testing.T) {
 	}
 }
 
+// TestPlainSchemas checks schemas of earlier drafts and of OpenAPI.
+func TestPlainSchemas(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, give, want string }{
+		{"draft 4", `{"id":"a","type":"object","properties":{"a b":{"type":"integer","minimum":0,"exclusiveMinimum":true}}}`, `{"type":"object","properties":{"a b":{"type":"integer","exclusiveMinimum":0}}}`},
+		{"nullable", `{"type":"object","properties":{"a":{"type":"string","nullable":true,"enum":["x"]},"b":{"type":["integer","null"],"nullable":true},"c":{"nullable":false,"type":"string"}}}`,
+			`{"type":"object","properties":{"a":{"type":["string","null"],"enum":["x",null]},"b":{"type":["integer","null"]},"c":{"type":"string"}}}`},
+		{"names of definitions", `{"type":"object","properties":{"a":{"$ref":"#n"}},"$defs":{"n":{"$anchor":"n"}},"anyOf":[{"required":["a"]}]}`, `{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{}},"anyOf":[{"required":["a"]}]}`},
+		{"no JSON", `{`, `{`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, string(toolschema.Plain(json.RawMessage(tt.give))))
+		})
+	}
+}
+
 // TestLargeSchemas checks schemas that no provider takes: each form is made, and is bounded where
 // it repeats things.
 func TestLargeSchemas(t *testing.T) {

@@ -49,7 +49,8 @@ var adaptations = append([]adaptation{
 	adaptation{refusesTool, simplifyTools},
 )...)
 
-// maxAdaptations bounds the requests of one call.
+// maxAdaptations bounds the requests of one call. Only an endpoint that refuses many tools one by
+// one would need more.
 const maxAdaptations = 16
 
 // callAdapted makes one request. If the endpoint refuses a part of it that is optional,

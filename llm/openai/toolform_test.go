@@ -61,6 +61,36 @@ func calling(name, arguments string) http.HandlerFunc {
 	return sayJSON(200, `{"choices":[{"message":{"tool_calls":[{"id":"c1","type":"function","function":{"name":`+quoted(name)+`,"arguments":`+quoted(arguments)+`}}]},"finish_reason":"tool_calls"}]}`)
 }
 
+// TestToolsAreObjectsWithProperties calls a server that takes no other schemas, as OpenAI.
+func TestToolsAreObjectsWithProperties(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, stream bool) {
+		var sent bodies
+		m := model(t, func(w http.ResponseWriter, r *http.Request) {
+			for _, f := range functionsIn(t, sent.record(r)) {
+				if _, ok := f.Parameters["properties"].(map[string]any); !ok || f.Parameters["type"] != "object" || hasKeyword(f.Parameters, "$schema") {
+					sayJSON(400, `{"error":{"message":"Invalid schema for function '`+f.Name+`': object schema missing properties"}}`)(w, r)
+					return
+				}
+			}
+			calling("s__a", "")(w, r)
+		})
+		res, err := m.Call(t.Context(), withTools(`{"type":"object"}`, ``, `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","additionalProperties":false}`), emitting(stream))
+		require.NoError(t, err)
+		require.Equal(t, []llm.ToolCall{{ID: "c1", Name: "s__a"}}, res.ToolCalls)
+		require.Empty(t, res.Warnings)
+		require.Len(t, sent.taken(), 1)
+	})
+}
+
+// emitting returns a function that asks for a stream, or nil.
+func emitting(stream bool) func(llm.Delta) error {
+	if stream {
+		return func(llm.Delta) error { return nil }
+	}
+	return nil
+}
+
 // TestOnlyTheWireSeesForms checks that arguments are sent in the form of the schema that is sent,
 // and returned in the form of the tool's own.
 func TestOnlyTheWireSeesForms(t *testing.T) {

@@ -154,7 +154,7 @@ func TestToolsDescribeTheirSpecs(t *testing.T) {
 		"goal":{"type":"string","minLength":1,"description":"What the team should find out or produce; the team has one of its own"}}}`)
 	requireSchema(t, tools["free"], `{"type":"object","additionalProperties":false,"required":["goal"],"properties":{
 		"goal":{"type":"string","minLength":1,"description":"What the team should find out or produce"}}}`)
-	requireSchema(t, tools["two"], `{"type":"object","additionalProperties":false}`)
+	requireSchema(t, tools["two"], `{"type":"object","additionalProperties":false,"properties":{}}`)
 }
 
 func requireSchema(t *testing.T, tool *sdk.Tool, want string) {

@@ -135,7 +135,7 @@ type schema struct {
 	Type        string             `json:"type"`
 	Description string             `json:"description,omitempty"`
 	MinLength   int                `json:"minLength,omitempty"`
-	Properties  map[string]*schema `json:"properties,omitempty"`
+	Properties  map[string]*schema `json:"properties,omitzero"` // OpenAI refuses an object without properties, even if it has none
 	Required    []string           `json:"required,omitempty"`
 	Additional  *bool              `json:"additionalProperties,omitempty"`
 }
