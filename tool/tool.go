@@ -55,6 +55,11 @@ type Tool struct {
 	Options
 }
 
+// ErrUncertain reports an external call that may have taken effect and has no result. If the error of
+// [Tool.Run] wraps it and the tool is not Repeatable, the task fails with EFFECTS_UNCERTAIN and is
+// not retried.
+var ErrUncertain = errors.New("the call may have taken effect")
+
 // A Call is one call of a tool by an agent.
 type Call struct {
 	// ID can serve as an idempotency key. It is unique to the arguments at one place of a

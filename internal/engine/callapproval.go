@@ -30,11 +30,11 @@ type permission struct {
 type approvals struct {
 	mu     sync.Mutex
 	starts map[string]int     // of each call, by its ID
-	always map[[2]string]bool // by the reader name of the tool, and the person
+	always map[[3]string]bool // by the reader name of the tool, its definition, and the person
 }
 
 func newApprovals() *approvals {
-	return &approvals{starts: map[string]int{}, always: map[[2]string]bool{}}
+	return &approvals{starts: map[string]int{}, always: map[[3]string]bool{}}
 }
 
 // spend records that a call begins.
@@ -46,7 +46,7 @@ func (s *approvals) spend(c *record.CallStart) {
 	defer s.mu.Unlock()
 	s.starts[c.Session]++
 	if c.Always {
-		s.always[[2]string{c.Agent, c.ApprovedBy}] = true
+		s.always[[3]string{c.Agent, c.Definition, c.ApprovedBy}] = true
 	}
 }
 
@@ -54,7 +54,7 @@ func (s *approvals) spend(c *record.CallStart) {
 func (s *approvals) of(c *toolCall) (starts int, always bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.starts[c.id], s.always[[2]string{c.delivery.caps.Agent, c.tool.Approve}]
+	return s.starts[c.id], s.always[[3]string{c.delivery.caps.Agent, c.definition(), c.tool.Approve}]
 }
 
 // callForm is the form of an approval of a call. A script without a reply for it takes the first
@@ -167,7 +167,21 @@ func (c *toolCall) approvalKey(a *attempt) record.Key {
 			files = hex.EncodeToString(of[:])
 		}
 	}
-	return digestOf(c.id, c.tool.Name, string(c.effect()), string(c.key[:]), gets, files, strconv.Itoa(starts))
+	parts := []string{c.id, c.tool.Name, string(c.effect()), string(c.key[:]), gets, files, strconv.Itoa(starts)}
+	if of := c.definition(); of != "" {
+		parts = append(parts, of)
+	}
+	return digestOf(parts...)
+}
+
+// definition returns a digest of what a server says about the tool; empty if the program says it.
+// What a person approved is for that definition alone.
+func (c *toolCall) definition() string {
+	if !c.tool.Foreign {
+		return ""
+	}
+	of := digestOf(c.tool.Name, c.tool.Description, string(c.tool.Parameters))
+	return hex.EncodeToString(of[:])
 }
 
 // refused answers a call that the person refused. The reason is what the person wrote, so it

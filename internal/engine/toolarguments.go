@@ -123,6 +123,9 @@ func (c *toolCall) begin() *record.CallStart {
 		Session: c.id, Key: c.key, Task: c.delivery.task.ID, Agent: c.delivery.caps.Agent, Attempt: c.delivery.number, Time: c.delivery.start, Bytes: c.shownBytes(), Effect: string(c.effect()), Repeatable: c.tool.Repeatable,
 		ApprovedBy: c.approved.by, Always: c.approved.always,
 	}
+	if c.approved.always {
+		begin.Definition = c.definition()
+	}
 	c.delivery.run.approvals.spend(begin)
 	return begin
 }

@@ -327,7 +327,12 @@ func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err erro
 
 // perform calls the tool and takes its result through the gate.
 func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) error {
-	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.tool.Timeout, tool.DefaultTimeout), fmt.Errorf("the tool timed out after %v", cmp.Or(c.tool.Timeout, tool.DefaultTimeout)))
+	limit := cmp.Or(c.tool.Timeout, tool.DefaultTimeout)
+	late := fmt.Errorf("the tool timed out after %v", limit)
+	if c.isExternal() {
+		late = fmt.Errorf("%w; the call may have taken effect", late)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	arguments, _ := c.delivery.sealed[0].Payload().JSON()
 	began := time.Now()
@@ -341,6 +346,10 @@ func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) 
 	}
 	if err == nil && limited.Err() != nil && !interrupted {
 		err = context.Cause(limited)
+	}
+	if errors.Is(err, tool.ErrUncertain) && c.once() && !interrupted {
+		answer.made = &ToolCallMetrics{Tool: c.tool.Name, Duration: time.Since(began), Failed: true}
+		return fmt.Errorf("%w: tool %s: %s", ErrEffectsUncertain, c.tool.Name, a.run.errorText(err.Error()))
 	}
 	switch {
 	case err != nil && interrupted && c.isExternal():

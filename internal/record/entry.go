@@ -86,21 +86,23 @@ type CallStart struct {
 	Model   string    `json:"model,omitempty"`
 	Attempt int       `json:"attempt"` // from 1 in the whole run, over all processes
 	Time    time.Time `json:"time"`
-	Bytes   int       `json:"bytes"`           // of the prompt; their class, if it is above the caller
-	Ahead   bool      `json:"ahead,omitempty"` // it is prefetched
+	Bytes   int       `json:"bytes"` // of the prompt; their class, if it is above the caller
 
 	Messages []string `json:"messages,omitempty"` // ids of the messages in the prompt
 
 	// Policy is the digest of the policy that the prompt is made by; empty for that of the start.
 	Policy string `json:"policy,omitempty"`
 
+	Ahead bool `json:"ahead,omitempty"` // it is prefetched
+
 	// Set only for a call of a tool, and for a command that is not confined:
-	Effect     string `json:"effect,omitempty"`
 	Repeatable bool   `json:"repeatable,omitempty"`
+	Always     bool   `json:"always,omitempty"` // the person approved each further call of the tool in the run
+	Effect     string `json:"effect,omitempty"`
 
 	// Set only for a call of a tool that a person approved. The approval is spent with it.
 	ApprovedBy string `json:"approvedBy,omitempty"` // the person
-	Always     bool   `json:"always,omitempty"`     // for each further call of the tool in the run
+	Definition string `json:"definition,omitempty"` // with Always, a digest of what a server says about the tool
 
 	Key Key `json:"-"` // of the name of a tool and the arguments before the gate; zero for an agent
 }
