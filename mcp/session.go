@@ -1,226 +1,221 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
-	"sync"
-	"sync/atomic"
+	"io"
+	"slices"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/runteam/runteam/internal/oneline"
-	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/tool"
 )
 
-// sessions are the connections of one task to one server: one at a time.
-type sessions struct {
-	pinned *pinned
-
-	mu      sync.Mutex // guards the fields below
-	current *connection
-	err     error // final: no other session is opened
+// pinned is a server with the digests of the definitions that its tools were made from.
+type pinned struct {
+	server  *Server
+	digests map[string]digest // by the server's own names
 }
 
-// get returns the connection, and opens one if there is none or it was lost.
-func (s *sessions) get(ctx context.Context) (*connection, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return nil, s.err
+// Why a tool is not called.
+var (
+	errChanged  = errors.New("its definition changed since Tools was called; call Tools again and start a new run")
+	errVanished = errors.New("the server no longer offers it")
+)
+
+// call makes one call in the session of the attempt.
+func (p *pinned) call(ctx context.Context, name string, c tool.Call) (tool.Result, error) {
+	resources := c.Shared
+	if p.server.SharedSession {
+		resources = &p.server.shared
 	}
-	if s.current != nil && s.current.usable() {
-		return s.current, nil
+	if resources == nil {
+		return tool.Result{}, errors.New("tool.Call.Shared is nil; a team sets it")
 	}
-	if s.current != nil {
-		s.current.Close()
-		s.current = nil
-	}
-	server := s.pinned.server
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no response within %v", connectTimeout))
-	defer cancel()
-	c, err := server.connect(ctx)
+	v, err := resources.Get(p, func() (io.Closer, error) {
+		return &sessions{pinned: p, turn: make(chan struct{}, 1)}, nil
+	})
 	if err != nil {
-		return nil, err
+		return tool.Result{}, err
 	}
-	defined, err := server.definitions(ctx, c)
-	if err == nil && digestOf(defined) != s.pinned.digest {
-		err = fmt.Errorf("mcp server %q: %w", server.Name, errChanged)
-		s.err = err
+	for again := false; ; again = true {
+		conn, err := v.(*sessions).get(ctx, name)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		res, err := await(ctx, func() (*sdk.CallToolResult, error) {
+			return conn.session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: c.Arguments})
+		})
+		conn.release()
+		if err == nil || isAnswer(err) {
+			conn.heard()
+		}
+		switch {
+		case err == nil:
+			return p.server.masked(resultOf(res))
+		case again || !errors.Is(err, errSessionGone) || !p.server.mayRepeat():
+			return tool.Result{}, p.server.callFailed(ctx, conn, err)
+		}
 	}
-	if err != nil {
-		c.Close()
-		return nil, err
-	}
-	s.current = c
-	return c, nil
 }
 
-// Close ends the session.
-func (s *sessions) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.err = tool.ErrClosed
-	if s.current == nil {
+// callFailed returns the error of a call.
+func (s *Server) callFailed(ctx context.Context, c *connection, err error) error {
+	failed := s.failed(ctx, c, withoutRequest(err))
+	switch {
+	case !s.isExternal() || isAnswer(err) || ctx.Err() != nil: // who gave up knows that the call may have been made
+		return failed
+	case errors.Is(err, errSessionGone) && !s.Options.Repeatable:
+		return fmt.Errorf("%w: %w", failed, tool.ErrUncertain)
+	}
+	return fmt.Errorf("%w; the call may have taken effect", failed)
+}
+
+// list returns what the server says now about the pinned tools.
+func (p *pinned) list(ctx context.Context, c *connection) (map[string]digest, error) {
+	now := map[string]digest{}
+	return now, p.server.eachTool(ctx, c, func(t *sdk.Tool) error {
+		if _, known := p.digests[t.Name]; !known {
+			return nil
+		}
+		d, err := definitionOf(t)
+		if err != nil {
+			return nil // it has no digest, as if it were not offered
+		}
+		sum := d.digest()
+		if other, twice := now[t.Name]; twice && other != sum {
+			sum = digest{}
+		}
+		now[t.Name] = sum
 		return nil
-	}
-	return s.current.Close()
+	})
 }
 
-// A connection is one session with a server, and its process if it has one.
-type connection struct {
-	session *sdk.ClientSession
-	process *process.Process // nil for a server with a URL
-	changed atomic.Bool
-	ended   chan struct{} // closed when the session has ended
-}
-
-// usable reports whether the session still works and offers what it did.
-func (c *connection) usable() bool {
-	select {
-	case <-c.ended:
-		return false
-	default:
-		return !c.changed.Load()
+// check returns an error if what the server says now about a tool is not what is pinned.
+func (p *pinned) check(now map[string]digest, name string) error {
+	sum, offered := now[name]
+	switch {
+	case !offered:
+		return fmt.Errorf("mcp server %q: tool %q: %w", p.server.Name, name, errVanished)
+	case sum != p.digests[name]:
+		return fmt.Errorf("mcp server %q: tool %q: %w", p.server.Name, name, errChanged)
 	}
-}
-
-// stderrTail returns the end of what the server's process wrote to its standard error.
-func (c *connection) stderrTail() string {
-	if c.process == nil {
-		return ""
-	}
-	return oneline.Of(c.process.Stderr())
-}
-
-// Close ends the session and the process. It may be called twice.
-func (c *connection) Close() error {
-	if c.process == nil {
-		err := c.session.Close()
-		<-c.ended
-		return err
-	}
-	c.process.Stop()      // first, since the session waits for a server that does not read
-	_ = c.session.Close() // its pipes are closed
-	<-c.ended
 	return nil
 }
 
-// connect starts a session.
-func (s *Server) connect(ctx context.Context) (*connection, error) {
-	c := &connection{ended: make(chan struct{})}
-	client := sdk.NewClient(&sdk.Implementation{Name: "runteam", Version: "1"}, &sdk.ClientOptions{
-		Capabilities:           &sdk.ClientCapabilities{}, // neither roots, sampling nor elicitation
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { c.changed.Store(true) },
-	})
-	var transport sdk.Transport
-	if s.URL != "" {
-		transport = &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: s.client(), MaxRetries: 2}
-	} else {
-		p, err := process.Start(&process.Command{Path: s.Command, Args: s.Args, Dir: s.Dir, Env: process.Environment(s.Env), Mask: s.masks()})
+// sessions are the connections of one task to one server. Calls begin in the newest.
+type sessions struct {
+	pinned *pinned
+
+	turn    chan struct{} // has a value while somebody uses the fields below; opening a session takes time
+	current *connection
+	now     map[string]digest // what the server said last about the pinned tools, in the current session
+	older   []*connection     // whose calls may still run
+	closed  bool
+}
+
+// get returns the connection for a call of a tool, which must release it. It opens one if there is
+// none or it was lost, and makes sure that the server still offers the tool as it is pinned.
+func (s *sessions) get(ctx context.Context, name string) (*connection, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if s.closed {
+		return nil, tool.ErrClosed
+	}
+	ctx, cancel := s.pinned.server.untilTimeout(ctx)
+	defer cancel()
+	if s.current != nil && s.current.usable() {
+		if err := s.renew(ctx); err != nil && s.current.usable() {
+			return nil, err
+		}
+	}
+	if s.current == nil || !s.current.usable() {
+		if err := s.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.pinned.check(s.now, name); err != nil {
+		return nil, err
+	}
+	s.current.acquire()
+	return s.current, nil
+}
+
+// open opens a session in place of the current one.
+func (s *sessions) open(ctx context.Context) error {
+	if s.current != nil {
+		s.older = append(slices.DeleteFunc(s.older, func(c *connection) bool { return c.isOver() }), s.current)
+		s.current.retire()
+		s.current = nil
+	}
+	c, err := s.pinned.server.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if s.now, err = s.pinned.list(ctx, c); err != nil {
+		c.Close()
+		return err
+	}
+	s.current = c
+	return nil
+}
+
+// renew lists the tools again if that may give something else, and pings an idle server before an
+// external call.
+func (s *sessions) renew(ctx context.Context) error {
+	c, server := s.current, s.pinned.server
+	idle := server.isExternal() && time.Since(time.Unix(0, c.last.Load())) >= idleTime
+	// A person may have taken long to approve the call.
+	if c.changed.Swap(false) || server.Options.Approve != "" || idle && c.deaf.Load() {
+		now, err := s.pinned.list(ctx, c)
 		if err != nil {
-			return nil, fmt.Errorf("mcp server %q: %w", s.Name, err)
+			c.changed.Store(true)
+			return err
 		}
-		c.process = p
-		transport = &sdk.IOTransport{Reader: p.Stdout, Writer: p.Stdin}
+		s.now = now
+		return nil
 	}
-	session, err := client.Connect(ctx, transport, nil)
-	if err != nil {
-		if c.process != nil {
-			c.process.Stop()
-		}
-		return nil, s.failed(ctx, c, fmt.Errorf("it does not answer as an MCP server: %w", err))
+	if !idle || c.unpinged {
+		return nil
 	}
-	c.session = session
-	go func() {
-		defer close(c.ended)
-		_ = session.Wait()
-		if c.process != nil {
-			c.process.Stop()
-		}
-	}()
-	return c, nil
+	limited, cancel := context.WithTimeout(ctx, pingTime)
+	defer cancel()
+	_, err := await(limited, func() (any, error) { return nil, c.session.Ping(limited, nil) })
+	switch {
+	case err == nil || isAnswer(err):
+		c.heard()
+	case limited.Err() != nil: // it answers no ping, or the call was given up
+		c.unpinged = ctx.Err() == nil
+	case errors.Is(err, errSessionGone):
+	default:
+		return server.failed(ctx, c, withoutRequest(err))
+	}
+	return nil
 }
 
-// maxRedirects bounds the redirects of one request. All of them stay at the origin of the URL.
-const maxRedirects = 3
+// Times of a ping. Tests change them.
+var (
+	idleTime = time.Second     // after which a session without an answer is idle
+	pingTime = 2 * time.Second // for an answer, after which the call is made without one
+)
 
-// client returns an HTTP client that sends the headers, to the server's origin only.
-func (s *Server) client() *http.Client {
-	return &http.Client{
-		Transport: headerTransport(s.Headers),
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if first := via[0].URL; r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
-				return fmt.Errorf("redirect to another origin, %s://%s", r.URL.Scheme, r.URL.Host)
-			}
-			if len(via) >= maxRedirects {
-				return errors.New("too many redirects")
-			}
-			return nil
-		},
+// Close ends the sessions, with the calls that run in them.
+func (s *sessions) Close() error {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	s.closed = true
+	var err error
+	if s.current != nil {
+		err = s.current.Close()
 	}
-}
-
-// A headerTransport adds headers to each request.
-type headerTransport map[string]string
-
-// RoundTrip sends one request.
-func (h headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	for name, value := range h {
-		r.Header.Set(name, value)
+	for _, c := range s.older {
+		c.Close() // the server does not know it any more
 	}
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-// resultOf returns the result of a call. Contents other than text are named, and not passed on.
-func resultOf(res *sdk.CallToolResult) (tool.Result, error) {
-	out := tool.Result{IsError: res.IsError}
-	var text []string
-	for _, content := range res.Content {
-		switch c := content.(type) {
-		case *sdk.TextContent:
-			text = append(text, c.Text)
-		case *sdk.ImageContent:
-			text = append(text, fmt.Sprintf("[image %s, %d bytes: not shown]", oneline.Of(c.MIMEType), len(c.Data)))
-		case *sdk.AudioContent:
-			text = append(text, fmt.Sprintf("[audio %s, %d bytes: not shown]", oneline.Of(c.MIMEType), len(c.Data)))
-		case *sdk.ResourceLink:
-			text = append(text, "[link "+oneline.Of(c.URI)+"]")
-		case *sdk.EmbeddedResource:
-			if c.Resource != nil && c.Resource.Text != "" {
-				text = append(text, c.Resource.Text)
-			} else if c.Resource != nil {
-				text = append(text, fmt.Sprintf("[resource %s, %d bytes: not shown]", oneline.Of(c.Resource.URI), len(c.Resource.Blob)))
-			}
-		}
-	}
-	out.Text = strings.Join(text, "\n")
-	if res.StructuredContent == nil {
-		return out, nil
-	}
-	raw, err := json.Marshal(res.StructuredContent)
-	if err != nil {
-		return tool.Result{}, fmt.Errorf("structured content: %w", err)
-	}
-	if out.JSON = raw; sameJSON(out.Text, raw) {
-		out.Text = "" // servers repeat the structured content as a text for older clients
-	}
-	return out, nil
-}
-
-// sameJSON reports whether a text is the JSON value.
-func sameJSON(text string, raw json.RawMessage) bool {
-	var a, b any
-	if json.Unmarshal([]byte(text), &a) != nil || json.Unmarshal(raw, &b) != nil {
-		return false
-	}
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+	return err
 }

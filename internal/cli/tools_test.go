@@ -48,6 +48,9 @@ func serveTools() {
 		switch {
 		case mode == "dies":
 			os.Exit(3)
+		case mode == "noisy":
+			fmt.Println("INFO searching with", os.Getenv("KEY"))
+			fmt.Println(`{"level":"info","key":"` + os.Getenv("KEY") + `"}`)
 		case in.Query == "nothing":
 			return nil, nil, fmt.Errorf("no document with the key %s", os.Getenv("KEY"))
 		}
@@ -58,6 +61,9 @@ func serveTools() {
 		name = "web_lookup"
 	}
 	sdk.AddTool(s, &sdk.Tool{Name: name, Description: description}, search)
+	if mode == "names" {
+		sdk.AddTool(s, &sdk.Tool{Name: "drop/all"}, search)
+	}
 	sdk.AddTool(s, &sdk.Tool{Name: "drop.all", Description: "Deletes the documents."}, search)
 	_ = s.Run(context.Background(), &sdk.StdioTransport{})
 }
@@ -216,6 +222,7 @@ func TestServersOfSpecsThatCannotBeUsed(t *testing.T) {
 	}{
 		{"program dies", "broken", "", exit.StatusNoRun, []string{"team.yaml:4:3: tool \"search\":", "stderr: no index at ${KEY}"}},
 		{"other tools", "other", "", exit.StatusUsage, []string{"team.yaml:6:13: tool \"search\": the server has no tool \"web_search\"", "it offers drop.all, web_lookup"}},
+		{"name of two tools", "names", "web_search, drop_all", exit.StatusUsage, []string{"team.yaml:6:25: tool \"search\": the server has no tool \"drop_all\", and several that it may be", "write one of drop.all, drop/all"}},
 		{"tool is missing", "", "web_search, none", exit.StatusUsage, []string{"team.yaml:6:25: tool \"search\": the server has no tool \"none\"", "it offers drop.all, web_search"}},
 	}
 	for _, tt := range tests {
@@ -236,6 +243,18 @@ func TestServersOfSpecsThatCannotBeUsed(t *testing.T) {
 		require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 		require.Contains(t, got.stderr, "no-such-server: no such file or directory")
 		require.Contains(t, got.stderr, ":3:9: tool \"s\"")
+	})
+	t.Run("program logs to its standard output", func(t *testing.T) {
+		t.Parallel()
+		c := newSearchCase(t, "noisy", "")
+		c.env["OPENAI_BASE_URL"] = caller(t, "search__web_search", `{"query":"x"}`).URL + "/v1"
+		got := c.run(t, "run")
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+		require.Contains(t, got.stdout, "found")
+		require.Equal(t, 1, strings.Count(got.stderr, "WRN"), got.stderr)
+		require.Contains(t, got.stderr, "server=search")
+		require.Contains(t, got.stderr, "INFO searching with ${KEY}")
+		require.NotContains(t, got.stderr, "k3y-value")
 	})
 	t.Run("program dies in a call", func(t *testing.T) {
 		t.Parallel()

@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ func (b *Toolbox) List(ctx context.Context, of string) ([]ListedTool, error) {
 	if of != "" {
 		entries = slices.DeleteFunc(entries, func(e *toolEntry) bool { return !e.has(of) })
 	}
-	if err := connectAll(ctx, entries); err != nil {
+	if err := connectAll(ctx, entries, b.file.Config.Logger); err != nil {
 		return nil, err
 	}
 	var all []ListedTool
@@ -84,15 +85,15 @@ func (b *Toolbox) agentsWith(t *tool.Tool) (names []string) {
 	return names
 }
 
-// connectAll connects to the servers of entries, a few at a time.
-func connectAll(ctx context.Context, entries []*toolEntry) error {
+// connectAll connects to the servers of entries, a few at a time. What they do later is logged.
+func connectAll(ctx context.Context, entries []*toolEntry, log *slog.Logger) error {
 	errs := make([]error, len(entries))
 	var group errgroup.Group
 	group.SetLimit(maxConnecting)
 	for i, e := range entries {
 		if e.server != nil {
 			group.Go(func() error {
-				errs[i] = e.connect(ctx)
+				errs[i] = e.connect(ctx, log)
 				return nil
 			})
 		}

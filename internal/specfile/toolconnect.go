@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os/exec"
 	"slices"
 	"strings"
@@ -31,11 +32,12 @@ func (b *Toolbox) Connect(ctx context.Context) error {
 			used = append(used, e)
 		}
 	}
-	return connectAll(ctx, used)
+	return connectAll(ctx, used, b.file.Config.Logger)
 }
 
 // connect gets the definitions of the tools.
-func (e *toolEntry) connect(ctx context.Context) error {
+func (e *toolEntry) connect(ctx context.Context, log *slog.Logger) error {
+	e.server.Secrets, e.server.Logger = e.values, log
 	list, err := e.server.Tools(ctx)
 	if err != nil {
 		return err
@@ -74,6 +76,11 @@ func (e *toolEntry) findings(err error) (found []finding) {
 		}
 		return found
 	}
+	if several, ok := errors.AsType[*mcp.AmbiguousToolError](err); ok {
+		at := e.allowed[several.Entry]
+		names := concealValues(strings.Join(several.Tools, ", "), e.values)
+		return []finding{{at.src, at.at, Problem{Message: fmt.Sprintf("tool %s: the server has no tool %s, and several that it may be", quote(e.name), quote(several.Entry)), Hint: "write one of " + cut(names, 400), Err: ErrUnknown}}}
+	}
 	text := strings.TrimPrefix(concealValues(err.Error(), e.values), fmt.Sprintf("mcp server %q: ", e.name))
 	n := e.fields.node
 	return []finding{{n.src, n.keyAt, Problem{Message: fmt.Sprintf("tool %s: %s", quote(e.name), text), Hint: e.hint(err), Err: fmt.Errorf("%w: %w", ErrServer, err)}}}
@@ -89,7 +96,14 @@ func (e *toolEntry) hint(err error) string {
 	case errors.Is(err, exec.ErrNotFound):
 		return "install the program, or correct command"
 	}
-	return "run the command in a terminal: it must wait for MCP messages, and write nothing else to its standard output"
+	if !errors.Is(err, mcp.ErrNoSession) {
+		return ""
+	}
+	hint := "run the command in a terminal: it must wait for MCP messages, and write nothing else to its standard output"
+	if limit := e.server.Options.Timeout; limit > 0 {
+		hint += fmt.Sprintf("; timeoutMs (%d) bounds its start too", limit.Milliseconds())
+	}
+	return hint
 }
 
 // concealed returns a tool whose definition, results and errors have ${NAME} in place of the
@@ -110,11 +124,25 @@ func (e *toolEntry) concealed(t *tool.Tool) *tool.Tool {
 			}
 		}
 		if err != nil && hide(err.Error()) != err.Error() {
-			err = errors.New(hide(err.Error()))
+			err = &concealedError{hide(err.Error()), err}
 		}
 		return res, err
 	}
 	return &c
+}
+
+// A concealedError replaces the text of an error.
+type concealedError struct {
+	text string
+	err  error
+}
+
+func (e *concealedError) Error() string { return e.text }
+
+// Is reports whether the error says that the call may have taken effect. Nothing else of it is
+// passed on.
+func (e *concealedError) Is(target error) bool {
+	return target == tool.ErrUncertain && errors.Is(e.err, target)
 }
 
 // Close ends the sessions that tasks shared. Calls after it fail.

@@ -1,0 +1,182 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/runteam/runteam/internal/mask"
+	"github.com/runteam/runteam/internal/oneline"
+	"github.com/runteam/runteam/internal/process"
+)
+
+// Bounds on a line of the standard output of a server, in bytes.
+const (
+	maxSkipped = 64 << 10 // that is no message
+	maxMessage = 16 << 20
+)
+
+// Errors of the standard output of a server. None of them is about a single request.
+var (
+	errNoMessage = fmt.Errorf("it wrote more than %d KiB without a JSON-RPC message and without a newline to its standard output, where only messages belong", maxSkipped>>10)
+	errLarge     = fmt.Errorf("it wrote a message of more than %d MiB", maxMessage>>20)
+	errOutputEnd = fmt.Errorf("it closed its standard output: %w", io.EOF)
+)
+
+// pipes are a connection over the standard input and output of a process, with one message on each
+// line: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio. Lines that
+// are no messages are skipped.
+type pipes struct {
+	server  *Server
+	conn    *connection
+	process *process.Process
+	lines   *bufio.Reader
+	queue   []jsonrpc.Message // of a line with several messages
+	writing sync.Mutex        // held during a write
+}
+
+func newPipes(s *Server, c *connection) *pipes {
+	return &pipes{server: s, conn: c, process: c.process, lines: bufio.NewReaderSize(c.process.Stdout, maxSkipped)}
+}
+
+// Connect returns p.
+func (p *pipes) Connect(context.Context) (sdk.Connection, error) { return p, nil }
+
+// SessionID returns "": a process has one session.
+func (p *pipes) SessionID() string { return "" }
+
+// Close closes both pipes.
+func (p *pipes) Close() error {
+	return errors.Join(p.process.Stdin.Close(), p.process.Stdout.Close())
+}
+
+// Write sends a message.
+func (p *pipes) Write(ctx context.Context, m jsonrpc.Message) error {
+	raw, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	_, err = p.process.Stdin.Write(append(raw, '\n'))
+	return err
+}
+
+// Read returns the next message.
+func (p *pipes) Read(context.Context) (jsonrpc.Message, error) {
+	for {
+		for len(p.queue) == 0 {
+			line, err := p.line()
+			if err != nil {
+				return nil, err
+			}
+			messages, whole := messagesIn(line)
+			if !whole {
+				if len(line) > maxSkipped {
+					return nil, errNoMessage
+				}
+				p.server.warnSkipped(line)
+			}
+			p.queue = messages
+		}
+		m := p.queue[0]
+		p.queue = p.queue[1:]
+		// The handler of the SDK runs later than the response that follows the notification.
+		if r, ok := m.(*jsonrpc.Request); ok && r.Method == "notifications/tools/list_changed" && p.conn.changed.Swap(true) {
+			continue // a flood of them says no more than one
+		}
+		return m, nil
+	}
+}
+
+// line returns the next line that is not empty, without the space around it.
+func (p *pipes) line() ([]byte, error) {
+	for {
+		line, err := p.lines.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			line, err = p.longLine(line)
+		}
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\uFEFF"))) // a byte order mark
+		switch {
+		case len(line) > 0 && (err == nil || errors.Is(err, io.EOF)):
+			return line, nil
+		case errors.Is(err, io.EOF):
+			return nil, errOutputEnd
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// longLine returns the line that begins with a full buffer. Only a message may be that long.
+func (p *pipes) longLine(start []byte) ([]byte, error) {
+	line := bytes.Clone(start)
+	if !mayBeMessage(bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\uFEFF")))) {
+		return nil, errNoMessage
+	}
+	for {
+		more, err := p.lines.ReadSlice('\n')
+		line = append(line, more...)
+		switch {
+		case len(line) > maxMessage:
+			return nil, errLarge
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		}
+	}
+}
+
+// mayBeMessage reports whether a text begins as a message does, or as several.
+func mayBeMessage(text []byte) bool { return len(text) > 0 && (text[0] == '{' || text[0] == '[') }
+
+// messagesIn returns the messages of a line, which may be an array of them, and whether it has
+// nothing else.
+func messagesIn(line []byte) (messages []jsonrpc.Message, whole bool) {
+	if !mayBeMessage(line) {
+		return nil, false
+	}
+	parts := []json.RawMessage{line}
+	if line[0] == '[' && json.Unmarshal(line, &parts) != nil {
+		return nil, false
+	}
+	for _, part := range parts {
+		if m, err := jsonrpc.DecodeMessage(part); err == nil {
+			messages = append(messages, m)
+		}
+	}
+	return messages, len(messages) == len(parts)
+}
+
+// warnSkipped logs a line that is no message, unless another was logged before.
+func (s *Server) warnSkipped(line []byte) {
+	s.skipped.Do(func() {
+		if s.Logger != nil {
+			s.Logger.Warn("an MCP server writes other lines than JSON-RPC messages to its standard output; they are skipped", "server", s.Name, "line", oneline.Of(s.lineMasks().Text(s.masks().Text(string(line)))))
+		}
+	})
+}
+
+// lineMasks returns the lines of values that have several.
+func (s *Server) lineMasks() *mask.Values {
+	var lines []map[string]string
+	for _, values := range []map[string]string{s.Env, s.Secrets} {
+		for name, value := range values {
+			for line := range strings.Lines(value) {
+				lines = append(lines, map[string]string{name: line})
+			}
+		}
+	}
+	return mask.New(lines...)
+}
