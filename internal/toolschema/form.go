@@ -1,9 +1,6 @@
 package toolschema
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "encoding/json"
 
 // A Level says how simple a form is.
 type Level int
@@ -54,11 +51,6 @@ func (f *Form) describe(top *object, note string) {
 	}
 	with.set("description", text(note))
 	f.described = appendValue(nil, with)
-}
-
-// Equal reports whether both forms are sent alike.
-func (f *Form) Equal(o *Form) bool {
-	return f.note == o.note && bytes.Equal(f.parameters, o.parameters)
 }
 
 // Sent returns arguments for the schema as they are written for the form. What is no JSON is

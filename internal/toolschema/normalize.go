@@ -25,6 +25,9 @@ func (b *builder) normalize(v any, depth int) any {
 	for _, m := range o.members {
 		b.keyword(o, out, m, depth)
 	}
+	if slices.ContainsFunc(combinations, out.has) { // they have the properties
+		return out
+	}
 	types := out.get("type")
 	if hasType(types, "object") && !out.has("properties") {
 		out.set("properties", &object{})

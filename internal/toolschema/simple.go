@@ -58,13 +58,8 @@ func outline(o, top *object) *object {
 	out := &object{}
 	if types := typesOf(o); len(types) == 1 && types[0] != "null" {
 		out.set("type", text(types[0]))
-		switch types[0] {
-		case "object":
-			out.set("properties", &object{})
-		case "array":
-			out.set("items", &object{})
-		}
 	}
+	complete(out)
 	if d, ok := textOf(o.get("description")); ok {
 		out.set("description", text(d))
 	}
@@ -195,19 +190,49 @@ func (s *simplifier) node(o *object, within []*object, depth int) *object {
 		choices = n.simpleChoices()
 	}
 	switch {
-	case len(choices) == 1:
-		merge(n.out, objectOf(choices[0]))
-	case len(choices) > 1:
-		n.out.set("anyOf", &array{choices})
-	}
-	switch {
 	case n.nullable && s.level == Known:
 		n.out.set("nullable", literalTrue)
 	case n.nullable:
 		n.left.parts = append(n.left.parts, "may be null")
 	}
 	n.left.on(n.out)
+	switch {
+	case len(choices) == 1:
+		merge(n.out, objectOf(choices[0]))
+	case len(choices) > 1 && depth > 0 && s.distribute(n.out, choices):
+		return &object{[]member{{"anyOf", &array{choices}}}}
+	case len(choices) > 1:
+		n.out.set("anyOf", &array{choices})
+	}
+	complete(n.out)
 	return n.out
+}
+
+// complete gives an object properties, and an array items: OpenAI and Gemini require them.
+func complete(o *object) {
+	switch t, _ := textOf(o.get("type")); {
+	case t == "object":
+		o.put("properties", &object{})
+	case t == "array":
+		o.put("items", &object{})
+	}
+}
+
+// distribute adds to each alternative what stands beside it, where Gemini takes nothing
+// (cloud.google.com/vertex-ai/generative-ai/docs/model-reference/function-calling). It reports whether
+// that is not too much.
+func (s *simplifier) distribute(beside *object, choices []any) bool {
+	size := 0
+	walk(beside, func(*object) { size += len(choices) })
+	if s.nodes < size {
+		return false
+	}
+	s.nodes -= size
+	for _, c := range choices {
+		merge(objectOf(c), beside)
+		complete(objectOf(c))
+	}
+	return true
 }
 
 // setTypes sets the type, which Gemini requires.

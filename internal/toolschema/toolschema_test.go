@@ -67,7 +67,7 @@ var formTests = []struct {
 	{name: "all of", give: `{"allOf":[{"$ref":"#/definitions/A"},{"properties":{"input":{"type":"string"}}}],"definitions":{"A":{"type":"object","properties":{"a":{"$ref":"#"}}}}}`,
 		want: `{"type":"object","properties":{"input_":{"allOf":[{"$ref":"#/definitions/A"},{"properties":{"input":{"type":"string"}}}]}},"required":["input_"],"definitions":{"A":{"type":"object","properties":{"a":{"$ref":"#/properties/input_"}}}}}`,
 		args: `{"input":"x"}`, sent: `{"input_":{"input":"x"}}`},
-	{name: "values", give: `{"type":"object","enum":[{"a":1},{"b":2}]}`, want: `{"type":"object","properties":{"input":{"type":"object","enum":[{"a":1},{"b":2}],"properties":{}}},"required":["input"]}`, args: `{"a":1}`, sent: `{"input":{"a":1}}`},
+	{name: "values", give: `{"type":"object","enum":[{"a":1},{"b":2}]}`, want: `{"type":"object","properties":{"input":{"type":"object","enum":[{"a":1},{"b":2}]}},"required":["input"]}`, args: `{"a":1}`, sent: `{"input":{"a":1}}`},
 	{name: "a reference at the top", give: `{"$schema":"s","$ref":"#/definitions/Node","definitions":{"Node":{"type":"object","properties":{"next":{"$ref":"#/definitions/Node"},"top":{"$ref":"#"}},"required":["next"]}}}`,
 		want: `{"definitions":{"Node":{"type":"object","properties":{"next":{"$ref":"#/definitions/Node"},"top":{"$ref":"#"}},"required":["next"]}},"type":"object","properties":{"next":{"$ref":"#/definitions/Node"},"top":{"$ref":"#"}},"required":["next"]}`},
 	{name: "a reference to itself", give: `{"$ref":"#"}`, want: `{"type":"object","properties":{}}`},
@@ -108,13 +108,13 @@ func TestSimplerForms(t *testing.T) {
 	tests := []struct{ name, give, known, unbounded string }{
 		{
 			"types with null", `{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"enum":["x",null]},"c":{"anyOf":[{"type":"integer"},{"type":"null"}],"title":"Number"}}}`,
-			`{"type":"object","properties":{"a":{"type":"string","nullable":true},"b":{"type":"string","enum":["x"],"nullable":true},"c":{"description":"Number","type":"integer","nullable":true}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","nullable":true},"b":{"type":"string","enum":["x"],"nullable":true},"c":{"description":"Number","nullable":true,"type":"integer"}}}`,
 			`{"type":"object","properties":{"a":{"type":"string","description":"(may be null)"},"b":{"type":"string","enum":["x"],"description":"(may be null)"},"c":{"description":"Number (may be null)","type":"integer"}}}`,
 		},
 		{
 			"several types", `{"type":"object","properties":{"a":{"type":["string","array"],"items":{"type":"string"},"maxLength":9}}}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string","maxLength":9},{"type":"array","items":{"type":"string"}}]}}}`,
-			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}],"description":"(maxLength: 9)"}}}`,
+			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string","description":"(maxLength: 9)"},{"type":"array","items":{"type":"string"},"description":"(maxLength: 9)"}]}}}`,
 		},
 		{
 			"keywords that Gemini does not know", `{"type":"object","properties":{"a":{"const":"x"},"b":{"type":"number","exclusiveMinimum":0,"multipleOf":2,"default":4,"examples":[2]},"c":{"type":"object","additionalProperties":{"type":"string"}},"d":{"enum":[1,2]},"e":{"oneOf":[{"type":"string"},{"type":"integer"}]}},"required":["a","z"],"additionalProperties":false}`,
@@ -125,6 +125,11 @@ func TestSimplerForms(t *testing.T) {
 			"format, pattern and bounds", `{"type":"object","properties":{"a":{"type":"string","format":"date","pattern":"^2","minLength":1,"description":"A day."},"b":{"type":"array","maxItems":2,"items":{"type":"integer","minimum":0}}}}`,
 			`{"type":"object","properties":{"a":{"type":"string","format":"date","pattern":"^2","minLength":1,"description":"A day."},"b":{"type":"array","maxItems":2,"items":{"type":"integer","minimum":0}}}}`,
 			`{"type":"object","properties":{"a":{"type":"string","description":"A day. (format: \"date\"; pattern: \"^2\"; minLength: 1)"},"b":{"type":"array","items":{"type":"integer","description":"(minimum: 0)"},"description":"(maxItems: 2)"}}}`,
+		},
+		{
+			"what stands beside alternatives", `{"type":"object","properties":{"a":{"type":"object","description":"d","properties":{"x":{"type":"string"}},"required":["x"],"oneOf":[{"required":["y"],"properties":{"y":{"type":"null"}}},{"properties":{"z":{"type":"array"}}}]}}}`,
+			`{"type":"object","properties":{"a":{"anyOf":[{"type":"object","required":["y","x"],"properties":{"y":{"nullable":true},"x":{"type":"string"}},"description":"d"},{"type":"object","properties":{"z":{"type":"array","items":{}},"x":{"type":"string"}},"description":"d","required":["x"]}]}}}`,
+			`{"type":"object","properties":{"a":{"anyOf":[{"type":"object","required":["y","x"],"properties":{"y":{"description":"(may be null)"},"x":{"type":"string"}},"description":"d"},{"type":"object","properties":{"z":{"type":"array","items":{}},"x":{"type":"string"}},"description":"d","required":["x"]}]}}}`,
 		},
 		{
 			"references", `{"type":"object","properties":{"a":{"allOf":[{"$ref":"#/$defs/A"}],"description":"An A."},"b":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"description":"d"}}}`,

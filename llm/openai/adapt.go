@@ -77,7 +77,7 @@ func (m *Model) callAdapted(ctx context.Context, req llm.Request, emit func(llm.
 		if !isRefusal {
 			res.Usage = res.Usage.Add(refused)
 			if n > 1 && accepted {
-				changes.forms.thisCall, changes.tools.thisCall = strictForm, 0
+				changes.forms.thisCall = strictForm
 				m.changes.CompareAndSwap(known, &changes) // if another call stored changes first, a later call adds these
 			}
 			return res, err
@@ -118,7 +118,11 @@ func (f *refusal) adaptation(r *request) int {
 // the author of a prompt must not decide what requests leave out.
 func asRefusal(e *llm.Error, status int, said *errorBody, clean *sanitizer) error {
 	switch e.Kind {
-	case callfault.Unauthorized, callfault.NoCredit, callfault.RateLimited, callfault.PromptTooLong, callfault.Moderated:
+	case callfault.PromptTooLong: // or the description of a tool is
+		if !strings.HasPrefix(said.param, "tools") {
+			return e
+		}
+	case callfault.Unauthorized, callfault.NoCredit, callfault.RateLimited, callfault.Moderated:
 		return e
 	}
 	switch status {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"regexp"
@@ -45,9 +46,8 @@ func (f *toolForms) of(raw []byte) *toolschema.Schema {
 
 // refusedTools are the forms of tools that an endpoint refused.
 type refusedTools struct {
-	always   toolschema.Level                 // of every tool: the first level that is not refused
-	levels   map[refusedTool]toolschema.Level // of one tool; never changed in place
-	thisCall int                              // refusals of one tool each in this call
+	always toolschema.Level                 // of every tool: the first level that is not refused
+	levels map[refusedTool]toolschema.Level // of one tool; never changed in place
 }
 
 // A refusedTool is a tool of which an endpoint refused a form.
@@ -61,15 +61,30 @@ func (r *refusedTools) level(name string, s *toolschema.Schema) toolschema.Level
 	return max(r.always, r.levels[refusedTool{name, s}])
 }
 
-// maxToolRefusals is how often in one call an endpoint may refuse one tool before what it refused
-// is changed in all of them: an endpoint that names one tool each time would else refuse each.
-const maxToolRefusals = 3
+// enoughTools is how many tools must need a form until all get it. An endpoint that names one tool at
+// a time would else be asked once for each.
+const enoughTools = 3
 
 // A sentTool is a tool of a request, in the form in which it is sent.
 type sentTool struct {
-	name   string
-	schema *toolschema.Schema
-	level  toolschema.Level // leftOut if it is not sent
+	name, description string
+	schema            *toolschema.Schema
+	level             toolschema.Level // leftOut if it is not sent
+}
+
+// maxDescription is how many bytes of a description are sent after a refusal. OpenAI once took no more
+// (platform.openai.com/docs/api-reference/chat/create), and others still do not.
+const maxDescription = 1024
+
+// definition returns the tool at a level.
+func (t *sentTool) definition(l toolschema.Level) functionDefinition {
+	description := t.description
+	if l > toolschema.Full && len(description) > maxDescription {
+		const cut = "…"
+		description = strings.ToValidUTF8(description[:maxDescription-len(cut)], "") + cut
+	}
+	description, parameters := t.schema.Form(l).Function(description)
+	return functionDefinition{t.name, description, parameters}
 }
 
 // form returns the form in which the tool is sent, or nil.
@@ -80,24 +95,32 @@ func (t *sentTool) form() *toolschema.Form {
 	return t.schema.Form(t.level)
 }
 
+// maxNamed is how many tools a warning names.
+const maxNamed = 8
+
 // functions returns the tools of the request. It adds a warning for those that the endpoint refused.
 func (r *request) functions() []function {
 	list := make([]function, 0, len(r.Tools))
 	r.tools = make([]sentTool, len(r.Tools))
+	var simpler []string
 	for i, t := range r.Tools {
 		sent := &r.tools[i]
-		*sent = sentTool{name: t.Name, schema: r.model.toolForms.of(t.Parameters)}
+		*sent = sentTool{name: t.Name, description: t.Description, schema: r.model.toolForms.of(t.Parameters)}
 		sent.level = r.changes.tools.level(t.Name, sent.schema)
-		f := sent.form()
-		if f == nil {
+		if sent.level >= leftOut {
 			r.warn(fmt.Sprintf("tools: the endpoint refused %s in every form; the agent works without it", t.Name))
 			continue
 		}
 		if sent.level > toolschema.Full {
-			r.warn(fmt.Sprintf("tools: the endpoint refused the schema of %s, which was sent in a simpler form", t.Name))
+			simpler = append(simpler, t.Name)
 		}
-		description, parameters := f.Function(t.Description)
-		list = append(list, function{"function", functionDefinition{t.Name, description, parameters}})
+		list = append(list, function{"function", sent.definition(sent.level)})
+	}
+	switch n := len(simpler); {
+	case n > maxNamed:
+		r.warn(fmt.Sprintf("tools: the endpoint refused the schemas of %s and %d others, which were sent in a simpler form", strings.Join(simpler[:maxNamed], ", "), n-maxNamed))
+	case n > 0:
+		r.warn(fmt.Sprintf("tools: the endpoint refused the schema of %s, which was sent in a simpler form", strings.Join(simpler, ", ")))
 	}
 	return list
 }
@@ -147,9 +170,10 @@ var (
 	// aboutCalls matches what is about the conversation, or about tools as such.
 	aboutCalls = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(tool|function)[ _]?(calls?\b|calling|response|result|choice|message|use\b|_id)|\brole\b|messages?[\[./]|thought|signature|` +
-			`(tools?|functions?) (is|are) not (supported|enabled|available)|support (for )?(tools?|functions?)\b`)
+			`(tools?|functions?) (is|are) not (supported|enabled|available)|support (for )?(tools?|functions?)\b|array too long|too many`)
 	})
 
+	aboutMessages    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bmessages?[\[./]`) })
 	toolIndex        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\btools?[\[./](\d+)`) })
 	declarationIndex = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`function_?declarations?[\[./](\d+)`)
@@ -163,7 +187,7 @@ func refusesSchema(r *request, f *refusal) bool {
 		return false
 	}
 	named := r.refusedTools(f)
-	if r.format.form < noForm && len(named) == 0 { // a response_format has a schema too
+	if len(named) == 0 && (r.format.form < noForm || aboutMessages().MatchString(f.text)) { // these have schemas too
 		return false
 	}
 	return r.canSimplify(named)
@@ -268,9 +292,9 @@ func (r *request) next(least toolschema.Level) toolschema.Level {
 
 // next returns the next level at which the tool is sent in another form; leftOut if there is none.
 func (t *sentTool) next() toolschema.Level {
-	now := t.schema.Form(t.level)
+	now := t.definition(t.level)
 	for l := t.level + 1; l < leftOut; l++ {
-		if !t.schema.Form(l).Equal(now) {
+		if d := t.definition(l); d.Description != now.Description || !bytes.Equal(d.Parameters, now.Parameters) {
 			return l
 		}
 	}
@@ -291,18 +315,28 @@ func simplifyTools(r *request, f *refusal, next *changes) {
 		next.tools.always = max(next.tools.always, r.next(toolschema.Full))
 		return
 	}
-	next.tools.thisCall++
 	levels := map[refusedTool]toolschema.Level{}
 	if len(next.tools.levels) < maxRefusedSchemas {
 		maps.Copy(levels, next.tools.levels)
 	}
 	for _, i := range named {
 		t := &r.tools[i]
-		l := t.next()
-		levels[refusedTool{t.name, t.schema}] = max(l, levels[refusedTool{t.name, t.schema}])
-		if l < leftOut && next.tools.thisCall > maxToolRefusals {
-			next.tools.always = max(next.tools.always, l)
-		}
+		levels[refusedTool{t.name, t.schema}] = t.next()
 	}
 	next.tools.levels = levels
+	next.tools.always = max(next.tools.always, r.common(levels))
+}
+
+// common returns the highest level that enough tools of the request need.
+func (r *request) common(levels map[refusedTool]toolschema.Level) toolschema.Level {
+	var count [leftOut + 1]int
+	for i := range r.tools {
+		count[levels[refusedTool{r.tools[i].name, r.tools[i].schema}]]++
+	}
+	for l := leftOut - 1; l > toolschema.Full; l-- {
+		if count[l] >= enoughTools {
+			return l
+		}
+	}
+	return toolschema.Full
 }

@@ -220,7 +220,7 @@ func TestRefusalsOfManyToolsEnd(t *testing.T) {
 		ok      bool
 		tries   int
 	}{
-		{"a keyword, by name", func(f sentFunction) bool { return hasKeyword(f.Parameters, "additionalProperties") }, "Invalid schema for function '%s'", true, 5},
+		{"a keyword, by name", func(f sentFunction) bool { return hasKeyword(f.Parameters, "additionalProperties") }, "Invalid schema for function '%s'", true, 4},
 		{"a keyword, without a name", func(f sentFunction) bool { return hasKeyword(f.Parameters, "additionalProperties") }, "Invalid schema", true, 2},
 		{"each, by name", func(sentFunction) bool { return true }, "Invalid schema for function '%s'", false, 16},
 		{"each, without a name", func(sentFunction) bool { return true }, "Invalid schema", false, 4},
@@ -236,15 +236,41 @@ func TestRefusalsOfManyToolsEnd(t *testing.T) {
 				}
 				return 0, ""
 			}))
-			_, err := m.Call(t.Context(), withTools(schemas...), nil)
+			res, err := m.Call(t.Context(), withTools(schemas...), nil)
 			require.Len(t, sent.taken(), tt.tries)
 			if tt.ok {
 				require.NoError(t, err)
+				require.Equal(t, []string{"tools: the endpoint refused the schemas of s__a, s__b, s__c, s__d, s__e, s__f, s__g, s__h and 56 others, which were sent in a simpler form"}, res.Warnings)
 			} else {
 				require.ErrorContains(t, err, "Invalid schema")
 			}
 		})
 	}
+}
+
+// TestLongDescriptions checks that a description which is too long is cut, and that the schema stays.
+func TestLongDescriptions(t *testing.T) {
+	t.Parallel()
+	var sent bodies
+	m := model(t, refusing(&sent, func(body string) (int, string) {
+		for i, f := range functionsIn(t, body) {
+			if len(f.Description) > 1024 {
+				return 400, fmt.Sprintf(`{"error":{"message":"Invalid 'tools[%d].function.description': string too long. Expected a string with maximum length 1024, but got a string with length %d instead.","type":"invalid_request_error","param":"tools[%d].function.description","code":"string_above_max_length"}}`, i, len(f.Description), i)
+			}
+		}
+		return 0, ""
+	}))
+	req := withTools(`{"type":"object","properties":{"a":{"type":"string"}}}`, `{"type":"object","properties":{"b":{"type":"string"}}}`)
+	req.Tools[1].Description = strings.Repeat("ü", 1000)
+	res, err := m.Call(t.Context(), req, nil)
+	require.NoError(t, err)
+	require.Len(t, res.Warnings, 1)
+	all := sent.taken()
+	require.Len(t, all, 2)
+	functions := functionsIn(t, all[1])
+	require.Equal(t, "A tool.", functions[0].Description)
+	require.True(t, strings.HasSuffix(functions[1].Description, "ü…"))
+	require.Contains(t, functions[1].Parameters["properties"], "b")
 }
 
 // TestErrorsAboutCallsSimplifyNoSchema checks that what is said about calls, results or tools as
@@ -256,7 +282,7 @@ func TestErrorsAboutCallsSimplifyNoSchema(t *testing.T) {
 		"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'",
 		"Please ensure that the number of function response parts is equal to the number of function call parts",
 		"this model does not support tools", "function calling is not enabled for s__a", "tools are not supported",
-		"messages[2].content: s__a is no text", "Unexpected role 'tool' after role 'user'", "the model is overloaded",
+		"messages[2].content: s__a is no text", "messages.1.content does not match the schema", "Invalid 'tools': array too long. Expected an array with maximum length 128", "Unexpected role 'tool' after role 'user'", "the model is overloaded",
 	} {
 		var sent bodies
 		m := model(t, refusing(&sent, func(string) (int, string) { return 400, `{"error":{"message":` + quoted(message) + `}}` }))
