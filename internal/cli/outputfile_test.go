@@ -1,4 +1,4 @@
-package files
+package cli
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/stretchr/testify/require"
 )
 
@@ -32,7 +33,7 @@ func TestNewFileReplacesOnlyTheFileItChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := clitest.Folder(t, map[string]string{"mine.yaml": "mine", "f.yaml": "old"})
-			f := Output{Flag: "record", Path: filepath.Join(dir, "f.yaml"), Force: true}
+			f := files.Output{Flag: "record", Path: filepath.Join(dir, "f.yaml"), Force: true}
 			require.NoError(t, f.Check(""))
 			meanwhile(t, f.Path)
 			before, err := os.Lstat(f.Path)
@@ -54,7 +55,7 @@ func TestNewFileStaysInItsFolder(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"a/f.yaml": "old", "b/f.yaml": "mine"})
 	require.NoError(t, os.Symlink("a", filepath.Join(dir, "to")))
-	f := Output{Flag: "record", Path: filepath.Join(dir, "to", "f.yaml"), Force: true}
+	f := files.Output{Flag: "record", Path: filepath.Join(dir, "to", "f.yaml"), Force: true}
 	require.NoError(t, f.Check(""))
 	require.NoError(t, os.Remove(filepath.Join(dir, "to")))
 	require.NoError(t, os.Symlink("b", filepath.Join(dir, "to")))
@@ -89,7 +90,7 @@ func TestModesOfNewFiles(t *testing.T) {
 		{true, 0, 0o600}, {true, 0o644, 0o644}, {true, 0o400, 0o400}, {true, 0o640, 0o640},
 		{false, 0, 0o600}, {false, 0o644, 0o600},
 	} {
-		f := Output{Flag: "save", Path: filepath.Join(t.TempDir(), "f"), Force: true, KeepMode: tt.keepMode}
+		f := files.Output{Flag: "save", Path: filepath.Join(t.TempDir(), "f"), Force: true, KeepMode: tt.keepMode}
 		if tt.old != 0 {
 			require.NoError(t, os.WriteFile(f.Path, nil, 0o600))
 			require.NoError(t, os.Chmod(f.Path, tt.old))
@@ -106,7 +107,7 @@ func TestModesOfNewFiles(t *testing.T) {
 func TestNewFileNeverReplacesWithoutForce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	f := Output{Flag: "save", Path: filepath.Join(dir, "f")}
+	f := files.Output{Flag: "save", Path: filepath.Join(dir, "f")}
 	require.NoError(t, f.Check(""))
 	require.NoError(t, os.WriteFile(f.Path, []byte("theirs"), 0o600))
 	err := f.Write([]byte("ours"))

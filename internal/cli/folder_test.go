@@ -1,17 +1,18 @@
-package files
+package cli
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/stretchr/testify/require"
 )
 
 func TestFolderReplacesNothingUnlessForced(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	f := &Folder{Flag: "save", Path: dir}
+	f := &files.Folder{Flag: "save", Path: dir}
 	require.NoError(t, f.Open("", []string{"x.md"}))
 	require.NoError(t, f.WriteFile("x.md", []byte("one")))
 	require.EqualError(t, f.WriteFile("x.md", []byte("two")), "x.md: it exists, and is left as it is")
@@ -30,7 +31,7 @@ func TestFolderReplacesNothingUnlessForced(t *testing.T) {
 func TestEmptyFolderIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a")
-	f := &Folder{Path: dir}
+	f := &files.Folder{Path: dir}
 	require.NoError(t, f.Open("", nil))
 	f.Close()
 	require.NoDirExists(t, dir)
@@ -38,7 +39,7 @@ func TestEmptyFolderIsRemoved(t *testing.T) {
 
 func TestSlugsAreNamesOfFiles(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "Write-the-letter--2", Slug("Write the letter #2"))
-	require.Equal(t, "etc-passwd", Slug("../../etc/passwd"))
-	require.Empty(t, Slug("名前"))
+	require.Equal(t, "Write-the-letter--2", files.Slug("Write the letter #2"))
+	require.Equal(t, "etc-passwd", files.Slug("../../etc/passwd"))
+	require.Empty(t, files.Slug("名前"))
 }

@@ -1,13 +1,16 @@
-package explain
+package cli
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/internal/promptview"
-
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/explain"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/promptview"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -16,9 +19,34 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// explained returns what explain prints about a trace of prompts. Each source of a prompt that was delivered has one of
+// its words.
+func explained(t *testing.T, receipts ...prompt.Receipt) string {
+	t.Helper()
+	var text strings.Builder
+	w := trace.NewWriter(&text, trace.Options{Run: "r"})
+	for i := range receipts {
+		r := &receipts[i]
+		r.Run, r.Session, r.Task = "r", "r/t/1", "t"
+		shown := &promptview.Shown{Receipt: r}
+		for k := range r.Sources {
+			if d := r.Sources[k].Decision; d.Verdict == gate.Passed {
+				shown.Text = append(shown.Text, promptview.Piece{Range: prompt.Range{Start: int32(len(shown.Text)), End: int32(len(shown.Text) + 1), Source: int32(k), Part: brief.PartPayload}, Words: "w"})
+			}
+		}
+		require.NoError(t, w.Record(t.Context(), record.Prompt{Prompt: shown}))
+	}
+	status, stdout, stderr := explainHere(t, text.String(), "-")
+	require.Equal(t, exit.StatusOK, status, stderr)
+	return stdout
+}
+
 func TestEveryKindOfContextHasAName(t *testing.T) {
 	t.Parallel()
-	x := &Document{Trace: &trace.Trace{}}
+	x := &explain.Document{Trace: &trace.Trace{}}
+	name := func(kind handoff.SourceKind, s string) string {
+		return x.SourceName(&gate.Decision{Source: gate.Source{Kind: kind, Name: s}, From: "a"})
+	}
 	tests := []struct {
 		kind handoff.SourceKind
 		want string
@@ -36,10 +64,10 @@ func TestEveryKindOfContextHasAName(t *testing.T) {
 		{handoff.ToolResult, "toolResult s from a"},
 	}
 	for _, tt := range tests {
-		require.Equal(t, tt.want, x.named(gate.Source{Kind: tt.kind, Name: "s"}, "a"))
+		require.Equal(t, tt.want, name(tt.kind, "s"))
 	}
-	require.Equal(t, "what it said in turn 1", x.named(gate.Source{Kind: handoff.Draft, Name: "s/turn/2"}, "a"))
-	require.Equal(t, "fault from a, s", x.named(gate.Source{Kind: handoff.Fault, Name: "s/turn/3"}, "a"))
+	require.Equal(t, "what it said in turn 1", name(handoff.Draft, "s/turn/2"))
+	require.Equal(t, "fault from a, s", name(handoff.Fault, "s/turn/3"))
 }
 
 // explain says what was narrowed, translated, cut or lowered.
@@ -51,21 +79,17 @@ func TestExplainShowsPolicyEffects(t *testing.T) {
 		Redactions: gate.Redactions{Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}},
 		Sizes:      gate.Sizes{CutFrom: 80_000},
 	}
-	x := &Document{Trace: &trace.Trace{}}
-	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, translated, narrowed to /facts/* /sum, lowered by score", x.describeDecision(d))
 	withheldDecision := &gate.Decision{Rule: "clearance", Reason: gate.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: gate.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
-	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: promptview.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: withheldDecision}}}}})
-	require.Len(t, p.Withheld, 2)
-	var out strings.Builder
-	p.write(&out)
-	require.Contains(t, out.String(), "  withheld: of input claim: /notes, its text, by intake-to-fraud (team.yaml:30)\n")
-	require.Contains(t, out.String(), "  withheld: result of t from intake, by clearance (team.yaml:31): too high\\n\\x1b[2J\n")
+	text := explained(t, prompt.Receipt{Agent: "fraud", Sources: []prompt.Source{{Decision: d}, {Decision: withheldDecision}}})
+	require.Contains(t, text, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, translated, narrowed to /facts/* /sum, lowered by score\n")
+	require.Contains(t, text, "  withheld: of input claim: /notes, its text, by intake-to-fraud (team.yaml:30)\n")
+	require.Contains(t, text, "  withheld: result of t from intake, by clearance (team.yaml:31): too high\\n\\x1b[2J\n")
+	require.Equal(t, 2, strings.Count(text, "withheld: "))
 }
 
 // A value whose parts have no recorded names is described by what was withheld.
 func TestExplainDescribesNarrowedValues(t *testing.T) {
 	t.Parallel()
-	x := &Document{Trace: &trace.Trace{}}
 	tests := []struct {
 		name          string
 		kept, dropped []task.Path
@@ -82,10 +106,9 @@ func TestExplainDescribesNarrowedValues(t *testing.T) {
 		{"nothing", nil, nil, false, "narrowed to nothing"},
 	}
 	for _, tt := range tests {
-		d := &gate.Decision{Rule: "r", Source: gate.Source{Kind: handoff.Input, Name: "claim"}, Narrowing: &gate.Narrowing{Narrowed: true, Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text}}
-		require.Equal(t, "input claim, internal, r, "+tt.want, x.describeDecision(d), tt.name)
+		d := &gate.Decision{Verdict: gate.Passed, Rule: "r", After: label.Internal, Before: label.Internal, Source: gate.Source{Kind: handoff.Input, Name: "claim"}, Narrowing: &gate.Narrowing{Narrowed: true, Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text}}
+		require.Contains(t, explained(t, prompt.Receipt{Sources: []prompt.Source{{Decision: d}}}), "input claim, internal, r, "+tt.want+"\n", tt.name)
 	}
-	require.Equal(t, "/sum and parts whose names are not recorded", pathList([]task.Path{"/*", "/sum"}))
 }
 
 // A prompt is shown with what the handshake fixed before it; records of earlier versions do not have it.
@@ -99,11 +122,8 @@ func TestExplainShowsTheContract(t *testing.T) {
 		"  contract: cleared for secret, takes up to confidential, answers up to internal, no tools\n":                                                                        {Bounds: bounds},
 		"  contract: cleared for secret, takes up to confidential, answers up to internal, tools lookup, mail, expires 1m30s after the call begins, about \"Find\\x1b[2J\"\n": {Summary: "Find\x1b[2J", Tools: []string{"lookup", "mail"}, Bounds: &timed},
 	} {
-		p := (&Document{Trace: &trace.Trace{}}).prompt(&trace.Prompt{Agent: "clerk", Title: "Find", Shown: promptview.Shown{Receipt: &prompt.Receipt{Contract: k}}})
-		var out strings.Builder
-		p.write(&out)
-		require.Equal(t, k, p.Contract)
-		require.Contains(t, out.String(), want)
-		require.Equal(t, want != "", strings.Contains(out.String(), "contract"))
+		text := explained(t, prompt.Receipt{Contract: k})
+		require.Contains(t, text, want)
+		require.Equal(t, want != "", strings.Contains(text, "contract"))
 	}
 }

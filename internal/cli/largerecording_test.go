@@ -1,4 +1,4 @@
-package connect
+package cli
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/scripted"
@@ -17,12 +18,12 @@ import (
 func TestRecordingTooLargeForAScript(t *testing.T) {
 	t.Parallel()
 	slowtest.NotUnderRace(t)
-	r := &Recording{File: &files.Output{Flag: "record", Path: filepath.Join(t.TempDir(), "f.yaml")}, Models: &scripted.Recorder{}}
+	r := &connect.Recording{File: &files.Output{Flag: "record", Path: filepath.Join(t.TempDir(), "f.yaml")}, Models: &scripted.Recorder{}}
 	long := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{Text: strings.Repeat("long ", scripted.MaxFile/20)}, nil
 	})
 	for range 5 {
-		_, err := r.record(long).Call(t.Context(), llm.Request{}, nil)
+		_, err := r.Models.Model(long).Call(t.Context(), llm.Request{}, nil)
 		require.NoError(t, err)
 	}
 	require.NoError(t, r.Save())

@@ -1,4 +1,4 @@
-package terminal
+package cli
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -34,19 +35,19 @@ func TestCleanEscapesHiddenCharacters(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, Clean(tt.give))
+			require.Equal(t, tt.want, terminal.Clean(tt.give))
 		})
 	}
-	require.Equal(t, `a\nb\tc`, CleanLine("a\nb\tc"))
+	require.Equal(t, `a\nb\tc`, terminal.CleanLine("a\nb\tc"))
 }
 
 // Requirement: G53.
 func FuzzCleanLeavesNothingHidden(f *testing.F) {
 	f.Add("a\u202eb\x1b[0m\x9b\n\t")
 	f.Fuzz(func(t *testing.T, s string) {
-		got := Clean(s)
+		got := terminal.Clean(s)
 		require.True(t, utf8.ValidString(got))
-		require.Equal(t, got, Clean(got), "cleaning twice changes nothing")
+		require.Equal(t, got, terminal.Clean(got), "cleaning twice changes nothing")
 		for _, r := range got {
 			require.False(t, naming.Hidden(r) && r != '\n' && r != '\t', "%q", r)
 		}
@@ -61,7 +62,7 @@ func TestJSONWriterKeepsTheMeaning(t *testing.T) {
 		given, err := json.Marshal(map[string]string{"text": text})
 		require.NoError(t, err)
 		var out bytes.Buffer
-		c := &JSONWriter{W: &out}
+		c := &terminal.JSONWriter{W: &out}
 		for rest := given; len(rest) > 0; { // in pieces that cut runes
 			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
 			written, err := c.Write(rest[:n])

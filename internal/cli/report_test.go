@@ -1,13 +1,15 @@
-package report
+package cli
 
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
@@ -35,7 +37,7 @@ func TestStatusOfARun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, ExitStatus(&tt.give))
+			require.Equal(t, tt.want, report.ExitStatus(&tt.give))
 		})
 	}
 }
@@ -65,7 +67,7 @@ func TestAnswerOfARunThatEndedEarly(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, Answer(tt.output, &tt.give))
+			require.Equal(t, tt.want, report.Answer(tt.output, &tt.give))
 		})
 	}
 }
@@ -73,8 +75,9 @@ func TestAnswerOfARunThatEndedEarly(t *testing.T) {
 func TestTotalsOfAResumedRun(t *testing.T) {
 	t.Parallel()
 	totals := func(used, before int) string {
-		e := Ending{Result: &engine.Result{Usage: llm.Usage{InputTokens: used, OutputTokens: 2}, Prior: llm.Usage{InputTokens: before, OutputTokens: min(before, 2)}}}
-		return e.totals()
+		e := report.Ending{Result: &engine.Result{Usage: llm.Usage{InputTokens: used, OutputTokens: 2}, Prior: llm.Usage{InputTokens: before, OutputTokens: min(before, 2)}}}
+		counts, _, _ := strings.Cut(e.Text(), "\n")
+		return counts
 	}
 	require.Equal(t, "no task was run in 0.0s; 301 tokens in, 2 out", totals(301, 0))
 	require.Equal(t, "no task was run in 0.0s; 105 tokens in, 0 out (301 tokens in, 2 out in total)", totals(301, 196))
@@ -89,7 +92,7 @@ func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
 		res.Tasks = append(res.Tasks, engine.TaskResult{ID: task.ID(id), Title: "T" + id, Assignee: "solo", Status: task.Failed, Error: &engine.TaskError{Code: "TIMEOUT", Message: "too slow\nreally\x1b[2J", Task: task.ID(id)}})
 	}
 	res.Tasks = append(res.Tasks, engine.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &engine.TaskError{Code: codes.Dependency, Task: "5", Root: "2"}})
-	(&Ending{Result: res, Mode: "plain"}).Print(con)
+	(&report.Ending{Result: res, Mode: "plain"}).Print(con)
 	require.Equal(t, `0 of 5 tasks completed, 4 failed, 1 skipped in 0.0s
 failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
          really\x1b[2J
@@ -105,7 +108,7 @@ func TestAdviceFitsWhoPerformsTheTask(t *testing.T) {
 	res := &engine.Result{Status: engine.StatusError, Answered: true, Tasks: []engine.TaskResult{
 		{ID: "1", Title: "T", Assignee: "computed", Status: task.Failed, Error: &engine.TaskError{Code: codes.Schema, Message: "no JSON", Task: "1"}},
 	}}
-	(&Ending{Result: res, Mode: "plain"}).Print(con)
+	(&report.Ending{Result: res, Mode: "plain"}).Print(con)
 	require.Contains(t, stderr.String(), "no JSON\n         correct the template, or loosen outputSchema\n")
 }
 
@@ -119,8 +122,8 @@ func TestSummaryIsOneWrite(t *testing.T) {
 		return len(p), nil
 	})
 	res := &engine.Result{Status: engine.StatusError, Tasks: []engine.TaskResult{{ID: "1", Title: "T", Assignee: "solo", Status: task.Failed, Error: &engine.TaskError{Code: "MODEL_UNREACHABLE", Message: "gone", Task: "1"}}}}
-	(&Ending{Result: res, Mode: "plain"}).Print(con)
-	(&Ending{Result: res, Mode: "live"}).Print(con)
+	(&report.Ending{Result: res, Mode: "plain"}).Print(con)
+	(&report.Ending{Result: res, Mode: "live"}).Print(con)
 	const rest = "failed:  T (solo): gone\nrunteam: could not run: every model call failed before a model answered\n"
 	require.Equal(t, []string{"0 of 1 task completed, 1 failed in 0.0s\n" + rest, rest}, pieces, "the table of live progress ends in the counts")
 }
@@ -141,9 +144,9 @@ func TestRowsNameTheFileOfTheirRule(t *testing.T) {
 		"(rules: policy.yaml)\n  AGENT  WITHHELD   FROM        LINE\n  a      all of it  input case     3\n":                                                     {row("a", "policy.yaml:3")},
 		"not see\n  AGENT  WITHHELD   FROM                 LINE\n  a      all of it  input case    team.yaml:3\n  b      all of it  input case  policy.yaml:4\n": {row("a", "team.yaml:3"), row("b", "policy.yaml:4")},
 	} {
-		w := &Withheld{}
+		w := &report.Withheld{}
 		w.AddStored(rows)
-		text := (&Ending{Result: &engine.Result{Answered: true, Context: event.Context{Prompts: 1, Sent: 9, Shared: 9, TokensSaved: 6}}, Spec: "team.yaml", Withheld: w}).Text()
+		text := (&report.Ending{Result: &engine.Result{Answered: true, Context: event.Context{Prompts: 1, Sent: 9, Shared: 9, TokensSaved: 6}}, Spec: "team.yaml", Withheld: w}).Text()
 		require.Contains(t, text, want)
 		require.Contains(t, text, "The gate left out ~6 tokens of context.\nSent 9 bytes of context, which includes what the prompts say in its place.\n")
 		require.NotContains(t, text, "would have sent")
