@@ -149,7 +149,7 @@ func TestRecordingKeepsToolCalls(t *testing.T) {
 		got, _, err := call(t, again, "x", stream)
 		require.NoError(t, err)
 		got.Model, got.Endpoint = "any-name", "" // a recording names neither
-		want.Provider, got.Provider = nil, nil // of another endpoint
+		want.Provider, got.Provider = nil, nil   // of another endpoint
 		require.Equal(t, want, got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -68,7 +69,7 @@ func (r *request) appendMessages(raw []byte) ([]byte, error) {
 	}
 	ids := r.callIDs(all)
 	left := false // a member was left out
-	raw = append(raw, '[')
+	raw = append(slices.Grow(raw, sizeOf(all)), '[')
 	for i := range all {
 		m := &all[i]
 		if i > 0 {
@@ -114,6 +115,19 @@ func (r *request) appendMessages(raw []byte) ([]byte, error) {
 		r.warn("messages: the endpoint refuses a member that it had added to a message itself; messages are sent back without it")
 	}
 	return append(raw, ']'), nil
+}
+
+// sizeOf returns about how many bytes messages take in a request.
+func sizeOf(all []message) int {
+	n := 0
+	for i := range all {
+		m := &all[i]
+		n += 100 + len(m.content) + len(m.content)/16 + m.provider.Size()
+		for k := range m.calls {
+			n += 150 + len(m.calls[k].Arguments)*5/4
+		}
+	}
+	return n
 }
 
 // appendText appends a text as a JSON string. Invalid UTF-8 is replaced.
@@ -197,9 +211,9 @@ const thoughts = "content"
 func (r *request) appendMembers(raw []byte, l level, object json.RawMessage, left *bool) []byte {
 	for name, value := range partsOf(object) {
 		switch text := unquoted(name); {
-		case r.changes.members[text]:
+		case r.changes.members[string(text)]:
 			*left = true
-		case !isOfProtocol(l, []byte(text)):
+		case !isOfProtocol(l, text):
 			raw = append(append(append(append(raw, ','), name...), ':'), value...)
 		}
 	}
@@ -282,7 +296,7 @@ func (f *refusal) member(r *request) string {
 	isMissing := absent().MatchString(f.text)
 	refused := func(l level, object json.RawMessage) string {
 		for quoted := range partsOf(object) {
-			name := unquoted(quoted)
+			name := string(unquoted(quoted))
 			switch {
 			case r.changes.members[name] || !names(f.text, lower(name)):
 			case l == ofMessage && name == thoughts:

@@ -332,6 +332,7 @@ func TestLimitsOfProviderDataInRequests(t *testing.T) {
 	}{
 		{"as much as a message may have", 16, sized(llm.MaxProviderData), "", ""},
 		{"too much in a message", 1, sized(llm.MaxProviderData + 1), callfault.PromptTooLong, "262145 bytes, at most 262144"},
+		{"in every turn of a hundred", 100, sized(40 << 10), "", ""},
 		{"too much in a conversation", 17, sized(llm.MaxProviderData), callfault.PromptTooLong, "more than 4194304 bytes"},
 		{"10 MB", 1, sized(10 << 20), callfault.PromptTooLong, "at most 262144"},
 		{"not JSON", 1, json.RawMessage(`{"x":`), callfault.BadRequest, "not a JSON object"},

@@ -40,10 +40,14 @@ type choicePiece struct {
 	apart   reasoning
 	calls   []callPiece
 	members rawMembers
+	used    bool // something was read into it
 }
 
 // reset empties the piece and keeps its memory.
 func (p *choicePiece) reset() {
+	if !p.used {
+		return
+	}
 	p.apart.reset()
 	*p = choicePiece{text: p.text[:0], refusal: p.refusal[:0], apart: p.apart, calls: p.calls[:0], members: p.members.reset()}
 }
@@ -117,7 +121,7 @@ func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 			return err
 		case "model":
 			text, err := d.optional(nil)
-			if err == nil && len(text) > 0 {
+			if err == nil && len(text) > 0 && string(text) != c.model {
 				c.model = string(text[:min(len(text), maxServerText)])
 			}
 			return err
@@ -289,7 +293,7 @@ func (c *completion) add(p *choicePiece, as arrival) error {
 
 // checkSize refuses a reply above the limit.
 func (c *completion) checkSize() error {
-	size := func() int { return len(c.text) + c.apart.size() + c.calls.size() + c.beside.size() }
+	size := func() int { return len(c.text) + c.apart.size() + c.calls.size + c.beside.size }
 	if size() > c.limit {
 		c.calls.dropRepeated()
 		if size() > c.limit {
@@ -303,6 +307,7 @@ func (c *completion) checkSize() error {
 func (d *completionReader) message(p *choicePiece) error {
 	d.apart.reset()
 	p.reset()
+	p.used = true
 	err := d.object(func(name []byte) (err error) {
 		start := d.tokens.InputOffset()
 		switch string(name) {
@@ -310,7 +315,7 @@ func (d *completionReader) message(p *choicePiece) error {
 			d.apart[inContent], d.thoughts = d.apart[inContent][:0], d.thoughts[:0]
 			p.text, err = d.content(p.text[:0])
 			if len(d.thoughts) > 0 {
-				p.members.add("content", append(d.thoughts, ']'))
+				p.members.add([]byte(thoughts), append(d.thoughts, ']'))
 			}
 		case "refusal":
 			p.refusal, err = d.optional(p.refusal[:0])

@@ -49,7 +49,7 @@ type rawMembers struct {
 func (m *rawMembers) reset() rawMembers { return rawMembers{text: m.text[:0], ends: m.ends[:0]} }
 
 // add adds a member.
-func (m *rawMembers) add(name string, value []byte) {
+func (m *rawMembers) add(name, value []byte) {
 	if m.excess || len(m.text)+len(name)+len(value) > llm.MaxProviderData {
 		m.excess = true
 		return
@@ -86,10 +86,10 @@ func (d *completionReader) keep(m *rawMembers, name []byte, start int64) error {
 	case "null", "[]", "{}":
 	case `""`:
 		if string(name) == emptyMember {
-			m.add(emptyMember, raw)
+			m.add(name, raw)
 		}
 	default:
-		m.add(string(name), raw)
+		m.add(name, raw)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ type members struct {
 }
 
 // has reports whether there is a member with a name.
-func (m *members) has(name []byte) bool { return m.value != nil && m.value.find(string(name)) != nil }
+func (m *members) has(name []byte) bool { return m.value != nil && m.value.find(name) != nil }
 
 // addAll adds members.
 func (m *members) addAll(all *rawMembers, as arrival) {
@@ -124,13 +124,13 @@ func (m *members) add(name, value []byte, as arrival) {
 		m.value = &pieces{kind: '{'}
 	}
 	grown := 0
-	v := m.value.find(string(name))
+	v := m.value.find(name)
 	switch {
 	case v == nil:
 		grown = len(name) + len(value)
 		m.value.append(string(name), newPieces(value))
 	case as == asDelta:
-		grown = v.merge(name, value, string(name) == "content" || string(name) == "thinking_blocks", 0)
+		grown = v.merge(name, value, string(name) == thoughts || string(name) == "thinking_blocks", 0)
 	default:
 		grown = len(value)
 		v.set(value)
@@ -174,8 +174,8 @@ func (p *pieces) set(raw []byte) {
 }
 
 // find returns the member of an object that is taken apart, or the item of an array by its index.
-func (p *pieces) find(name string) *pieces {
-	if i, ok := p.at[name]; ok {
+func (p *pieces) find(name []byte) *pieces {
+	if i, ok := p.at[string(name)]; ok {
 		return p.parts[i]
 	}
 	return nil
@@ -202,11 +202,11 @@ func (p *pieces) takeApart() {
 	}
 	for name, value := range partsOf(p.raw) {
 		if p.kind == '[' {
-			p.append(indexOf(value), newPieces(value))
-		} else if part := p.find(unquoted(name)); part != nil {
-			part.set(value)
+			p.append(string(indexOf(value)), newPieces(value))
+		} else if name = unquoted(name); p.find(name) != nil {
+			p.find(name).set(value)
 		} else {
-			p.append(unquoted(name), newPieces(value))
+			p.append(string(name), newPieces(value))
 		}
 	}
 	p.raw = nil
@@ -241,12 +241,12 @@ func (p *pieces) merge(name, raw []byte, joins bool, depth int) (grown int) {
 	case kind == '{':
 		p.takeApart()
 		for name, value := range partsOf(raw) {
-			text := unquoted(name)
-			if part := p.find(text); part != nil {
-				grown += part.merge([]byte(text), value, joins, depth+1)
+			name = unquoted(name)
+			if part := p.find(name); part != nil {
+				grown += part.merge(name, value, joins, depth+1)
 				continue
 			}
-			p.append(text, newPieces(value))
+			p.append(string(name), newPieces(value))
 			grown += len(name) + len(value)
 		}
 		return grown
@@ -255,12 +255,12 @@ func (p *pieces) merge(name, raw []byte, joins bool, depth int) (grown int) {
 		for _, value := range partsOf(raw) {
 			index := indexOf(value)
 			switch part := p.find(index); {
-			case index != "" && part != nil:
+			case index != nil && part != nil:
 				grown += part.merge(nil, value, joins, depth+1)
-			case joins && index == "" && p.joins(value):
+			case joins && index == nil && p.joins(value):
 				grown += p.parts[len(p.parts)-1].merge(nil, value, joins, depth+1)
 			default:
-				p.append(index, newPieces(value))
+				p.append(string(index), newPieces(value))
 				grown += len(value) + 1
 			}
 		}
@@ -288,12 +288,12 @@ func (p *pieces) joins(item []byte) bool {
 	last := p.parts[len(p.parts)-1]
 	last.takeApart()
 	for _, end := range []string{"signature", "data"} {
-		if v := last.find(end); v != nil && v.kind == '"' && len(v.raw) > 1 {
+		if v := last.find([]byte(end)); v != nil && v.kind == '"' && len(v.raw) > 1 {
 			return false
 		}
 	}
-	kind := last.find("type")
-	return kind != nil && kind.kind == '"' && string(kind.raw)+`"` == string(memberOf(item, "type"))
+	kind := last.find([]byte("type"))
+	return kind != nil && kind.kind == '"' && bytes.Equal(append(kind.raw, '"'), memberOf(item, "type"))
 }
 
 // appendTo appends the text of the value.
@@ -319,18 +319,18 @@ func (p *pieces) appendTo(text []byte) []byte {
 	return append(text, byte(p.kind)+2) // the closing bracket
 }
 
-// indexOf returns the text of the member index of an object, or "".
-func indexOf(item []byte) string {
+// indexOf returns the text of the member index of an object, or nil.
+func indexOf(item []byte) []byte {
 	if jsontext.Value(item).Kind() != '{' {
-		return ""
+		return nil
 	}
-	return string(memberOf(item, "index"))
+	return memberOf(item, "index")
 }
 
 // memberOf returns the value of a member of a JSON object, or nil.
 func memberOf(object []byte, member string) []byte {
 	for name, value := range partsOf(object) {
-		if string(name[1:len(name)-1]) == member {
+		if string(unquoted(name)) == member {
 			return value
 		}
 	}
@@ -338,12 +338,12 @@ func memberOf(object []byte, member string) []byte {
 }
 
 // unquoted returns the text of a JSON string.
-func unquoted(raw []byte) string {
+func unquoted(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
+		return raw[1 : len(raw)-1]
 	}
 	text, _ := jsontext.AppendUnquote(nil, raw)
-	return string(text)
+	return text
 }
 
 // partsOf returns the names, as JSON strings, and the values of a valid JSON object, or the items of an
@@ -351,21 +351,39 @@ func unquoted(raw []byte) string {
 func partsOf(raw []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		var name []byte
-		var o objectScanner
-		start := 1
-		for i, b := range raw {
-			o.add(raw[i : i+1])
-			switch {
-			case o.quoted || o.depth > 1 || i == 0:
-			case b == ':' && o.depth == 1:
-				name, start = bytes.TrimSpace(raw[start:i]), i+1
-			case b == ',' || o.depth == 0:
-				value := bytes.TrimSpace(raw[start:i])
-				if len(value) > 0 && !yield(name, value) || o.depth == 0 {
+		depth, start := 0, 1
+		for i := 0; i < len(raw); i++ {
+			switch raw[i] {
+			case '"':
+				i = endOfString(raw, i)
+			case '{', '[':
+				depth++
+			case ':':
+				if depth == 1 {
+					name, start = bytes.TrimSpace(raw[start:i]), i+1
+				}
+			case ',', '}', ']':
+				if raw[i] != ',' {
+					depth--
+				}
+				if depth > 1 || depth == 1 && raw[i] != ',' {
+					continue
+				}
+				if value := bytes.TrimSpace(raw[start:i]); len(value) > 0 && !yield(name, value) {
 					return
 				}
 				start = i + 1
 			}
 		}
 	}
+}
+
+// endOfString returns the index of the quote that ends the JSON string that begins at i.
+func endOfString(raw []byte, i int) int {
+	for i++; i < len(raw) && raw[i] != '"'; i++ {
+		if raw[i] == '\\' {
+			i++
+		}
+	}
+	return i
 }

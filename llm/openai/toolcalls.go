@@ -25,6 +25,7 @@ type toolCall struct {
 	id, name, arguments []byte
 	members, function   members
 
+	isWhole bool          // the request offers a tool of that name
 	object  objectScanner // of the arguments
 	latest  []byte        // the last piece of the arguments if each repeats what came before it
 	repeats int           // how many pieces did
@@ -35,18 +36,13 @@ type toolCall struct {
 type toolCalls struct {
 	offered []llm.Tool
 	list    []toolCall
+	size    int // bytes of the calls
 }
 
-func (s *toolCalls) reset() { s.list = nil }
+func (s *toolCalls) reset() { s.list, s.size = nil, 0 }
 
-// size returns the bytes of the calls.
-func (s *toolCalls) size() (n int) {
-	for i := range s.list {
-		t := &s.list[i]
-		n += len(t.id) + len(t.name) + len(t.arguments) + len(t.latest)
-	}
-	return n
-}
+// size returns the bytes of the call.
+func (t *toolCall) size() int { return len(t.id) + len(t.name) + len(t.arguments) + len(t.latest) }
 
 // add adds a call or, in a stream, a piece of one. What names a call decides which: its ID, its
 // index, else the order of the pieces.
@@ -63,6 +59,7 @@ func (s *toolCalls) add(p *callPiece, as arrival) error {
 		s.list = append(s.list, toolCall{index: string(p.index)})
 	}
 	t := &s.list[i]
+	before := t.size()
 	if len(t.id) == 0 {
 		t.id = append(t.id, p.id...)
 	}
@@ -73,6 +70,7 @@ func (s *toolCalls) add(p *callPiece, as arrival) error {
 		return err
 	}
 	t.addArguments(p.arguments)
+	s.size += t.size() - before
 	t.members.addAll(&p.members, as)
 	t.function.addAll(&p.function, as)
 	return nil
@@ -118,13 +116,16 @@ func (s *toolCalls) begins(t *toolCall, p *callPiece) bool {
 // isPartOfName reports whether the name of a piece is another part of the name of its call.
 func (s *toolCalls) isPartOfName(t *toolCall, p *callPiece) bool {
 	return len(t.arguments) == 0 && len(t.name) > 0 &&
-		(s.offers(t.name, p.name) || !s.offers(t.name, nil) && (len(p.id) == 0 || bytes.HasPrefix(p.name, t.name)))
+		(s.offers(t.name, p.name) || !t.isWhole && (len(p.id) == 0 || bytes.HasPrefix(p.name, t.name)))
 }
 
 // addName adds the name of a piece. One that repeats is not appended.
 func (s *toolCalls) addName(t *toolCall, p *callPiece) error {
+	if len(p.name) == 0 || t.isWhole && bytes.Equal(t.name, p.name) {
+		return nil
+	}
 	switch {
-	case len(p.name) == 0 || bytes.Equal(t.name, p.name) && (s.offers(t.name, nil) || !s.offers(t.name, p.name)):
+	case bytes.Equal(t.name, p.name) && !s.offers(t.name, p.name):
 	case len(t.name) == 0, bytes.HasPrefix(p.name, t.name) && s.isPartOfName(t, p) && !s.offers(t.name, p.name):
 		t.name = append(t.name[:0], p.name...)
 	case s.isPartOfName(t, p):
@@ -132,14 +133,15 @@ func (s *toolCalls) addName(t *toolCall, p *callPiece) error {
 	default:
 		return errName
 	}
+	t.isWhole = s.offers(t.name, nil)
 	return nil
 }
 
 // offers reports whether the request offers the tool whose name has these two parts.
 func (s *toolCalls) offers(first, second []byte) bool {
 	return slices.ContainsFunc(s.offered, func(o llm.Tool) bool {
-		rest, ok := bytes.CutPrefix([]byte(o.Name), first)
-		return ok && bytes.Equal(rest, second)
+		n := len(first)
+		return len(o.Name) == n+len(second) && o.Name[:n] == string(first) && o.Name[n:] == string(second)
 	})
 }
 
@@ -161,14 +163,17 @@ func (t *toolCall) addArguments(p []byte) {
 	t.object.add(p)
 }
 
-// dropRepeated makes the arguments shorter of calls whose pieces have repeated those before them.
+// dropRepeated makes the arguments shorter of calls whose pieces repeat those before them.
 func (s *toolCalls) dropRepeated() {
+	s.size = 0
 	for i := range s.list {
-		if t := &s.list[i]; t.repeats > 1 && !t.pieces {
-			t.arguments, t.latest, t.repeats = t.latest, nil, 0
+		t := &s.list[i]
+		if t.repeats > 1 && !t.pieces && len(t.arguments) > len(t.latest) {
+			t.arguments = append(t.arguments[:0], t.latest...)
 			t.object = objectScanner{}
 			t.object.add(t.arguments)
 		}
+		s.size += t.size()
 	}
 }
 
