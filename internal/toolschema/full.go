@@ -47,7 +47,7 @@ func (b *builder) inlineTop() {
 			switch m.name {
 			case "$ref", "$schema", "$id", "id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated":
 			default:
-				if holdings[m.name] != noSchema || slices.Contains(combinations, m.name) || m.name == "type" && !isObjectType(m.value) || m.name == "required" {
+				if usualHolding(m.name) != noSchema || slices.Contains(combinations, m.name) || m.name == "type" && !isObjectType(m.value) || m.name == "required" {
 					return
 				}
 			}

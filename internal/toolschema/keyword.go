@@ -12,19 +12,24 @@ const (
 	aMap              // schemas by name
 )
 
-// holdings are the keywords of draft 4 to 2020-12 that hold schemas (json-schema.org/specification).
+// usualHolding returns how a keyword of draft 4 to 2020-12 holds schemas (json-schema.org/specification).
 // items holds a list in earlier drafts, and dependencies also lists of names.
-var holdings = map[string]holding{
-	"additionalItems": oneSchema, "additionalProperties": oneSchema, "contains": oneSchema, "contentSchema": oneSchema,
-	"else": oneSchema, "if": oneSchema, "items": oneSchema, "not": oneSchema, "propertyNames": oneSchema, "then": oneSchema,
-	"unevaluatedItems": oneSchema, "unevaluatedProperties": oneSchema,
-	"allOf": aList, "anyOf": aList, "oneOf": aList, "prefixItems": aList,
-	"$defs": aMap, "definitions": aMap, "dependencies": aMap, "dependentSchemas": aMap, "patternProperties": aMap, "properties": aMap,
+func usualHolding(keyword string) holding {
+	switch keyword {
+	case "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
+		"unevaluatedItems", "unevaluatedProperties":
+		return oneSchema
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		return aList
+	case "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties":
+		return aMap
+	}
+	return noSchema
 }
 
 // holdingOf returns how a keyword with this value holds schemas.
 func holdingOf(keyword string, value any) holding {
-	h := holdings[keyword]
+	h := usualHolding(keyword)
 	switch value.(type) {
 	case *array:
 		if keyword == "items" || h == aList {

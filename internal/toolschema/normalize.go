@@ -59,9 +59,15 @@ func hasType(types any, name string) bool {
 	})
 }
 
-// identity are the keywords that say what a schema is called. Providers refuse some of them, and
-// references in a form are pointers.
-var identity = map[string]bool{"$schema": true, "$id": true, "$comment": true, "$anchor": true, "$dynamicAnchor": true, "$recursiveAnchor": true, "$vocabulary": true}
+// isIdentity reports whether a keyword says what a schema is called. Providers refuse some of them,
+// and references in a form are pointers.
+func isIdentity(keyword string) bool {
+	switch keyword {
+	case "$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary":
+		return true
+	}
+	return false
+}
 
 // keyword adds one member of a schema to its form.
 func (b *builder) keyword(from, to *object, m member, depth int) {
@@ -69,7 +75,7 @@ func (b *builder) keyword(from, to *object, m member, depth int) {
 	b.changed = true // unless the member stays as it is
 	_, isText := textOf(m.value)
 	switch {
-	case identity[m.name], m.name == "id" && isText: // of draft 4
+	case isIdentity(m.name), m.name == "id" && isText: // of draft 4
 		return
 	case m.name == "$ref" || m.name == "$dynamicRef" || m.name == "$recursiveRef":
 		b.reference(to, m, before)
@@ -96,7 +102,7 @@ func (b *builder) keyword(from, to *object, m member, depth int) {
 	switch {
 	case isBool && (m.name == "additionalProperties" || m.name == "unevaluatedProperties"): // true and false are common there
 		to.put(m.name, m.value)
-	case holdings[m.name] != noSchema:
+	case usualHolding(m.name) != noSchema:
 		b.schemas(to, m, depth)
 	case len(b.sent) > 0:
 		to.put(m.name, b.renamedData(m))
@@ -113,7 +119,7 @@ func (b *builder) reference(to *object, m member, before bool) {
 		return
 	}
 	b.refs = append(b.refs, reference{to, at})
-	to.put("$ref", text(pointer(at)))
+	to.put("$ref", m.value) // setReferences writes it
 	b.changed = before || m.name != "$ref" || pointer(at) != ref
 }
 

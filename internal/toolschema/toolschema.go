@@ -51,7 +51,7 @@ func (s *Schema) form(l Level) *Form {
 		}
 		f := b.form()
 		if f.parameters = s.raw; b.changed || err != nil {
-			f.parameters = appendValue(nil, b.top)
+			f.parameters = appendValue(make([]byte, 0, len(s.raw)+64), b.top)
 		}
 		return f
 	case Described:

@@ -30,15 +30,6 @@ var (
 	errTrailing = errors.New("something follows the value")
 )
 
-// knownNames are the names that most schemas have.
-var knownNames = map[string]string{}
-
-func init() {
-	for _, name := range []string{"type", "properties", "required", "description", "items", "enum", "title", "default", "additionalProperties", "$ref", "$defs", "anyOf", "minimum", "maximum", "$schema", "format", "name", "id", "object", "array", "string", "number", "integer", "boolean", "null"} {
-		knownNames[name] = name
-	}
-}
-
 // parse reads a value. It refuses duplicate names and invalid UTF-8. The value shares the memory of
 // raw.
 func parse(raw []byte) (any, error) {
@@ -149,8 +140,31 @@ func nameOf(raw []byte) string {
 	if bytes.IndexByte(name, '\\') >= 0 {
 		name, _ = jsontext.AppendUnquote(nil, raw)
 	}
-	if known, ok := knownNames[string(name)]; ok {
-		return known // no allocation for a keyword
+	switch string(name) { // no allocation for what most schemas have
+	case "type":
+		return "type"
+	case "string":
+		return "string"
+	case "description":
+		return "description"
+	case "properties":
+		return "properties"
+	case "object":
+		return "object"
+	case "required":
+		return "required"
+	case "items":
+		return "items"
+	case "enum":
+		return "enum"
+	case "array":
+		return "array"
+	case "integer":
+		return "integer"
+	case "number":
+		return "number"
+	case "additionalProperties":
+		return "additionalProperties"
 	}
 	return string(name)
 }

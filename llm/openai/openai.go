@@ -5,7 +5,8 @@
 // A [Model] uses the chat completions API, and guards against what servers do: streams that
 // end early, errors inside a stream or under status 200, HTML instead of JSON, replies
 // without end. If the endpoint refuses an optional part of a request, such as the
-// temperature, the request is sent again without it, and the response has a warning. Every
+// temperature, the request is sent again without it, and the response has a warning. Schemas of tools
+// are sent in a form that the endpoint takes; arguments are returned as the tool's own schema has them. Every
 // failure is an [*llm.Error]; it repeats neither the key nor the prompt. A Model does not
 // repeat failed calls: wrap it in [llm.Retry], as agent.New does.
 package openai
