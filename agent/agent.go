@@ -51,9 +51,9 @@ type Reply struct {
 	Usage llm.Usage             // tokens of all its calls; also set with an error
 	Turns int                   // model calls that answered
 
-	// ToolCalls requests calls of tools in place of an answer. Only an agent whose prompt lists
-	// tools may set it. The team makes the calls and runs the agent again with a prompt that
-	// has the results.
+	// ToolCalls requests calls of tools in place of an answer. The team makes the calls and runs the
+	// agent again with a prompt that has the results. A call of a tool that the prompt does not list
+	// has an error as its result.
 	ToolCalls []llm.ToolCall
 
 	Reasoning string // what the model wrote before its answer; not part of Text, and never shown to an agent
@@ -327,18 +327,20 @@ func (c *conversation) turn(ctx context.Context) error {
 	c.reply.Turns++
 	c.reply.Call, c.reply.Warnings = callinfo.Clean(res.CallInfo), append(c.reply.Warnings, res.Warnings...)
 	c.reply.Text, c.reply.Reasoning = res.Text, res.Reasoning
-	if len(res.ToolCalls) > 0 && len(c.tools) > 0 && slices.Contains([]callinfo.Finish{callinfo.Stopped, callinfo.ToolUse}, callinfo.FinishOf(&res)) {
-		c.reply.ToolCalls = res.ToolCalls
-		return nil
+	if len(res.ToolCalls) == 0 || !slices.Contains([]callinfo.Finish{callinfo.Stopped, callinfo.ToolUse}, callinfo.FinishOf(&res)) || isCut(res.ToolCalls) {
+		return c.finishError(&res)
 	}
-	if len(res.ToolCalls) > 0 {
-		name := oneline.Of(res.ToolCalls[0].Name)
-		if strings.TrimSpace(res.Text) == "" {
-			return fmt.Errorf("%w: %s", Condition(codes.ToolCall), name)
-		}
+	_, supervised := supervise.Turn(ctx)
+	switch {
+	case len(c.tools) > 0:
+	case strings.TrimSpace(res.Text) != "":
 		c.reply.Warnings = append(c.reply.Warnings, "the model called a tool that it was not given; the text beside the call is the answer")
+		return nil
+	case !supervised: // nobody answers the call
+		return fmt.Errorf("%w: %s", Condition(codes.ToolCall), oneline.Of(res.ToolCalls[0].Name))
 	}
-	return c.finishError(&res)
+	c.reply.ToolCalls = res.ToolCalls
+	return nil
 }
 
 // chain returns the models of the agent as one, each metered and retried separately.
@@ -373,5 +375,5 @@ func (b *bounded) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 	case callinfo.FinishOf(&res) == callinfo.Failed:
 		return llm.Response{}, failedReply(b.model, &res)
 	}
-	return res, cutReasoning(b.model, &res)
+	return res, checkAnswer(b.model, &res)
 }

@@ -221,6 +221,57 @@ func TestTextNextToAToolCallIsTheAnswer(t *testing.T) {
 	}
 }
 
+// TestRepliesThatEndInACall checks calls that a limit or a filter ended, and replies that only say that they have calls.
+func TestRepliesThatEndInACall(t *testing.T) {
+	t.Parallel()
+	reply := func(text, reason string, arguments ...string) llm.Response {
+		res := llm.Response{Text: text, CallInfo: llm.CallInfo{FinishReason: reason}}
+		for _, a := range arguments {
+			res.ToolCalls = append(res.ToolCalls, llm.ToolCall{Name: "add", Arguments: a})
+		}
+		return res
+	}
+	const inCall = "the model's own limit in a call of the tool add"
+	for name, tt := range map[string]struct {
+		replies  []llm.Response
+		says     string
+		code     string // empty for an answer
+		mentions string
+	}{
+		"a limit cut the call":              {[]llm.Response{reply("", "length", `{"a":1,"b"`)}, "", codes.Truncated, inCall},
+		"a limit cut the last call":         {[]llm.Response{reply("I add.", "max_tokens", `{"a":1}`, `{"a`)}, "", codes.Truncated, inCall},
+		"a limit ended a reply in a call":   {[]llm.Response{reply("", "length", `{"a":1}`)}, "", codes.Truncated, inCall},
+		"a cut call is said to be whole":    {[]llm.Response{reply("", "tool_calls", `{"a":1,"b":[2`)}, "", codes.Truncated, inCall},
+		"a cut call is said to stop":        {[]llm.Response{reply("I add.", "stop", `{"a":"`)}, "", codes.Truncated, inCall},
+		"a filter":                          {[]llm.Response{reply("", "content_filter", `{"a":1}`)}, "", codes.Filtered, "content_filter"},
+		"calls without a call":              {[]llm.Response{reply("4", "tool_calls")}, "4", "", ""},
+		"calls without a call, then a text": {[]llm.Response{reply("", "tool_calls"), reply("4", "stop")}, "4", "", ""},
+		"calls without a call, twice":       {[]llm.Response{reply(" ", "tool_use"), reply("<think>I add.</think>", "tool_calls")}, "", "", "neither"},
+	} {
+		model := &fake{}
+		for _, res := range tt.replies {
+			model.answers = append(model.answers, answer{res: res})
+		}
+		got, err := agent.New(model, agent.Options{Retry: llm.RetryOptions{Extra: 1, Delay: 1}}).Run(t.Context(), promptOf(t, "", ""))
+		require.Len(t, model.requests, len(tt.replies), name)
+		require.False(t, got.Truncated, "%s: no task accepts a call that was cut", name)
+		require.Empty(t, got.ToolCalls, name)
+		if tt.says != "" {
+			require.NoError(t, err, name)
+			require.Equal(t, tt.says, got.Text, name)
+			continue
+		}
+		if tt.code != "" {
+			require.ErrorIs(t, err, agent.Condition(tt.code), name)
+			require.ErrorContains(t, err, tt.mentions, name)
+			continue
+		}
+		failed, _ := errors.AsType[*llm.Error](err)
+		require.NotNil(t, failed, name)
+		require.Equal(t, callfault.Empty, failed.Kind, name)
+	}
+}
+
 // TestReasoningIsNotTheAnswer checks that reasoning is separated from the text, wherever the
 // endpoint put it, and that a reply with reasoning alone is an error.
 func TestReasoningIsNotTheAnswer(t *testing.T) {

@@ -2,7 +2,10 @@ package agent
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/runteam/runteam/internal/callfault"
@@ -17,22 +20,20 @@ import (
 // finishError returns nil if the model ended its reply with a normal stop, else an error
 // that says how the reply ended and what to do.
 func (c *conversation) finishError(res *llm.Response) error {
-	reason := oneline.Of(res.FinishReason)
-	switch callinfo.FinishOf(res) {
-	case callinfo.Stopped:
-		return nil
+	reason, finish := oneline.Of(res.FinishReason), callinfo.FinishOf(res)
+	if len(res.ToolCalls) > 0 && (finish == callinfo.Stopped || finish == callinfo.ToolUse) {
+		finish = callinfo.Truncated // some servers report calls that a limit cut as complete
+	}
+	switch finish {
+	case callinfo.Stopped, callinfo.ToolUse:
+		return nil // without a call, the text is the answer
 	case callinfo.Truncated:
-		c.reply.Truncated = strings.TrimSpace(res.Text) != ""
+		c.reply.Truncated = strings.TrimSpace(res.Text) != "" && len(res.ToolCalls) == 0
 		return fmt.Errorf("%w: %s", Condition(codes.Truncated), c.limitReached(res, reason))
 	case callinfo.Filtered:
 		return wrapReason(Condition(codes.Filtered), reason, res.Refusal, "change the prompt, or the filter settings at the provider")
 	case callinfo.Refused:
 		return wrapReason(Condition(codes.Refused), reason, cmp.Or(res.Refusal, res.Text), "change the prompt, or use another model")
-	case callinfo.ToolUse:
-		if len(res.ToolCalls) > 0 {
-			return nil // the text next to the calls is the answer
-		}
-		return fmt.Errorf("%w: finish reason %q", Condition(codes.ToolCall), reason)
 	}
 	return fmt.Errorf("%w: finish reason %q; use another endpoint, or report the reason as a bug", Condition(codes.UnknownFinish), reason)
 }
@@ -51,6 +52,8 @@ func (c *conversation) limitReached(res *llm.Response, reason string) string {
 		raise = "use a model with a larger limit"
 	}
 	switch {
+	case len(res.ToolCalls) > 0:
+		return fmt.Sprintf("it reached %s in a call of the tool %s (finish reason %q); %s, or ask for shorter arguments", limit, oneline.Of(res.ToolCalls[len(res.ToolCalls)-1].Name), reason, raise)
 	case strings.TrimSpace(res.Text) == "" && res.Reasoning != "":
 		return fmt.Sprintf("it reached %s in the reasoning, before the answer began (finish reason %q); %s, or lower reasoningEffort", limit, reason, raise)
 	case strings.TrimSpace(res.Text) == "" || c.schema != nil:
@@ -75,21 +78,28 @@ func failedReply(m llm.Model, res *llm.Response) error {
 	}
 }
 
-// cutReasoning moves reasoning from the start of a reply's text to its own field. A reply
-// that ended with a normal stop and has nothing else is an error, as an empty reply is.
-func cutReasoning(m llm.Model, res *llm.Response) error {
+// isCut reports whether the arguments of the last call are the beginning of a JSON value.
+func isCut(calls []llm.ToolCall) bool {
+	var value json.RawMessage
+	return errors.Is(json.NewDecoder(strings.NewReader(calls[len(calls)-1].Arguments)).Decode(&value), io.ErrUnexpectedEOF)
+}
+
+// checkAnswer moves reasoning from the start of a reply's text to its own field. A reply that ended with a
+// normal stop, or with calls of tools, and has neither an answer nor a call is an error, as an empty reply is.
+func checkAnswer(m llm.Model, res *llm.Response) error {
 	reasoning, answer, whole := jsonvalue.CutReasoning(res.Text)
-	if reasoning == "" && answer == res.Text {
-		return nil
-	}
+	cut, finish := reasoning != "" || answer != res.Text, callinfo.FinishOf(res)
 	if res.Text = answer; !strings.Contains(res.Reasoning, reasoning) { // endpoints that report it may repeat it
 		res.Reasoning = strings.TrimSpace(res.Reasoning + "\n\n" + reasoning)
 	}
-	if strings.TrimSpace(answer) != "" || len(res.ToolCalls) > 0 || callinfo.FinishOf(res) != callinfo.Stopped {
+	if strings.TrimSpace(answer) != "" || len(res.ToolCalls) > 0 || finish != callinfo.ToolUse && (finish != callinfo.Stopped || !cut) {
 		return nil
 	}
 	message := "the model wrote reasoning and no answer"
-	if !whole {
+	switch {
+	case !cut:
+		message = "the reply says that it calls tools, and has no call"
+	case !whole:
 		message = "the model did not end its reasoning"
 	}
 	return &llm.Error{Kind: callfault.Empty, Status: 200, Endpoint: endpoint.Of(m), Model: res.Model, Message: message, Usage: res.Usage}

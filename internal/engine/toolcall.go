@@ -161,7 +161,10 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 	answer := toolAnswer{id: call.ID}
 	refuse := func(reason string) (toolAnswer, error) { return refuseCall(a, x, said, call, reason) }
 	f := a.tool(call.Name)
-	if f == nil || !x.contract.Discloses(call.Name) {
+	switch {
+	case len(x.contract.Tools) == 0:
+		return refuse("Unknown tool: you have no tools. Answer without them.")
+	case f == nil || !x.contract.Discloses(call.Name):
 		return refuse("Unknown tool. Available tools: " + strings.Join(x.contract.Tools, ", ") + ".")
 	}
 	if t := a.runtimeTool(f.Name); t != nil {

@@ -76,19 +76,31 @@ func TestNameOfAnUnknownToolIsHiddenLikeOtherWords(t *testing.T) {
 	require.NotContains(t, string(records)+logged.String()+told(t, res, &a), canary)
 }
 
+// TestAgentWithoutToolsCannotCall checks that an agent without tools learns once that it has none.
 func TestAgentWithoutToolsCannotCall(t *testing.T) {
 	t.Parallel()
-	turns := 0
-	a := member("clerk", func(context.Context, prompt.Prompt) (agent.Reply, error) {
-		turns++
-		return agent.Reply{ToolCalls: []llm.ToolCall{call("look", "{}")}}, nil
-	})
-	s := errand()
-	s.MaxRetries, s.RetryDelay = 2, task.NoDelay
-	res := run(t, newTeam(t, a), nil, s)
-	require.Equal(t, "TOOL_NOT_GRANTED", res.Tasks[0].Error.Code)
-	require.Contains(t, res.Tasks[0].Error.Message, "look")
-	require.Equal(t, 1, turns)
+	for _, answers := range []bool{true, false} {
+		var prompts []prompt.Prompt
+		a := member("clerk", func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			if prompts = append(prompts, p); answers && len(prompts) == 2 {
+				return agent.Reply{Text: "Elm Street"}, nil
+			}
+			return agent.Reply{ToolCalls: []llm.ToolCall{call("look", "{}")}}, nil
+		})
+		s := errand()
+		s.MaxRetries, s.RetryDelay = 2, task.NoDelay
+		res := run(t, newTeam(t, a), nil, s)
+		require.Len(t, prompts, 2)
+		messages := prompts[1].Messages()
+		require.Equal(t, llm.ToolResult, messages[2].Role)
+		require.Contains(t, messages[2].Text, "Unknown tool: you have no tools.")
+		if answers {
+			require.Equal(t, "Elm Street", res.Tasks[0].Result)
+			continue
+		}
+		require.Equal(t, "TOOL_NOT_GRANTED", res.Tasks[0].Error.Code)
+		require.Contains(t, res.Tasks[0].Error.Message, "look")
+	}
 }
 
 // No call of a reply is made if not all of them can be, or the next prompt cannot have them.

@@ -31,6 +31,9 @@ func (x *gatedContext) untilExpiry(ctx context.Context) (context.Context, contex
 func (a *attempt) performTurns(ctx context.Context, first prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
 	current, last, corrected := &a.modelCall, &turn{prompt: first}, false
 	most := cmp.Or(a.maxTurns, plan.MaxTurns)
+	if len(a.tools) == 0 {
+		most = 2 // the agent learns once that it has no tools
+	}
 	for n := 2; rejected != nil || n <= most && len(current.reply.ToolCalls) > 0; n++ {
 		t, err := a.performTurn(ctx, n, current, last.prompt, rejected)
 		if err != nil || t == nil {
@@ -50,7 +53,10 @@ func (a *attempt) performTurns(ctx context.Context, first prompt.Prompt, rejecte
 		}
 		last, current, rejected = t, &t.call, again
 	}
-	if len(current.reply.ToolCalls) > 0 {
+	switch {
+	case len(current.reply.ToolCalls) > 0 && len(a.tools) == 0:
+		return nil, noSuchTool(&current.reply)
+	case len(current.reply.ToolCalls) > 0:
 		return nil, fmt.Errorf("%w: a conversation has at most %d turns; split the task", codes.Condition(codes.MaxTurns), most)
 	}
 	return last, nil

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
@@ -173,14 +174,19 @@ func (t *turn) offerFault(said *envelope.Envelope, text string) error {
 // takeCalls takes a reply that calls tools: the first turn of an attempt begins a
 // conversation, and a later one continues it.
 func takeCalls(ctx context.Context, x *modelCall, o purpose, text prompt.Prompt) error {
-	if len(x.tools) == 0 {
-		return fmt.Errorf("%w: %s", codes.Condition(codes.ToolCall), oneline.Of(x.reply.ToolCalls[0].Name))
+	if attemptOf(o) == nil {
+		return noSuchTool(&x.reply)
 	}
 	if a, first := o.(*attempt); first {
 		return a.converse(ctx, text, nil)
 	}
 	_, err := saidIn(x)
 	return err
+}
+
+// noSuchTool returns the error of a call by an agent that has no tools.
+func noSuchTool(r *agent.Reply) error {
+	return fmt.Errorf("%w: %s", codes.Condition(codes.ToolCall), oneline.Of(r.ToolCalls[0].Name))
 }
 
 // saidIn makes the envelope of what the agent said in a turn that is not its last. It gives
