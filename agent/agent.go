@@ -56,6 +56,11 @@ type Reply struct {
 	// has an error as its result.
 	ToolCalls []llm.ToolCall
 
+	// Provider is what the provider of the model needs back with the calls of tools; nil if it needs
+	// nothing. The team keeps it for this conversation alone and shows it to nobody: an [LLM] sends it
+	// with the later turns, to the endpoint and the model that it is of.
+	Provider *llm.ProviderData `json:"-"`
+
 	Reasoning string // what the model wrote before its answer; not part of Text, and never shown to an agent
 
 	Call     llm.CallInfo // the last call that was answered
@@ -219,13 +224,13 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if turn > a.options.MaxTurns {
 		return Reply{}, a.noTurn()
 	}
-	c := a.conversation(p, output)
+	c := a.conversation(ctx, p, output)
 	for corrected := false; ; corrected = true {
 		err := c.turn(ctx)
 		switch {
 		case len(c.reply.ToolCalls) == 0:
 		case supervised && turn == a.options.MaxTurns: // nothing could read the results
-			c.reply.ToolCalls = nil
+			c.reply.ToolCalls, c.reply.Provider = nil, nil
 			return c.reply, a.noTurn()
 		default:
 			return c.reply, err
@@ -261,8 +266,9 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 }
 
 // conversation returns the conversation that begins with a prompt.
-func (a *LLM) conversation(p prompt.Prompt, output *schema.Schema) conversation {
+func (a *LLM) conversation(ctx context.Context, p prompt.Prompt, output *schema.Schema) conversation {
 	c := conversation{agent: a, messages: messagesOf(p), tools: toolsOf(p), system: p.System(), schema: replySchema(p, output)}
+	giveBack(ctx, c.messages)
 	if len(c.tools) > 0 {
 		c.schema = nil // most endpoints that follow a schema then call no tool; the system prompt has it
 	}
@@ -295,6 +301,24 @@ func messagesOf(p prompt.Prompt) []llm.Message {
 		list = append(list, out)
 	}
 	return list
+}
+
+// giveBack sets on what the agent said in the turns before this one what its providers need back. In a
+// session, the messages before those are of other conversations.
+func giveBack(ctx context.Context, messages []llm.Message) {
+	turn, _ := supervise.Turn(ctx)
+	provider := supervise.ProviderData(ctx)
+	for i := len(messages) - 1; i >= 0 && len(provider) > 0; i-- {
+		if messages[i].Role != llm.Assistant {
+			continue
+		}
+		if turn--; turn < 1 {
+			return
+		}
+		if turn <= len(provider) {
+			messages[i].Provider = provider[turn-1]
+		}
+	}
 }
 
 // toolsOf returns the tools of a prompt.
@@ -339,7 +363,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	case !supervised: // nobody answers the call
 		return fmt.Errorf("%w: %s", Condition(codes.ToolCall), oneline.Of(res.ToolCalls[0].Name))
 	}
-	c.reply.ToolCalls = res.ToolCalls
+	c.reply.ToolCalls, c.reply.Provider = res.ToolCalls, res.Provider
 	return nil
 }
 

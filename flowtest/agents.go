@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -43,7 +44,7 @@ type sentPrompt struct {
 	task   task.ID // empty for the coordinator
 	layout string
 	text   string // system prompt and messages, without what the agent said itself
-	said   string // in earlier turns
+	said   string // in earlier turns, with what goes back to the provider
 
 	approves func(task string) string // the title of the approval that it asks for; nil for any other prompt
 }
@@ -106,6 +107,15 @@ func (a *testAgent) Run(ctx context.Context, p prompt.Prompt) (reply agent.Reply
 			sent.said += fmt.Sprintf("%s\n%v\n", m.Text, m.Calls)
 		} else {
 			sent.text += "\n" + m.Text
+		}
+	}
+	for _, d := range supervise.ProviderData(ctx) {
+		if d == nil {
+			continue
+		}
+		sent.said += string(d.Message) + "\n"
+		for _, c := range d.Calls {
+			sent.said += c.ID + "\n" + string(c.Members) + "\n" + string(c.Function) + "\n"
 		}
 	}
 	sent.approves = approvalIn(p)

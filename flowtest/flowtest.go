@@ -18,11 +18,11 @@
 // has the tool grep or file_read, it reads its workspace first: folders, and files of other
 // tasks. If the task has file_write and outputFiles, it writes a file with the canaries that it
 // read and its own. In place of a command, it does both without tools. Other tools are called once,
-// with all canaries in their arguments, and do nothing. It answers so that loops
-// run all their rounds and lists have three items, where the schemas allow that. [Flow.Run]
-// then searches every prompt, result, event, log line and file for every canary, also in
-// encoded form. It fails if the flow of the spec or the clearance of the reader does not
-// allow the canary there.
+// with all canaries in their arguments and in what a provider would need back with the calls, and do
+// nothing. It answers so that loops run all their rounds and lists have three items, where the schemas
+// allow that. [Flow.Run] then searches every prompt, what goes back to a provider, and every result,
+// event, log line and file for every canary, also in encoded form. It fails if the flow of the spec or
+// the clearance of the reader does not allow the canary there.
 //
 // A canary in a file of a folder is planted at its path:
 //

@@ -1,6 +1,7 @@
 package flowtest
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -31,7 +33,8 @@ func (t *testTeam) standIn(p prompt.Prompt, repeated []string, root *os.Root) (a
 		words = append(words, x.word)
 	}
 	if calls := t.toolCalls(p, words); len(calls) > 0 {
-		return agent.Reply{ToolCalls: calls, Turns: 1}, nil
+		thought, err := json.Marshal(map[string]string{"thought": strings.Join(words, " ")})
+		return agent.Reply{ToolCalls: calls, Turns: 1, Provider: &llm.ProviderData{Message: thought}}, err
 	}
 	if err := t.writeFile(root, p.Receipt().Task, words); err != nil {
 		return agent.Reply{}, err

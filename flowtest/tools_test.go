@@ -65,3 +65,21 @@ func TestToolsOfAgentsUnderTestWork(t *testing.T) {
 		}))
 	}), "is in the arguments of a call of tool:http_get: the flow table says that it never reaches tool:http_get")
 }
+
+// TestWhatGoesBackToAProviderIsSearched checks what an agent has its provider get back.
+func TestWhatGoesBackToAProviderIsSearched(t *testing.T) {
+	t.Parallel()
+	requireFailure(t, failures(t, clerks, func(f *flowtest.Flow) {
+		claim := f.PlantInput("claim")
+		f.Reaches(claim, "clerk")
+		f.Agent("writer", engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			if len(p.Messages()) > 1 {
+				return agent.Reply{Text: "done"}, nil
+			}
+			return agent.Reply{
+				ToolCalls: []llm.ToolCall{{Name: "http_get", Arguments: `{"url": "https://other.example/"}`}},
+				Provider:  &llm.ProviderData{Calls: []llm.ProviderCall{{Members: fmt.Appendf(nil, `{"signature": %q}`, claim)}}},
+			}, nil
+		}))
+	}), `is in the tool calls of "Write" (writer)`)
+}

@@ -23,6 +23,16 @@ type Receipt struct {
 	System         []Range              `json:"system,omitempty"`
 	Text           []Range              `json:"text,omitempty"`
 	Sources        []Source             `json:"sources"`
+	Returned       []Returned           `json:"returned,omitempty"` // to the provider, with the turn before
+}
+
+// A Returned names members that a provider attached to what the agent said in a turn: to its message, or
+// to a call of a tool. They go back to that provider with the later turns of the conversation, beside the
+// texts, and the names are all that is shown of them.
+type Returned struct {
+	Turn    int      `json:"turn"`
+	Call    string   `json:"call,omitempty"` // empty for those of the message
+	Members []string `json:"members"`        // their names, sorted
 }
 
 // A Range is a run of bytes, [Start, End), of one of the two texts.
@@ -113,6 +123,7 @@ func newReceipt(k *gate.Contract, system, text []Range, sources []Source) *Recei
 func (r *Receipt) clone() *Receipt {
 	c := *r
 	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
+	c.Returned = nil // which no agent is told
 	c.Contract.Tools, c.Contract.HeldBefore = slices.Clone(r.Contract.Tools), slices.Clone(r.Contract.HeldBefore)
 	if r.Contract.Bounds != nil {
 		c.Contract.Bounds = new(*r.Contract.Bounds)

@@ -236,7 +236,7 @@ func (x *modelCall) journalEntry() record.Entry {
 	if e.Reusable = isOfVersion && isReusable(m, &x.request) && len(x.outbox.end()) == 0 && len(x.tools) == 0; e.Reusable { // another run would lack the messages
 		e.Reuse = reuseKeyOf(x.key, m.Origins())
 	}
-	e.CallsTools = len(x.reply.ToolCalls) > 0
+	e.CallsTools, e.Provider = len(x.reply.ToolCalls) > 0, providerEntry(&x.reply, x.before)
 	e.Sends = e.CallsTools && x.outbox.used()
 	if x.part == "" && !gate.IsShownWhole(e.Result, x.text, x.structured) {
 		e.Shown = &record.ShownResult{Text: x.text, Structured: x.structured, KeptBack: isPartWithheld(x.envelope, x.run.accepts, x.run.governed())}

@@ -41,7 +41,7 @@ func (a *attempt) correctAgain(ctx context.Context, e *record.AgentCall, first p
 	if !ok || stored.Classification() > a.contract.MaxInput {
 		return false, nil
 	}
-	a.repeated = a.run.repeats()
+	a.repeated, a.reissued = a.run.repeats(), e.Session
 	a.reply = agent.Reply{Text: reply.Text, Call: e.Call, Warnings: e.Warnings} // its tokens were counted when it was given
 	a.reject(a.reply.Text, e.Error, e.Attempt)
 	a.releaseBatch() // the correction waits for its own record

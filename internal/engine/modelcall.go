@@ -75,6 +75,7 @@ type request struct {
 	declassified bool                 // the policy lowers everything that leaves the task
 	holders      string               // who held the conversation before its agent, as a chain; empty if nobody did
 	began        time.Time            // when it was dispatched
+	before       string               // of a later turn: the session under which the turn before is recorded; empty for any other model call
 	start        time.Time            // context that was sent or stored by then is offered
 	existed      int                  // bytes of all inputs and results when it was dispatched, as the caller may see them
 }
@@ -134,6 +135,7 @@ type cacheHit struct {
 	recalled *record.AgentCall // nil if the agent was called
 	repeated bool              // of a replay: the prompt is one that the run had
 	own      bool              // of this run, so that what it took counts
+	reissued string            // the session under which an earlier process recorded the turn; empty if the agent was called
 }
 
 // expenses are what a model call and the calls that serve it took.
@@ -273,7 +275,7 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 	ctx, endCall := x.run.steering.call(ctx, attemptOf(o))
 	defer endCall()
 	watched, end := x.stream.watch(ctx, x)
-	x.reply, err = x.ask(meter.context.Begin(withWorkspace(watched, x, o), meter, max(x.turn, 1)), text)
+	x.reply, err = x.ask(meter.context.Begin(withWorkspace(watched, x, o), meter, max(x.turn, 1), providerTurnsOf(o).turns), text)
 	end()
 	err = asRecorded(x, attemptOf(o), err)
 	err = meter.settleReply(&x.reply, err)

@@ -57,6 +57,10 @@ func (x *modelCall) reissueTurn(e *record.AgentCall) (taken bool, err error) {
 	if e.Result == nil || e.Missing != "" {
 		return false, nil
 	}
+	provider, ok := priorProviderData(e, x.run.priorRun, x.run.named(x.by), x.before)
+	if !ok {
+		return false, nil
+	}
 	reply, old, err := gate.Reissue(e.Result, time.Now())
 	if err != nil || old.Producer() != x.caps.Agent || old.Classification() > x.contract.MaxInput {
 		return false, nil
@@ -69,7 +73,7 @@ func (x *modelCall) reissueTurn(e *record.AgentCall) (taken bool, err error) {
 	if err != nil {
 		return false, nil
 	}
-	x.reply = agent.Reply{Text: reply.Text, Call: e.Call, Warnings: e.Warnings}
+	x.reply, x.reissued = agent.Reply{Text: reply.Text, Call: e.Call, Warnings: e.Warnings, Provider: provider}, e.Session
 	for _, c := range calls {
 		x.reply.ToolCalls = append(x.reply.ToolCalls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: string(c.Arguments)})
 	}

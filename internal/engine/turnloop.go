@@ -99,7 +99,7 @@ func (t *turn) withoutCall() *turn {
 // whose prompt is given.
 func (a *attempt) nextTurn(ctx context.Context, n int, current *modelCall, before prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
 	t := &turn{call: modelCall{run: a.run, request: a.side(turnPart(n), time.Now())}, of: a, before: before}
-	t.call.stream = a.stream
+	t.call.stream, t.call.before = a.stream, cmp.Or(current.reissued, current.contract.Session)
 	t.call.turn, t.call.worked, t.call.tools, t.call.least = n, current.worked, a.tools, current.contract.MaxInput
 	t.grant = "tools"
 	var err error

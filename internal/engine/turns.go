@@ -58,6 +58,7 @@ type conversation struct {
 	loops      loopDetector
 	lowered    int  // how many calls have arguments that a declassifier lowers
 	external   bool // a tool with an external effect that must not be repeated was called
+	provider   providerTurns
 }
 
 // conversationFiles are what a conversation has in its workspace.
@@ -133,6 +134,7 @@ func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
 	if err != nil { // before any of its calls is made
 		return err
 	}
+	a.provider.add(max(current.turn, 1), current.reply.Provider)
 	a.recordTurn(current, said)
 	a.showCost()
 	answers, err := a.callTools(ctx, current, said)
@@ -176,6 +178,10 @@ func (t *turn) offerFault(said *envelope.Envelope, text string) error {
 func takeCalls(ctx context.Context, x *modelCall, o purpose, text prompt.Prompt) error {
 	if attemptOf(o) == nil {
 		return noSuchTool(&x.reply)
+	}
+	turns := providerTurnsOf(o)
+	if err := turns.check(&x.reply); err != nil {
+		return err
 	}
 	if a, first := o.(*attempt); first {
 		return a.converse(ctx, text, nil)
@@ -254,7 +260,7 @@ func (a *attempt) recordTurn(x *modelCall, said *envelope.Envelope) {
 	e := a.journalCall()
 	e.Part, e.End, e.Context = a.part+turnPart(1), time.Now(), event.Context{}
 	e.Result = gate.RecordOf(said)
-	e.CallsTools, e.Sends = true, a.outbox.used()
+	e.CallsTools, e.Sends, e.Provider = true, a.outbox.used(), providerEntry(&x.reply, x.before)
 	a.run.ledger.note(record.Entry{Turn: e})
 }
 
@@ -339,6 +345,7 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	t.prompt, t.call.whole = p, receipt
+	receipt.Returned = t.of.provider.returned(t.call.turn-1, t.of.earlier[len(t.of.earlier)-1].reply.ToolCalls)
 	t.call.receipt, t.call.shownSize = t.call.run.receiptOf(p, receipt)
 	t.call.hidden = t.call.receipt != receipt
 	t.call.sentSize = t.sentBytes(messages)

@@ -188,6 +188,7 @@ func (d *decoder) exchange(value []byte) (*record.AgentCall, error) {
 	}
 	e := &x.AgentCall
 	e.Key, e.Core, e.Reuse, e.Files = keyOf(x.Key), keyOf(x.Core), keyOf(x.Reuse), keyOf(x.Files)
+	e.Provider = d.vault.showProvider(x.Provider, d.run, e.Session, e.Part)
 	if x.Hidden != nil && !d.reveal(&x) {
 		return e, nil
 	}

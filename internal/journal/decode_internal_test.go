@@ -17,6 +17,7 @@ func FuzzRows(f *testing.F) {
 		`{"asked":{"session":"r1/a/1","task":"a","agent":"x","attempt":1,"time":"2026-03-14T12:00:00Z","bytes":1}}`,
 		`{"exchange":{"session":"r1/a/1","key":null,"result":{"id":"e","producer":"x","classification":"secret","trust":"untrusted","createdAt":"2026-03-14T12:00:00Z","json":{"a":[1]},"raw":"/w==","digest":"22"},"hidden":{"sealed":{"key":"k","nonce":"AA==","data":""}}}}`,
 		`{"end":{"time":"2026-03-14T12:00:00Z","status":"ok","hidden":{}}}`,
+		`{"turn":{"session":"r1/a/1","part":"/turn/1","provider":{"before":"x","sealed":{"key":"k","nonce":"AA==","data":""}}}}`, `{"exchange":{"provider":{}}}`,
 		`{"sealed":{"session":"s","hidden":{}}}`, `{"event":{"type":"task_start","task":"a"}}`, `{`, `null`, `{"exchange":null}`,
 	} {
 		f.Add([]byte(line + "\n"))

@@ -175,6 +175,10 @@ func (e *encoder) record(b *trace.Batch, r *record.Prompt) error {
 
 func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	out := &exchangeLine{AgentCall: *x, Key: e.key(x.Key), Core: e.key(x.Core), Reuse: e.key(x.Reuse), Files: e.key(x.Files)}
+	var err error
+	if out.Provider, err = e.vault.hideProvider(x.Provider, e.run, x.Session, x.Part); err != nil {
+		return nil, err
+	}
 	s := secrets{Shown: x.Shown, Error: x.Error}
 	if e.above.isExact(x.Task) {
 		s.Sizes = &sizes{x.Spent, x.SavedTokens, x.Context}

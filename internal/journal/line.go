@@ -49,6 +49,28 @@ type exchangeLine struct {
 	Files  *record.Digest `json:"files,omitempty"`
 	Result *resultLine    `json:"result,omitempty"`
 	Hidden *hidden        `json:"hidden,omitempty"` // the payload, if it is above the plainLimit
+
+	Provider *providerLine `json:"provider,omitempty"`
+}
+
+// providerLine is the stored form of a record.ProviderData.
+type providerLine struct {
+	Before string      `json:"before,omitempty"` // the session of the turn before
+	Sealed *sealedText `json:"sealed,omitempty"` // the providerBytes; nil if there was no key
+}
+
+// providerBytes is an llm.ProviderData whose members stay as the provider wrote them, byte for byte.
+type providerBytes struct {
+	Endpoint string              `json:"endpoint"`
+	Model    string              `json:"model"`
+	Message  []byte              `json:"message,omitempty"`
+	Calls    []providerCallBytes `json:"calls,omitempty"`
+}
+
+type providerCallBytes struct {
+	ID       []byte `json:"id,omitempty"`
+	Members  []byte `json:"members,omitempty"`
+	Function []byte `json:"function,omitempty"`
 }
 
 // startLine is the stored form of a record.CallStart.

@@ -50,6 +50,10 @@ func Show(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hi
 func copyOf(r *prompt.Receipt) *prompt.Receipt {
 	c := *r
 	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
+	c.Returned = slices.Clone(r.Returned)
+	for i := range c.Returned {
+		c.Returned[i].Members = slices.Clone(c.Returned[i].Members)
+	}
 	for i := range c.Sources {
 		if d := c.Sources[i].Decision; d != nil {
 			c.Sources[i].Decision = d.Clone()
@@ -113,6 +117,7 @@ func above(r *prompt.Receipt, clearance label.Classification, hide func(*prompt.
 // without returns s for a viewer who may not see these sources.
 func (s *Shown) without(hidden sourceSet) *Shown {
 	r := copyOf(s.Receipt)
+	r.Returned = nil // the model may have chosen their number and size by what is hidden
 	for i := range r.Sources {
 		if d := r.Sources[i].Decision; d != nil && hidden[i] {
 			*d = d.Outline()

@@ -161,9 +161,18 @@ type AgentCall struct {
 
 	Error string `json:"error,omitempty"` // as the caller may see it
 
+	Provider *ProviderData `json:"-"` // what the provider needs back with the calls of tools; nil if it needs nothing
+
 	// Missing says why the result cannot be read, such as that it is encrypted under a key that
 	// was not given; empty if it can.
 	Missing string `json:"-"`
+}
+
+// ProviderData is what a provider needs back with a turn of a conversation. Nobody is shown it: a journal
+// stores it encrypted, or not at all.
+type ProviderData struct {
+	Before string            // the session of the turn before; empty for the first turn
+	Data   *llm.ProviderData // nil if it was not stored, or cannot be decrypted
 }
 
 // A Mount says where the files of an input that is a folder are in the workspace of a task.

@@ -1,6 +1,6 @@
 // Package supervise carries through a context what an agent gets from its team for one attempt at
-// a task: the budgets that pay for its model calls, the number of the turn, the workspace, and who
-// watches what the model writes.
+// a task: the budgets that pay for its model calls, the number of the turn, what providers need back
+// with the turns before, the workspace, and who watches what the model writes.
 package supervise
 
 import (
@@ -30,6 +30,7 @@ type CallUsage struct {
 type (
 	budgetKey    struct{} // the context value is a *Payer
 	turnKey      struct{} // the context value is an int
+	providerKey  struct{} // the context value is a *[]*llm.ProviderData
 	workspaceKey struct{} // the context value is a func() (*os.Root, error)
 	streamKey    struct{} // the context value is a Stream
 	paidKey      struct{} // the context value is a *paidChain
@@ -69,24 +70,26 @@ func (p *paidChain) has(b *Payer) bool {
 // match the schema as an error, so that the caller can have it corrected by another
 // prompt: then the call that corrects passes the gate and the record like every other.
 func With(ctx context.Context, b Budget, turn int) context.Context {
-	return new(Context).Begin(ctx, b, turn)
+	return new(Context).Begin(ctx, b, turn, nil)
 }
 
 // A Context is the context that [With] returns. A caller that keeps something for each supervision
 // can hold the context in it by value and begin it there, which saves an allocation.
 type Context struct {
 	context.Context
-	payer Payer
-	turn  int
+	payer    Payer
+	turn     int
+	provider []*llm.ProviderData
 }
 
-// Begin makes s the context that [With] returns for these arguments. It is called once.
-func (s *Context) Begin(ctx context.Context, b Budget, turn int) context.Context {
-	*s = Context{ctx, Payer{b, PayerOf(ctx)}, turn}
+// Begin makes s the context that [With] returns for these arguments, with what providers need back in
+// the conversation; see [ProviderData]. It is called once.
+func (s *Context) Begin(ctx context.Context, b Budget, turn int, provider []*llm.ProviderData) context.Context {
+	*s = Context{ctx, Payer{b, PayerOf(ctx)}, turn, provider}
 	return s
 }
 
-// Value returns the budgets or the turn, or a value of the parent context.
+// Value returns the budgets, the turn or the provider data, or a value of the parent context.
 func (s *Context) Value(key any) any {
 	switch key.(type) {
 	case budgetKey:
@@ -97,6 +100,8 @@ func (s *Context) Value(key any) any {
 		if s.turn > 0 {
 			return s.turn
 		}
+	case providerKey:
+		return &s.provider // also if it is empty: that of an enclosing team is of another conversation
 	}
 	return s.Context.Value(key)
 }
@@ -137,6 +142,16 @@ func (p *Payer) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 func Turn(ctx context.Context) (n int, supervised bool) {
 	n, supervised = ctx.Value(turnKey{}).(int)
 	return n, supervised
+}
+
+// ProviderData returns what providers need back with the turns of the conversation before that of ctx,
+// from the first turn on. An entry is nil if nothing is needed, and the list may be shorter than the
+// conversation. It must not be changed.
+func ProviderData(ctx context.Context) []*llm.ProviderData {
+	if list, _ := ctx.Value(providerKey{}).(*[]*llm.ProviderData); list != nil {
+		return *list
+	}
+	return nil
 }
 
 // WithWorkspace returns a context with the workspace of an attempt. The function makes it when

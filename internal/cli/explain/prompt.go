@@ -36,6 +36,7 @@ type PromptDocument struct {
 	System         []Piece              `json:"system"`
 	Text           []Piece              `json:"text"`
 	Sources        []prompt.Source      `json:"sources"`
+	Returned       []prompt.Returned    `json:"returned,omitempty"` // to the provider, beside the texts
 	Withheld       []withheld           `json:"withheld"`
 	Absent         Absent               `json:"notSent"` // what existed and was not granted
 
@@ -81,7 +82,7 @@ func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 	r := p.Receipt
 	out := PromptDocument{
 		Task: r.Task, Title: p.Title, Name: x.Trace.ItemName(r.Task), Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(), Contract: r.Contract,
-		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Withheld: []withheld{}, holders: x.holders,
+		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Returned: r.Returned, Withheld: []withheld{}, holders: x.holders,
 	}
 	for i := range r.Sources {
 		d := r.Sources[i].Decision

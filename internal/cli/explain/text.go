@@ -158,6 +158,9 @@ func (p *PromptDocument) write(w io.Writer) {
 	}
 	fmt.Fprint(w, "  user message\n")
 	writePieces(w, p.Text)
+	for _, r := range p.Returned {
+		fmt.Fprintf(w, "  returned to the provider: %s of %s\n", terminal.CleanLine(strings.Join(r.Members, ", ")), terminal.CleanLine(cmp.Or(r.Call, fmt.Sprintf("turn %d", r.Turn))))
+	}
 	for _, h := range p.Withheld {
 		text := h.What
 		if len(h.Paths) > 0 {
