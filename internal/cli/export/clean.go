@@ -86,8 +86,8 @@ func (c *cleaner) object(o map[string]any) {
 		o["spec"] = path.Base(strings.ReplaceAll(spec, `\`, "/")) // not the folders of this computer
 	}
 	if c.isPrompt(o) {
-		size := c.pieces(o["system"]) + c.pieces(o["text"])
-		o["bytes"] = size
+		names := withoutFolders(o["sources"])
+		o["bytes"] = c.pieces(o["system"], names) + c.pieces(o["text"], names)
 	}
 	maps.DeleteFunc(o, func(_ string, v any) bool { return c.isHidden(v) })
 	for name, v := range o {

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"path"
 	"strings"
 
 	"github.com/runteam/runteam/redact"
@@ -13,10 +14,27 @@ func (c *cleaner) isPrompt(o map[string]any) bool {
 	return pieces && sources
 }
 
+// withoutFolders returns a replacer that takes the folders of this computer from the lines of specs that the sources of
+// a prompt have.
+func withoutFolders(sources any) *strings.Replacer {
+	var lines []string
+	list, _ := sources.([]any)
+	for i := range list {
+		source, _ := list[i].(map[string]any)
+		decision, _ := source["decision"].(map[string]any)
+		for _, v := range []any{source["spec"], decision["line"]} {
+			if line, ok := v.(string); ok && path.IsAbs(line) {
+				lines = append(lines, line, path.Base(line))
+			}
+		}
+	}
+	return strings.NewReplacer(lines...)
+}
+
 // pieces redacts the pieces of a text of a prompt and numbers their bytes anew. A value may be split over
 // several pieces, so they are searched as one text; its placeholder is in the first of them. Pieces that are
-// withheld have no length. It returns how many bytes the text has.
-func (c *cleaner) pieces(v any) int {
+// withheld have no length. names cleans the names of their sources. It returns how many bytes the text has.
+func (c *cleaner) pieces(v any, names *strings.Replacer) int {
 	list, _ := v.([]any)
 	words := make([]string, len(list))
 	for i := range list {
@@ -40,7 +58,7 @@ func (c *cleaner) pieces(v any) int {
 		at += len(words[i])
 		p["end"] = at
 		from, _ := p["from"].(string)
-		p["from"] = c.text(from)
+		p["from"] = c.text(names.Replace(from))
 	}
 	return at
 }
