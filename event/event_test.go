@@ -43,6 +43,16 @@ func TestEachTypeHasDataOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestTimesAreMilliseconds(t *testing.T) {
+	t.Parallel()
+	given := run.Event{Seq: 3, Type: run.TaskRetry, Time: time.Unix(0, 0).UTC(), Run: "r", Task: "t", Attempt: 1, Problem: run.Problem{Wait: 1500 * time.Millisecond}}
+	for _, e := range []any{given, event.New(given)} {
+		got, err := json.Marshal(e)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"seq":3,"type":"task_retry","time":"1970-01-01T00:00:00Z","runId":"r","task":"t","attempt":1,"waitMs":1500}`, string(got))
+	}
+}
+
 func TestJSONOfAnEventOfTheProgram(t *testing.T) {
 	t.Parallel()
 	got, err := json.Marshal(event.Event{Type: "task_start", Title: "T", Data: event.TaskStart{}})
