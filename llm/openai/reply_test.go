@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -303,6 +304,11 @@ func FuzzReply(f *testing.F) {
 	f.Add("event: error\ndata: x", true, true)
 	f.Add(`{"error":{"message":{"a":1},"code":[]}}`, true, false)
 	f.Add("<html>", false, true)
+	f.Add(`data:{"choices":[{"message":{"content":"0"},"finish_reason":"stop"}`, true, true) // the stream ends within a line
+	for _, row := range recordedForms(f) {
+		f.Add(string(row.Whole), false, false)
+		f.Add(row.stream(), true, true)
+	}
 	f.Fuzz(func(t *testing.T, body string, stream, typed bool) {
 		kind := "application/json"
 		if typed {
@@ -321,7 +327,30 @@ func FuzzReply(f *testing.F) {
 		}
 		require.True(t, strings.TrimSpace(res.Text) != "" || len(res.ToolCalls) > 0)
 		require.LessOrEqual(t, len(res.Text), 1<<16)
+		requireReturnable(t, res)
 	})
+}
+
+// requireReturnable requires that a reply can be sent back as a part of its conversation.
+func requireReturnable(t *testing.T, res llm.Response) {
+	t.Helper()
+	var sent []byte
+	m, err := openai.New(openai.Config{Model: "m", BaseURL: "http://h/v1", HTTPClient: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		sent, _ = io.ReadAll(r.Body)
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(whole)), ContentLength: -1, Request: r}, nil
+	})}})
+	require.NoError(t, err)
+	req := hello
+	req.Messages = append(slices.Clone(req.Messages), llm.Message{Role: llm.Assistant, Text: res.Text, ToolCalls: res.ToolCalls, Provider: res.Provider})
+	for _, c := range res.ToolCalls {
+		req.Messages = append(req.Messages, llm.Message{Role: llm.ToolResult, ToolCallID: c.ID, Text: "3"})
+	}
+	_, err = m.Call(t.Context(), req, nil)
+	require.NoError(t, err)
+	messages, _ := messagesOf(t, string(sent))
+	require.Len(t, messages, 3+len(res.ToolCalls))
+	require.Len(t, messages[2].ToolCalls, len(res.ToolCalls))
+	require.LessOrEqual(t, res.Provider.Size(), llm.MaxProviderData)
 }
 
 // TestEmptyRepliesWithAReason returns a reply without a text if its finish reason says

@@ -69,8 +69,11 @@ func (p *replyReader) chunk(data []byte, s *events, all *completion) error {
 	before := len(all.text)
 	if err := p.decode.add(data, all, true); err != nil {
 		switch {
-		case s.err != nil:
-			return s.err // half a line is no data
+		case s.err != nil: // half a line, whose choice may be whole
+			if err := p.emitFrom(all, before); err != nil {
+				return err
+			}
+			return s.err
 		case errors.Is(err, errTooLarge):
 			return p.report.tooLarge()
 		case errors.Is(err, errUsage), errors.Is(err, errTools), errors.Is(err, errName):
@@ -81,11 +84,16 @@ func (p *replyReader) chunk(data []byte, s *events, all *completion) error {
 	if all.failure != nil {
 		return p.failure(all.failure, all.tokens.usage())
 	}
-	if p.emit == nil || len(all.text) == before {
+	return p.emitFrom(all, before)
+}
+
+// emitFrom emits the text after its first n bytes.
+func (p *replyReader) emitFrom(all *completion, n int) error {
+	if p.emit == nil || len(all.text) == n {
 		return nil
 	}
 	p.emitted = true
-	if err := p.emit(llm.Delta{Text: string(all.text[before:]), Attempt: 1}); err != nil {
+	if err := p.emit(llm.Delta{Text: string(all.text[n:]), Attempt: 1}); err != nil {
 		return &emitError{err}
 	}
 	return nil

@@ -85,6 +85,9 @@ func (s *toolCalls) find(p *callPiece) int {
 			continue
 		}
 		if len(p.id) > 0 && bytes.Equal(t.id, p.id) {
+			if t.object.closed && len(p.name) > 0 && len(p.arguments) > 0 && !bytes.Equal(t.arguments, p.arguments) {
+				return -1 // some servers give all calls one ID, such as the name of the tool
+			}
 			return i
 		}
 		if last < 0 && (t.index == string(p.index) || len(p.index) == 0 || i == len(s.list)-1) {

@@ -55,9 +55,9 @@ func (d *completionReader) usage(n *counts) error {
 		switch string(name) {
 		case "total_tokens":
 			return d.partOfCount(&m.total)
-		case "prompt_tokens":
+		case "prompt_tokens", "input_tokens": // the second is of the Responses API and of Anthropic
 			return d.count(&m.prompt)
-		case "completion_tokens":
+		case "completion_tokens", "output_tokens":
 			return d.count(&m.completion)
 		case "prompt_cache_hit_tokens": // DeepSeek, api-docs.deepseek.com/guides/kv_cache
 			return d.partOfCount(&m.cached)
