@@ -195,11 +195,11 @@ func TestToolsWithOllama(t *testing.T) {
 	}{
 		{"look up two", []seenMessage{
 			user("look up two"),
-			{role: "assistant", text: "Both at once.", call: `call_1_1 look_up {"name":"Ann"};call_1_2 look_up {"name":"Bob"};`}, ann, bob,
+			{role: "assistant", text: "Both at once.", call: `call_ann look_up {"name":"Ann"};call_bob look_up {"name":"Bob"};`}, ann, bob,
 		}},
 		{"look up twice", []seenMessage{
 			user("look up twice"),
-			{role: "assistant", call: `call_1_1 look_up {"name":"Ann"};`}, ann, {role: "assistant", call: `call_2_1 look_up {"name":"Bob"};`}, bob,
+			{role: "assistant", call: `call_ann look_up {"name":"Ann"};`}, ann, {role: "assistant", call: `call_bob look_up {"name":"Bob"};`}, bob,
 		}},
 	} {
 		t.Run(tt.say, func(t *testing.T) {
