@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -100,10 +101,53 @@ func (t *sessionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.listen(r), nil
 	}
 	res, err := t.client.Transport.RoundTrip(r)
-	if err != nil || r.Method != http.MethodPost || res.StatusCode < http.StatusBadRequest {
+	switch {
+	case err != nil || r.Method != http.MethodPost:
 		return res, err
+	case res.StatusCode >= http.StatusBadRequest:
+		return t.refused(r, res)
+	case res.StatusCode < http.StatusMultipleChoices && isCall(r):
+		return answered(res)
 	}
-	return t.refused(r, res)
+	return res, nil
+}
+
+// isCall reports whether a request has a call, which wants a result.
+func isCall(r *http.Request) bool {
+	if r.GetBody == nil {
+		return false
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	return json.NewDecoder(body).Decode(&m) == nil && m.ID != nil && m.Method != ""
+}
+
+// answered returns a response to a call if it is a message or a stream of messages.
+func answered(res *http.Response) (*http.Response, error) {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if kind == "text/event-stream" {
+		return res, nil
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxMessage+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(body) > maxMessage:
+		return nil, errLarge
+	}
+	if _, err := jsonrpc.DecodeMessage(body); err != nil || kind != "application/json" {
+		return nil, fmt.Errorf("it answered with status %d and %q, which is no JSON-RPC message", res.StatusCode, oneline.Of(string(body)))
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return res, nil
 }
 
 // refused returns the error of an error status. A JSON-RPC error stays in the body, for the request.

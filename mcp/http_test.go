@@ -239,6 +239,38 @@ func TestErrorStatusOfOneCall(t *testing.T) {
 	}
 }
 
+// A response that is no message is the error of its call alone.
+func TestResponseThatIsNoMessage(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"nothing": func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) },
+		"a page":  func(w http.ResponseWriter) { io.WriteString(w, "<html>Log in") },
+		"no object": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, "[]")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			web := newWeb(t, "plain")
+			web.before = func(w http.ResponseWriter, method, name string) bool {
+				if method == "tools/call" && name == "b" {
+					answer(w)
+					return true
+				}
+				return false
+			}
+			task := web.task(t, tool.Options{})
+			began := web.sessions
+			_, _, err := task.call("b")
+			require.ErrorContains(t, err, "which is no JSON-RPC message; the call may have taken effect")
+			_, _, err = task.call("a")
+			require.NoError(t, err)
+			require.Equal(t, began+1, web.sessions)
+		})
+	}
+}
+
 // A session does not depend on the stream of notifications.
 func TestStreamsOfNotifications(t *testing.T) {
 	t.Parallel()

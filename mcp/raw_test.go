@@ -55,8 +55,16 @@ func (s *rawServer) receive(line []byte) {
 	var m rawRequest
 	_ = json.Unmarshal(line, &m)
 	switch m.Method {
+	case "server/discover":
+		if s.mode == "newer" {
+			s.result(m, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+		}
 	case "initialize":
-		if s.mode == "mute" {
+		switch s.mode {
+		case "mute":
+			return
+		case "newer":
+			s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown method"}}`, m.ID))
 			return
 		}
 		if s.mode == "noise first" {

@@ -47,7 +47,7 @@ func raw(t testing.TB, mode string) *mcp.Server { return server(t, "raw "+mode) 
 // announces, and whatever else it writes.
 func TestSessionsLive(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"plain", "changed", "noise", "noise first", "marks", "batches", "no pings", "ignores all else", "flood of changes"} {
+	for _, mode := range []string{"plain", "changed", "noise", "noise first", "marks", "batches", "no pings", "ignores all else", "flood of changes", "newer"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			task := newTask(t, raw(t, mode))

@@ -79,6 +79,7 @@ func run(cmd *cobra.Command, con *console.Console, t *toolFlags) error {
 	}
 	defer file.Tools.Close() //nolint:errcheck // nothing depends on it
 	con.Warn(file.Warnings)
+	file.Config.Logger = con.Log
 	all, err := file.Tools.List(ctx, t.call)
 	if err != nil {
 		return connect.ServerError(ctx, err)
