@@ -36,6 +36,8 @@ type approvedThing struct {
 	call  string // the session of the call of a tool; empty for anything else
 	tool  string // the name of that tool
 	what  string // the plan, or the name of an entry of the policy; empty for a call
+
+	list record.Key // equal for the calls of one turn that are asked about together; zero for anything else
 }
 
 // A decision is what a person decided.
@@ -86,21 +88,40 @@ type await func(ctx context.Context, key record.Key, ask func(context.Context) e
 
 // decide returns what the person decides. If there is no answer yet, the error is errLater.
 func (p *approval) decide(ctx context.Context, text prompt.Prompt, wait await) (*decision, error) {
+	given, err := p.begin(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return p.settle(ctx, text, given, wait)
+}
+
+// begin returns the answer that the journal has, or records that the person is asked and returns nil.
+func (p *approval) begin(ctx context.Context, text prompt.Prompt) (*record.Answer, error) {
 	d := p.call.run.questions
 	given, err := d.given(ctx, p.call.task.ID, p.call.key)
-	if given != nil && err == nil {
-		err = p.call.run.credit(ctx, &p.call, text)
-	} else if err == nil && p.call.run.repeats() {
-		err = errReplayAsks
-	} else if err == nil {
-		if err = d.warnChanged(ctx, &p.call); err == nil {
-			err = p.call.run.recordPrompt(ctx, &p.call, text, nil)
-		}
-		if err == nil {
-			given, err = p.ask(ctx, text, wait)
-		}
+	switch {
+	case err != nil:
+		return nil, err
+	case given != nil:
+		return given, p.call.run.credit(ctx, &p.call, text)
+	case p.call.run.repeats():
+		return nil, errReplayAsks
 	}
-	for tries := 1; err == nil; tries++ {
+	if err = d.warnChanged(ctx, &p.call); err == nil {
+		err = p.call.run.recordPrompt(ctx, &p.call, text, nil)
+	}
+	return nil, err
+}
+
+// settle returns what an answer decides. Without one, and after one that does not fit, it asks.
+func (p *approval) settle(ctx context.Context, text prompt.Prompt, given *record.Answer, wait await) (v *decision, err error) {
+	d := p.call.run.questions
+	for tries := 1; ; tries++ {
+		if given == nil {
+			if given, err = p.ask(ctx, text, wait); err != nil {
+				return nil, err
+			}
+		}
 		v, wrong := p.read(given)
 		if wrong == "" {
 			d.take(&p.call, given)
@@ -109,11 +130,11 @@ func (p *approval) decide(ctx context.Context, text prompt.Prompt, wait await) (
 		if given.Command == 0 && tries >= maxUnfit {
 			return nil, fmt.Errorf("the answer of %s does not fit the question: %s", given.By, wrong)
 		}
-		if err = d.refuse(ctx, given, "it does not fit the question: "+wrong); err == nil {
-			given, err = p.ask(ctx, text, wait)
+		if err := d.refuse(ctx, given, "it does not fit the question: "+wrong); err != nil {
+			return nil, err
 		}
+		given = nil
 	}
-	return nil, err
 }
 
 // maxUnfit bounds how often a person of this process is asked again: it may be a program.

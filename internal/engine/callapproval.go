@@ -73,51 +73,9 @@ type callApproval struct {
 	of *toolCall
 }
 
-// askApprover asks the person who has to approve the call. It returns the answer for the agent if
-// the call is not made, and otherwise sets who approved it. If there is no answer yet, the error is
-// errLater.
-func (c *toolCall) askApprover(ctx context.Context, a *attempt, x *modelCall) (refused *toolAnswer, err error) {
-	if c.tool.Approve == "" {
-		return nil, nil
-	}
-	refuse := func(reason string) (*toolAnswer, error) {
-		if err := a.run.recordArguments(ctx, c, false); err != nil {
-			return nil, err
-		}
-		answer, err := refuseCall(a, x, c.from, c.call, "Call refused: "+reason+".")
-		return &answer, err
-	}
-	if a.run.repeats() {
-		return refuse("a replay asks no questions")
-	}
-	p := c.newApproval(a, x)
-	text, err := p.open(ctx)
-	if err == nil && !p.showsAll() {
-		err = fmt.Errorf("%s may not see all of its arguments, and so cannot approve it", c.tool.Approve)
-	}
-	if err != nil && ctx.Err() == nil {
-		return refuse(refusalOf(err))
-	}
-	if err != nil {
-		return nil, withCause(ctx, err)
-	}
-	if _, always := a.run.approvals.of(c); always {
-		c.approved = permission{c.tool.Approve, true}
-		return nil, nil
-	}
-	v, err := p.decideFor(ctx, a, text)
-	if err != nil {
-		return nil, err
-	}
-	c.approved = permission{c.tool.Approve, v.Decision == decidedAlways}
-	if v.Decision == decidedNo {
-		return p.refused(ctx, a, v.Reason)
-	}
-	return nil, nil
-}
-
 // newApproval returns the question about a call.
-func (c *toolCall) newApproval(a *attempt, x *modelCall) *callApproval {
+func (c *toolCall) newApproval(l *approvalList, x *modelCall) *callApproval {
+	a := l.of.attempt
 	of := "a task"
 	if !a.planned { // what a coordinator wrote is delivered as context only
 		of = fmt.Sprintf("the task %q", a.title())
@@ -125,9 +83,9 @@ func (c *toolCall) newApproval(a *attempt, x *modelCall) *callApproval {
 	p := &callApproval{of: c, approval: newApproval(a.run, &task.Task{ID: a.task.ID, Spec: task.Spec{
 		Title: plan.ApprovalTitle(c.tool.Name), Assignee: c.tool.Approve, Classification: a.task.Classification,
 		Description: fmt.Sprintf("Agent %s wants to call the tool %s for %s. Effect of a call: %s. May it, with exactly these arguments?", a.by.Rules.ShownName(a.caps.Agent), c.tool.Name, of, c.effect()),
-	}}, callForm(), approvedThing{title: c.title, call: c.id, tool: c.tool.Name})}
+	}}, callForm(), approvedThing{title: c.title, call: c.id, tool: c.tool.Name, list: l.key})}
 	p.call.by = a.by
-	p.call.number, p.call.part, p.happens = a.number, x.part+"/"+c.call.ID+"/approve", c.approvalKey(a)
+	p.call.number, p.call.part, p.happens = a.number, x.part+"/"+c.call.ID+"/approve", c.approvalKey(l)
 	source := gate.Source{Kind: handoff.Arguments, Name: c.id}
 	g := gate.WholeOf(source, "approve")
 	g.Terms = a.by.Terms(c.from.Producer(), c.tool.Approve)
@@ -153,23 +111,18 @@ func (p *callApproval) showsAll() bool {
 	return structured && shown == gets
 }
 
-// approvalKey returns the key of what would happen: the call, with these arguments, in this
-// workspace, as often as it has begun.
-func (c *toolCall) approvalKey(a *attempt) record.Key {
-	starts, _ := a.run.approvals.of(c)
+// approvalKey returns the key of what would happen: the call, with these arguments, as often as it has
+// begun, in the workspace as it is now and the calls of the turn before it leave it.
+func (c *toolCall) approvalKey(l *approvalList) record.Key {
+	starts, _ := l.of.attempt.run.approvals.of(c)
 	gets, _ := c.delivery.sealed[0].Payload().JSON()
-	files := "none"
-	if a.hasFiles.Load() {
-		f, sizes := a.current()
-		if of, err := f.Measure(a.place.limits, sizes); err != nil {
-			files = "above its limits"
-		} else {
-			files = hex.EncodeToString(of[:])
-		}
-	}
-	parts := []string{c.id, c.tool.Name, string(c.effect()), string(c.key[:]), gets, files, strconv.Itoa(starts)}
+	parts := []string{c.id, c.tool.Name, string(c.effect()), string(c.key[:]), gets, l.files, strconv.Itoa(starts)}
 	if of := c.definition(); of != "" {
 		parts = append(parts, of)
+	}
+	for i := l.first; l.of.x.reply.ToolCalls[i].ID != c.call.ID; i++ {
+		before := &l.of.x.reply.ToolCalls[i]
+		parts = append(parts, "after", before.Name, before.Arguments)
 	}
 	return digestOf(parts...)
 }

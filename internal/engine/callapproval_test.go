@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestAPersonDecidesAboutCalls(t *testing.T) {
 		want     string
 	}{
 		{saysYes, 2, 2, "\nok\n"},
-		{saysAlways, 2, 1, "\nok\n"},
+		{saysAlways, 2, 2, "\nok\n"}, // it asks about both at once
 		{`{"decision":"no","reason":"too much; write to bob@example.org"}`, 0, 2, "\nCall refused by ann: too much; write to [REDACTED:email]\n"},
 		{`{"decision":"no"}`, 0, 2, "\nCall refused by ann.\n"},
 	} {
@@ -108,10 +109,13 @@ func TestACallThatItsApproverMayNotSeeIsNotMade(t *testing.T) {
 // Requirement: G56, G58.
 func TestApprovalsAreSpentOnceAfterEveryCommit(t *testing.T) {
 	t.Parallel()
-	for name, o := range map[string]tool.Options{"external": {Approve: "ann"}, "repeatable": {Repeatable: true, Approve: "ann"}, "none": {Effect: tool.None, Approve: "ann"}} {
+	settings := map[string]tool.Options{"external": {Approve: "ann"}, "repeatable": {Repeatable: true, Approve: "ann"}, "none": {Effect: tool.None, Approve: "ann"}}
+	for _, name := range []string{"external", "repeatable", "none", "external at once", "repeatable at once", "none at once"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			first, d := &loop{turns: 4, options: o}, &approver{decide: always(saysYes)}
+			name, atOnce := strings.CutSuffix(name, " at once")
+			o := settings[name]
+			first, d := &loop{turns: 4, options: o, atOnce: atOnce}, &approver{decide: always(saysYes)}
 			whole, want := journaled(t, first.approvedBy(t, d), errand())
 			require.NoError(t, want.Err())
 			require.Equal(t, []int{3, 3}, []int{len(first.added), len(d.asked)})
@@ -124,7 +128,7 @@ func TestApprovalsAreSpentOnceAfterEveryCommit(t *testing.T) {
 						approved++
 					}
 				}
-				again, d := &loop{turns: 4, options: o}, &approver{decide: always(saysYes)}
+				again, d := &loop{turns: 4, options: o, atOnce: atOnce}, &approver{decide: always(saysYes)}
 				res := resumed(t, again.approvedBy(t, d), past, errand())
 				for id, calls := range again.added {
 					require.Equal(t, 1, calls)
@@ -144,6 +148,37 @@ func TestApprovalsAreSpentOnceAfterEveryCommit(t *testing.T) {
 			}
 			require.Equal(t, name == "external", uncertain > 0)
 		})
+	}
+}
+
+// Whatever a process had made durable when it died, a call that a person refused is not made, also if the person
+// approved all further calls of its tool in the answer to another question of the turn.
+//
+// Requirement: G56.
+func TestARefusalCountsAfterEveryCommit(t *testing.T) {
+	t.Parallel()
+	decide := func(_ int, p prompt.Prompt) string {
+		switch {
+		case strings.Contains(p.Text(), `{"N":1}`):
+			return saysAlways
+		case strings.Contains(p.Text(), `{"N":2}`):
+			return `{"decision":"no"}`
+		}
+		return saysYes
+	}
+	o := tool.Options{Effect: tool.None, Approve: "ann"}
+	first := &loop{turns: 4, options: o, atOnce: true}
+	whole, want := journaled(t, first.approvedBy(t, &approver{decide: decide}), errand())
+	require.NoError(t, want.Err())
+	require.Len(t, first.added, 2)
+	for n := range whole.len() + 1 {
+		again := &loop{turns: 4, options: o, atOnce: true}
+		res := resumed(t, again.approvedBy(t, &approver{decide: decide}), whole.history(n), errand())
+		require.NoError(t, res.Err(), "after %d commits", n)
+		require.Equal(t, answers(want), answers(res), "after %d commits", n)
+		for id := range again.added {
+			require.Contains(t, first.added, id, "after %d commits", n)
+		}
 	}
 }
 
@@ -208,6 +243,32 @@ func TestAnApprovalIsForOneCall(t *testing.T) {
 			require.NoError(t, res.Err())
 			require.Empty(t, d.asked)
 		})
+	}
+}
+
+// An approval is for a call behind the calls that the agent made before it in its turn.
+//
+// Requirement: G56.
+func TestAnApprovalIsForACallAfterOthers(t *testing.T) {
+	t.Parallel()
+	for text, asked := range map[string]int{"hello": 0, "bye": 1} {
+		calls := func(text string) namedModel {
+			return callsFirst(call("pay", `{"amount": 5}`), call("note", `{"text": "`+text+`"}`), call("pay", `{"amount": 6}`))
+		}
+		tools := []*tool.Tool{newCountedTool(t, "pay", tool.Options{Approve: "ann"}).Tool, newCountedTool(t, "note", tool.Options{}).Tool}
+		j, res := journaled(t, newTeam(t, clerk(calls("hello"), tools...), (&approver{decide: always("")}).member()), errand())
+		require.Equal(t, engine.StatusSuspended, res.Status)
+		past := j.history(j.len())
+		for _, e := range past.Log {
+			if q := e.Question; q != nil {
+				past.Log = append(past.Log, record.Entry{Answer: &record.Answer{Task: q.Task, Key: q.Key, Text: saysYes, By: "ann"}})
+			}
+		}
+		past.Log = dropTurns(past.Log) // the model is asked again
+		d := &approver{decide: always("")}
+		res = resumed(t, newTeam(t, clerk(calls(text), tools...), d.member()), past, errand())
+		require.Len(t, d.asked, asked)
+		require.Equal(t, asked > 0, res.Status == engine.StatusSuspended)
 	}
 }
 

@@ -167,7 +167,7 @@ func questionOf(x *modelCall) *record.Question {
 		Label: x.whole.Classification, Messages: messageIDs(x.offers), Memory: memoryTasks(x.offers), Key: questionKey(x),
 	}
 	if x.about != nil {
-		q.Title, q.Call, q.Tool, q.Approval = x.about.title, x.about.call, x.about.tool, x.about.what
+		q.Title, q.Call, q.Tool, q.Approval, q.List = x.about.title, x.about.call, x.about.tool, x.about.what, x.about.list
 	}
 	switch {
 	case x.about != nil && x.hidden:
@@ -200,7 +200,7 @@ func (p *priorRun) takeQuestion(e *record.Entry) {
 	b := p.of(q.Task)
 	switch {
 	case q.Call != "": // the turns of the conversation say the rest
-		b.asks = q.Call
+		b.asks, p.asked[q.Call] = q.Call, true
 		return
 	case q.Approval != "":
 		b.approval = q

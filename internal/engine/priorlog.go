@@ -33,7 +33,8 @@ type priorReader struct {
 
 // readPrior reads the log of a prior run.
 func readPrior(p *priorRun) *priorRun {
-	p.answers, p.given, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[record.Key]*record.Answer{}, map[task.ID]*priorTask{}, map[string]bool{}
+	p.answers, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[task.ID]*priorTask{}, map[string]bool{}
+	p.given, p.asked = map[record.Key]*record.Answer{}, map[string]bool{}
 	p.approvals = newApprovals()
 	p.turns, p.toolCalls, p.results = map[record.Key]*record.AgentCall{}, map[string]*record.CallStart{}, map[string]*record.AgentCall{}
 	p.files, p.folders = map[string]*record.AgentCall{}, map[worker]*priorFiles{}

@@ -28,6 +28,7 @@ type priorRun struct {
 	files     map[string]*record.AgentCall       // output files, by session
 	folders   map[worker]*priorFiles             // workspaces
 	given     map[record.Key]*record.Answer      // of people, by the keys of their questions
+	asked     map[string]bool                    // the calls of tools that people were asked about, by session
 	approvals *approvals
 	tasks     map[task.ID]*priorTask // also the coordinator's steps
 	sent      []*record.SentMessage

@@ -185,3 +185,25 @@ func (d *questions) look(ctx context.Context) {
 		d.run.team.Log.Warn("answers of other processes could not be read", "error", err)
 	}
 }
+
+// isAnswered reports whether the answer of another process has come.
+func (d *questions) isAnswered(q *question) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return q != nil && q.answer != nil
+}
+
+// notify has arrive called when another process answers an open question. It reports false if one has.
+func (d *questions) notify(q *question, arrive context.CancelCauseFunc) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if q.answer != nil {
+		return false
+	}
+	asking := q.arrive
+	q.arrive = func(cause error) {
+		asking(cause)
+		arrive(cause)
+	}
+	return true
+}

@@ -63,10 +63,12 @@ type turnCalls struct {
 	end                func()             // of interruptible
 	group              errgroup.Group     // of the calls without effects
 	children           childGroup
+	listed             map[int]*listedCall // the calls that people have been asked about, by their place
 }
 
 // callTools makes the calls that the agent asked for. Calls without effects run at the same
-// time, and the others one at a time, in the order of the calls.
+// time, and the others one at a time, in the order of the calls. The first call that needs an approval waits
+// until people have decided about all of them.
 func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.Envelope) ([]toolAnswer, error) {
 	c := &turnCalls{attempt: a, x: x, said: said, answers: make([]toolAnswer, len(x.reply.ToolCalls)), ctx: ctx, children: childGroup{of: a, x: x, said: said}}
 	defer a.countCalls(c.answers) // also those made before one that fails: nothing runs any more when this returns
@@ -94,13 +96,19 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 // call makes one of the calls, or begins it if others may run at the same time.
 func (c *turnCalls) call(i int) error {
 	call := c.x.reply.ToolCalls[i]
-	refusal := refuseLowered(c.attempt, call.Name, c.said)
+	asks, refusal := c.asks(i), ""
+	if !asks {
+		refusal = refuseLowered(c.attempt, call.Name, c.said)
+	}
 	perform := func() (err error) {
-		if refusal != "" {
+		switch {
+		case asks:
+			c.answers[i], err = c.listed[i].make(c.ctx, c.interruptible, c)
+		case refusal != "":
 			c.answers[i], err = refuseCall(c.attempt, c.x, c.said, call, refusal)
-			return err
+		default:
+			c.answers[i], err = c.callTool(call)
 		}
-		c.answers[i], err = c.attempt.callTool(c.ctx, c.interruptible, c.x, c.said, call)
 		return err
 	}
 	if t := c.attempt.runtimeTool(call.Name); hasGoal(t) && refusal == "" {
@@ -111,7 +119,7 @@ func (c *turnCalls) call(i int) error {
 		c.answers[i] = orZero(refused)
 		return nil
 	}
-	if f := c.attempt.tool(call.Name); f != nil && f.Effect == tool.None && f.Approve == "" && len(c.answers) > 1 {
+	if f := c.attempt.tool(call.Name); f != nil && f.Effect == tool.None && !asks && len(c.answers) > 1 {
 		c.group.Go(perform)
 		return nil
 	}
@@ -121,6 +129,9 @@ func (c *turnCalls) call(i int) error {
 	}
 	if err == nil && !c.attempt.sendsHandoff(call.Name) {
 		err = c.awaitReplies()
+	}
+	if err == nil && asks {
+		err = c.askTogether(i)
 	}
 	if err == nil {
 		err = perform()
@@ -155,11 +166,45 @@ func (c *turnCalls) renew(waited bool) {
 // maxParallelCalls bounds the calls of one turn that run at the same time.
 const maxParallelCalls = 8
 
-// callTool makes one call, until interruptible ends. It returns an error only if the attempt must
+// callTool makes one call, until somebody interrupts it. It returns an error only if the attempt must
 // end; a failed call has an answer that says so.
-func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall) (toolAnswer, error) {
-	answer := toolAnswer{id: call.ID}
-	refuse := func(reason string) (toolAnswer, error) { return refuseCall(a, x, said, call, reason) }
+func (c *turnCalls) callTool(call llm.ToolCall) (toolAnswer, error) {
+	a, x := c.attempt, c.x
+	if t := a.runtimeTool(call.Name); t != nil && x.contract.Discloses(call.Name) {
+		return a.callRuntimeTool(c.interruptible, x, c.said, call, t)
+	}
+	p, answer, err := c.prepare(call)
+	if p == nil || err != nil {
+		return answer, err
+	}
+	refusal, err := c.askProgram(p)
+	switch {
+	case err != nil:
+		return answer, err
+	case refusal != "":
+		return p.refuse(c.ctx, a, x, refusal)
+	}
+	return p.make(c.ctx, c.interruptible, a, x, answer)
+}
+
+// askProgram asks the program whether a call may be made, unless somebody has interrupted the task. It
+// returns why not.
+func (c *turnCalls) askProgram(p *toolCall) (refusal string, err error) {
+	if c.interruptible.Err() != nil {
+		return notMade, nil
+	}
+	return p.askProgram(c.ctx, c.attempt)
+}
+
+// prepare takes the arguments of a call to the tool. The call is nil if it is not to be made: then it
+// has its answer, or there is an error that ends the attempt.
+func (c *turnCalls) prepare(call llm.ToolCall) (prepared *toolCall, answer toolAnswer, err error) {
+	a, x, ctx := c.attempt, c.x, c.ctx
+	answer = toolAnswer{id: call.ID}
+	refuse := func(reason string) (*toolCall, toolAnswer, error) {
+		answer, err := refuseCall(a, x, c.said, call, reason)
+		return nil, answer, err
+	}
 	f := a.tool(call.Name)
 	switch {
 	case len(x.contract.Tools) == 0:
@@ -167,42 +212,37 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 	case f == nil || !x.contract.Discloses(call.Name):
 		return refuse("Unknown tool. Available tools: " + strings.Join(x.contract.Tools, ", ") + ".")
 	}
-	if t := a.runtimeTool(f.Name); t != nil {
-		return a.callRuntimeTool(interruptible, x, said, call, t)
+	p := &toolCall{tool: f, parameters: a.run.team.Parameters[f.Name], call: call, from: c.said, title: a.task.Title}
+	p.id, p.key = a.run.calls.of(x, &call)
+	answer.limit = cmp.Or(p.tool.MaxOutput, tool.DefaultMaxOutput)
+	if from := a.untrusted(x); from != "" && p.isExternal() && !slices.Contains(a.run.team.Config.Agents[a.member].AllowUntrusted, p.tool.Name) {
+		return refuse(fmt.Sprintf("Call refused: %s has external effects, and the context is untrusted: it contains %s.", p.tool.Name, from))
 	}
-	c := &toolCall{tool: f, parameters: a.run.team.Parameters[f.Name], call: call, from: said, title: a.task.Title}
-	c.id, c.key = a.run.calls.of(x, &call)
-	answer.limit = cmp.Or(c.tool.MaxOutput, tool.DefaultMaxOutput)
-	if from := a.untrusted(x); from != "" && c.isExternal() && !slices.Contains(a.run.team.Config.Agents[a.member].AllowUntrusted, c.tool.Name) {
-		return refuse(fmt.Sprintf("Call refused: %s has external effects, and the context is untrusted: it contains %s.", c.tool.Name, from))
-	}
-	value, err := c.arguments()
+	value, err := p.arguments()
 	if err != nil {
 		return refuse("Invalid arguments: " + err.Error() + ".")
 	}
-	if c.isExternal() && a.run.repeats() {
+	if p.isExternal() && a.run.repeats() {
 		return refuse("Call refused: a replay calls no tool with external effects.")
 	}
-	if problem := c.deliverArguments(ctx, a, x, value); problem != "" {
-		if err := a.run.recordArguments(ctx, c, false); err != nil {
-			return answer, err
+	if problem := p.deliverArguments(ctx, a, x, value); problem != "" {
+		if err := a.run.recordArguments(ctx, p, false); err != nil {
+			return nil, answer, err
 		}
 		return refuse(problem)
 	}
 	reached := a.atFiles()
-	a.know(c.id)
-	if done, err := c.answered(a, &answer); done || err != nil {
-		return answer, err
+	a.know(p.id)
+	if done, err := p.answered(a, &answer); done || err != nil {
+		return nil, answer, err
 	}
-	if reached != nil {
-		return answer, reached
-	}
-	refusal, refused, err := c.ask(ctx, interruptible, a, x)
-	switch {
-	case err != nil || refused != nil:
-		return orZero(refused), err
-	case refusal != "":
-		return c.refuse(ctx, a, x, refusal)
+	return p, answer, reached
+}
+
+// make makes a call that nothing forbids, unless somebody has interrupted the task.
+func (c *toolCall) make(ctx, interruptible context.Context, a *attempt, x *modelCall, answer toolAnswer) (toolAnswer, error) {
+	if interruptible.Err() != nil {
+		return c.refuse(ctx, a, x, notMade)
 	}
 	if ctx.Err() != nil { // nothing begins any more, and a resumed run can begin it
 		return answer, withCause(ctx, ctx.Err())
@@ -213,26 +253,8 @@ func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, sai
 	if err := a.run.recordArguments(ctx, c, true); err != nil {
 		return answer, err
 	}
-	err = c.perform(interruptible, a, &answer)
+	err := c.perform(interruptible, a, &answer)
 	return answer, err
-}
-
-// ask asks the program and the approver whether the call may be made. It returns why it is not, or
-// the answer that says so.
-func (c *toolCall) ask(ctx, interruptible context.Context, a *attempt, x *modelCall) (refusal string, refused *toolAnswer, err error) {
-	if interruptible.Err() != nil {
-		return notMade, nil, nil
-	}
-	if refusal, err = c.askProgram(ctx, a); err != nil || refusal != "" {
-		return refusal, nil, err
-	}
-	if refused, err = c.askApprover(ctx, a, x); err != nil || refused != nil {
-		return "", refused, err
-	}
-	if interruptible.Err() != nil {
-		refusal = notMade
-	}
-	return refusal, nil, nil
 }
 
 // refuse records that the call is not made, and answers it.

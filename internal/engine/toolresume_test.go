@@ -27,6 +27,7 @@ import (
 // was given. It counts what it was asked and what the tool was called for.
 type loop struct {
 	turns   int
+	atOnce  bool // it makes all its calls in the first turn
 	options tool.Options
 	more    []engine.Member // of its team
 
@@ -49,7 +50,14 @@ func (l *loop) team(t testing.TB) *engine.Team {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.asked[turn]++
-		if turn < l.turns {
+		switch {
+		case turn == 1 && l.atOnce:
+			var calls []llm.ToolCall
+			for n := 1; n < l.turns; n++ {
+				calls = append(calls, call("add", fmt.Sprintf(`{"N": %d}`, n)))
+			}
+			return llm.Response{ToolCalls: calls}
+		case turn < l.turns && !l.atOnce:
 			return llm.Response{ToolCalls: []llm.ToolCall{call("add", fmt.Sprintf(`{"N": %d}`, turn))}}
 		}
 		var sums []string

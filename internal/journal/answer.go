@@ -60,6 +60,38 @@ func (e *AnsweredError) Error() string {
 // Unwrap returns ErrAnswered.
 func (e *AnsweredError) Unwrap() error { return ErrAnswered }
 
+// A taskQuestions are what a task asks now: one question, or those about the calls of one turn.
+type taskQuestions []*Question
+
+// ask adds a question. It takes the place of those before, unless they are about other calls of its turn.
+func (list taskQuestions) ask(asked *record.Question) taskQuestions {
+	isTurn := len(list) > 0 && asked.List != (record.Key{}) && list[0].List == asked.List
+	if len(list) > 0 && !isTurn {
+		list = taskQuestions{list.merge()}
+	}
+	i := slices.IndexFunc(list, func(q *Question) bool { return !isTurn || q.Call == asked.Call })
+	if i < 0 {
+		return append(list, &Question{Question: *asked})
+	}
+	q := list[i]
+	if q.Key != asked.Key {
+		q.keepEarlier()
+	}
+	q.Question, q.Ended, q.failed = *asked, false, false
+	return list
+}
+
+// merge returns the first question, with those of the others that were answered before it.
+func (list taskQuestions) merge() *Question {
+	first := list[0]
+	for _, other := range list[1:] {
+		first.keepEarlier()
+		other.keepEarlier()
+		first.Earlier = append(first.Earlier, other.Earlier...)
+	}
+	return first
+}
+
 // keepEarlier makes room for the next question of the task.
 func (q *Question) keepEarlier() {
 	if q.Answer != nil {
@@ -69,44 +101,49 @@ func (q *Question) keepEarlier() {
 	}
 }
 
-// Questions returns the last question of each task of the history that a person was asked
-// about, in the order of their tasks' first questions.
+// Questions returns what each task of the history asked people last: one question, or those about the
+// calls of one turn, in their order. The tasks have the order of their first questions.
 func (s *Stored) Questions() (list []*Question) {
-	of := map[task.ID]*Question{}
+	var order []task.ID
+	of := map[task.ID]taskQuestions{}
+	each := func(id task.ID, is func(*Question) bool, change func(*Question)) {
+		for _, q := range of[id] {
+			if is(q) {
+				change(q)
+			}
+		}
+	}
 	for i := range s.History.Log {
 		switch e := &s.History.Log[i]; {
 		case e.Question != nil:
-			q := of[e.Question.Task]
-			if q == nil {
-				q = &Question{}
-				of[e.Question.Task] = q
-				list = append(list, q)
+			if of[e.Question.Task] == nil {
+				order = append(order, e.Question.Task)
 			}
-			if q.Key != e.Question.Key {
-				q.keepEarlier()
-			}
-			q.Question, q.Ended, q.failed = *e.Question, false, false
+			of[e.Question.Task] = of[e.Question.Task].ask(e.Question)
 		case e.Answer != nil && e.Answer.Missing == "":
-			if q := of[e.Answer.Task]; q != nil && q.Key == e.Answer.Key {
-				q.Answer = e.Answer
-			}
+			each(e.Answer.Task, func(q *Question) bool { return q.Key == e.Answer.Key }, func(q *Question) { q.Answer = e.Answer })
 		case e.Exchange != nil && e.Exchange.Part == "":
-			if q := of[e.Exchange.Task]; q != nil {
-				q.Ended, q.failed = true, !e.Exchange.Completed()
-			}
+			each(e.Exchange.Task, func(*Question) bool { return true }, func(q *Question) { q.Ended, q.failed = true, !e.Exchange.Completed() })
 		case e.ToolCall != nil:
-			if q := of[e.ToolCall.Task]; q != nil && q.Call == e.ToolCall.Session {
-				q.Ended = true
-			}
+			each(e.ToolCall.Task, isAbout(e.ToolCall.Session), (*Question).end)
 		case e.ToolResult != nil:
-			if q := of[e.ToolResult.Task]; q != nil && q.Call == e.ToolResult.Session {
-				q.Ended = true
-			}
+			each(e.ToolResult.Task, isAbout(e.ToolResult.Session), (*Question).end)
 		}
+	}
+	for _, id := range order {
+		list = append(list, of[id]...)
 	}
 	s.endUnused(list)
 	return list
 }
+
+// isAbout returns whether a question is about a call of a tool.
+func isAbout(call string) func(*Question) bool {
+	return func(q *Question) bool { return q.Call == call }
+}
+
+// end notes that the call of the question was made, or was answered without.
+func (q *Question) end() { q.Ended = true }
 
 // endUnused ends the questions of tasks that the last process did not have or need, since the spec
 // has changed. The tasks of a goal are not known before its plan.
@@ -187,17 +224,23 @@ func (r *markedRow) hasQuestions() (found bool) {
 	return found
 }
 
-// question returns the question of a run that is meant, if it is the last of its task.
+// question returns the question of a run that is meant, if its task asks it now. Of several, it is one that is
+// open.
 func (a *archive) question(ctx context.Context, r row, isMeant func(*Question) bool) (*Question, error) {
 	list, err := a.questions(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(list, isMeant)
-	if i < 0 {
+	var found *Question
+	for _, q := range list {
+		if isMeant(q) && (found == nil || !found.Open() && q.Open()) {
+			found = q
+		}
+	}
+	if found == nil {
 		return nil, ErrNoQuestion
 	}
-	return list[i], nil
+	return found, nil
 }
 
 // Answer leaves the answer to the open question about a task of a run, which is named as for

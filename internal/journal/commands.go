@@ -221,13 +221,13 @@ func (s *sentCommand) awaitTaken(ctx context.Context, q *Question) (taken bool, 
 // withdrawAnswer ends the wait of an answer that nothing will use: another one came first, as on the
 // terminal of the run, or the question is not asked any more.
 func (s *sentCommand) withdrawAnswer(ctx context.Context, asked *Question) error {
-	q, err := s.j.question(ctx, s.run, about(asked.Task))
-	if err != nil {
+	q, err := s.j.question(ctx, s.run, func(q *Question) bool { return q.Task == asked.Task && q.Key == asked.Key })
+	if err != nil && !errors.Is(err, ErrNoQuestion) {
 		return err
 	}
 	var why error
 	switch {
-	case q.Key != asked.Key:
+	case err != nil:
 		why = errChanged
 	case q.Answer != nil && q.Answer.Command != s.n: // or it is this one, and taken
 		why = &AnsweredError{q.Answer.By, q.Answer.Time}

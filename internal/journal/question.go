@@ -10,12 +10,13 @@ import (
 type questionLine struct {
 	record.Question
 	Key    *record.Digest `json:"key,omitempty"`
+	List   *record.Digest `json:"list,omitempty"`
 	Hidden *hidden        `json:"hidden,omitempty"` // the schema, if the prompt is above the plainLimit
 }
 
 // question returns a Question with a masked key. Its schema may quote the task.
 func (e *encoder) question(q *record.Question) (*questionLine, error) {
-	out := &questionLine{Question: *q, Key: e.key(q.Key)}
+	out := &questionLine{Question: *q, Key: e.key(q.Key), List: e.key(q.List)}
 	if q.Label <= plainLimit || q.Schema == "" {
 		return out, nil
 	}
@@ -31,7 +32,7 @@ func (d *decoder) question(value []byte) (*record.Question, error) {
 		return nil, err
 	}
 	q := &x.Question
-	if q.Key = keyOf(x.Key); x.Hidden != nil {
+	if q.Key, q.List = keyOf(x.Key), keyOf(x.List); x.Hidden != nil {
 		var text []byte
 		text, q.Missing = d.vault.show(x.Hidden, record.KindQuestion, d.run, q.Session)
 		q.Schema = string(text)

@@ -29,6 +29,10 @@ type Question struct {
 
 	Key Key `json:"-"` // of exactly what the person is shown, the files of the workspace, and what an approval lets happen
 
+	// List is equal for the questions about the calls of one turn, which are open together. It is zero for any
+	// other question.
+	List Key `json:"-"`
+
 	// Schema is the JSON Schema that the answer must match; empty for a text, and if the caller
 	// may not see the task.
 	Schema  string `json:"schema,omitempty"`

@@ -21,6 +21,7 @@ type questionDocument struct {
 	Tool       string            `json:"tool,omitempty"`       // whose call waits for the approval of that person
 	Answered   *answeredDocument `json:"answered,omitempty"`   // nil also for an answer on the terminal of the run
 
+	Also    []waitDocument      `json:"alsoWaitingFor,omitempty"`  // the other calls of the turn that wait for an approval
 	Earlier []*answeredDocument `json:"answeredEarlier,omitempty"` // to what the task asked before
 }
 
@@ -34,19 +35,32 @@ type answeredDocument struct {
 	Approves string `json:"approves,omitempty"` // a tool, an entry of declassify, or "plan"; empty for the result of a task
 }
 
-// newQuestionDocument returns the document of a question; nil is none.
-func newQuestionDocument(q *journal.Question) (d questionDocument) {
-	if q == nil {
-		return d
+// A waitDocument is a call that waits for the approval of a person, in JSON.
+type waitDocument struct {
+	Agent string `json:"agent"`
+	Tool  string `json:"tool"`
+}
+
+// newQuestionDocument returns the document of what a task asked last: one question, or those about the calls
+// of one turn.
+func newQuestionDocument(list []*journal.Question) (d questionDocument) {
+	for _, q := range list {
+		for i := range q.Earlier {
+			d.Earlier = append(d.Earlier, newAnsweredDocument(&q.Earlier[i]))
+		}
 	}
-	switch {
-	case q.Answer == nil && !q.Ended:
-		d.WaitingFor, d.Tool = q.Agent, q.Tool
-	case q.Answer != nil:
-		d.Answered = newAnsweredDocument(q)
-	}
-	for i := range q.Earlier {
-		d.Earlier = append(d.Earlier, newAnsweredDocument(&q.Earlier[i]))
+	for _, q := range list {
+		switch {
+		case q.Open() && d.WaitingFor == "":
+			d.WaitingFor, d.Tool = q.Agent, q.Tool
+		case q.Open():
+			d.Also = append(d.Also, waitDocument{q.Agent, q.Tool})
+		case q.Answer != nil:
+			if d.Answered != nil {
+				d.Earlier = append(d.Earlier, d.Answered)
+			}
+			d.Answered = newAnsweredDocument(q)
+		}
 	}
 	return d
 }
@@ -96,6 +110,9 @@ func (d *questionDocument) writeQuestion(w io.Writer, replies bool) {
 		fmt.Fprintf(w, "waiting for a reply of %s\n", terminal.CleanLine(d.WaitingFor))
 	case d.WaitingFor != "":
 		fmt.Fprintf(w, "waiting for the answer of %s\n", terminal.CleanLine(d.WaitingFor))
+	}
+	for _, also := range d.Also {
+		fmt.Fprintf(w, "a call of %s waits for the approval of %s\n", terminal.CleanLine(also.Tool), terminal.CleanLine(also.Agent))
 	}
 	for _, a := range append(slices.Clip(d.Earlier), d.Answered) {
 		if a != nil {

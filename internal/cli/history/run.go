@@ -263,7 +263,7 @@ func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	}
 	t.Started, t.Ended = s.Span()
 	t.Transfers = s.TransferredTo()
-	t.questionDocument = newQuestionDocument(s.Question)
+	t.questionDocument = newQuestionDocument(s.Questions)
 	t.addTeamwork(k, s)
 	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Calls, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
 	for _, x := range s.Calls {

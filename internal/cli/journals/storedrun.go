@@ -110,7 +110,7 @@ func (k *StoredRun) collect() {
 	collectCalls(k)
 	for _, q := range (&journal.Stored{History: k.History}).Questions() {
 		t := k.TaskOf(q.Task, q.Title, q.Agent)
-		t.Question, t.Step = q, t.Step || strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
+		t.Questions, t.Step = append(t.Questions, q), t.Step || strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
 	}
 	k.collectChildren()
 	k.collectWaits()
@@ -189,7 +189,7 @@ func (k *StoredRun) steps() {
 		}
 		last := len(t.Calls) - 1
 		switch {
-		case t.Accepted() != nil, t.Question != nil && !t.Question.Open():
+		case t.Accepted() != nil, len(t.Questions) > 0 && !slices.ContainsFunc(t.Questions, (*journal.Question).Open):
 			t.Status = task.Completed
 		case t.Running > 0 || last < 0:
 			t.Status = workingIn(k)

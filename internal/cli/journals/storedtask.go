@@ -26,7 +26,7 @@ type StoredTask struct {
 	Calls       []*record.AgentCall // in order, including translations
 	Interrupted []*record.CallStart // calls that a crash ended
 	Running     int                 // calls in progress
-	Question    *journal.Question   // to a person; nil if there is none
+	Questions   []*journal.Question // to people, the last one; several if they are about the calls of one turn
 	files       []*record.AgentCall // the output files of its attempts
 	transfers   []*record.AgentCall // calls that transferred its conversation
 	spawned     []*record.CallStart // calls that have children

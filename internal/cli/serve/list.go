@@ -138,8 +138,10 @@ func countFigures(k *journals.StoredRun) (f figures) {
 		}
 	}
 	for _, t := range k.Tasks {
-		if t.Question != nil && t.Question.Open() {
-			f.Questions++
+		for _, q := range t.Questions {
+			if q.Open() {
+				f.Questions++
+			}
 		}
 	}
 	return f
