@@ -83,6 +83,12 @@ type Options struct {
 	// them asks for are not made.
 	MaxTurns int
 
+	// TextToolCalls takes an answer that is one call of a tool, written as text, for that call. Some models of
+	// small size and some servers write calls so. It is taken only if its arguments match the schema of the tool
+	// and were not in what the agent has read, and if the tool has no effect or a person approves its calls.
+	// Without it, and for any other call, the text is the answer, with a warning.
+	TextToolCalls bool
+
 	// Timeout bounds the work for one prompt, with retries and waits: in a conversation with
 	// tools each turn, without the time of the tools. Zero means none. The Timeout of a task
 	// bounds the whole attempt.
@@ -267,7 +273,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 
 // conversation returns the conversation that begins with a prompt.
 func (a *LLM) conversation(ctx context.Context, p prompt.Prompt, output *schema.Schema) conversation {
-	c := conversation{agent: a, messages: messagesOf(p), tools: toolsOf(p), system: p.System(), schema: replySchema(p, output)}
+	c := conversation{agent: a, messages: messagesOf(p), tools: toolsOf(p), offered: p.Tools(), system: p.System(), schema: replySchema(p, output)}
 	giveBack(ctx, c.messages)
 	if len(c.tools) > 0 {
 		c.schema = nil // most endpoints that follow a schema then call no tool; the system prompt has it
@@ -286,6 +292,7 @@ type conversation struct {
 	system   string
 	messages []llm.Message
 	tools    []llm.Tool
+	offered  []prompt.Tool   // the same
 	schema   json.RawMessage // nil means text
 	reply    Reply
 }
@@ -352,7 +359,11 @@ func (c *conversation) turn(ctx context.Context) error {
 	c.reply.Call, c.reply.Warnings = callinfo.Clean(res.CallInfo), append(c.reply.Warnings, res.Warnings...)
 	c.reply.Text, c.reply.Reasoning = res.Text, res.Reasoning
 	if len(res.ToolCalls) == 0 || !slices.Contains([]callinfo.Finish{callinfo.Stopped, callinfo.ToolUse}, callinfo.FinishOf(&res)) || isCut(res.ToolCalls) {
-		return c.finishError(&res)
+		err := c.finishError(&res)
+		if err == nil && len(c.tools) > 0 {
+			c.takeTextCall()
+		}
+		return err
 	}
 	_, supervised := supervise.Turn(ctx)
 	switch {

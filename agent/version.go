@@ -62,6 +62,9 @@ func (o *Options) describe(b *strings.Builder) {
 	if len(o.Stop) > 0 {
 		fmt.Fprintf(b, ", stop %q", o.Stop)
 	}
+	if o.TextToolCalls {
+		b.WriteString(", textToolCalls")
+	}
 	if o.ReasoningEffort != "" {
 		fmt.Fprintf(b, ", reasoningEffort %q", o.ReasoningEffort)
 	}

@@ -28,7 +28,7 @@ type Agent struct {
 // agent returns what the file says about an agent.
 func (f *File) agent(a specfile.Agent) Agent {
 	out := Agent{Member: member(&a.Member), Options: agent.Options{
-		MaxTurns: a.MaxTurns, Settings: a.Settings,
+		MaxTurns: a.MaxTurns, Settings: a.Settings, TextToolCalls: a.TextToolCalls,
 		Timeout: a.Timeout, CallTimeout: a.CallTimeout, Limits: f.limits,
 	}}
 	if out.Process, out.Person = a.Process, a.Person; !a.HasModel() {

@@ -6,6 +6,7 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/tool"
 )
 
 // title returns the title of the task as its prompts have it.
@@ -24,7 +25,11 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 		b.Schema = x.schema.String()
 	}
 	for _, t := range x.tools {
-		b.Tools = append(b.Tools, brief.Tool{Name: t.Name, Description: t.Description, Parameters: string(t.Parameters)})
+		_, isOwn := x.run.team.Parameters[t.Name] // the runtime has tools too
+		b.Tools = append(b.Tools, brief.Tool{
+			Name: t.Name, Description: t.Description, Parameters: string(t.Parameters),
+			TextCalls: isOwn && (t.Effect == tool.None || t.Approve != ""),
+		})
 	}
 	text, receipt, err := prompt.Build(*b)
 	if err == nil {

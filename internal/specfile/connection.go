@@ -33,6 +33,8 @@ type Connection struct {
 	ExtraBody        json.RawMessage // members that are added to each request: a JSON object, or nil
 	StructuredOutput string          // form in which requests ask for JSON: auto, schema, object or prompt; empty means auto
 
+	TextToolCalls bool // an answer that is one call of a tool, written as text, is that call
+
 	// Fallback are the connections to use in this order if this one fails. They have no
 	// fallback of their own.
 	Fallback []Connection

@@ -24,7 +24,7 @@ func (r *reader) connect(f *fields, l *link) (Connection, destination) {
 		{"maxTurns", &c.MaxTurns}, {"maxTokens", &c.MaxTokens}, {"temperature", &c.Temperature}, {"topP", &c.TopP},
 		{"frequencyPenalty", &c.FrequencyPenalty}, {"presencePenalty", &c.PresencePenalty}, {"seed", &c.Seed}, {"reasoningEffort", &c.ReasoningEffort},
 		{"timeoutMs", &c.Timeout}, {"callTimeoutMs", &c.CallTimeout}, {"maxTokensKey", &c.MaxTokensKey}, {"systemRole", &c.SystemRole},
-		{"structuredOutput", &c.StructuredOutput},
+		{"structuredOutput", &c.StructuredOutput}, {"textToolCalls", &c.TextToolCalls},
 	}.read(f.get)
 	c.Stop, c.ReasoningEffort = stopList(f.get("stop")), strings.TrimSpace(c.ReasoningEffort)
 	f.link = l

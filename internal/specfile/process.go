@@ -14,7 +14,7 @@ import (
 // does not make.
 var modelKeys = append(names(placesByName["request"]),
 	"model", "provider", "baseURL", "apiKey", "headers", "maxTurns", "maxTokenBudget", "maxCostBudget", "callTimeoutMs", "fallback",
-	"tools", "toolPreset", "disallowedTools", "allowUntrusted", "loopDetection", "spawn")
+	"tools", "toolPreset", "disallowedTools", "allowUntrusted", "textToolCalls", "loopDetection", "spawn")
 
 // backends are the kinds of backends that a file can name.
 var backends = []string{"process", "person"}

@@ -37,6 +37,7 @@ func (c *Connection) version() string {
 	add(c.ReasoningEffort != "", "reasoningEffort", c.ReasoningEffort)
 	add(c.SystemRole != "" && c.SystemRole != "system", "systemRole", c.SystemRole)
 	add(c.StructuredOutput != "" && c.StructuredOutput != "auto", "structuredOutput", c.StructuredOutput)
+	add(c.TextToolCalls, "textToolCalls", true)
 	add(len(c.ExtraBody) > 0, "extraBody", c.ExtraBody)
 	for i := range c.Fallback {
 		word := c.Fallback[i].version()

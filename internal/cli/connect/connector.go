@@ -80,7 +80,7 @@ func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
 		models, bases = append(models, pricedModel{m, one.ModelAsWritten()}), append(bases, base)
 	}
 	llmAgent := agent.New(models[0], agent.Options{
-		MaxTurns: ag.MaxTurns, Settings: ag.Settings,
+		MaxTurns: ag.MaxTurns, Settings: ag.Settings, TextToolCalls: ag.TextToolCalls,
 		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:], Limits: c.limits,
 	})
 	return EndpointAgent{llmAgent, bases, modelNames(ag), isDeterministic(&ag), callLimits(&ag)}, nil

@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/internal/textcall"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+)
+
+// takeTextCall makes a text that is a call of a tool that call, if [Options].TextToolCalls allows it. Otherwise the text stays
+// the answer, with a warning if it has a call.
+func (c *conversation) takeTextCall() {
+	call, found := textcall.Find(c.reply.Text, c.toolNames())
+	if !found {
+		return
+	}
+	problem := c.refuseTextCall(&call)
+	if problem == "" {
+		c.reply.Text, c.reply.ToolCalls = "", []llm.ToolCall{{Name: call.Tool, Arguments: call.Arguments}}
+		return
+	}
+	c.reply.Warnings = append(c.reply.Warnings, fmt.Sprintf("the answer has a call of the tool %s written as a text, which is not made: %s", call.Tool, problem))
+}
+
+// refuseTextCall says why a call stays a text; it is empty if the call can be made. What a model has read may contain a call
+// that it repeats, so such a call is never made, and no other one that could have effects without an approval.
+func (c *conversation) refuseTextCall(call *textcall.Call) string {
+	switch {
+	case !c.agent.options.TextToolCalls:
+		return "use a model and a server that support calls of tools, or set textToolCalls to make calls that are the whole answer"
+	case !call.Alone:
+		return "it is not the whole answer"
+	}
+	tool := c.offered[slices.IndexFunc(c.offered, func(t prompt.Tool) bool { return t.Name == call.Tool })]
+	if !tool.TextCalls {
+		return "the tool has effects, and its calls need no approval"
+	}
+	arguments, err := jsonvalue.Parse(call.Arguments)
+	if err != nil {
+		return "its arguments are no JSON value"
+	}
+	if parameters, err := schema.Parse(tool.Parameters); err != nil || parameters.Validate(arguments) != nil {
+		return "its arguments do not match the schema of the tool"
+	}
+	if read := c.read(); textcall.WasRead(read, call.Tool, call.Arguments) || textcall.WasRead(read, call.Tool, arguments.Canonical()) {
+		return "its arguments stand in what the agent has read"
+	}
+	return ""
+}
+
+// toolNames returns the names of the tools that the model may call.
+func (c *conversation) toolNames() (names []string) {
+	for _, t := range c.tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// read returns all texts that the model has read or written so far.
+func (c *conversation) read() []string {
+	texts := []string{c.system}
+	for i := range c.messages {
+		texts = append(texts, c.messages[i].Text)
+		for _, call := range c.messages[i].ToolCalls {
+			texts = append(texts, call.Name+" "+call.Arguments)
+		}
+	}
+	return texts
+}
