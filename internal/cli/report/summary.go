@@ -82,7 +82,7 @@ const MaxFailures = 10
 // An Ending is a run that ended, as stderr reports it.
 type Ending struct {
 	Result   *engine.Result
-	Mode     string           // of the progress: "none" reports only failures, "live" has shown the counts
+	Mode     string           // of the progress: "none" reports only warnings and failures, "live" has shown the counts
 	Scripted bool             // a script answered
 	Spec     string           // the path of the spec
 	Withheld *Withheld        // nil to omit what agents did not see
@@ -100,11 +100,16 @@ func (e *Ending) Print(con *console.Console) {
 // cause and what to do.
 func (e *Ending) Text() string {
 	res := e.Result
-	if e.Mode == "none" && res.Success() {
-		return ""
-	}
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	if e.Mode == "none" { // no progress has shown them
+		for _, w := range res.Warnings[:min(len(res.Warnings), MaxFailures)] {
+			say("warning: %s", w)
+		}
+		if res.Success() {
+			return b.String()
+		}
+	}
 	if e.Mode != "live" {
 		say("%s", e.totals())
 	}
