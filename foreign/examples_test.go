@@ -39,7 +39,7 @@ var ollamaErrors = strings.NewReplacer(
 // Every example has the same results with the offline script in the process, with the
 // script behind HTTP, with aimock and with Ollama. aimock has a recording of the answers, and
 // compares each conversation with it. With Ollama, the script answers from what Ollama
-// understood of the conversation.
+// understood of the conversation; specs with tools have the same answers if it streams them.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	overlay := redirected(t)
@@ -66,6 +66,12 @@ func TestExamples(t *testing.T) {
 				o := &ollama{script: e.endpoint(t)}
 				require.Equal(t, ollamaErrors.Replace(want), e.run(t, o.start(t)))
 				require.Len(t, o.seen, len(recorded.exchanges))
+				if e.program != "" || e.asksPeople || !bytes.Contains(e.script, []byte("toolCalls:")) {
+					return
+				}
+				streamed := &ollama{script: e.endpoint(t)}
+				require.Equal(t, e.answers(t, e.endpoint(t)), e.answers(t, streamed.start(t), "--stream"))
+				require.Len(t, streamed.seen, len(recorded.exchanges))
 			})
 		})
 	}
@@ -219,6 +225,13 @@ func (e *scriptedExample) run(t *testing.T, baseURL string) string {
 		return fmt.Sprintf("%v\n%s", state, outcomes(t, out))
 	}
 	return fmt.Sprintf("%v\n%s", state, comparable(t, out, baseURL))
+}
+
+// answers runs the example of a spec with the models at a base URL, and returns what it prints.
+func (e *scriptedExample) answers(t *testing.T, baseURL string, flags ...string) string {
+	t.Helper()
+	state, out := e.command(t, baseURL, runteam, append([]string{"run", e.spec(t, baseURL), "--model", "gpt-4o", "--no-journal"}, flags...)...)
+	return fmt.Sprintf("%v\n%s", state, out)
 }
 
 // suspended is the exit status of a run that waits for people.

@@ -158,7 +158,7 @@ func responseOf(t *testing.T, e *exchange) map[string]any {
 	}
 	var calls []map[string]string
 	for _, c := range said.ToolCalls {
-		calls = append(calls, map[string]string{"name": c.Function.Name, "arguments": c.Function.Arguments})
+		calls = append(calls, map[string]string{"id": c.ID, "name": c.Function.Name, "arguments": c.Function.Arguments})
 	}
 	if calls != nil {
 		res["toolCalls"] = calls

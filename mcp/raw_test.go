@@ -126,7 +126,7 @@ func (s *rawServer) page(cursor string) string {
 		result["nextCursor"] = cursor + "x"
 	case s.mode == "names":
 		list = nil
-		for _, name := range strings.Split(os.Getenv("NAMES"), ",") {
+		for name := range strings.SplitSeq(os.Getenv("NAMES"), ",") {
 			list = append(list, map[string]any{"name": name, "inputSchema": schema})
 		}
 	}

@@ -63,7 +63,7 @@ tasks:
 	run := object(t, got.stdout)["runId"].(string)
 	require.Regexp(t, `answer \w+ Letter --question \w+ --set ok=yes --set choice=send\n`, got.stderr)
 	fields := func(text string) (args []string) {
-		for _, one := range strings.Fields(text) {
+		for one := range strings.FieldsSeq(text) {
 			args = append(args, "--set", one)
 		}
 		return args

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,15 +20,16 @@ import (
 // chainFolder returns a folder with a stored run of tasks each of which depends on the one before.
 func chainFolder(t *testing.T, tasks int) (dir string) {
 	t.Helper()
-	spec := "name: chain\nmodel: m\nagents: [{name: solo}]\ntasks:\n"
+	var spec strings.Builder
+	spec.WriteString("name: chain\nmodel: m\nagents: [{name: solo}]\ntasks:\n")
 	for i := range tasks {
-		spec += fmt.Sprintf("  - {title: Task %d, assignee: solo, description: Do your part., dependsOn: [", i)
+		spec.WriteString(fmt.Sprintf("  - {title: Task %d, assignee: solo, description: Do your part., dependsOn: [", i))
 		if i > 0 {
-			spec += fmt.Sprintf("Task %d", i-1)
+			spec.WriteString(fmt.Sprintf("Task %d", i-1))
 		}
-		spec += "]}\n"
+		spec.WriteString("]}\n")
 	}
-	dir = clitest.Folder(t, map[string]string{"team.yaml": spec})
+	dir = clitest.Folder(t, map[string]string{"team.yaml": spec.String()})
 	got := offlineRun(t, call{dir: dir})
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	return dir

@@ -179,7 +179,7 @@ func TestArgumentsSurviveTheForm(t *testing.T) {
 		require.NoError(t, err)
 		requireValid(t, original, arguments)
 		s := toolschema.New(raw)
-		for l := toolschema.Full; l < toolschema.Levels; l++ {
+		for l := range toolschema.Levels {
 			form := s.Form(l)
 			_, parameters := form.Function("")
 			requireParameters(t, parameters)

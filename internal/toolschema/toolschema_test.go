@@ -224,7 +224,7 @@ func TestLargeSchemas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := toolschema.New(json.RawMessage(raw))
-			for l := toolschema.Full; l < toolschema.Levels; l++ {
+			for l := range toolschema.Levels {
 				_, parameters := s.Form(l).Function("")
 				requireParameters(t, parameters)
 				require.LessOrEqual(t, len(parameters), 3*len(raw)+200_000)
@@ -262,7 +262,7 @@ func FuzzForm(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, arguments string) {
 		s := toolschema.New(raw)
-		for l := toolschema.Full; l < toolschema.Levels; l++ {
+		for l := range toolschema.Levels {
 			form := s.Form(l)
 			description, parameters := form.Function("d")
 			requireParameters(t, parameters)
