@@ -358,7 +358,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	c.reply.Turns++
 	c.reply.Call, c.reply.Warnings = callinfo.Clean(res.CallInfo), append(c.reply.Warnings, res.Warnings...)
 	c.reply.Text, c.reply.Reasoning = res.Text, res.Reasoning
-	if len(res.ToolCalls) == 0 || !slices.Contains([]callinfo.Finish{callinfo.Stopped, callinfo.ToolUse}, callinfo.FinishOf(&res)) || isCut(res.ToolCalls) {
+	if len(res.ToolCalls) == 0 || !slices.Contains([]callinfo.Finish{callinfo.Stopped, callinfo.ToolUse}, callinfo.FinishOf(&res)) || c.isCut(&res) {
 		err := c.finishError(&res)
 		if err == nil && len(c.tools) > 0 {
 			c.takeTextCall()

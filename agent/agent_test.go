@@ -225,13 +225,13 @@ func TestTextNextToAToolCallIsTheAnswer(t *testing.T) {
 func TestRepliesThatEndInACall(t *testing.T) {
 	t.Parallel()
 	reply := func(text, reason string, arguments ...string) llm.Response {
-		res := llm.Response{Text: text, CallInfo: llm.CallInfo{FinishReason: reason}}
+		res := llm.Response{Text: text, CallInfo: llm.CallInfo{FinishReason: reason}, Usage: llm.Usage{OutputTokens: 50}}
 		for _, a := range arguments {
 			res.ToolCalls = append(res.ToolCalls, llm.ToolCall{Name: "add", Arguments: a})
 		}
 		return res
 	}
-	const inCall = "the model's own limit in a call of the tool add"
+	const inCall = "maxTokens 50 of the agent in a call of the tool add"
 	for name, tt := range map[string]struct {
 		replies  []llm.Response
 		says     string
@@ -252,7 +252,7 @@ func TestRepliesThatEndInACall(t *testing.T) {
 		for _, res := range tt.replies {
 			model.answers = append(model.answers, answer{res: res})
 		}
-		got, err := agent.New(model, agent.Options{Retry: llm.RetryOptions{Extra: 1, Delay: 1}}).Run(t.Context(), promptOf(t, "", ""))
+		got, err := agent.New(model, agent.Options{Settings: llm.Settings{MaxTokens: 50}, Retry: llm.RetryOptions{Extra: 1, Delay: 1}}).Run(t.Context(), promptOf(t, "", ""))
 		require.Len(t, model.requests, len(tt.replies), name)
 		require.False(t, got.Truncated, "%s: no task accepts a call that was cut", name)
 		require.Empty(t, got.ToolCalls, name)

@@ -78,10 +78,13 @@ func failedReply(m llm.Model, res *llm.Response) error {
 	}
 }
 
-// isCut reports whether the arguments of the last call are the beginning of a JSON value.
-func isCut(calls []llm.ToolCall) bool {
+// isCut reports whether the limit of the agent cut the last call: some servers report such a reply as complete. Other
+// arguments that are no JSON are a mistake of the model, which it can correct.
+func (c *conversation) isCut(res *llm.Response) bool {
 	var value json.RawMessage
-	return errors.Is(json.NewDecoder(strings.NewReader(calls[len(calls)-1].Arguments)).Decode(&value), io.ErrUnexpectedEOF)
+	err := json.NewDecoder(strings.NewReader(res.ToolCalls[len(res.ToolCalls)-1].Arguments)).Decode(&value)
+	limit := c.agent.options.MaxTokens
+	return limit > 0 && res.Usage.OutputTokens >= limit && errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // checkAnswer moves reasoning from the start of a reply's text to its own field. A reply that ended with a
