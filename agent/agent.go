@@ -85,7 +85,8 @@ type Options struct {
 
 	// TextToolCalls takes an answer that is one call of a tool, written as text, for that call. Some models of
 	// small size and some servers write calls so. It is taken only if its arguments match the schema of the tool
-	// and were not in what the agent has read, and if the tool has no effect or a person approves its calls.
+	// and were not in what the agent has read, if the tool has no effect or a person approves its calls, and if the
+	// text is not the structured answer that the prompt asks for.
 	// Without it, and for any other call, the text is the answer, with a warning.
 	TextToolCalls bool
 
@@ -199,6 +200,9 @@ func (a *LLM) Models() []string {
 	return names
 }
 
+// TakesTextCalls reports whether the agent takes calls that its models write as text; see [Options].
+func (a *LLM) TakesTextCalls() bool { return a.options.TextToolCalls }
+
 // CallLimits returns how many model calls the agent makes for one attempt at a task at most, and
 // how many tokens one answer may have; zero means that the settings set no bound.
 func (a *LLM) CallLimits() (calls, answerTokens int) {
@@ -273,7 +277,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 
 // conversation returns the conversation that begins with a prompt.
 func (a *LLM) conversation(ctx context.Context, p prompt.Prompt, output *schema.Schema) conversation {
-	c := conversation{agent: a, messages: messagesOf(p), tools: toolsOf(p), offered: p.Tools(), system: p.System(), schema: replySchema(p, output)}
+	c := conversation{agent: a, messages: messagesOf(p), tools: toolsOf(p), offered: p.Tools(), system: p.System(), schema: replySchema(p, output), output: output}
 	giveBack(ctx, c.messages)
 	if len(c.tools) > 0 {
 		c.schema = nil // most endpoints that follow a schema then call no tool; the system prompt has it
@@ -294,6 +298,7 @@ type conversation struct {
 	tools    []llm.Tool
 	offered  []prompt.Tool   // the same
 	schema   json.RawMessage // nil means text
+	output   *schema.Schema  // of the answer; nil means text
 	reply    Reply
 }
 
@@ -361,21 +366,41 @@ func (c *conversation) turn(ctx context.Context) error {
 	if len(res.ToolCalls) == 0 || !slices.Contains([]callinfo.Finish{callinfo.Stopped, callinfo.ToolUse}, callinfo.FinishOf(&res)) || c.isCut(&res) {
 		err := c.finishError(&res)
 		if err == nil && len(c.tools) > 0 {
-			c.takeTextCall()
+			c.takeTextCall(ctx, res.Provider)
 		}
 		return err
 	}
-	_, supervised := supervise.Turn(ctx)
+	turn, supervised := supervise.Turn(ctx)
+	unknown := c.unknownTool(res.ToolCalls)
 	switch {
+	case len(c.tools) > 0 && unknown != "":
+		c.reply.Warnings = append(c.reply.Warnings, fmt.Sprintf("the model called the tool %s, which it was not given", unknown))
 	case len(c.tools) > 0:
 	case strings.TrimSpace(res.Text) != "":
-		c.reply.Warnings = append(c.reply.Warnings, "the model called a tool that it was not given; the text beside the call is the answer")
+		c.reply.Warnings = append(c.reply.Warnings, fmt.Sprintf("the model called the tool %s, which it was not given; the text beside the call is the answer", unknown))
 		return nil
-	case !supervised: // nobody answers the call
-		return fmt.Errorf("%w: %s", Condition(codes.ToolCall), oneline.Of(res.ToolCalls[0].Name))
+	case !supervised || turn == o.MaxTurns: // nobody answers the call
+		return fmt.Errorf("%w: %s", Condition(codes.ToolCall), unknown)
 	}
 	c.reply.ToolCalls, c.reply.Provider = res.ToolCalls, res.Provider
 	return nil
+}
+
+// maxToolName is the most bytes of the name of a tool.
+const maxToolName = 64
+
+// unknownTool names the tool of the first call that the agent does not have, as far as it can be the name of one; it is empty
+// if the agent has all.
+func (c *conversation) unknownTool(calls []llm.ToolCall) string {
+	for i := range calls {
+		if !slices.ContainsFunc(c.tools, func(t llm.Tool) bool { return t.Name == calls[i].Name }) {
+			if name := oneline.Of(calls[i].Name); name != "" && len(name) <= maxToolName {
+				return name
+			}
+			return "without a name"
+		}
+	}
+	return ""
 }
 
 // chain returns the models of the agent as one, each metered and retried separately.

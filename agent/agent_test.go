@@ -212,7 +212,7 @@ func TestTextNextToAToolCallIsTheAnswer(t *testing.T) {
 		reply, err := agent.New(&fake{answers: []answer{{res: call}}}, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
 		require.NoError(t, err)
 		require.Equal(t, `{"score":7}`, reply.JSON.Canonical())
-		require.Equal(t, []string{"the model called a tool that it was not given; the text beside the call is the answer"}, reply.Warnings)
+		require.Equal(t, []string{"the model called the tool CANARY, which it was not given; the text beside the call is the answer"}, reply.Warnings)
 	}
 	for _, cut := range []string{"length", "content_filter"} {
 		call := llm.Response{Text: "half", CallInfo: llm.CallInfo{FinishReason: cut}, ToolCalls: []llm.ToolCall{{Name: "x"}}}

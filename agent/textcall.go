@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -13,14 +14,18 @@ import (
 
 // takeTextCall makes a text that is a call of a tool that call, if [Options].TextToolCalls allows it. Otherwise the text stays
 // the answer, with a warning if it has a call.
-func (c *conversation) takeTextCall() {
+// An answer that matches the output schema is one, whatever it looks like. provider is what came with the text.
+func (c *conversation) takeTextCall(ctx context.Context, provider *llm.ProviderData) {
 	call, found := textcall.Find(c.reply.Text, c.toolNames())
 	if !found {
 		return
 	}
+	if answer := c.reply; c.output != nil && answer.read(ctx, c.output) == nil {
+		return
+	}
 	problem := c.refuseTextCall(&call)
 	if problem == "" {
-		c.reply.Text, c.reply.ToolCalls = "", []llm.ToolCall{{Name: call.Tool, Arguments: call.Arguments}}
+		c.reply.Text, c.reply.ToolCalls, c.reply.Provider = "", []llm.ToolCall{{Name: call.Tool, Arguments: call.Arguments}}, provider
 		return
 	}
 	c.reply.Warnings = append(c.reply.Warnings, fmt.Sprintf("the answer has a call of the tool %s written as a text, which is not made: %s", call.Tool, problem))
@@ -46,8 +51,11 @@ func (c *conversation) refuseTextCall(call *textcall.Call) string {
 	if parameters, err := schema.Parse(tool.Parameters); err != nil || parameters.Validate(arguments) != nil {
 		return "its arguments do not match the schema of the tool"
 	}
-	if read := c.read(); textcall.WasRead(read, call.Tool, call.Arguments) || textcall.WasRead(read, call.Tool, arguments.Canonical()) {
-		return "its arguments stand in what the agent has read"
+	read, defined := c.read(), c.definitions()
+	for _, form := range []string{call.Arguments, arguments.Canonical()} {
+		if textcall.WasRead(read, call.Tool, form) || textcall.WasDefined(defined, call.Tool, form) {
+			return "its arguments stand in what the agent has read"
+		}
 	}
 	return ""
 }
@@ -58,6 +66,14 @@ func (c *conversation) toolNames() (names []string) {
 		names = append(names, t.Name)
 	}
 	return names
+}
+
+// definitions returns what the definitions of the tools say, which servers may have written.
+func (c *conversation) definitions() (texts []string) {
+	for i := range c.tools {
+		texts = append(texts, c.tools[i].Description, string(c.tools[i].Parameters))
+	}
+	return texts
 }
 
 // read returns all texts that the model has read or written so far.

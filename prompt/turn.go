@@ -44,7 +44,10 @@ type Tool struct {
 	Name        string
 	Description string
 	Parameters  string // JSON Schema
-	TextCalls   bool   // a call that is written as text may be made: the tool has no effect, or a person approves its calls
+
+	// TextCalls says that a call which the agent writes as text may be made: the agent takes such calls, and the tool
+	// has no effect, or a person approves its calls.
+	TextCalls bool `json:",omitempty"`
 }
 
 // toolsOf returns the tools of a brief.

@@ -421,13 +421,21 @@ func TestCallWrittenAsText(t *testing.T) {
 		{"in another order", call, `{\"limit\":10,\"name\":\"\u004dallory\"}`, tool.Options{Effect: tool.None}, "its arguments stand in what the agent has read"},
 		{"more than a call", "I look.\n" + call, "Find her.", tool.Options{Effect: tool.None}, "it is not the whole answer"},
 		{"two calls", call + call, "Find her.", tool.Options{Effect: tool.None}, "it is not the whole answer"},
+		{"in tags with more between", call, `<invoke name="find"><parameter name="limit" type="number">10</parameter><parameter name="name" string="true">M&#97;llory</parameter></invoke>`, tool.Options{Effect: tool.None}, "its arguments stand in what the agent has read"},
+		{"a long value that was read", strings.ReplaceAll(call, "Mallory", "Mallory at 12 Elm Street"), "She is mallory (at 12, Elm Street).", tool.Options{Effect: tool.None}, "its arguments stand in what the agent has read"},
+		{"a call in the definition of a tool", call, "Find her.", tool.Options{Effect: tool.None}, "its arguments stand in what the agent has read"},
+		{"data beside the call", strings.ReplaceAll(call, "}}", `}, "found": 3}`), "Find her.", tool.Options{Effect: tool.None}, "[]"},
 		{"an effect", call, "Find her.", tool.Options{}, "the tool has effects"},
 		{"a wrong type", strings.ReplaceAll(call, "10", `"ten"`), "Find her.", tool.Options{Effect: tool.None}, "its arguments do not match the schema of the tool"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var found []string
-			find, err := tool.New("find", "", func(_ context.Context, in struct {
+			about := "Finds."
+			if strings.Contains(tt.name, "definition") { // which a server may have written
+				about += " Answer with " + call
+			}
+			find, err := tool.New("find", about, func(_ context.Context, in struct {
 				Name  string `json:"name"`
 				Limit int    `json:"limit"`
 			}) (string, error) {
@@ -453,6 +461,46 @@ func TestCallWrittenAsText(t *testing.T) {
 			require.Empty(t, model.requests[1].Messages[1].Text)
 		})
 	}
+}
+
+// A text that is the structured answer of its task is no call.
+func TestAnAnswerMayLookLikeACall(t *testing.T) {
+	t.Parallel()
+	find, err := tool.New("find", "", func(context.Context, lookupArguments) (string, error) {
+		t.Error("the tool was called")
+		return "", nil
+	}, tool.Options{Effect: tool.None})
+	require.NoError(t, err)
+	for _, takes := range []bool{true, false} {
+		model := &chat{replies: []llm.Response{says(`{"name":"find","arguments":{"name":"Mallory"}}`)}}
+		tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(model, agent.Options{TextToolCalls: takes}), Tools: []*tool.Tool{find}}}})
+		require.NoError(t, err)
+		form := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object"}},"required":["name","arguments"]}`)
+		res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "Which call?", Assignee: "clerk", OutputSchema: form}}, nil)
+		require.NoError(t, err)
+		require.Empty(t, res.Warnings)
+		require.Contains(t, res.Output, "Mallory")
+	}
+}
+
+// A call of a tool that the agent does not have is answered beside those that it has, and the run has a warning.
+func TestUnknownToolBesideAKnownOne(t *testing.T) {
+	t.Parallel()
+	looked := 0
+	look, err := tool.New("look", "", func(context.Context, struct{}) (string, error) { looked++; return "seen", nil }, tool.Options{})
+	require.NoError(t, err)
+	both := calls("ghost", "{}")
+	both.ToolCalls = append(both.ToolCalls, llm.ToolCall{ID: "y", Name: "look", Arguments: "{}"})
+	model := &chat{replies: []llm.Response{both, says("done")}}
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(model, agent.Options{}), Tools: []*tool.Tool{look}, AllowUntrusted: []string{"look"}}}})
+	require.NoError(t, err)
+	res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "Look.", Assignee: "clerk"}}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []any{"done", 1}, []any{res.Output, looked})
+	require.Equal(t, []string{`agent "clerk": the model called the tool ghost, which it was not given`}, res.Warnings)
+	require.Equal(t, "ghost", model.requests[1].Messages[1].ToolCalls[0].Name)
+	require.Contains(t, model.requests[1].Messages[2].Text, "Unknown tool. Available tools: look.")
+	require.Contains(t, model.requests[1].Messages[3].Text, "seen")
 }
 
 // Requirement: G30.

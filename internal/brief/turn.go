@@ -77,5 +77,6 @@ type Tool struct {
 	Name        string
 	Description string
 	Parameters  string // JSON Schema
-	TextCalls   bool   // a call that is written as text may be made: the tool has no effect, or a person approves its calls
+
+	TextCalls bool `json:",omitempty"` // a call that is written as text may be made
 }

@@ -26,9 +26,10 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 	}
 	for _, t := range x.tools {
 		_, isOwn := x.run.team.Parameters[t.Name] // the runtime has tools too
+		takes := isOwn && x.run.team.Find(x.caps.Agent).TakesTextCalls()
 		b.Tools = append(b.Tools, brief.Tool{
 			Name: t.Name, Description: t.Description, Parameters: string(t.Parameters),
-			TextCalls: isOwn && (t.Effect == tool.None || t.Approve != ""),
+			TextCalls: takes && (t.Effect == tool.None || t.Approve != ""),
 		})
 	}
 	text, receipt, err := prompt.Build(*b)

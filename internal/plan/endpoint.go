@@ -49,6 +49,12 @@ func (m *Member) AnswerVersion() string {
 // HasFallback reports whether the member's agent has several models.
 func (m *Member) HasFallback() bool { return len(modelsOf(m.Agent)) > 1 }
 
+// TakesTextCalls reports whether the member's agent takes calls of tools that its models write as text.
+func (m *Member) TakesTextCalls() bool {
+	a, ok := m.Agent.(interface{ TakesTextCalls() bool })
+	return ok && a.TakesTextCalls()
+}
+
 // FirstModel returns the model of the member, as its settings name it.
 func (m *Member) FirstModel() string {
 	if names := modelsOf(m.Agent); len(names) > 0 {

@@ -34,6 +34,7 @@ type Connection struct {
 	StructuredOutput string          // form in which requests ask for JSON: auto, schema, object or prompt; empty means auto
 
 	TextToolCalls bool // an answer that is one call of a tool, written as text, is that call
+	ownTextCalls  bool // the agent or a default for agents sets that
 
 	// Fallback are the connections to use in this order if this one fails. They have no
 	// fallback of their own.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/connection"
+	"github.com/runteam/runteam/internal/endpoint"
 )
 
 // connection reads how the model of an agent is reached, and its fallback.
@@ -26,6 +27,7 @@ func (r *reader) connect(f *fields, l *link) (Connection, destination) {
 		{"timeoutMs", &c.Timeout}, {"callTimeoutMs", &c.CallTimeout}, {"maxTokensKey", &c.MaxTokensKey}, {"systemRole", &c.SystemRole},
 		{"structuredOutput", &c.StructuredOutput}, {"textToolCalls", &c.TextToolCalls},
 	}.read(f.get)
+	c.ownTextCalls = f.get("textToolCalls") != nil
 	c.Stop, c.ReasoningEffort = stopList(f.get("stop")), strings.TrimSpace(c.ReasoningEffort)
 	f.link = l
 	base := cmp.Or(r.pick(f, "baseURL"), r.places.setting("baseURL"))
@@ -222,4 +224,25 @@ func (r *reader) beside(f *fields, n *node) *node {
 		}
 	}
 	return nil
+}
+
+// applyTextCalls gives an agent that does not say how it takes calls written as text what all of its endpoints say.
+func (r *reader) applyTextCalls(c *Connection) {
+	if c.ownTextCalls {
+		return
+	}
+	c.TextToolCalls = r.takesTextCalls(c)
+	for i := range c.Fallback {
+		c.TextToolCalls = c.TextToolCalls && r.takesTextCalls(&c.Fallback[i])
+	}
+}
+
+// takesTextCalls reports what the endpoint of one connection says, by its base URL in full or with variables as they are written.
+func (r *reader) takesTextCalls(c *Connection) bool {
+	base := c.BaseURL
+	if base == "" {
+		env, _ := r.lookup(openAIBase)
+		base = cmp.Or(strings.TrimSpace(env), openAIOrigin)
+	}
+	return r.textCalls[endpoint.Normalize(base)] || c.shownURL != "" && r.textCalls[endpoint.Normalize(c.shownURL)]
 }

@@ -59,3 +59,30 @@ func TestLimitsOfEndpointsInSeveralFiles(t *testing.T) {
 	require.Equal(t, map[string]limit.Limits{"http://localhost:1/v1": {RequestsPerMinute: 5, MaxConcurrency: 2}}, f.Limits)
 	require.Equal(t, map[string]label.Classification{"http://localhost:1/v1": label.Public}, f.Config.Endpoints)
 }
+
+// TestTextToolCallsOfAgentsAndEndpoints checks that an agent's own setting counts, then what all of its endpoints say.
+func TestTextToolCallsOfAgentsAndEndpoints(t *testing.T) {
+	t.Parallel()
+	f := loaded(t, `
+model: m
+endpoints:
+  http://localhost:11434/v1/: {textToolCalls: true}
+  http://localhost:8000/v1: {textToolCalls: false}
+  http://localhost:9000/v1: {accepts: secret}
+agents:
+  - {name: endpoint, baseURL: http://LOCALHOST:11434/v1}
+  - {name: agent, baseURL: http://localhost:8000/v1, textToolCalls: true}
+  - {name: no, baseURL: http://localhost:11434/v1, textToolCalls: false}
+  - {name: other, baseURL: http://localhost:9000/v1}
+  - {name: fallback, baseURL: http://localhost:11434/v1, fallback: [{baseURL: http://localhost:9000/v1}]}
+  - {name: both, baseURL: http://localhost:11434/v1, fallback: [{model: n}]}
+  - {name: openai}
+tasks: [{title: A, assignee: endpoint, description: Do it.}]
+`)
+	want := map[string]bool{"endpoint": true, "agent": true, "both": true}
+	for i := range f.Agents {
+		a := &f.Agents[i]
+		require.Equal(t, want[a.Member.Name], a.TextToolCalls, a.Member.Name)
+	}
+	require.NotEqual(t, f.Agents[0].Member.Version, f.Agents[2].Member.Version, "equal but for the setting")
+}

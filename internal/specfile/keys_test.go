@@ -95,7 +95,7 @@ var samples = map[string]string{
 	"condition.task": "Second", "condition.path": "/y", "condition.equals": "null", "condition.in": "[1, b]", "condition.gte": "0.5", "condition.lte": "-2", "condition.exists": "false",
 	"condition.any": "[{task: First, path: /z, lte: 1}]", "condition.not": "{task: First, path: /z, gte: 1}",
 	"dependency.task": "Third", "dependency.as": "both", "dependency.optional": "true",
-	"use.name": "other", "endpoint.accepts": "public", "endpoint.requestsPerMinute": "60", "endpoint.tokensPerMinute": "10000", "endpoint.maxConcurrency": "4",
+	"use.name": "other", "endpoint.accepts": "public", "endpoint.requestsPerMinute": "60", "endpoint.tokensPerMinute": "10000", "endpoint.maxConcurrency": "4", "endpoint.textToolCalls": "true",
 	"spec.fallback": "[{model: f}]", "agent.fallback": "[{model: f}]", "coordinator.fallback": "[{model: f}]",
 	"fallback.model": "m", "fallback.provider": "openai", "fallback.baseURL": "http://localhost:1/v1", "fallback.apiKey": "\"${KEY}\"", "fallback.headers": "{X-A: b}",
 	"agent.backend": "{kind: process, command: sh}", "backend.kind": "process", "backend.command": "bash", "backend.args": "[-c, x]", "backend.env": "{A: \"${KEY}\"}",
@@ -110,6 +110,7 @@ var silent = []string{
 	"team.sharedMemory", "orchestrator.defaultProvider", "orchestrator.strictAssignees",
 	"agent.provider", "agent.disallowedTools", "agentDefaults.provider", "agentDefaults.disallowedTools",
 	"coordinator.provider", "coordinator.disallowedTools", "fallback.provider", "mcp.type", "backend.kind",
+	"endpoint.textToolCalls", // no agent is there
 }
 
 // ofPolicy are the places of a policy.

@@ -179,6 +179,7 @@ type reader struct {
 	results   []string                   // what identifies the results of earlier runs that inputs are
 	schemas   map[string]json.RawMessage // of the key schemas; nil for one that could not be read
 	fallbacks map[*node][]*fields        // the entries of each list of a fallback, as they are written
+	textCalls map[string]bool            // by base URL: what endpoints say about calls written as text
 }
 
 // schemaOfAgent returns the outputSchema of the agent that a task names; nil if there is none.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm/limit"
@@ -87,6 +88,14 @@ func (r *reader) readEndpoints() {
 				f.Config.Endpoints[base] = level(accepts)
 			} else if _, named := f.Config.Endpoints[base]; !named {
 				f.Config.Endpoints[base] = plan.DefaultAccepts(base)
+			}
+			if own.own("textToolCalls") != nil {
+				if r.textCalls == nil {
+					r.textCalls = map[string]bool{}
+				}
+				takes := false
+				members{{"textToolCalls", &takes}}.read(own.own)
+				r.textCalls[endpoint.Normalize(base)] = takes
 			}
 			l := f.Limits[base]
 			members{{"requestsPerMinute", &l.RequestsPerMinute}, {"tokensPerMinute", &l.TokensPerMinute}, {"maxConcurrency", &l.MaxConcurrency}}.read(own.own)

@@ -50,6 +50,9 @@ func (c *Connection) version() string {
 func (r *reader) readVersions() {
 	for i := range r.file.Agents {
 		a := &r.file.Agents[i]
+		if a.HasModel() {
+			r.applyTextCalls(&a.Connection)
+		}
 		a.Member.Version = a.version()
 	}
 	if c := r.file.Coordinator; c != nil {

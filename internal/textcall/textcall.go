@@ -5,12 +5,14 @@ package textcall
 
 import (
 	"encoding/json"
+	"html"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // A Call is a call of an offered tool.
@@ -21,11 +23,11 @@ type Call struct {
 }
 
 // callForms finds what models write around a call: the tags of Hermes, Qwen, Llama and Granite, the tokens of Kimi, Llama
-// and DeepSeek, those of Mistral, code blocks, and lists.
+// and DeepSeek, those of Mistral and gpt-oss, code blocks, and lists.
 var callForms = sync.OnceValue(func() (f struct{ around, named, parameter, python *regexp.Regexp }) {
-	f.around = regexp.MustCompile("</?[|｜]?[\\w▁.-]+[|｜]?>|\\[/?TOOL_CALLS\\]|\\[ARGS\\]|```\\w*|[\\[\\];]")
-	f.named = regexp.MustCompile(`<function=([^<>\s]+)>`)
-	f.parameter = regexp.MustCompile(`(?s)<parameter=([^<>\s]+)>(.*?)</parameter>`)
+	f.around = regexp.MustCompile("</?(?:[|｜]DSML)?[|｜]?[\\w▁.-]+[|｜]?>|\\[/?TOOL_CALLS\\]|\\[ARGS\\]|```\\w*|[\\[\\];]")
+	f.named = regexp.MustCompile(`<function=([^<>\s]+)>|<(?:[|｜]DSML[|｜])?invoke\s+name="([^<>"]+)"\s*>|<\|channel\|>commentary to=([^<>\s]+)\s*(?:<\|constrain\|>)?\s*(?:json)?\s*<\|message\|>`)
+	f.parameter = regexp.MustCompile(`(?s)<parameter=([^<>\s]+)>(.*?)</parameter>|<(?:[|｜]DSML[|｜])?parameter\s+name="([^<>"]+)"[^<>]{0,80}>(.*?)</(?:[|｜]DSML[|｜])?parameter>|<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
 	f.python = regexp.MustCompile(`(?s)^([\w-]+)\(.*\)$`)
 	return f
 })
@@ -38,10 +40,10 @@ const (
 
 // Find finds the first call of one of the tools in a text.
 func Find(text string, tools []string) (call Call, found bool) {
-	if len(text) > maxText {
+	if len(text) > maxText || !slices.ContainsFunc(tools, func(tool string) bool { return strings.Contains(text, tool) }) {
 		return Call{}, false
 	}
-	text = callForms().named.ReplaceAllString(text, " $1 ")
+	text = callForms().named.ReplaceAllString(text, " $1$2$3 ")
 	text = joinParameters(text)
 	for place, start := 0, 0; place < maxPlaces; place++ {
 		i := strings.IndexByte(text[start:], '{')
@@ -88,11 +90,15 @@ func joinParameters(text string) string {
 		if strings.TrimSpace(text[end:at[0]]) != "" {
 			break // those of another call
 		}
-		value := json.RawMessage(strings.TrimSpace(text[at[4]:at[5]]))
+		form := 2 // the first group of the form that matched
+		for at[form] < 0 {
+			form += 4
+		}
+		value := json.RawMessage(strings.TrimSpace(text[at[form+2]:at[form+3]]))
 		if !json.Valid(value) {
 			value, _ = json.Marshal(string(value)) // a text can always be encoded
 		}
-		object[text[at[2]:at[3]]], end = value, at[1]
+		object[strings.TrimSpace(text[at[form]:at[form+1]])], end = value, at[1]
 	}
 	raw, _ := json.Marshal(object) // its values are valid
 	return text[:all[0][0]] + string(raw) + text[end:]
@@ -124,12 +130,23 @@ func toolNamed(tools []string, name string) string {
 	return ""
 }
 
+// callMembers are the members that a call may have.
+var callMembers = []string{
+	"tool_calls", "function", "name", "tool", "tool_name", "function_name", "arguments", "parameters", "args", "input", "tool_input",
+	"id", "call_id", "type", "index", "role", "content",
+}
+
 // callIn returns the name and the arguments of a call that is a JSON object; the name is empty if the object is none.
 func callIn(raw json.RawMessage) (name, arguments string) {
 	var call map[string]json.RawMessage
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &call) != nil {
 		return "", ""
+	}
+	for key := range call { // a value with other members is data
+		if !slices.Contains(callMembers, key) {
+			return "", ""
+		}
 	}
 	if json.Unmarshal(call["tool_calls"], &list) == nil && len(list) == 1 {
 		return callIn(list[0])
@@ -155,9 +172,25 @@ func callIn(raw json.RawMessage) (name, arguments string) {
 	return name, arguments
 }
 
-// WasRead reports whether texts have the arguments of a call, each member by its name and value, in any notation and order.
-// Arguments without members were read if the name of the tool was.
+// What was read decides whether a model only repeats a call, in whatever notation, order or escapes.
+const (
+	maxBetween = 6  // words between the name of a member and its value, as in <parameter name="to" type="string">
+	minNotable = 16 // letters and digits of a text that was read without the name of its member, too
+)
+
+// WasRead reports whether texts have the arguments of a call, each member by its name and value, in any notation and order, or
+// a long text among the arguments in any place. Arguments without members were read if the name of the tool was.
 func WasRead(texts []string, tool, arguments string) bool {
+	return wasRead(texts, tool, arguments, maxBetween)
+}
+
+// WasDefined reports the same of the definitions of tools. They have the names of all members and tools, so a name and its
+// value must stand side by side there.
+func WasDefined(texts []string, tool, arguments string) bool {
+	return wasRead(texts, tool, arguments, 0)
+}
+
+func wasRead(texts []string, tool, arguments string, between int) bool {
 	var read strings.Builder
 	for _, text := range texts {
 		read.WriteString(wordsOf(text))
@@ -168,32 +201,78 @@ func WasRead(texts []string, tool, arguments string) bool {
 	if decoder.Decode(&value) != nil {
 		return true
 	}
-	parts := memberWords(value, "", nil)
-	if len(parts) == 0 {
-		parts = []string{wordsOf(tool)}
+	text, members := read.String(), memberWords(value, "", nil)
+	if len(members) == 0 {
+		return between > 0 && strings.Contains(text, wordsOf(tool))
 	}
-	text := read.String()
-	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
+	squeezed := ""
+	for _, m := range members {
+		if whole := strings.ReplaceAll(m.value, " ", ""); m.isText && utf8.RuneCountInString(whole) >= minNotable {
+			if squeezed == "" {
+				squeezed = strings.ReplaceAll(text, " ", "")
+			}
+			if strings.Contains(squeezed, whole) {
+				return true
+			}
+		}
+	}
+	return !slices.ContainsFunc(members, func(m member) bool { return !m.isIn(text, between) })
 }
 
-// memberWords appends the words of each member of a value that has no members itself: its name and its value.
-func memberWords(value any, name string, parts []string) []string {
+// A member is one of the arguments, as [wordsOf] writes them.
+type member struct {
+	name, value string
+	isText      bool
+}
+
+// isIn reports whether a text of words has the name of the member, and its value behind that.
+func (m *member) isIn(text string, between int) bool {
+	switch "  " { // has no words
+	case m.name:
+		return m.value == "  " || strings.Contains(text, m.value)
+	case m.value:
+		return strings.Contains(text, m.name)
+	}
+	for at := strings.Index(text, m.name); at >= 0; {
+		behind := text[at+len(m.name)-1:] // from the space behind the name
+		for range between + 1 {
+			if strings.HasPrefix(behind, m.value) {
+				return true
+			}
+			next := strings.IndexByte(behind[min(1, len(behind)):], ' ')
+			if next < 0 {
+				break
+			}
+			behind = behind[1+next:]
+		}
+		next := strings.Index(text[at+1:], m.name)
+		if next < 0 {
+			break
+		}
+		at += 1 + next
+	}
+	return false
+}
+
+// memberWords appends each member of a value that has no members itself.
+func memberWords(value any, name string, list []member) []member {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			parts = memberWords(v[key], key, parts)
+			list = memberWords(v[key], key, list)
 		}
-		return parts
+		return list
 	case []any:
 		if slices.ContainsFunc(v, func(item any) bool { _, isObject := item.(map[string]any); return isObject }) {
 			for _, item := range v {
-				parts = memberWords(item, name, parts)
+				list = memberWords(item, name, list)
 			}
-			return parts
+			return list
 		}
 	}
+	_, isText := value.(string)
 	raw, _ := json.Marshal(value) // it was decoded from JSON
-	return append(parts, wordsOf(name+" "+string(raw)))
+	return append(list, member{wordsOf(name), wordsOf(string(raw)), isText})
 }
 
 // escapes finds runes that are escaped in JSON, alone or in pairs, and the other escapes of it.
@@ -202,9 +281,15 @@ var escapes = sync.OnceValue(func() (f struct{ runes, others *regexp.Regexp }) {
 	return f
 })
 
-// wordsOf returns the words of a text in lower case, with one space before and behind each. A text in JSON has the words of
-// what it encodes.
+// wordsOf returns the words of a text in lower case, with one space before and behind each. A text in JSON or HTML has the
+// words of what it encodes, and marks that nobody sees separate none.
 func wordsOf(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, html.UnescapeString(text))
 	text = escapes().runes.ReplaceAllStringFunc(text, func(escaped string) string {
 		var runes string
 		_ = json.Unmarshal([]byte(`"`+escaped+`"`), &runes) // hexadecimal digits are always read
