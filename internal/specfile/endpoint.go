@@ -237,12 +237,12 @@ func (r *reader) applyTextCalls(c *Connection) {
 	}
 }
 
-// takesTextCalls reports what the endpoint of one connection says, by its base URL in full or with variables as they are written.
+// takesTextCalls reports what the endpoint of one connection says.
 func (r *reader) takesTextCalls(c *Connection) bool {
 	base := c.BaseURL
 	if base == "" {
 		env, _ := r.lookup(openAIBase)
 		base = cmp.Or(strings.TrimSpace(env), openAIOrigin)
 	}
-	return r.textCalls[endpoint.Normalize(base)] || c.shownURL != "" && r.textCalls[endpoint.Normalize(c.shownURL)]
+	return r.textCalls[endpoint.Normalize(base)]
 }

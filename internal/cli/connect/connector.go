@@ -83,7 +83,7 @@ func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
 		MaxTurns: ag.MaxTurns, Settings: ag.Settings, TextToolCalls: ag.TextToolCalls,
 		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:], Limits: c.limits,
 	})
-	return EndpointAgent{llmAgent, bases, modelNames(ag), isDeterministic(&ag), callLimits(&ag)}, nil
+	return EndpointAgent{llmAgent, bases, modelNames(ag), isDeterministic(&ag), callLimits(&ag), ag.TextToolCalls}, nil
 }
 
 // pricedModel is a model with its name in the spec, which prices refer to.
@@ -287,10 +287,14 @@ type EndpointAgent struct {
 
 	deterministic bool
 	callLimits    func() (calls, answerTokens int)
+	textToolCalls bool
 }
 
 // CallLimits returns the most model calls of an attempt, and the most tokens of an answer.
 func (e EndpointAgent) CallLimits() (calls, answerTokens int) { return e.callLimits() }
+
+// TakesTextCalls reports whether the agent takes calls of tools that its models write as text.
+func (e EndpointAgent) TakesTextCalls() bool { return e.textToolCalls }
 
 // callLimits is [agent.LLM.CallLimits] for the settings of an agent.
 func callLimits(ag *specfile.Agent) func() (calls, answerTokens int) {
@@ -335,7 +339,7 @@ func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (engin
 func SilentAgent(ag specfile.Agent, bases, models []string) engine.Agent {
 	return EndpointAgent{engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{}, errors.New("this agent is not called")
-	}), bases, models, isDeterministic(&ag), callLimits(&ag)}
+	}), bases, models, isDeterministic(&ag), callLimits(&ag), ag.TextToolCalls}
 }
 
 // resolveError says why a connection has no endpoint. If only the environment determines the endpoint,
