@@ -89,7 +89,7 @@ var chosenSettings = []int{28, 86, 169, 188, 333, 396, 417, 437, 471, 550, 575, 
 func TestNonInterference(t *testing.T) {
 	t.Parallel()
 	const shards = 4
-	seeds := chosenSettings[:len(chosenSettings)/slowtest.Every(4)]
+	seeds := chosenSettings[:len(chosenSettings)/slowtest.Every(8)]
 	if slowtest.Enabled() {
 		seeds = nil
 		for seed := range 640 {

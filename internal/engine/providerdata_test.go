@@ -124,13 +124,13 @@ func TestProviderDataGoesBackToItsConversationOnly(t *testing.T) {
 	tm, err := engine.New(engine.Config{Agents: []engine.Member{clerk(s, factTool(t, noEffect))}, Logger: slog.New(slog.NewJSONHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	require.NoError(t, err)
 	var mu sync.Mutex
-	var written bytes.Buffer
+	var written, events bytes.Buffer
 	var returned []prompt.Returned
 	w := trace.NewWriter(&written, trace.Options{Name: "signed", Time: time.Now()})
 	res := run(t, tm, &engine.RunOptions{RunID: "r", Journal: &memory{}, Recorder: w.Record, Subscribers: []func(event.Event){w.Event, func(e event.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(&logs, "%+v\n", e)
+		fmt.Fprintf(&events, "%+v\n", e)
 		if e.Type == event.AgentStart && e.Receipt != nil {
 			returned = append(returned, e.Receipt.Returned...)
 		}
@@ -147,7 +147,7 @@ func TestProviderDataGoesBackToItsConversationOnly(t *testing.T) {
 	}
 	document, err := json.Marshal(res)
 	require.NoError(t, err)
-	for name, text := range map[string]string{"result": string(document) + fmt.Sprintf("%+v", res), "trace": written.String(), "log and events": logs.String()} {
+	for name, text := range map[string]string{"result": string(document) + fmt.Sprintf("%+v", res), "trace": written.String(), "log": logs.String(), "events": events.String()} {
 		require.NotEmpty(t, text)
 		require.NotContains(t, text, "canary", name)
 	}
