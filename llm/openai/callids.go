@@ -119,7 +119,7 @@ func digestID(text string, n int) string {
 	return string(id[:])
 }
 
-// refusesIDs reports whether the endpoint takes IDs of nine letters and digits only.
+// refusesIDs reports whether the endpoint refuses the IDs of calls. Those of nine letters and digits are taken everywhere.
 func refusesIDs(r *request, f *refusal) bool {
 	if r.changes.shortIDs || !aboutIDs().MatchString(f.text) {
 		return false
@@ -133,7 +133,8 @@ func refusesIDs(r *request, f *refusal) bool {
 }
 
 // aboutIDs matches Mistral's words, "tool call id was call_1_1 but must be a-z, a-z, 0-9, with a length of 9",
-// and similar ones, in lower case.
+// and similar ones, "'messages[2].tool_calls[0].id': string too long" and "tool_use.id: string should match pattern", in lower case.
 var aboutIDs = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bids?\b(.|\n){0,120}\b(9|nine)\b|\b(9|nine)\b(.|\n){0,120}\bids?\b|tool_call_?id(.|\n){0,120}\b(9|nine)\b`)
+	return regexp.MustCompile(`\bids?\b(.|\n){0,120}\b(9|nine)\b|\b(9|nine)\b(.|\n){0,120}\bids?\b|tool_call_?id(.|\n){0,120}\b(9|nine)\b|` +
+		`\b(id|tool_call_?id)\b(.|\n){0,60}\b(too long|match pattern|maximum length)\b`)
 })

@@ -176,13 +176,15 @@ func (r *request) appendContent(raw []byte, m *message) []byte {
 		}
 		return append(raw, ']')
 	}
-	form := emptyContent
+	form, content := emptyContent, m.content
 	if len(m.calls) > 0 {
-		form = r.changes.content
+		if form = r.changes.content; strings.TrimSpace(content) == "" {
+			content = ""
+		}
 	}
 	switch {
-	case m.content != "" || form == emptyContent:
-		return appendText(append(raw, `,"content":`...), m.content)
+	case content != "" || form == emptyContent:
+		return appendText(append(raw, `,"content":`...), content)
 	case form == nullContent:
 		return append(raw, `,"content":null`...)
 	case form == spaceContent:
@@ -263,7 +265,7 @@ func refusesContent(r *request, f *refusal) bool {
 		return false
 	}
 	for i := range r.Messages {
-		if m := &r.Messages[i]; len(m.ToolCalls) > 0 && m.Text == "" {
+		if m := &r.Messages[i]; len(m.ToolCalls) > 0 && strings.TrimSpace(m.Text) == "" {
 			return true
 		}
 	}
@@ -285,6 +287,16 @@ var absent = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\bmissing\b|\brequired\b|\bmust (be|have|include|contain)\b|\bpass(ed)? back\b|\bnot (found|provided|present)\b`)
 })
 
+// isAbsent reports whether the endpoint says that something is missing, and not that it does not take it.
+func (f *refusal) isAbsent() bool {
+	return absent().MatchString(f.text) && !unsupported().MatchString(f.text)
+}
+
+// unnamed matches a refusal of members that it does not name, "extra fields not permitted". Each of them is left out in turn.
+var unnamed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bextra (fields?|inputs?)\b`)
+})
+
 // refusesMember reports whether the endpoint refused a member of provider data.
 func refusesMember(r *request, f *refusal) bool { return f.member(r) != "" }
 
@@ -293,12 +305,13 @@ func (f *refusal) member(r *request) string {
 	if !strings.Contains(f.text, "_") && !strings.Contains(f.text, "content") && !unsupported().MatchString(f.text) && !strings.Contains(f.text, "extra") {
 		return ""
 	}
-	isMissing := absent().MatchString(f.text)
+	isMissing := f.isAbsent()
+	isUnnamed := false
 	refused := func(l level, object json.RawMessage) string {
 		for quoted := range partsOf(object) {
 			name := string(unquoted(quoted))
 			switch {
-			case r.changes.members[name] || !names(f.text, lower(name)):
+			case r.changes.members[name] || !isUnnamed && !names(f.text, lower(name)):
 			case l == ofMessage && name == thoughts:
 				if aboutParts().MatchString(f.text) {
 					return name
@@ -309,22 +322,27 @@ func (f *refusal) member(r *request) string {
 		}
 		return ""
 	}
-	for i := range r.Messages {
-		d := r.model.returnable(r.Messages[i].Provider)
-		if d == nil {
-			continue
-		}
-		name := refused(ofMessage, d.Message)
-		for k := 0; k < len(d.Calls) && name == ""; k++ {
-			if name = refused(ofCall, d.Calls[k].Members); name == "" {
-				name = refused(ofFunction, d.Calls[k].Function)
+	for {
+		for i := range r.Messages {
+			d := r.model.returnable(r.Messages[i].Provider)
+			if d == nil {
+				continue
+			}
+			name := refused(ofMessage, d.Message)
+			for k := 0; k < len(d.Calls) && name == ""; k++ {
+				if name = refused(ofCall, d.Calls[k].Members); name == "" {
+					name = refused(ofFunction, d.Calls[k].Function)
+				}
+			}
+			if name != "" {
+				return name
 			}
 		}
-		if name != "" {
-			return name
+		if isUnnamed || !unnamed().MatchString(f.text) {
+			return ""
 		}
+		isUnnamed = true
 	}
-	return ""
 }
 
 // aboutParts matches the refusal of a content that is a list of parts, in lower case.
@@ -342,5 +360,5 @@ func dropMember(r *request, f *refusal, next *changes) {
 // missesReasoning reports whether the endpoint requires reasoning_content of all messages of the
 // assistant, some of which another model wrote, or are known without it.
 func missesReasoning(r *request, f *refusal) bool {
-	return !r.changes.emptyReasoning && !r.changes.members[emptyMember] && strings.Contains(f.text, emptyMember) && absent().MatchString(f.text)
+	return !r.changes.emptyReasoning && !r.changes.members[emptyMember] && strings.Contains(f.text, emptyMember) && f.isAbsent()
 }

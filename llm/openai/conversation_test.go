@@ -274,6 +274,10 @@ func TestConversationsAreAdapted(t *testing.T) {
 		{"a member", when(`"reasoning_content"`, "property 'reasoning_content' is unsupported"), 2, `"vendor":1`, "a member that it had added"},
 		{"a member of a call", when(`"extra_content"`, "messages.1.tool_calls.0.extra_content: Extra inputs are not permitted"), 2, `"reasoning_content":"Adding."`, "a member that it had added"},
 		{"both, one after the other", anyOf(when(`"reasoning_content"`, "reasoning_content: unknown field"), when(`"vendor"`, "vendor: unknown field")), 3, `"extra_content"`, "a member that it had added"},
+		{"members that are not named", when(`"reasoning_content"|"vendor"|"extra_content"`, "extra fields not permitted"), 4, `"content":"` + "[^\"]*" + `"|"tool_calls"`, "a member that it had added"},
+		{"Groq's own member", when(`"reasoning_content"`, "'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : property 'reasoning_content' is unsupported)]"), 2, `"vendor":1`, "a member that it had added"},
+		{"IDs that are too long", when(`call_1_1`, "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 8"), 2, `"tool_call_id":"[A-Za-z0-9]{9}"`, ""},
+		{"IDs of another pattern", when(`call_1_1`, "messages.1.content.0.tool_use.id: String should match pattern '^[a-z]+$'"), 2, `"tool_call_id":"[A-Za-z0-9]{9}"`, ""},
 		{"parts of the content", when(`"content":\[`, "messages.1.content: Input should be a valid string"), 2, `"reasoning_content":"Adding."`, "a member that it had added"},
 		{"no reasoning of another model", func(body string) string {
 			if strings.Count(body, `"role":"assistant"`) > strings.Count(body, `"reasoning_content"`) {

@@ -325,8 +325,13 @@ func (d *completionReader) message(p *choicePiece) error {
 			err = d.readReasoning(inReasoning)
 		case "reasoning_details", "thinking_blocks":
 			err = d.readReasoning(inDetails)
+		case "function_call":
+			if d.tokens.PeekKind() == '{' && len(p.calls) == 0 {
+				err = d.legacyCall(p)
+			}
 		case "tool_calls":
 			if d.tokens.PeekKind() == '[' {
+				p.calls = p.calls[:0] // instead of a function_call
 				err = d.array(func() error { return d.toolCall(p) })
 			}
 		}

@@ -226,16 +226,10 @@ func (o *objectScanner) add(text []byte) {
 
 // toolCall reads a tool call.
 func (d *completionReader) toolCall(c *choicePiece) error {
-	if len(c.calls) >= maxTools {
-		return errTools
+	p, err := c.addCall()
+	if err != nil {
+		return err
 	}
-	if len(c.calls) < cap(c.calls) {
-		c.calls = c.calls[:len(c.calls)+1] // with the memory of an earlier piece
-	} else {
-		c.calls = append(c.calls, callPiece{})
-	}
-	p := &c.calls[len(c.calls)-1]
-	*p = callPiece{index: p.index[:0], id: p.id[:0], name: p.name[:0], arguments: p.arguments[:0], members: p.members.reset(), function: p.function.reset()}
 	return d.object(func(name []byte) (err error) {
 		start := d.tokens.InputOffset()
 		switch string(name) {
@@ -244,25 +238,54 @@ func (d *completionReader) toolCall(c *choicePiece) error {
 		case "id":
 			p.id, err = d.verbatim(p.id[:0])
 		case "function":
-			err = d.object(func(name []byte) (err error) {
-				start := d.tokens.InputOffset()
-				switch string(name) {
-				case "name":
-					p.name, err = d.optional(p.name[:0])
-				case "arguments":
-					p.arguments, err = d.verbatim(p.arguments[:0]) // Ollama's own format has an object (docs/api.md of github.com/ollama/ollama)
-				}
-				if err != nil || isOfProtocol(ofFunction, name) {
-					return err
-				}
-				return d.keep(&p.function, name, start)
-			})
+			err = d.function(p)
 		}
 		if err != nil || isOfProtocol(ofCall, name) {
 			return err
 		}
 		return d.keep(&p.members, name, start)
 	})
+}
+
+// addCall adds an empty call.
+func (c *choicePiece) addCall() (*callPiece, error) {
+	if len(c.calls) >= maxTools {
+		return nil, errTools
+	}
+	if len(c.calls) < cap(c.calls) {
+		c.calls = c.calls[:len(c.calls)+1] // with the memory of an earlier piece
+	} else {
+		c.calls = append(c.calls, callPiece{})
+	}
+	p := &c.calls[len(c.calls)-1]
+	*p = callPiece{index: p.index[:0], id: p.id[:0], name: p.name[:0], arguments: p.arguments[:0], members: p.members.reset(), function: p.function.reset()}
+	return p, nil
+}
+
+// function reads the function of a call.
+func (d *completionReader) function(p *callPiece) error {
+	return d.object(func(name []byte) (err error) {
+		start := d.tokens.InputOffset()
+		switch string(name) {
+		case "name":
+			p.name, err = d.optional(p.name[:0])
+		case "arguments":
+			p.arguments, err = d.verbatim(p.arguments[:0]) // Ollama's own format has an object (docs/api.md of github.com/ollama/ollama)
+		}
+		if err != nil || isOfProtocol(ofFunction, name) {
+			return err
+		}
+		return d.keep(&p.function, name, start)
+	})
+}
+
+// legacyCall reads a call as endpoints wrote it before there could be several: the member function_call.
+func (d *completionReader) legacyCall(c *choicePiece) error {
+	p, err := c.addCall()
+	if err != nil {
+		return err
+	}
+	return d.function(p)
 }
 
 // callIndex appends the index of a call: an integer in its shortest form, else a text. Other
