@@ -178,8 +178,9 @@ const (
 	minNotable = 16 // letters and digits of a text that was read without the name of its member, too
 )
 
-// WasRead reports whether texts have the arguments of a call, each member by its name and value, in any notation and order, or
-// a long text among the arguments in any place. Arguments without members were read if the name of the tool was.
+// WasRead reports whether texts have most of the arguments of a call, each member by its name and value, in any notation and
+// order, or a long text among the arguments in any place. Members without a word do not count, and without any others the
+// arguments were read if the name of the tool was.
 func WasRead(texts []string, tool, arguments string) bool {
 	return wasRead(texts, tool, arguments, maxBetween)
 }
@@ -201,7 +202,8 @@ func wasRead(texts []string, tool, arguments string, between int) bool {
 	if decoder.Decode(&value) != nil {
 		return true
 	}
-	text, members := read.String(), memberWords(value, "", nil)
+	text := strings.ReplaceAll(read.String(), "  ", " ") // a value may begin in one text and end in the next
+	members := slices.DeleteFunc(memberWords(value, "", nil), func(m member) bool { return m.value == "  " || m.value == " null " })
 	if len(members) == 0 {
 		return between > 0 && strings.Contains(text, wordsOf(tool))
 	}
@@ -216,7 +218,13 @@ func wasRead(texts []string, tool, arguments string, between int) bool {
 			}
 		}
 	}
-	return !slices.ContainsFunc(members, func(m member) bool { return !m.isIn(text, between) })
+	found := 0
+	for i := range members {
+		if members[i].isIn(text, between) {
+			found++
+		}
+	}
+	return 2*found > len(members)
 }
 
 // A member is one of the arguments, as [wordsOf] writes them.
