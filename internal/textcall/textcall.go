@@ -179,8 +179,8 @@ const (
 )
 
 // WasRead reports whether texts have most of the arguments of a call, each member by its name and value, in any notation and
-// order, or a long text among the arguments in any place. Members without a word do not count, and without any others the
-// arguments were read if the name of the tool was.
+// order, or a long text among the arguments in any place. Members without a value do not count beside others. Arguments
+// without members were read if the name of the tool was.
 func WasRead(texts []string, tool, arguments string) bool {
 	return wasRead(texts, tool, arguments, maxBetween)
 }
@@ -203,7 +203,10 @@ func wasRead(texts []string, tool, arguments string, between int) bool {
 		return true
 	}
 	text := strings.ReplaceAll(read.String(), "  ", " ") // a value may begin in one text and end in the next
-	members := slices.DeleteFunc(memberWords(value, "", nil), func(m member) bool { return m.value == "  " || m.value == " null " })
+	members := memberWords(value, "", nil)
+	if full := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return m.value == "  " || m.value == " null " }); len(full) > 0 {
+		members = full
+	}
 	if len(members) == 0 {
 		return between > 0 && strings.Contains(text, wordsOf(tool))
 	}
