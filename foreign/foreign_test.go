@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -108,6 +109,17 @@ func member(settings string) string {
 	return ", " + settings
 }
 
+// listenBelow listens on a port below those that the system gives to the servers of other tests, one of which
+// could take the port before the server of a package does.
+func listenBelow(most int) (l net.Listener, err error) {
+	for range 100 {
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", most-1-rand.IntN(10_000))); err == nil {
+			return l, nil
+		}
+	}
+	return nil, err
+}
+
 // node starts a server of a package of npm and returns its address. It skips the
 // test if the package is not installed.
 func node(t *testing.T, dir, script string, args func(port string) []string) (address string) {
@@ -117,7 +129,7 @@ func node(t *testing.T, dir, script string, args func(port string) []string) (ad
 	if _, err := os.Stat(script); err != nil {
 		t.Skip("the servers are not installed; run make foreign in the folder above")
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := listenBelow(32768)
 	require.NoError(t, err)
 	address = free.Addr().String()
 	require.NoError(t, free.Close())

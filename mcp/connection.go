@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,6 +109,9 @@ func (c *connection) Close() error {
 func (s *Server) failed(ctx context.Context, c *connection, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		err = cause
+	}
+	if c.process != nil && errors.Is(err, io.EOF) {
+		c.process.Stop() // which waits for the rest of its standard error
 	}
 	err = s.masks().Error(err)
 	if tail := c.stderrTail(); tail != "" {
