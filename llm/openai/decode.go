@@ -235,14 +235,14 @@ const (
 
 // continueWith reduces a choice of a stream with a message instead of a delta to what it
 // adds to c. A message that begins with the text so far repeats it; any other message is
-// the next piece. Tool calls without an index replace those so far.
+// the next piece. Tool calls without an index replace those so far, as do equal ones.
 func (c *completion) continueWith(p *choicePiece) {
 	p.text = bytes.TrimPrefix(p.text, c.text)
 	p.refusal = bytes.TrimPrefix(p.refusal, c.refusal)
 	for i := range p.apart {
 		p.apart[i] = bytes.TrimPrefix(p.apart[i], c.apart[i])
 	}
-	if len(p.calls) > 0 && len(p.calls[0].index) == 0 {
+	if len(p.calls) > 0 && (len(p.calls[0].index) == 0 || c.calls.areRepeatedBy(p.calls)) {
 		c.calls.reset()
 	}
 }

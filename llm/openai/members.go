@@ -34,7 +34,7 @@ var protocol = [...][]string{
 // read names in any.
 func isOfProtocol(l level, name []byte) bool {
 	return slices.ContainsFunc(protocol[l], func(known string) bool {
-		return len(name) == len(known) && strings.EqualFold(known, string(name))
+		return strings.EqualFold(known, string(name))
 	})
 }
 

@@ -148,14 +148,19 @@ func (s *toolCalls) offers(first, second []byte) bool {
 	})
 }
 
+// noArguments are the arguments of a call without any.
+const noArguments = "{}"
+
 // addArguments adds a piece of the arguments. A piece may repeat those before it, which shows only
 // at the end: {"a": may be followed by {"a":1}} in either way.
 func (t *toolCall) addArguments(p []byte) {
 	switch {
 	case len(p) == 0:
 		return
-	case t.object.closed && bytes.Equal(t.arguments, p):
-		return // the whole call again
+	case t.object.closed && (bytes.Equal(t.arguments, p) || string(p) == noArguments):
+		return // the whole call again, or what some gateways write at the end
+	case t.object.closed && string(t.arguments) == noArguments: // what some gateways write at the start
+		t.arguments, t.object = t.arguments[:0], objectScanner{}
 	case len(t.arguments) == 0 || t.pieces:
 	case t.repeats == 0 && bytes.HasPrefix(p, t.arguments), t.repeats > 0 && bytes.HasPrefix(p, t.latest):
 		t.latest, t.repeats = append(t.latest[:0], p...), t.repeats+1
@@ -178,6 +183,16 @@ func (s *toolCalls) dropRepeated() {
 		}
 		s.size += t.size()
 	}
+}
+
+// areRepeatedBy reports whether the calls of a message are at least those that have arrived, whatever their IDs.
+func (s *toolCalls) areRepeatedBy(message []callPiece) bool {
+	for i := range s.list {
+		if i >= len(message) || !bytes.Equal(s.list[i].name, message[i].name) || !bytes.Equal(s.list[i].arguments, message[i].arguments) {
+			return false
+		}
+	}
+	return true
 }
 
 // finished returns the calls, once all of them have arrived.
