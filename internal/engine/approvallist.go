@@ -15,7 +15,6 @@ import (
 // run that waits for people is suspended and resumed once for the list.
 type approvalList struct {
 	of    *turnCalls
-	first int           // the place of the first call in the turn
 	files string        // a digest of the workspace
 	key   record.Key    // of the turn
 	open  []*listedCall // those without a decision
@@ -50,7 +49,7 @@ func (c *turnCalls) askTogether(first int) error {
 	if c.listed[first] != nil {
 		return nil
 	}
-	l := &approvalList{of: c, first: first}
+	l := &approvalList{of: c}
 	l.identify()
 	if c.listed == nil {
 		c.listed = map[int]*listedCall{}

@@ -120,7 +120,7 @@ func (c *toolCall) approvalKey(l *approvalList) record.Key {
 	if of := c.definition(); of != "" {
 		parts = append(parts, of)
 	}
-	for i := l.first; l.of.x.reply.ToolCalls[i].ID != c.call.ID; i++ {
+	for i := 0; l.of.x.reply.ToolCalls[i].ID != c.call.ID; i++ {
 		before := &l.of.x.reply.ToolCalls[i]
 		parts = append(parts, "after", before.Name, before.Arguments)
 	}
