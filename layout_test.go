@@ -94,7 +94,7 @@ var arrows = []struct {
 	{"internal/process", "internal/bytesize internal/mask"},
 	{"tool/builtin", "internal/process internal/workspace tool"},
 	{"mcp", "internal/mask internal/oneline internal/process internal/schema internal/toolschema tool"},
-	{"agent", "internal/mask internal/process internal/codes internal/callfault internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue internal/workspace internal/textcall"},
+	{"agent", "internal/mask internal/process internal/codes internal/callfault internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue internal/workspace internal/textcall redact"},
 	{"person", "internal/codes internal/jsonvalue internal/schema llm prompt agent"},
 	{"internal/planning", "internal/naming label task internal/gate internal/jsonvalue internal/brief"},
 	{"synth", "task internal/planning"},

@@ -17,8 +17,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -33,6 +35,7 @@ import (
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
 )
 
 // defaultCallTimeout bounds one call, from the connection to the last byte.
@@ -57,8 +60,8 @@ type Reply struct {
 	ToolCalls []llm.ToolCall
 
 	// Provider is what the provider of the model needs back with the calls of tools; nil if it needs
-	// nothing. The team keeps it for this conversation alone and shows it to nobody: an [LLM] sends it
-	// with the later turns, to the endpoint and the model that it is of.
+	// nothing. The team keeps it for this conversation alone and does not show it: an [LLM] sends it
+	// with the later turns, to the endpoint and the model that attached it.
 	Provider *llm.ProviderData `json:"-"`
 
 	Reasoning string // what the model wrote before its answer; not part of Text, and never shown to an agent
@@ -379,25 +382,24 @@ func (c *conversation) turn(ctx context.Context) error {
 	case strings.TrimSpace(res.Text) != "":
 		c.reply.Warnings = append(c.reply.Warnings, fmt.Sprintf("the model called the tool %s, which it was not given; the text beside the call is the answer", unknown))
 		return nil
-	case !supervised || turn == o.MaxTurns: // nobody answers the call
-		return fmt.Errorf("%w: %s", Condition(codes.ToolCall), unknown)
+	case !supervised || turn == o.MaxTurns: // no later turn can answer the call
+		return fmt.Errorf("%w: %s", Condition(codes.ToolCall), oneline.Of(res.ToolCalls[0].Name))
 	}
 	c.reply.ToolCalls, c.reply.Provider = res.ToolCalls, res.Provider
 	return nil
 }
 
-// maxToolName is the most bytes of the name of a tool.
-const maxToolName = 64
+// toolName matches what providers take as the name of a tool. Any other text of a model is not quoted.
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`) })
 
-// unknownTool names the tool of the first call that the agent does not have, as far as it can be the name of one; it is empty
-// if the agent has all.
+// unknownTool returns the name of the first tool in calls that the agent does not have, or "" if it has all.
 func (c *conversation) unknownTool(calls []llm.ToolCall) string {
 	for i := range calls {
 		if !slices.ContainsFunc(c.tools, func(t llm.Tool) bool { return t.Name == calls[i].Name }) {
-			if name := oneline.Of(calls[i].Name); name != "" && len(name) <= maxToolName {
+			if name, _, err := redact.All().Text(calls[i].Name); err == nil && toolName().MatchString(calls[i].Name) {
 				return name
 			}
-			return "without a name"
+			return "without a usable name"
 		}
 	}
 	return ""

@@ -54,7 +54,7 @@ func (c *conversation) refuseTextCall(call *textcall.Call) string {
 	read, defined := c.read(), c.definitions()
 	for _, form := range []string{call.Arguments, arguments.Canonical()} {
 		if textcall.WasRead(read, call.Tool, form) || textcall.WasDefined(defined, call.Tool, form) {
-			return "its arguments stand in what the agent has read"
+			return "the agent has read its arguments"
 		}
 	}
 	return ""

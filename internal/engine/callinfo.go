@@ -54,8 +54,8 @@ func orZero[T any](p *T) (v T) {
 // maxWarnings bounds the different warnings of model calls that a run lists.
 const maxWarnings = 20
 
-// warnings returns warnings of model calls as the caller may see them. Warnings quote neither prompt nor reply, but for the name of a tool that is
-// called, and a model that read both could choose which ones to give.
+// warnings returns warnings of model calls as the caller may see them. Warnings quote neither prompt nor reply, except
+// for the name of a tool that was called, which the agent redacts. A model that read both could choose which ones to give.
 func (v visibility) warnings(list []string) []string {
 	if len(list) == 0 {
 		return nil

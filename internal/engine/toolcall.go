@@ -166,7 +166,7 @@ func (c *turnCalls) renew(waited bool) {
 // maxParallelCalls bounds the calls of one turn that run at the same time.
 const maxParallelCalls = 8
 
-// callTool makes one call, until somebody interrupts it. It returns an error only if the attempt must
+// callTool makes one call, until the task is interrupted. It returns an error only if the attempt must
 // end; a failed call has an answer that says so.
 func (c *turnCalls) callTool(call llm.ToolCall) (toolAnswer, error) {
 	a, x := c.attempt, c.x
@@ -187,7 +187,7 @@ func (c *turnCalls) callTool(call llm.ToolCall) (toolAnswer, error) {
 	return p.make(c.ctx, c.interruptible, a, x, answer)
 }
 
-// askProgram asks the program whether a call may be made, unless somebody has interrupted the task. It
+// askProgram asks the program whether a call may be made, unless the task was interrupted. It
 // returns why not.
 func (c *turnCalls) askProgram(p *toolCall) (refusal string, err error) {
 	if c.interruptible.Err() != nil {
@@ -239,7 +239,7 @@ func (c *turnCalls) prepare(call llm.ToolCall) (prepared *toolCall, answer toolA
 	return p, answer, reached
 }
 
-// make makes a call that nothing forbids, unless somebody has interrupted the task.
+// make makes a call that nothing forbids, unless the task was interrupted.
 func (c *toolCall) make(ctx, interruptible context.Context, a *attempt, x *modelCall, answer toolAnswer) (toolAnswer, error) {
 	if interruptible.Err() != nil {
 		return c.refuse(ctx, a, x, notMade)

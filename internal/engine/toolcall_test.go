@@ -76,6 +76,19 @@ func TestNameOfAnUnknownToolIsHiddenLikeOtherWords(t *testing.T) {
 	require.NotContains(t, string(records)+logged.String()+told(t, res, &a), canary)
 }
 
+// TestWarningsNameNoPersonalData checks that the name of an unknown tool is redacted, since a model chooses it, and that any other
+// text is not quoted as one.
+func TestWarningsNameNoPersonalData(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"look_up": "the tool look_up,", "DE89370400440532013000": "the tool [REDACTED:iban],", "Ann, ann@example.com": "the tool without a usable name,"} {
+		m := &listening{namedModel: callsFirst(call(name, `{}`))}
+		res := run(t, toolTeam(t, m, newCountedTool(t, "look", noEffect).Tool), nil, errand())
+		require.NoError(t, res.Err())
+		require.Len(t, res.Warnings, 1)
+		require.Contains(t, res.Warnings[0], want)
+	}
+}
+
 // TestAgentWithoutToolsCannotCall checks that an agent without tools learns once that it has none.
 func TestAgentWithoutToolsCannotCall(t *testing.T) {
 	t.Parallel()

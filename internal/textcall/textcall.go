@@ -174,8 +174,9 @@ func callIn(raw json.RawMessage) (name, arguments string) {
 
 // What was read decides whether a model only repeats a call, in whatever notation, order or escapes.
 const (
-	maxBetween = 6  // words between the name of a member and its value, as in <parameter name="to" type="string">
-	minNotable = 16 // letters and digits of a text that was read without the name of its member, too
+	maxMembers = 256 // of a call that can be compared; more count as read
+	maxBetween = 6   // words between the name of a member and its value, as in <parameter name="to" type="string">
+	minNotable = 16  // letters and digits of a text that was read without the name of its member, too
 )
 
 // WasRead reports whether texts have most of the arguments of a call, each member by its name and value, in any notation and
@@ -206,6 +207,9 @@ func wasRead(texts []string, tool, arguments string, between int) bool {
 	members := memberWords(value, "", nil)
 	if full := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return m.value == "  " || m.value == " null " }); len(full) > 0 {
 		members = full
+	}
+	if len(members) > maxMembers {
+		return true
 	}
 	if len(members) == 0 {
 		return between > 0 && strings.Contains(text, wordsOf(tool))
