@@ -11,7 +11,7 @@ SAMPLE ?= 5
 SHELL = bash
 .SHELLFLAGS = -o pipefail -c
 
-.PHONY: all build cross test slow nightly lint race unraced graphs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build cross test slow long sample nightly lint race unraced graphs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -27,11 +27,12 @@ test:
 	$(GO) test ./...
 
 # What the fast tests leave out: crashes, differential runs and long properties, a sample of the mutants, and the servers
-# of other projects.
-slow:
+# of other projects. They share nothing, so -j3 runs them side by side.
+slow: long sample foreign
+long:
 	tests=$$($(LIST) slow) && RUNTEAM_SLOW=1 $(GO) test -vet=off -timeout 20m $$tests
+sample:
 	$(MAKE) mutants MUTANTS=$(SAMPLE)
-	$(MAKE) foreign
 
 # What takes too long for every commit.
 nightly: mutants graphs fuzz soak soak-journal
