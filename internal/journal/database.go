@@ -128,7 +128,7 @@ func (s *store) open(ctx context.Context) (err error) {
 		s.read = s.write
 		return nil
 	}
-	if s.read == nil || !s.o.ReadOnly {
+	if s.read == nil {
 		if s.read, err = s.connect(s.readSettings()); err != nil {
 			return err
 		}
@@ -193,15 +193,15 @@ func (d *database) probe(ctx context.Context) (used bool, err error) {
 	return used, err
 }
 
-// hasRuns reports whether a file has runs. It opens the file with these settings. A journal that only
-// reads keeps the handle, since each new one reads the schema again.
+// hasRuns reports whether a file has runs. It opens the file with these settings, and keeps a handle that
+// only reads, since each new one reads the schema again.
 func (d *database) hasRuns(ctx context.Context, settings url.Values) (used bool, err error) {
 	db, err := d.connect(settings)
 	if err != nil {
 		return false, err
 	}
 	defer func() {
-		if d.o.ReadOnly && err == nil {
+		if settings.Get("mode") == "ro" && err == nil {
 			d.read = db
 		} else {
 			_ = db.Close() // it only read
@@ -250,15 +250,11 @@ func (d *database) prepare(ctx context.Context) (is ident, err error) {
 		return is, err
 	}
 	d.write.SetMaxOpenConns(1)
-	if err := d.retryWhileLocked(ctx, func() error { return d.migrate(ctx) }); err != nil {
-		return is, err
-	}
-	if err := d.retryWhileLocked(ctx, func() error { return d.useWAL(ctx) }); err != nil {
-		return is, err
-	}
-	if err := d.retryWhileLocked(ctx, func() (err error) { // other processes may be setting up the log of a new file
-		is, err = identity(ctx, d.write)
-		return err
+	if err := d.retryWhileLocked(ctx, func() (err error) {
+		if is, err = d.migrate(ctx); err != nil {
+			return err
+		}
+		return d.useWAL(ctx)
 	}); err != nil {
 		return is, err
 	}

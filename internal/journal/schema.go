@@ -130,45 +130,45 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("it was written by a newer runteam, in version %d of its form; this one knows up to version %d: use the newer one, or another file", e.Have, e.Know)
 }
 
-// migrate brings a file to the newest version, in one transaction. If the disk is too full
-// for that, the file stays at its version, which works without the index, the marks and the
+// migrate brings a file to the newest version, in one transaction, and returns what it is then. If the disk
+// is too full for that, the file stays at its version, which works without the index, the marks and the
 // padding, so that runs can be removed to make room.
-func (d *database) migrate(ctx context.Context) error {
-	is, err := identity(ctx, d.write)
+func (d *database) migrate(ctx context.Context) (is ident, err error) {
+	is, err = identity(ctx, d.write)
 	if err != nil || is.version == version {
-		return err
+		return is, err
 	}
-	err = migrate(ctx, d.write)
+	now, err := migrate(ctx, d.write)
 	if is.version >= 1 && errors.Is(d.explain(err), ErrFull) {
 		d.o.Logger.Warn("the disk has no room to bring the journal to its newest form", "path", d.path, "error", err)
-		return nil
+		return is, nil
 	}
-	return err
+	return now, err
 }
 
-func migrate(ctx context.Context, db *sql.DB) error {
+func migrate(ctx context.Context, db *sql.DB) (is ident, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return is, err
 	}
 	defer tx.Rollback() //nolint:errcheck // of what is not committed
-	is, err := identity(ctx, tx)
+	is, err = identity(ctx, tx)
 	if err != nil || is.version == version {
-		return err
+		return is, err
 	}
 	if err := is.check(); err != nil {
-		return err
+		return is, err
 	}
 	for _, step := range migrations[is.version:] {
 		if err := step(ctx, tx); err != nil {
-			return err
+			return is, err
 		}
 	}
 	_, err = tx.ExecContext(ctx, fmt.Sprintf("pragma application_id = %d; pragma user_version = %d", application, version))
-	if err != nil {
-		return err
+	if err == nil {
+		err = tx.Commit()
 	}
-	return tx.Commit()
+	return ident{application, version, is.tables}, err
 }
 
 // An ident identifies the kind and version of a file.
