@@ -40,6 +40,7 @@ type choicePiece struct {
 	apart   reasoning
 	calls   []callPiece
 	members rawMembers
+	tokens  counts
 	used    bool // something was read into it
 }
 
@@ -208,6 +209,8 @@ func (d *completionReader) choice(c *completion, chunk bool) error {
 	}
 	c.choices = true
 	c.tokens.merge(&tokens)
+	c.tokens.merge(&p.tokens)
+	c.tokens.merge(&beside.tokens)
 	if finish != "" && finish != "null" {
 		c.finish = finish
 	}
@@ -319,6 +322,8 @@ func (d *completionReader) message(p *choicePiece) error {
 			}
 		case "refusal":
 			p.refusal, err = d.optional(p.refusal[:0])
+		case "usage":
+			return d.usage(&p.tokens)
 		case "reasoning_content":
 			err = d.readReasoning(inReasoningContent)
 		case "reasoning":
@@ -330,9 +335,13 @@ func (d *completionReader) message(p *choicePiece) error {
 				err = d.legacyCall(p)
 			}
 		case "tool_calls":
-			if d.tokens.PeekKind() == '[' {
+			switch d.tokens.PeekKind() {
+			case '[':
 				p.calls = p.calls[:0] // instead of a function_call
 				err = d.array(func() error { return d.toolCall(p) })
+			case '{': // some servers write a list of one as its item
+				p.calls = p.calls[:0]
+				err = d.toolCall(p)
 			}
 		}
 		if err != nil || isOfProtocol(ofMessage, name) {

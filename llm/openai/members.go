@@ -149,14 +149,13 @@ func (m *members) object() json.RawMessage {
 }
 
 // pieces are a JSON value of a stream as it arrives: strings are appended, the members of objects are merged, and
-// arrays get the items of the next piece. An item that is an object with the index of an earlier one is merged
-// with that: so OpenRouter writes reasoning_details (openrouter.ai/docs/use-cases/reasoning-tokens).
+// arrays get the items of the next piece, unless an item continues an earlier one: see [itemName].
 type pieces struct {
 	kind  jsontext.Kind
-	raw   []byte    // as it arrived, a string without its closing quote; nil once it is taken apart
-	names []string  // of the parts of an object
-	parts []*pieces // of an object or an array
-	at    map[string]int
+	raw   []byte         // as it arrived, a string without its closing quote; nil once it is taken apart
+	names []string       // of the parts of an object
+	parts []*pieces      // of an object or an array
+	at    map[string]int // the part of a name; the last item of a key of an [itemName]
 }
 
 func newPieces(raw []byte) *pieces {
@@ -181,18 +180,18 @@ func (p *pieces) find(name []byte) *pieces {
 	return nil
 }
 
-// append adds a member, or an item; name is its index, if it has one.
+// append adds a member of an object.
 func (p *pieces) append(name string, part *pieces) {
-	if p.kind == '{' || name != "" {
-		if p.at == nil {
-			p.at = map[string]int{}
-		}
-		p.at[name] = len(p.parts)
+	p.enter(name)
+	p.names, p.parts = append(p.names, name), append(p.parts, part)
+}
+
+// enter makes the next part the one that a name finds.
+func (p *pieces) enter(name string) {
+	if p.at == nil {
+		p.at = map[string]int{}
 	}
-	if p.kind == '{' {
-		p.names = append(p.names, name)
-	}
-	p.parts = append(p.parts, part)
+	p.at[name] = len(p.parts)
 }
 
 // takeApart makes the parts of a value from its text.
@@ -202,7 +201,7 @@ func (p *pieces) takeApart() {
 	}
 	for name, value := range partsOf(p.raw) {
 		if p.kind == '[' {
-			p.append(string(indexOf(value)), newPieces(value))
+			p.appendItem(value, nameOf(value))
 		} else if name = unquoted(name); p.find(name) != nil {
 			p.find(name).set(value)
 		} else {
@@ -253,16 +252,17 @@ func (p *pieces) merge(name, raw []byte, joins bool, depth int) (grown int) {
 	case kind == '[':
 		p.takeApart()
 		for _, value := range partsOf(raw) {
-			index := indexOf(value)
-			switch part := p.find(index); {
-			case index != nil && part != nil:
-				grown += part.merge(nil, value, joins, depth+1)
-			case joins && index == nil && p.joins(value):
-				grown += p.parts[len(p.parts)-1].merge(nil, value, joins, depth+1)
-			default:
-				p.append(string(index), newPieces(value))
-				grown += len(value) + 1
+			name := nameOf(value)
+			part := p.named(&name)
+			if part == nil && joins && name.index == nil && p.joins(value) {
+				part = p.parts[len(p.parts)-1]
 			}
+			if part != nil {
+				grown += part.merge(nil, value, joins, depth+1)
+				continue
+			}
+			p.appendItem(value, name)
+			grown += len(value) + 1
 		}
 		return grown
 	}
@@ -278,22 +278,6 @@ func isIdentifier(name []byte) bool {
 		return true
 	}
 	return false
-}
-
-// joins reports whether an item continues the last item of an array.
-func (p *pieces) joins(item []byte) bool {
-	if len(p.parts) == 0 || jsontext.Value(item).Kind() != '{' || p.parts[len(p.parts)-1].kind != '{' {
-		return false
-	}
-	last := p.parts[len(p.parts)-1]
-	last.takeApart()
-	for _, end := range []string{"signature", "data"} {
-		if v := last.find([]byte(end)); v != nil && v.kind == '"' && len(v.raw) > 1 {
-			return false
-		}
-	}
-	kind := last.find([]byte("type"))
-	return kind != nil && kind.kind == '"' && bytes.Equal(append(kind.raw, '"'), memberOf(item, "type"))
 }
 
 // appendTo appends the text of the value.
@@ -317,14 +301,6 @@ func (p *pieces) appendTo(text []byte) []byte {
 		text = part.appendTo(text)
 	}
 	return append(text, byte(p.kind)+2) // the closing bracket
-}
-
-// indexOf returns the text of the member index of an object, or nil.
-func indexOf(item []byte) []byte {
-	if jsontext.Value(item).Kind() != '{' {
-		return nil
-	}
-	return memberOf(item, "index")
 }
 
 // memberOf returns the value of a member of a JSON object, or nil.

@@ -22,6 +22,7 @@ import (
 type piecewise struct {
 	name  string
 	first string // the first delta
+	last  string // the last delta
 	delta func(n int) string
 	check func(tb testing.TB, n int, res llm.Response)
 }
@@ -38,20 +39,26 @@ func piecewiseReplies() []piecewise {
 		require.Equal(tb, n*len(word)+6, len(res.ToolCalls[0].Arguments))
 	}
 	return []piecewise{
-		{"text", `"content":""`, func(int) string { return `"content":"` + word + `"` }, func(tb testing.TB, n int, res llm.Response) {
+		{"text", `"content":""`, "", func(int) string { return `"content":"` + word + `"` }, func(tb testing.TB, n int, res llm.Response) {
 			require.Equal(tb, n*len(word), len(res.Text))
 		}},
-		{"arguments", opened, func(int) string { return pieceOf(0) }, isCall},
-		{"arguments with the name each time", opened, func(int) string {
+		{"arguments", opened, "", func(int) string { return pieceOf(0) }, isCall},
+		{"arguments with the name each time", opened, "", func(int) string {
 			return `"tool_calls":[{"index":0,"id":"call_a","type":"function","function":{"name":"add","arguments":"` + word + `"}}]`
 		}, isCall},
-		{"arguments of 100 calls", `"content":""`, func(n int) string {
+		{"arguments with another ID each time", opened, `"tool_calls":[{"index":0,"id":"call_z","type":"function","function":{"name":"add","arguments":"\"}"}}]`, func(n int) string {
+			return fmt.Sprintf(`"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":"add","arguments":"%s"}}]`, n, word)
+		}, func(tb testing.TB, n int, res llm.Response) {
+			require.Len(tb, res.ToolCalls, 1)
+			require.Equal(tb, n*len(word)+8, len(res.ToolCalls[0].Arguments))
+		}},
+		{"arguments of 100 calls", `"content":""`, "", func(n int) string {
 			if n < 100 {
 				return fmt.Sprintf(`"tool_calls":[{"index":%d,"id":"call_%d","function":{"name":"add","arguments":"%s"}}]`, n, n, word)
 			}
 			return pieceOf(n % 100)
 		}, func(tb testing.TB, n int, res llm.Response) { require.Len(tb, res.ToolCalls, 100) }},
-		{"reasoning", opened, func(int) string {
+		{"reasoning", opened, "", func(int) string {
 			return `"reasoning":"` + word + `","reasoning_details":[{"type":"reasoning.text","text":"` + word + `","format":"f","index":0}]`
 		}, func(tb testing.TB, n int, res llm.Response) {
 			require.Equal(tb, n*len(word), len(res.Reasoning))
@@ -71,7 +78,7 @@ func (p *piecewise) body(n int) string {
 	for i := range n {
 		write(p.delta(i), "null")
 	}
-	write("", `"tool_calls"`)
+	write(p.last, `"tool_calls"`)
 	return b.String() + done + "\n\n"
 }
 

@@ -25,7 +25,8 @@ func TestTruncatedStream(t *testing.T) {
 		give http.HandlerFunc
 	}{
 		{"cleanly", events(chunkHi, "", chunkYou)},
-		{"with [DONE] but no finish reason", events(chunkHi, "", chunkYou, "", done)},
+		{"with [DONE] after a part of a call", events(chunkHi, "", `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"add","arguments":"{\"a\":"}}]}}]}`, "", done)},
+		{"with [DONE] after nothing", events(`data: {"choices":[{"delta":{"reasoning":"Hm."}}]}`, done)},
 		{"within a line", say(200, "text/event-stream", chunkHi+"\n\n"+chunkYou[:20])},
 		{"before anything", events("")},
 		{"by a reset", func(w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,8 @@ package openai
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 
@@ -13,8 +15,8 @@ import (
 // of a reply: a chunk of a few characters takes some 300 bytes.
 const streamFactor = 128
 
-// stream reads a stream to its end. Only a finish reason makes a reply
-// complete, since servers and proxies also end a stream that broke.
+// stream reads a stream to its end. A finish reason makes a reply complete, since servers and proxies
+// also end a stream that broke; so does [DONE] after a text or whole calls, since some servers send no reason.
 func (p *replyReader) stream(in *bufio.Reader) (llm.Response, error) {
 	maxReply := p.report.model.maxReply
 	s := &events{report: p.report, in: in, left: int64(maxReply)*streamFactor + envelope}
@@ -32,13 +34,27 @@ func (p *replyReader) stream(in *bufio.Reader) (llm.Response, error) {
 		switch {
 		case !errors.Is(err, io.EOF):
 			return llm.Response{}, spent(err, all.tokens.usage())
-		case all.finish != "":
+		case all.finish != "", s.done && all.isAnswer():
 			return p.complete(all)
 		case !all.choices && s.done:
 			return llm.Response{}, p.empty(p.response(all), "no choices")
 		}
 		return llm.Response{}, spent(p.report.cut("the stream ended without a finish reason", nil), all.tokens.usage())
 	}
+}
+
+// isAnswer reports whether a reply without a finish reason has what a whole reply has.
+func (c *completion) isAnswer() bool {
+	calls := &c.calls
+	if len(calls.list) == 0 {
+		calls = &c.beside
+	}
+	for _, t := range calls.finished() {
+		if len(t.name) == 0 || len(t.arguments) > 0 && !json.Valid(t.arguments) {
+			return false
+		}
+	}
+	return len(calls.list) > 0 || len(bytes.TrimSpace(c.text)) > 0
 }
 
 // deliberate reports whether an endpoint itself said that the reply failed.

@@ -36,10 +36,11 @@ type toolCall struct {
 type toolCalls struct {
 	offered []llm.Tool
 	list    []toolCall
+	whole   int // how many calls at the start of the list are known to be no pieces of others
 	size    int // bytes of the calls
 }
 
-func (s *toolCalls) reset() { s.list, s.size = nil, 0 }
+func (s *toolCalls) reset() { s.list, s.whole, s.size = nil, 0, 0 }
 
 // size returns the bytes of the call.
 func (t *toolCall) size() int { return len(t.id) + len(t.name) + len(t.arguments) + len(t.latest) }
@@ -53,7 +54,9 @@ func (s *toolCalls) add(p *callPiece, as arrival) error {
 	}
 	if i < 0 {
 		if len(s.list) >= maxTools {
-			return errTools
+			if s.joinFragments(false); len(s.list) >= maxTools {
+				return errTools
+			}
 		}
 		i = len(s.list)
 		s.list = append(s.list, toolCall{index: string(p.index)})
@@ -198,6 +201,7 @@ func (s *toolCalls) areRepeatedBy(message []callPiece) bool {
 // finished returns the calls, once all of them have arrived.
 func (s *toolCalls) finished() []toolCall {
 	s.list = slices.DeleteFunc(s.list, func(t toolCall) bool { return len(t.id) == 0 && len(t.name) == 0 && len(t.arguments) == 0 })
+	s.joinFragments(true)
 	order := make(map[string]int, len(s.list))
 	for i := range s.list {
 		t := &s.list[i]

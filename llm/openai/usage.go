@@ -47,9 +47,12 @@ func (n *counts) beside() int {
 	return cache
 }
 
-// usage merges token counts into n. A count that is missing or cannot be read counts nothing. A
-// negative count is an error, since it would lower what a budget counts.
+// usage merges token counts into n: those of an object, or of each object of a list. A count that is missing or
+// cannot be read counts nothing. A negative count is an error, since it would lower what a budget counts.
 func (d *completionReader) usage(n *counts) error {
+	if d.tokens.PeekKind() == '[' {
+		return d.array(func() error { return d.usage(n) })
+	}
 	var m counts
 	err := d.within(func(name []byte) error {
 		switch string(name) {
