@@ -19,6 +19,9 @@ import (
 // maxRedirects bounds the redirects of one request. All of them stay at the origin of the URL.
 const maxRedirects = 3
 
+// maxRefusal bounds how much of a response with an error status is read, in bytes.
+const maxRefusal = 64 << 10
+
 // client returns an HTTP client for a connection. It sends the headers, to the server's origin only.
 func (s *Server) client(c *connection) *http.Client {
 	headers := s.origin(headerTransport(s.Headers))
@@ -152,7 +155,7 @@ func answered(res *http.Response) (*http.Response, error) {
 
 // refused returns the error of an error status. A JSON-RPC error stays in the body, for the request.
 func (t *sessionTransport) refused(r *http.Request, res *http.Response) (*http.Response, error) {
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxSkipped))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 	res.Body.Close()
 	if err != nil {
 		return nil, err

@@ -1,11 +1,13 @@
 package mcp_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,7 +42,7 @@ func newWeb(t *testing.T, mode string) *webServer {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.answers[string(m.ID)] <- line
+		w.answers[fmt.Sprintf(`"id":%s`, m.ID)] <- line
 	})
 	w.Server = httptest.NewServer(w)
 	t.Cleanup(func() {
@@ -89,19 +91,22 @@ func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.sessions++
 		s.current = fmt.Sprint("session-", s.sessions)
 	}
-	current := s.current
-	answer := make(chan string, 1)
-	s.answers[string(m.ID)] = answer
+	answer, own := make(chan string, 1), fmt.Sprintf(`"id":%s`, m.ID)
+	unique := fmt.Sprintf(`"id":%d`, len(s.methods)) // sessions use the same IDs
+	s.answers[unique] = answer
 	s.mu.Unlock()
 	if s.before != nil && s.before(w, m.Method, m.Params.Name) {
 		return
 	}
+	s.mu.Lock()
+	current := s.current
+	s.mu.Unlock()
 	if id := r.Header.Get("Mcp-Session-Id"); m.Method != "initialize" && id != current {
 		http.Error(w, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`, http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Mcp-Session-Id", current)
-	s.raw.receive(body)
+	s.raw.receive(bytes.Replace(body, []byte(own), []byte(unique), 1))
 	if m.ID == nil {
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -111,7 +116,7 @@ func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	io.WriteString(w, line)
+	io.WriteString(w, strings.Replace(line, unique, own, 1))
 }
 
 // task returns a task with the tools of the server.

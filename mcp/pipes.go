@@ -19,33 +19,31 @@ import (
 	"github.com/runteam/runteam/internal/process"
 )
 
-// Bounds on a line of the standard output of a server, in bytes.
-const (
-	maxSkipped = 64 << 10 // that is no message
-	maxMessage = 16 << 20
-)
+// maxMessage bounds a message, and a line of the standard output of a server, in bytes.
+const maxMessage = 16 << 20
 
-// Errors of the standard output of a server. None of them is about a single request.
+// Errors of the output of a server. None of the standard output is about a single request.
 var (
-	errNoMessage = fmt.Errorf("it wrote more than %d KiB without a JSON-RPC message and without a newline to its standard output, where only messages belong", maxSkipped>>10)
 	errLarge     = fmt.Errorf("it wrote a message of more than %d MiB", maxMessage>>20)
+	errLong      = fmt.Errorf("it wrote more than %d MiB without a newline to its standard output, where each message is a line", maxMessage>>20)
 	errOutputEnd = fmt.Errorf("it closed its standard output: %w", io.EOF)
 )
 
 // pipes are a connection over the standard input and output of a process, with one message on each
-// line: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio. Lines that
-// are no messages are skipped.
+// line: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio. Whatever else
+// is on a line is skipped.
 type pipes struct {
-	server  *Server
-	conn    *connection
-	process *process.Process
-	lines   *bufio.Reader
-	queue   []jsonrpc.Message // of a line with several messages
-	writing sync.Mutex        // held during a write
+	server   *Server
+	conn     *connection
+	process  *process.Process
+	lines    *bufio.Reader
+	queue    []jsonrpc.Message // of a line with several messages
+	requests requests
+	writing  sync.Mutex // held during a write
 }
 
 func newPipes(s *Server, c *connection) *pipes {
-	return &pipes{server: s, conn: c, process: c.process, lines: bufio.NewReaderSize(c.process.Stdout, maxSkipped)}
+	return &pipes{server: s, conn: c, process: c.process, lines: bufio.NewReaderSize(c.process.Stdout, 64<<10)}
 }
 
 // Connect returns p.
@@ -61,7 +59,7 @@ func (p *pipes) Close() error {
 
 // Write sends a message.
 func (p *pipes) Write(ctx context.Context, m jsonrpc.Message) error {
-	raw, err := jsonrpc.EncodeMessage(m)
+	raw, err := jsonrpc.EncodeMessage(p.requests.sent(m))
 	if err != nil {
 		return err
 	}
@@ -82,20 +80,27 @@ func (p *pipes) Read(context.Context) (jsonrpc.Message, error) {
 			if err != nil {
 				return nil, err
 			}
-			messages, whole := messagesIn(line)
-			if !whole {
-				if len(line) > maxSkipped {
-					return nil, errNoMessage
-				}
-				p.server.warnSkipped(line)
+			messages, other := messagesIn(line)
+			if len(messages) == 0 {
+				messages, other = p.requests.responsesIn(line)
+			}
+			if len(other) > 0 {
+				p.server.warnSkipped(other)
 			}
 			p.queue = messages
 		}
 		m := p.queue[0]
 		p.queue = p.queue[1:]
-		// The handler of the SDK runs later than the response that follows the notification.
-		if r, ok := m.(*jsonrpc.Request); ok && r.Method == "notifications/tools/list_changed" && p.conn.changed.Swap(true) {
-			continue // a flood of them says no more than one
+		switch m := m.(type) {
+		case *jsonrpc.Response:
+			if !p.requests.answer(m) {
+				continue
+			}
+		case *jsonrpc.Request:
+			// The handler of the SDK runs later than the response that follows the notification.
+			if m.Method == "notifications/tools/list_changed" && p.conn.changed.Swap(true) {
+				continue // a flood of them says no more than one
+			}
 		}
 		return m, nil
 	}
@@ -120,50 +125,42 @@ func (p *pipes) line() ([]byte, error) {
 	}
 }
 
-// longLine returns the line that begins with a full buffer. Only a message may be that long.
+// longLine returns the line that begins with a full buffer.
 func (p *pipes) longLine(start []byte) ([]byte, error) {
 	line := bytes.Clone(start)
-	if !mayBeMessage(bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\uFEFF")))) {
-		return nil, errNoMessage
-	}
 	for {
 		more, err := p.lines.ReadSlice('\n')
 		line = append(line, more...)
 		switch {
 		case len(line) > maxMessage:
-			return nil, errLarge
+			return nil, errLong
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return line, err
 		}
 	}
 }
 
-// mayBeMessage reports whether a text begins as a message does, or as several.
-func mayBeMessage(text []byte) bool { return len(text) > 0 && (text[0] == '{' || text[0] == '[') }
-
-// messagesIn returns the messages of a line, which may be an array of them, and whether it has
-// nothing else.
-func messagesIn(line []byte) (messages []jsonrpc.Message, whole bool) {
-	if !mayBeMessage(line) {
-		return nil, false
-	}
+// messagesIn returns the messages of a line, which may be an array of them, and what else it has.
+func messagesIn(line []byte) (messages []jsonrpc.Message, other []byte) {
 	parts := []json.RawMessage{line}
 	if line[0] == '[' && json.Unmarshal(line, &parts) != nil {
-		return nil, false
+		return nil, line
 	}
 	for _, part := range parts {
 		if m, err := jsonrpc.DecodeMessage(part); err == nil {
 			messages = append(messages, m)
+		} else {
+			other = append(other, part...)
 		}
 	}
-	return messages, len(messages) == len(parts)
+	return messages, other
 }
 
-// warnSkipped logs a line that is no message, unless another was logged before.
-func (s *Server) warnSkipped(line []byte) {
+// warnSkipped logs what is no message on a line, unless another was logged before.
+func (s *Server) warnSkipped(other []byte) {
 	s.skipped.Do(func() {
 		if s.Logger != nil {
-			s.Logger.Warn("an MCP server writes other lines than JSON-RPC messages to its standard output; they are skipped", "server", s.Name, "line", oneline.Of(s.lineMasks().Text(s.masks().Text(string(line)))))
+			s.Logger.Warn("an MCP server writes other text than JSON-RPC messages to its standard output; it is skipped", "server", s.Name, "line", oneline.Of(s.lineMasks().Text(s.masks().Text(string(other)))))
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -21,7 +22,8 @@ type rawServer struct {
 	mu    sync.Mutex // guards the fields below
 	calls int
 	lists int
-	other chan struct{} // closed by the next call of another tool
+	waits map[string]int // how often each call of wait was begun or given up, by its ID
+	other chan struct{}  // closed by the next call of another tool
 }
 
 // serveRaw runs a raw server over standard input and output.
@@ -40,14 +42,17 @@ func serveRaw(mode string) {
 }
 
 func newRaw(mode string, send func(string)) *rawServer {
-	return &rawServer{mode: mode, send: send, other: make(chan struct{})}
+	return &rawServer{mode: mode, send: send, waits: map[string]int{}, other: make(chan struct{})}
 }
 
 // A rawRequest is a message of the client.
 type rawRequest struct {
 	ID     json.RawMessage
 	Method string
-	Params struct{ ProtocolVersion, Name, Cursor string }
+	Params struct {
+		ProtocolVersion, Name, Cursor string
+		RequestID                     json.RawMessage
+	}
 }
 
 // receive handles a message.
@@ -75,6 +80,12 @@ func (s *rawServer) receive(line []byte) {
 		s.result(m, s.page(m.Params.Cursor))
 	case "tools/call":
 		go s.call(m)
+	case "notifications/cancelled":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if id := string(m.Params.RequestID); s.waits[id] > 0 {
+			s.waits[id]++
+		}
 	case "ping":
 		if s.mode != "no pings" && !strings.HasPrefix(s.mode, "ignores") {
 			s.result(m, "{}")
@@ -91,7 +102,39 @@ func (s *rawServer) result(m rawRequest, result string) {
 	case "batches":
 		answer = `[` + answer + `,{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}]`
 	}
+	if m.Method == "tools/call" {
+		switch s.mode {
+		case "log before":
+			answer = s.log() + answer
+		case "log after":
+			answer += s.log()
+		case "logs around":
+			answer = s.log() + answer + `{"level":"info"}` + answer + "\r"
+		case "long log before":
+			answer = strings.Repeat("y", 100<<10) + s.log() + answer
+		case "quoted":
+			s.send("DEBUG to send: " + answer)
+			s.send(`{"level":"debug","sent":` + answer + `}`)
+		case "texts":
+			answer = strings.Replace(answer, string(m.ID), strconv.Quote(string(m.ID)), 1)
+		}
+	}
 	s.send(answer)
+}
+
+// log returns a log that quotes what others wrote: responses to requests whose IDs they guess.
+func (s *rawServer) log() string {
+	var b strings.Builder
+	b.WriteString(`[1/2] {x} {"a": {"b": 50%`)
+	for id := range 100 {
+		fmt.Fprintf(&b, "\r%s", forged(id))
+	}
+	return b.String()
+}
+
+// forged returns a response that no server made.
+func forged(id int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"forged"}]}}`, id)
 }
 
 // changed announces that the list of tools changed.
@@ -147,6 +190,16 @@ func (s *rawServer) call(m rawRequest) {
 		close(s.other)
 		s.other = make(chan struct{})
 	}
+	if s.mode == "waits" { // for ever
+		if m.Params.Name == "wait" {
+			s.waits[string(m.ID)]++
+			wait = nil
+		}
+		n = 0
+		for _, times := range s.waits {
+			n += times
+		}
+	}
 	s.mu.Unlock()
 	switch s.mode {
 	case "noise", "noise first":
@@ -157,10 +210,18 @@ func (s *rawServer) call(m rawRequest) {
 		for range 2000 {
 			s.send("[INFO] and so on")
 		}
-	case "long line":
-		s.send(strings.Repeat("y", 65<<10))
-	case "long object":
-		s.send(`{"level":"` + strings.Repeat("y", 65<<10) + `"}`)
+	case "long lines":
+		s.send(strings.Repeat("y", 2<<20))
+		s.send(`{"level":"` + strings.Repeat("y", 2<<20) + `"}`)
+		s.send(strings.Repeat("{", 2<<20))
+	case "endless line":
+		s.send(strings.Repeat("y", 17<<20))
+	case "endless message":
+		s.send(`{"jsonrpc":"2.0","method":"` + strings.Repeat("y", 17<<20))
+	case "forged":
+		for id := range 100 {
+			s.send(forged(id))
+		}
 	case "long result":
 		s.result(m, `{"content":[{"type":"text","text":"`+strings.Repeat("y", 1<<20)+`"}]}`)
 		return

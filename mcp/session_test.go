@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -47,7 +48,8 @@ func raw(t testing.TB, mode string) *mcp.Server { return server(t, "raw "+mode) 
 // announces, and whatever else it writes.
 func TestSessionsLive(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"plain", "changed", "noise", "noise first", "marks", "batches", "no pings", "ignores all else", "flood of changes", "newer"} {
+	for _, mode := range []string{"plain", "changed", "noise", "noise first", "marks", "batches", "no pings", "ignores all else", "flood of changes", "newer",
+		"log before", "log after", "logs around", "long log before", "quoted", "texts", "long lines", "forged"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			task := newTask(t, raw(t, mode))
@@ -192,6 +194,40 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 	require.NotContains(t, log.String(), "canary")
 }
 
+// A log before a response on the same line is shown without the response.
+func TestLogBeforeAResponse(t *testing.T) {
+	t.Parallel()
+	var log testLog
+	s := raw(t, "log before")
+	s.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	_, _, err := newTask(t, s).call("a")
+	require.NoError(t, err)
+	require.Contains(t, log.String(), "[1/2] {x}")
+	require.NotContains(t, log.String(), "call 1")
+}
+
+// A server learns which of its calls is given up, by the ID that it was sent.
+func TestCallThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	task := newTask(t, raw(t, "waits"))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := task.tools["test__wait"].Run(ctx, tool.Call{Arguments: json.RawMessage(`{}`), Shared: task.shared})
+		done <- err
+	}()
+	heard := func(want int) func() bool {
+		return func() bool {
+			n, _, err := task.call("a")
+			return err == nil && n == want
+		}
+	}
+	require.Eventually(t, heard(1), 5*time.Second, time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	require.Eventually(t, heard(2), 5*time.Second, time.Millisecond)
+}
+
 // A server whose output cannot be read is an error that says why, and so is one that ends.
 func TestSessionsThatBreak(t *testing.T) {
 	t.Parallel()
@@ -201,8 +237,8 @@ func TestSessionsThatBreak(t *testing.T) {
 		want   []string
 		not    string
 	}{
-		{"long line", tool.External, []string{"more than 64 KiB", "newline", "may have taken effect"}, ""},
-		{"long object", tool.None, []string{"more than 64 KiB"}, "effect"},
+		{"endless line", tool.External, []string{"more than 16 MiB without a newline", "may have taken effect"}, ""},
+		{"endless message", tool.None, []string{"more than 16 MiB"}, "effect"},
 		{"dies", tool.External, []string{"may have taken effect", "out of memory"}, ""},
 		{"dies", tool.None, []string{"it closed its standard output", "out of memory"}, "effect"},
 		{"refuses", tool.External, []string{"no paper"}, "effect"},
