@@ -37,6 +37,8 @@ func (c *conversation) refuseTextCall(call *textcall.Call) string {
 	switch {
 	case !c.agent.options.TextToolCalls:
 		return "use a model and a server that support calls of tools, or set textToolCalls to make calls that are the whole answer"
+	case call.Arguments == "":
+		return "its arguments cannot be read as a JSON object"
 	case !call.Alone:
 		return "it is not the whole answer"
 	}

@@ -389,6 +389,13 @@ func TestTextThatLooksLikeAToolCallIsAText(t *testing.T) {
 		`{"tool_calls": [{"id": "1", "function": {"name": "send", "arguments": "{}"}}]}`,
 		`<tool_call>{"name": "send", "arguments": {}}</tool_call>`,
 		`{"calls": [{"id": "call_1_1", "name": "send", "arguments": {}}]}`,
+		`[{"tool_call_id": "0", "tool_name": "send", "parameters": {}}]`,
+		"Thought: I send it.\nAction: send\nAction Input: {}",
+		`{"tool_uses": [{"recipient_name": "functions.send", "parameters": {}}]}`,
+		`{'name': 'send', 'arguments': {}}`,
+		`<minimax:tool_call><invoke name="send"></invoke></minimax:tool_call>`,
+		`functools[{"name": "send", "arguments": {}}]`,
+		"[send(), send()]", "```tool_code\nprint(send())\n```", "send(to=ann)",
 	} {
 		model := &chat{replies: []llm.Response{says(text)}}
 		tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(model, agent.Options{}), Tools: []*tool.Tool{send}}}})
@@ -424,6 +431,14 @@ func TestCallWrittenAsText(t *testing.T) {
 		{"in tags with more between", call, `<invoke name="find"><parameter name="limit" type="number">10</parameter><parameter name="name" string="true">M&#97;llory</parameter></invoke>`, tool.Options{Effect: tool.None}, "the agent has read its arguments"},
 		{"a long value that was read", strings.ReplaceAll(call, "Mallory", "Mallory at 12 Elm Street"), "She is mallory (at 12, Elm Street).", tool.Options{Effect: tool.None}, "the agent has read its arguments"},
 		{"a call in the definition of a tool", call, "Find her.", tool.Options{Effect: tool.None}, "the agent has read its arguments"},
+		{"a Python dict", `<tool_call>{'name': 'find', 'arguments': {'name': 'Mallory', 'limit': 10}}</tool_call>`, "Find her.", tool.Options{Effect: tool.None}, ""},
+		{"keywords", "```tool_code\nprint(find(name='Mallory', limit=10))\n```", "Find her.", tool.Options{Effect: tool.None}, ""},
+		{"labels", "Action: find\nAction Input: {\"name\": \"Mallory\", \"limit\": 10}", "Find her.", tool.Options{Effect: tool.None}, ""},
+		{"one of several in parallel", `{"tool_uses":[{"recipient_name":"functions.find","parameters":{"name":"Mallory","limit":10}}]}`, "Find her.", tool.Options{Effect: tool.None}, ""},
+		{"Cohere", `[{"tool_call_id":"0","tool_name":"find","parameters":{"name":"Mallory","limit":10}}]`, "Find her.", tool.Options{Effect: tool.None}, ""},
+		{"keywords in another notation", "[find(name='Mallory', limit=10)]", "limit=1e1&name=%4dallory", tool.Options{Effect: tool.None}, "the agent has read its arguments"},
+		{"arguments without names", "find('Mallory', 10)", "Find her.", tool.Options{Effect: tool.None}, "its arguments cannot be read as a JSON object"},
+		{"arguments that are given twice", "find(name='Mallory', name='Ann', limit=10)", "Find her.", tool.Options{Effect: tool.None}, "its arguments are no JSON value"},
 		{"data beside the call", strings.ReplaceAll(call, "}}", `}, "found": 3}`), "Find her.", tool.Options{Effect: tool.None}, "[]"},
 		{"an effect", call, "Find her.", tool.Options{}, "the tool has effects"},
 		{"a wrong type", strings.ReplaceAll(call, "10", `"ten"`), "Find her.", tool.Options{Effect: tool.None}, "its arguments do not match the schema of the tool"},

@@ -5,7 +5,6 @@ package textcall
 
 import (
 	"encoding/json"
-	"html"
 	"maps"
 	"regexp"
 	"slices"
@@ -18,17 +17,23 @@ import (
 // A Call is a call of an offered tool.
 type Call struct {
 	Tool      string
-	Arguments string // a JSON object; empty if they are not written as JSON
+	Arguments string // a JSON object; empty if they cannot be read as one
 	Alone     bool   // the text is this call and nothing else
 }
 
-// callForms finds what models write around a call: the tags of Hermes, Qwen, Llama and Granite, the tokens of Kimi, Llama
-// and DeepSeek, those of Mistral and gpt-oss, code blocks, and lists.
-var callForms = sync.OnceValue(func() (f struct{ around, named, parameter, python *regexp.Regexp }) {
-	f.around = regexp.MustCompile("</?(?:[|｜]DSML)?[|｜]?[\\w▁.-]+[|｜]?>|\\[/?TOOL_CALLS\\]|\\[ARGS\\]|```\\w*|[\\[\\];]")
-	f.named = regexp.MustCompile(`<function=([^<>\s]+)>|<(?:[|｜]DSML[|｜])?invoke\s+name="([^<>"]+)"\s*>|<\|channel\|>commentary to=([^<>\s]+)\s*(?:<\|constrain\|>)?\s*(?:json)?\s*<\|message\|>`)
-	f.parameter = regexp.MustCompile(`(?s)<parameter=([^<>\s]+)>(.*?)</parameter>|<(?:[|｜]DSML[|｜])?parameter\s+name="([^<>"]+)"[^<>]{0,80}>(.*?)</(?:[|｜]DSML[|｜])?parameter>|<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
-	f.python = regexp.MustCompile(`(?s)^([\w-]+)\(.*\)$`)
+// callForms finds what models write around a call: the tags of Hermes, Qwen, Llama, MiniMax and Granite, the tokens of Kimi,
+// Llama and DeepSeek, those of Mistral and gpt-oss, code blocks, lists, and the labels of ReAct.
+var callForms = sync.OnceValue(func() (f struct{ around, named, parameter, assigned, marked, python *regexp.Regexp }) {
+	f.around = regexp.MustCompile("<\\|(?:start|channel|constrain)\\|>(?:assistant|commentary|json)?|<[/|｜]*(?:DSML[|｜])?[\\w▁.:-]+[|｜]?>|\\[/?TOOL_CALLS\\]|\\[CALL_ID\\]\\w*|\\[ARGS\\]|```\\w*|[\\[\\];]")
+	f.named = regexp.MustCompile(`<function[=/(]([\w.:-]+)\)?>?` +
+		`|<(?:[|｜]DSML[|｜]|[\w-]+:)?(?:invoke|function|tool|tool_call|function_call)\s+name=["']?([\w.:-]+)["']?\s*>` +
+		`|\bto=([\w.:-]+)\s*(?:<\|channel\|>\w+\s*)?(?:<\|constrain\|>)?\s*(?:json|code)?\s*<\|message\|>` +
+		"|(?im:^[*#\\s]*(?:action|tool|function)(?:[ _]name)?[*\\s]*:[*`\\s]*([\\w.:-]+)[*`\\s]*\\n[*\\s]*(?:(?:action|tool)[ _])?(?:input|arguments|args|parameters)[*\\s]*:)\\**")
+	const tag = `(?:[|｜]DSML[|｜]|[\w-]+:)?(?:parameter|param|argument|arg)`
+	f.parameter = regexp.MustCompile(`(?s)<parameter=([^<>\s]+)>(.*?)</parameter>|<` + tag + `\s+name=["']?([^<>"']+)["']?[^<>]{0,80}>(.*?)</` + tag + `>|<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
+	f.assigned = regexp.MustCompile(`^(?:\w+ ?= ?)?(?:print\()?$`)
+	f.marked = regexp.MustCompile("(?im:<[^<>\n]{0,40}(?:\\b|_)(?:tool|function|invoke|action|python)[^<>\n]{0,80}>|\\[TOOL_CALLS\\]|functools\\[|```tool|^action:)")
+	f.python = regexp.MustCompile(`(?s)^(?:print\()?([\w.:-]+)\(.*\)$`)
 	return f
 })
 
@@ -36,6 +41,7 @@ var callForms = sync.OnceValue(func() (f struct{ around, named, parameter, pytho
 const (
 	maxText   = 256 << 10
 	maxPlaces = 64
+	maxLine   = 200 // before the arguments of a call that has its name there
 )
 
 // Find finds the first call of one of the tools in a text.
@@ -43,40 +49,91 @@ func Find(text string, tools []string) (call Call, found bool) {
 	if len(text) > maxText || !slices.ContainsFunc(tools, func(tool string) bool { return strings.Contains(text, tool) }) {
 		return Call{}, false
 	}
-	text = callForms().named.ReplaceAllString(text, " $1$2$3 ")
+	whole, named := text, ""
 	text = joinParameters(text)
-	for place, start := 0, 0; place < maxPlaces; place++ {
-		i := strings.IndexByte(text[start:], '{')
+	if m := callForms().named.FindStringSubmatch(text); m != nil {
+		named = toolNamed(tools, strings.Join(m[1:], ""))
+		text = callForms().named.ReplaceAllString(text, " $1$2$3$4 ")
+	}
+	unread := false
+	for at, places := 0, 0; places < maxPlaces; {
+		i := strings.IndexAny(text[at:], "{(")
 		if i < 0 {
 			break
 		}
-		start += i
-		decoder := json.NewDecoder(strings.NewReader(text[start:]))
-		var value json.RawMessage
-		if decoder.Decode(&value) != nil {
-			start++
-			continue
+		at += i
+		read, length := callAt(text, at, tools)
+		if read.Tool != "" {
+			return read, true
 		}
-		end := start + int(decoder.InputOffset())
-		name, arguments := callIn(value)
-		before := text[:start]
-		if name == "" {
-			name, arguments = lastWord(before), string(value)
+		if text[at] == '{' {
+			unread, places = unread || length == 0, places+1
+		}
+		at += max(length, 1)
+	}
+	words := outsideCall(text)
+	if named != "" && len(words) == 1 && toolNamed(tools, words[0]) == named {
+		return Call{named, "{}", true}, true // tags without a parameter
+	}
+	if m := callForms().python.FindStringSubmatch(strings.Join(words, " ")); m != nil {
+		call.Tool = toolNamed(tools, m[1])
+	}
+	if at := callForms().marked.FindStringIndex(whole); call.Tool == "" && at != nil && (unread || !strings.Contains(text, "{")) {
+		call.Tool = toolIn(whole[at[0]:], tools)
+	}
+	return call, call.Tool != ""
+}
+
+// callAt reads the call of a tool whose arguments, or all of it, begin at a place; length is that of what was read.
+func callAt(text string, at int, tools []string) (call Call, length int) {
+	before, read := text[:at], Call{}
+	if text[at] == '(' {
+		line := before[max(0, at-maxLine):]
+		line = line[strings.LastIndexByte(line, '\n')+1:]
+		name := line[strings.LastIndexFunc(line, isOutsideName)+1:]
+		tool := toolNamed(tools, name)
+		if tool == "" || len(line) == maxLine || !callForms().assigned.MatchString(strings.Join(outsideCall(strings.TrimSuffix(line, name)), " ")) {
+			return Call{}, 0
+		}
+		arguments, end := readArguments(text[at:])
+		after := strings.TrimLeft(text[at+end:], " \t")
+		if end == 0 || after != "" && !strings.ContainsRune("\n,;])`<", rune(after[0])) {
+			return Call{}, 0
+		}
+		before, read, length = strings.TrimSuffix(before, name), Call{tool, string(arguments), true}, end
+		if inside, printed := strings.CutSuffix(before, "print("); printed && after != "" && after[0] == ')' {
+			before, length = inside, len(text)-at-len(after)+1
+		}
+	} else {
+		var value json.RawMessage
+		if value, length = readLiteral(text[at:]); length == 0 {
+			return Call{}, 0
+		}
+		read = callIn(value)
+		if read.Tool = toolNamed(tools, read.Tool); read.Tool == "" || read.Arguments == "" { // the name stands before the arguments
+			name := lastWord(before)
+			read = Call{toolNamed(tools, name), string(value), true}
 			before = strings.TrimSuffix(strings.TrimSpace(callForms().around.ReplaceAllString(before, " ")), name)
 		}
-		if tool := toolNamed(tools, name); tool != "" && arguments != "" {
-			return Call{tool, arguments, len(outsideCall(before)) == 0 && len(outsideCall(text[end:])) == 0}, true
-		}
-		start = end
 	}
-	if words := outsideCall(text); len(words) > 0 {
-		if m := callForms().python.FindStringSubmatch(strings.Join(words, " ")); m != nil {
-			if tool := toolNamed(tools, m[1]); tool != "" {
-				return Call{Tool: tool}, true
-			}
+	read.Alone = read.Alone && len(outsideCall(before)) == 0 && len(outsideCall(text[at+length:])) == 0
+	return read, length
+}
+
+// toolIn returns the first of the tools that a text names, or "".
+func toolIn(text string, tools []string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return isOutsideName(r) || r == '.' || r == ':' })
+	for _, tool := range tools {
+		if slices.Contains(words, tool) {
+			return tool
 		}
 	}
-	return Call{}, false
+	return ""
+}
+
+// isOutsideName reports whether a character cannot be in the name of a tool, as [toolNamed] takes it.
+func isOutsideName(r rune) bool {
+	return !strings.ContainsRune("_-.:", r) && (r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsNumber(r))
 }
 
 // joinParameters writes the parameters of a call, as Qwen's coders write them, as one JSON object.
@@ -94,11 +151,14 @@ func joinParameters(text string) string {
 		for at[form] < 0 {
 			form += 4
 		}
-		value := json.RawMessage(strings.TrimSpace(text[at[form+2]:at[form+3]]))
+		name, value := strings.TrimSpace(text[at[form]:at[form+1]]), json.RawMessage(strings.TrimSpace(text[at[form+2]:at[form+3]]))
+		if object[name] != nil {
+			break // given twice
+		}
 		if !json.Valid(value) {
 			value, _ = json.Marshal(string(value)) // a text can always be encoded
 		}
-		object[strings.TrimSpace(text[at[form]:at[form+1]])], end = value, at[1]
+		object[name], end = value, at[1]
 	}
 	raw, _ := json.Marshal(object) // its values are valid
 	return text[:all[0][0]] + string(raw) + text[end:]
@@ -106,7 +166,7 @@ func joinParameters(text string) string {
 
 // lastWord returns the last word of a text beside what models write around a call.
 func lastWord(text string) string {
-	words := outsideCall(text[max(0, len(text)-200):])
+	words := outsideCall(text[max(0, len(text)-maxLine):])
 	if len(words) == 0 {
 		return ""
 	}
@@ -116,12 +176,19 @@ func lastWord(text string) string {
 // outsideCall returns the words of a text beside what models write around a call.
 func outsideCall(text string) []string {
 	words := strings.Fields(callForms().around.ReplaceAllString(text, " "))
-	return slices.DeleteFunc(words, func(word string) bool { return word == "function" || word == "tool_call" })
+	return slices.DeleteFunc(words, func(word string) bool {
+		return slices.Contains([]string{"function", "functools", "tool_call", "tool_code", "Action:"}, word)
+	})
 }
 
-// toolNamed returns the tool that a model means by a name, or "". Kimi writes functions.NAME:0.
+// toolNamed returns the tool that a model means by a name, or "". Kimi writes functions.NAME:0, Gemini default_api.NAME and
+// call:NAME, Llama NAME.call, and functionary >>>NAME.
 func toolNamed(tools []string, name string) string {
-	short, _, _ := strings.Cut(strings.TrimPrefix(name, "functions."), ":")
+	short := strings.TrimLeft(name, ">")
+	for _, prefix := range []string{"call:", "functions.", "default_api.", "tools."} {
+		short = strings.TrimPrefix(short, prefix)
+	}
+	short, _, _ = strings.Cut(strings.TrimSuffix(short, ".call"), ":")
 	for _, tool := range tools {
 		if tool != "" && (tool == name || tool == short) {
 			return tool
@@ -130,187 +197,79 @@ func toolNamed(tools []string, name string) string {
 	return ""
 }
 
-// callMembers are the members that a call may have.
-var callMembers = []string{
-	"tool_calls", "function", "name", "tool", "tool_name", "function_name", "arguments", "parameters", "args", "input", "tool_input",
-	"id", "call_id", "type", "index", "role", "content",
-}
-
-// callIn returns the name and the arguments of a call that is a JSON object; the name is empty if the object is none.
-func callIn(raw json.RawMessage) (name, arguments string) {
-	var call map[string]json.RawMessage
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &call) != nil {
-		return "", ""
-	}
-	for key := range call { // a value with other members is data
-		if !slices.Contains(callMembers, key) {
-			return "", ""
-		}
-	}
-	if json.Unmarshal(call["tool_calls"], &list) == nil && len(list) == 1 {
-		return callIn(list[0])
-	}
-	if inner := call["function"]; len(inner) > 0 && inner[0] == '{' {
-		return callIn(inner)
-	}
-	for _, key := range []string{"name", "tool", "tool_name", "function", "function_name"} {
-		if name == "" {
-			_ = json.Unmarshal(call[key], &name) // stays empty if it is no text
-		}
-	}
-	for _, key := range []string{"arguments", "parameters", "args", "input", "tool_input"} {
-		text := ""
-		switch value, given := call[key]; {
-		case !given || arguments != "":
-		case json.Unmarshal(value, &text) == nil && json.Valid([]byte(text)):
-			arguments = text
-		case value[0] == '{':
-			arguments = string(value)
-		}
-	}
-	return name, arguments
-}
-
-// What was read decides whether a model only repeats a call, in whatever notation, order or escapes.
-const (
-	maxMembers = 256 // of a call that can be compared; more count as read
-	maxBetween = 6   // words between the name of a member and its value, as in <parameter name="to" type="string">
-	minNotable = 16  // letters and digits of a text that was read without the name of its member, too
+// What the members of a call are, by their names in small letters without underscores. A value with other members is data.
+var (
+	calleeMembers   = []string{"name", "tool", "toolname", "function", "functionname", "recipientname", "action", "toolcall", "toolcalls", "tooluse", "tooluses", "functioncall"}
+	argumentMembers = []string{"arguments", "parameters", "args", "input", "toolinput", "actioninput", "kwargs"}
+	otherMembers    = []string{"id", "callid", "toolcallid", "tooluseid", "type", "index", "role", "status", "content"}
 )
 
-// WasRead reports whether texts have most of the arguments of a call, each member by its name and value, in any notation and
-// order, or a long text among the arguments in any place. Members without a value do not count beside others. Arguments
-// without members were read if the name of the tool was.
-func WasRead(texts []string, tool, arguments string) bool {
-	return wasRead(texts, tool, arguments, maxBetween)
-}
-
-// WasDefined reports the same of the definitions of tools. They have the names of all members and tools, so a name and its
-// value must stand side by side there.
-func WasDefined(texts []string, tool, arguments string) bool {
-	return wasRead(texts, tool, arguments, 0)
-}
-
-func wasRead(texts []string, tool, arguments string, between int) bool {
-	var read strings.Builder
-	for _, text := range texts {
-		read.WriteString(wordsOf(text))
+// callIn returns the call that a JSON object is, with its tool as it is written; it is empty if the object is none. A call in
+// a list of several is not alone, and neither is one that has a text, or two names.
+func callIn(raw json.RawMessage) (call Call) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return Call{}
 	}
-	var value any
-	decoder := json.NewDecoder(strings.NewReader(arguments))
-	decoder.UseNumber()
-	if decoder.Decode(&value) != nil {
-		return true
-	}
-	text := strings.ReplaceAll(read.String(), "  ", " ") // a value may begin in one text and end in the next
-	members := memberWords(value, "", nil)
-	if full := slices.DeleteFunc(slices.Clone(members), func(m member) bool { return m.value == "  " || m.value == " null " }); len(full) > 0 {
-		members = full
-	}
-	if len(members) > maxMembers {
-		return true
-	}
-	if len(members) == 0 {
-		return between > 0 && strings.Contains(text, wordsOf(tool))
-	}
-	squeezed := ""
-	for _, m := range members {
-		if whole := strings.ReplaceAll(m.value, " ", ""); m.isText && utf8.RuneCountInString(whole) >= minNotable {
-			if squeezed == "" {
-				squeezed = strings.ReplaceAll(text, " ", "")
+	call.Alone = true
+	var inner []json.RawMessage
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		value, text, list := members[key], "", []json.RawMessage(nil)
+		isText := json.Unmarshal(value, &text) == nil
+		switch key = memberRole(key); {
+		case slices.Contains(calleeMembers, key) && isText:
+			call.Alone = call.Alone && (call.Tool == "" || call.Tool == text)
+			call.Tool = text
+		case slices.Contains(calleeMembers, key) && value[0] == '{':
+			inner = append(inner, value)
+		case slices.Contains(calleeMembers, key) && json.Unmarshal(value, &list) == nil:
+			inner = append(inner, list...)
+		case slices.Contains(argumentMembers, key):
+			call.Alone = call.Alone && call.Arguments == ""
+			if call.Arguments = argumentsIn(value, text, isText); call.Arguments == "" {
+				return Call{}
 			}
-			if strings.Contains(squeezed, whole) {
-				return true
-			}
+		case !slices.Contains(otherMembers, key):
+			return Call{}
+		default:
+			call.Alone = call.Alone && (key != "content" || text == "" && isText)
 		}
 	}
-	found := 0
-	for i := range members {
-		if members[i].isIn(text, between) {
-			found++
-		}
+	if call.Tool == "multi_tool_use.parallel" && call.Arguments != "" {
+		return callIn(json.RawMessage(call.Arguments))
 	}
-	return 2*found > len(members)
+	if len(inner) > 0 {
+		only := call.Alone && len(inner) == 1 && call.Tool == "" && call.Arguments == ""
+		call = callIn(inner[0])
+		call.Alone = call.Alone && only
+	}
+	return call
 }
 
-// A member is one of the arguments, as [wordsOf] writes them.
-type member struct {
-	name, value string
-	isText      bool
-}
-
-// isIn reports whether a text of words has the name of the member, and its value behind that.
-func (m *member) isIn(text string, between int) bool {
-	switch "  " { // has no words
-	case m.name:
-		return m.value == "  " || strings.Contains(text, m.value)
-	case m.value:
-		return strings.Contains(text, m.name)
-	}
-	for at := strings.Index(text, m.name); at >= 0; {
-		behind := text[at+len(m.name)-1:] // from the space behind the name
-		for range between + 1 {
-			if strings.HasPrefix(behind, m.value) {
-				return true
-			}
-			next := strings.IndexByte(behind[min(1, len(behind)):], ' ')
-			if next < 0 {
-				break
-			}
-			behind = behind[1+next:]
-		}
-		next := strings.Index(text[at+1:], m.name)
-		if next < 0 {
-			break
-		}
-		at += 1 + next
-	}
-	return false
-}
-
-// memberWords appends each member of a value that has no members itself.
-func memberWords(value any, name string, list []member) []member {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			list = memberWords(v[key], key, list)
-		}
-		return list
-	case []any:
-		if slices.ContainsFunc(v, func(item any) bool { _, isObject := item.(map[string]any); return isObject }) {
-			for _, item := range v {
-				list = memberWords(item, name, list)
-			}
-			return list
-		}
-	}
-	_, isText := value.(string)
-	raw, _ := json.Marshal(value) // it was decoded from JSON
-	return append(list, member{wordsOf(name), wordsOf(string(raw)), isText})
-}
-
-// escapes finds runes that are escaped in JSON, alone or in pairs, and the other escapes of it.
-var escapes = sync.OnceValue(func() (f struct{ runes, others *regexp.Regexp }) {
-	f.runes, f.others = regexp.MustCompile(`(?:\\u[0-9a-fA-F]{4})+`), regexp.MustCompile(`\\[nrtbf]`)
-	return f
-})
-
-// wordsOf returns the words of a text in lower case, with one space before and behind each. A text in JSON or HTML has the
-// words of what it encodes, and marks that nobody sees separate none.
-func wordsOf(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
+// memberRole returns the name of a member in the form of the lists of them.
+func memberRole(key string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '_':
 			return -1
+		case 'A' <= r && r <= 'Z':
+			return r | 0x20
 		}
 		return r
-	}, html.UnescapeString(text))
-	text = escapes().runes.ReplaceAllStringFunc(text, func(escaped string) string {
-		var runes string
-		_ = json.Unmarshal([]byte(`"`+escaped+`"`), &runes) // hexadecimal digits are always read
-		return runes
-	})
-	text = escapes().others.ReplaceAllString(text, " ")
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
-	return " " + strings.Join(words, " ") + " "
+	}, key)
+}
+
+// argumentsIn returns the arguments of a call, which may be an object in a text, or "".
+func argumentsIn(value json.RawMessage, text string, isText bool) string {
+	text = strings.TrimSpace(text)
+	if value[0] == '{' {
+		return string(value)
+	}
+	if isText && text == "" {
+		return "{}"
+	}
+	if object, length := readLiteral(text); length == len(text) && length > 0 && text[0] == '{' {
+		return string(object)
+	}
+	return ""
 }
