@@ -29,24 +29,26 @@ type changes struct {
 // An adaptation recognizes that an endpoint refused one part of a request, and
 // changes the requests that follow.
 type adaptation struct {
-	applies func(r *request, f *refusal) bool           // whether r has the part and f is about it
-	change  func(r *request, f *refusal, next *changes) // leaves the part out, or writes it in the next form
+	applies func(f *refusal, r *request) bool           // whether r has the part and f is about it
+	change  func(f *refusal, r *request, next *changes) // leaves the part out, or writes it in the next form
 }
 
 // adaptations are tried in order; the first that applies is made.
 var adaptations = append([]adaptation{
-	{refusesUsage, func(_ *request, _ *refusal, next *changes) { next.noUsage = true }},
-	{refusesSchema, simplifyTools},
-	{refusesFormat, weakenFormat},
-	{refusesTokensKey, func(_ *request, _ *refusal, next *changes) { next.otherTokens = true }},
-	{refusesDeveloper, func(_ *request, _ *refusal, next *changes) { next.role = systemRole }},
-	{refusesSystem, func(_ *request, _ *refusal, next *changes) { next.role = mergedRole }},
-	{refusesIDs, func(_ *request, _ *refusal, next *changes) { next.shortIDs = true }},
-	{missesReasoning, func(_ *request, _ *refusal, next *changes) { next.emptyReasoning = true }},
-	{refusesMember, dropMember},
+	{(*refusal).refusesUsage, func(_ *refusal, _ *request, next *changes) { next.noUsage = true }},
+	{(*refusal).refusesSchema, simplifyTools},
+	{(*refusal).refusesFormat, weakenFormat},
+	{(*refusal).refusesTokensKey, func(_ *refusal, _ *request, next *changes) { next.otherTokens = true }},
+	{(*refusal).refusesDeveloper, func(_ *refusal, _ *request, next *changes) { next.role = systemRole }},
+	{(*refusal).refusesSystem, func(_ *refusal, _ *request, next *changes) { next.role = mergedRole }},
+	{(*refusal).refusesIDs, func(_ *refusal, _ *request, next *changes) { next.shortIDs = true }},
+	{(*refusal).missesReasoning, func(_ *refusal, _ *request, next *changes) { next.emptyReasoning = true }},
+	{(*refusal).refusesMember, dropMember},
 }, append(settingAdaptations(),
-	adaptation{refusesContent, func(_ *request, _ *refusal, next *changes) { next.content++ }},
-	adaptation{refusesTool, simplifyTools},
+	adaptation{(*refusal).refusesContent, nextContent},
+	adaptation{(*refusal).refusesTool, simplifyTools},
+	adaptation{(*refusal).mayRefuseContent, nextContent},
+	adaptation{(*refusal).mayRefuseMembers, dropMembers},
 )...)
 
 // maxAdaptations bounds the requests of one call. Only an endpoint that refuses many tools one by
@@ -87,7 +89,7 @@ func (m *Model) callAdapted(ctx context.Context, req llm.Request, emit func(llm.
 			refusal.addFormatHint(r)
 			return res, err
 		}
-		adaptations[i].change(r, &refusal.refusal, &changes)
+		adaptations[i].change(&refusal.refusal, r, &changes)
 	}
 }
 
@@ -103,14 +105,16 @@ func (e *refusedError) Unwrap() error { return e.err }
 
 // A refusal is what an endpoint says about a part of a request.
 type refusal struct {
-	text     string // the message, the setting in question and the codes, in lower case; bounded
-	param    string // the setting in question, if the endpoint names it
-	noReason bool   // the endpoint says that the request is bad, without a reason
+	text      string // the message, the setting in question and the codes, in lower case; bounded
+	message   string // the message alone
+	param     string // the setting in question, if the endpoint names it
+	noReason  bool   // the endpoint says that the request is bad, without a reason
+	isUnclear bool   // it says so, and its status and codes give no other reason
 }
 
 // adaptation returns the index of the adaptation that applies, or -1.
 func (f *refusal) adaptation(r *request) int {
-	return slices.IndexFunc(adaptations, func(a adaptation) bool { return a.applies(r, f) })
+	return slices.IndexFunc(adaptations, func(a adaptation) bool { return a.applies(f, r) })
 }
 
 // asRefusal returns an error as one that may refuse a part of the request, unless its kind
@@ -128,15 +132,20 @@ func asRefusal(e *llm.Error, status int, said *errorBody, clean *sanitizer) erro
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity,
 		http.StatusInternalServerError, http.StatusNotImplemented:
-		text := strings.Join(append([]string{clean.withoutPassages(said.message), said.param}, said.codes...), "\n")
+		message := clean.withoutPassages(said.message)
+		text := strings.Join(append([]string{message, said.param}, said.codes...), "\n")
 		isClient := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
-		return &refusedError{e, refusal{text: lower(text), param: said.param, noReason: isClient && noReason().MatchString(lower(said.message))}}
+		return &refusedError{e, refusal{
+			text: lower(text), message: lower(message), param: said.param,
+			noReason:  isClient && noReason().MatchString(lower(said.message)),
+			isUnclear: isClient && (e.Kind == callfault.BadRequest || e.Kind == callfault.BadResponse),
+		}}
 	}
 	return e
 }
 
 // refusesUsage reports whether the endpoint refused the option that requests token
 // counts in a stream.
-func refusesUsage(r *request, f *refusal) bool {
+func (f *refusal) refusesUsage(r *request) bool {
 	return r.stream && !r.changes.noUsage && strings.Contains(f.text, "stream_options")
 }

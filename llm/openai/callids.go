@@ -120,7 +120,7 @@ func digestID(text string, n int) string {
 }
 
 // refusesIDs reports whether the endpoint refuses the IDs of calls. Those of nine letters and digits are taken everywhere.
-func refusesIDs(r *request, f *refusal) bool {
+func (f *refusal) refusesIDs(r *request) bool {
 	if r.changes.shortIDs || !aboutIDs().MatchString(f.text) {
 		return false
 	}

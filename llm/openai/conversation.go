@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -153,46 +150,6 @@ func objectOf(arguments string) string {
 	return string(raw)
 }
 
-// A contentForm is what stands for the missing text of a message with tool calls. The first is
-// tried first.
-type contentForm int
-
-const (
-	noContent    contentForm = iota // Amazon Bedrock and gateways to it refuse an empty text
-	nullContent                     // servers whose messages must have the member
-	emptyContent                    // mistral-common refuses null
-	spaceContent
-)
-
-// appendContent appends the content of a message: its text, after the reasoning that the model wrote
-// as parts of the content. Mistral asks for these parts in later turns
-// (docs.mistral.ai/capabilities/reasoning, examples/src/reasoning_multi_turn.ts of @mistralai/mistralai).
-func (r *request) appendContent(raw []byte, m *message) []byte {
-	if parts := r.thoughts(m); len(parts) > 0 {
-		raw = append(append(raw, `,"content":`...), parts[:len(parts)-1]...)
-		if m.content != "" {
-			raw = append(raw, `,{"type":"text","text":`...)
-			raw = append(appendText(raw, m.content), '}')
-		}
-		return append(raw, ']')
-	}
-	form, content := emptyContent, m.content
-	if len(m.calls) > 0 {
-		if form = r.changes.content; strings.TrimSpace(content) == "" {
-			content = ""
-		}
-	}
-	switch {
-	case content != "" || form == emptyContent:
-		return appendText(append(raw, `,"content":`...), content)
-	case form == nullContent:
-		return append(raw, `,"content":null`...)
-	case form == spaceContent:
-		return append(raw, `,"content":" "`...)
-	}
-	return raw
-}
-
 // thoughts returns the parts of a message with reasoning, a JSON list; nil if there are none.
 func (r *request) thoughts(m *message) []byte {
 	if m.provider == nil || m.role != llm.Assistant || r.changes.members[thoughts] {
@@ -256,109 +213,4 @@ func (r *request) checkProviderData(all []message) error {
 // isObject reports whether a text is a JSON object, or empty.
 func isObject(raw json.RawMessage) bool {
 	return len(raw) == 0 || raw[0] == '{' && jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-// refusesContent reports whether the endpoint refused the form in which messages with tool calls have
-// no text.
-func refusesContent(r *request, f *refusal) bool {
-	if r.changes.content == spaceContent || !aboutContent().MatchString(f.text) {
-		return false
-	}
-	for i := range r.Messages {
-		if m := &r.Messages[i]; len(m.ToolCalls) > 0 && strings.TrimSpace(m.Text) == "" {
-			return true
-		}
-	}
-	return false
-}
-
-// aboutContent matches the words with which endpoints refuse a missing or an empty content, in lower
-// case: "messages.1.content: field required" of FastAPI, "'content' must be a string" of vLLM's templates,
-// "expected one of either content or tool_calls, but not none" of mistral-common, "the text field in the
-// contentblock object is blank" and "text content blocks must be non-empty" of Amazon Bedrock and Anthropic,
-// "invalid type: null" of servers in Rust.
-var aboutContent = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b(content|text)s?\b(.|\n){0,80}\b(missing|required|empty|blank|null|none|non-?empty|must|should|expected|valid)\b|` +
-		`\b(missing|required|empty|blank|null|none|invalid|expected)\b(.|\n){0,80}\b(content|text)s?\b|\binvalid type: null\b`)
-})
-
-// absent matches the words with which an endpoint says that something is missing.
-var absent = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bmissing\b|\brequired\b|\bmust (be|have|include|contain)\b|\bpass(ed)? back\b|\bnot (found|provided|present)\b`)
-})
-
-// isAbsent reports whether the endpoint says that something is missing, and not that it does not take it.
-func (f *refusal) isAbsent() bool {
-	return absent().MatchString(f.text) && !unsupported().MatchString(f.text)
-}
-
-// unnamed matches a refusal of members that it does not name, "extra fields not permitted". Each of them is left out in turn.
-var unnamed = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bextra (fields?|inputs?)\b`)
-})
-
-// refusesMember reports whether the endpoint refused a member of provider data.
-func refusesMember(r *request, f *refusal) bool { return f.member(r) != "" }
-
-// member returns the name of the member that the endpoint refuses, or "".
-func (f *refusal) member(r *request) string {
-	if !strings.Contains(f.text, "_") && !strings.Contains(f.text, "content") && !unsupported().MatchString(f.text) && !strings.Contains(f.text, "extra") {
-		return ""
-	}
-	isMissing := f.isAbsent()
-	isUnnamed := false
-	refused := func(l level, object json.RawMessage) string {
-		for quoted := range partsOf(object) {
-			name := string(unquoted(quoted))
-			switch {
-			case r.changes.members[name] || !isUnnamed && !names(f.text, lower(name)):
-			case l == ofMessage && name == thoughts:
-				if aboutParts().MatchString(f.text) {
-					return name
-				}
-			case !isMissing && !isOfProtocol(l, []byte(name)):
-				return name
-			}
-		}
-		return ""
-	}
-	for {
-		for i := range r.Messages {
-			d := r.model.returnable(r.Messages[i].Provider)
-			if d == nil {
-				continue
-			}
-			name := refused(ofMessage, d.Message)
-			for k := 0; k < len(d.Calls) && name == ""; k++ {
-				if name = refused(ofCall, d.Calls[k].Members); name == "" {
-					name = refused(ofFunction, d.Calls[k].Function)
-				}
-			}
-			if name != "" {
-				return name
-			}
-		}
-		if isUnnamed || !unnamed().MatchString(f.text) {
-			return ""
-		}
-		isUnnamed = true
-	}
-}
-
-// aboutParts matches the refusal of a content that is a list of parts, in lower case.
-var aboutParts = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b(string|str|text|type|array|list|sequence|parts?|thinking|reasoning)\b`)
-})
-
-// dropMember leaves the refused member out.
-func dropMember(r *request, f *refusal, next *changes) {
-	refused := map[string]bool{f.member(r): true}
-	maps.Copy(refused, next.members)
-	next.members = refused
-}
-
-// missesReasoning reports whether the endpoint requires reasoning_content of all messages of the
-// assistant, some of which another model wrote, or are known without it.
-func missesReasoning(r *request, f *refusal) bool {
-	return !r.changes.emptyReasoning && !r.changes.members[emptyMember] && strings.Contains(f.text, emptyMember) && f.isAbsent()
 }

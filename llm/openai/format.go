@@ -140,9 +140,10 @@ var (
 	})
 
 	// noReason matches the whole message of a refusal without a reason. Gemini says
-	// "Request contains an invalid argument" of a schema that it cannot use.
+	// "Request contains an invalid argument" of a schema that it cannot use, and Zhipu
+	// "API 调用参数有误，请检查文档。" of any parameter.
 	noReason = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^((request contains an )?invalid (argument|request)|bad request|provider returned error)?\.?$`)
+		return regexp.MustCompile(`^((request contains an )?invalid (argument|request|input|parameters?)|(400 )?bad request|unprocessable (entity|content)|provider returned error|api ?调用参数有误(，请检查文档)?)?[.。]?$`)
 	})
 )
 
@@ -152,7 +153,7 @@ const invalidJSON = "json_validate_failed"
 
 // refusesFormat reports whether the endpoint refused the response_format and a
 // weaker form is left.
-func refusesFormat(r *request, f *refusal) bool {
+func (f *refusal) refusesFormat(r *request) bool {
 	return r.format.form < r.format.last && f.isAboutFormat(r)
 }
 
@@ -163,7 +164,7 @@ func (f *refusal) isAboutFormat(r *request) bool {
 
 // weakenFormat records the refused form: for this call if the model failed to write JSON of
 // that form, for this schema if the endpoint gives it as the reason, else for all.
-func weakenFormat(r *request, f *refusal, next *changes) {
+func weakenFormat(f *refusal, r *request, next *changes) {
 	switch form := r.format.form; {
 	case strings.Contains(f.text, invalidJSON):
 		next.forms.thisCall = form + 1

@@ -56,11 +56,11 @@ func settingAdaptations() []adaptation {
 	var all []adaptation
 	for i, s := range settings {
 		all = append(all, adaptation{
-			applies: func(r *request, f *refusal) bool {
+			applies: func(f *refusal, r *request) bool {
 				given := r.Settings
 				return s.unset(&given) && !r.changes.leftOut[i] && f.rejects(s.names)
 			},
-			change: func(_ *request, _ *refusal, next *changes) { next.leftOut[i] = true },
+			change: func(_ *refusal, _ *request, next *changes) { next.leftOut[i] = true },
 		})
 	}
 	return all
@@ -88,7 +88,7 @@ func (f *refusal) rejects(names *regexp.Regexp) bool {
 
 // refusesTokensKey reports whether the endpoint knows the limit on the reply only under
 // its other name.
-func refusesTokensKey(r *request, f *refusal) bool {
+func (f *refusal) refusesTokensKey(r *request) bool {
 	return r.MaxTokens > 0 && !r.changes.otherTokens && f.rejects(tokensKeys[r.model.maxTokens])
 }
 
@@ -99,13 +99,13 @@ var tokensKeys = map[string]*regexp.Regexp{
 }
 
 // refusesDeveloper reports whether the endpoint does not know the role "developer".
-func refusesDeveloper(r *request, f *refusal) bool {
+func (f *refusal) refusesDeveloper(r *request) bool {
 	return r.System != "" && r.role() == developerRole && strings.Contains(f.text, developerRole)
 }
 
 // refusesSystem reports whether the model, or the chat template of the server, has no
 // system prompt.
-func refusesSystem(r *request, f *refusal) bool {
+func (f *refusal) refusesSystem(r *request) bool {
 	return r.System != "" && r.role() == systemRole && noSystem().MatchString(f.text)
 }
 

@@ -182,11 +182,11 @@ var (
 
 // refusesSchema reports whether the endpoint refused the definition of a tool, and a simpler form
 // is left.
-func refusesSchema(r *request, f *refusal) bool {
+func (f *refusal) refusesSchema(r *request) bool {
 	if len(r.tools) == 0 || !aboutToolSchema().MatchString(f.text) {
 		return false
 	}
-	named := r.refusedTools(f)
+	named := f.refusedTools(r)
 	if len(named) == 0 && (r.format.form < noForm || aboutMessages().MatchString(f.text)) { // these have schemas too
 		return false
 	}
@@ -196,7 +196,7 @@ func refusesSchema(r *request, f *refusal) bool {
 // refusesTool reports whether the endpoint may have refused the definition of a tool, and a simpler
 // form is left. An endpoint that gives no reason may have done so until it has taken a
 // conversation with a call.
-func refusesTool(r *request, f *refusal) bool {
+func (f *refusal) refusesTool(r *request) bool {
 	switch {
 	case len(r.tools) == 0:
 		return false
@@ -210,12 +210,12 @@ func refusesTool(r *request, f *refusal) bool {
 	case aboutCalls().MatchString(f.text):
 		return false
 	}
-	named := r.refusedTools(f)
+	named := f.refusedTools(r)
 	return (len(named) > 0 || aboutTool().MatchString(f.text)) && r.canSimplify(named)
 }
 
 // refusedTools returns the places of the tools that a refusal names by index or by name.
-func (r *request) refusedTools(f *refusal) (named []int) {
+func (f *refusal) refusedTools(r *request) (named []int) {
 	indexes := declarationIndex().FindAllStringSubmatch(f.text, -1)
 	if len(indexes) == 0 {
 		indexes = toolIndex().FindAllStringSubmatch(f.text, -1)
@@ -302,8 +302,8 @@ func (t *sentTool) next() toolschema.Level {
 }
 
 // simplifyTools records the refused forms: of the tools that the endpoint names, else of all.
-func simplifyTools(r *request, f *refusal, next *changes) {
-	named := r.refusedTools(f)
+func simplifyTools(f *refusal, r *request, next *changes) {
+	named := f.refusedTools(r)
 	if len(named) == 0 && r.count() == 1 && !f.noReason {
 		for i := range r.tools {
 			if r.tools[i].level < leftOut {
