@@ -86,6 +86,42 @@ func walk(v any, visit func(o *object)) {
 	w.walk(v)
 }
 
+// walkAll is walk, and also calls visit for what could be a schema below an unknown keyword, to which
+// references may lead.
+func walkAll(v any, visit func(o *object)) {
+	walk(v, func(o *object) {
+		visit(o)
+		for _, m := range o.members {
+			if usualHolding(m.name) == noSchema && !holdsData(m.name) {
+				visitObjects(m.value, visit)
+			}
+		}
+	})
+}
+
+func visitObjects(v any, visit func(o *object)) {
+	switch v := v.(type) {
+	case *object:
+		visit(v)
+		for _, m := range v.members {
+			visitObjects(m.value, visit)
+		}
+	case *array:
+		for _, item := range v.items {
+			visitObjects(item, visit)
+		}
+	}
+}
+
+// holdsData reports whether the value of a keyword is an example of what its schema describes.
+func holdsData(keyword string) bool {
+	switch keyword {
+	case "enum", "const", "default", "examples", "example":
+		return true
+	}
+	return false
+}
+
 // Combinations at the top of the parameters, which OpenAI refuses, and references, which others do.
 var combinations = []string{"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const", "$ref"}
 

@@ -25,10 +25,11 @@ func isWord(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// rename returns names for the properties whose names are not taken, each with a digest of the
-// original, so that no other has it.
+// rename returns names for the properties whose names are not taken. No two are equal, and none is in
+// the schema.
 func rename(root any, taken func(name string) bool) (sent, original map[string]string) {
-	walk(root, func(o *object) {
+	var used map[string]bool
+	walkAll(root, func(o *object) {
 		properties := objectOf(o.get("properties"))
 		if properties == nil {
 			return
@@ -38,24 +39,48 @@ func rename(root any, taken func(name string) bool) (sent, original map[string]s
 				continue
 			}
 			if sent == nil {
-				sent, original = map[string]string{}, map[string]string{}
+				sent, original, used = map[string]string{}, map[string]string{}, map[string]bool{}
+				addTexts(root, used)
 			}
-			name := readable(m.name)
-			sent[m.name], original[name] = name, m.name
+			name := readable(m.name, used)
+			sent[m.name], original[name], used[name] = name, m.name, true
 		}
 	})
 	return sent, original
 }
 
-// readable returns a name with the words of another and a digest of it.
-func readable(name string) string {
-	sum := sha256.Sum256([]byte(name))
+// addTexts adds all names of members and texts in a value.
+func addTexts(v any, to map[string]bool) {
+	switch v := v.(type) {
+	case *object:
+		for _, m := range v.members {
+			to[m.name] = true
+			addTexts(m.value, to)
+		}
+	case *array:
+		for _, item := range v.items {
+			addTexts(item, to)
+		}
+	default:
+		if s, ok := textOf(v); ok {
+			to[s] = true
+		}
+	}
+}
+
+// readable returns a name with the words of another and a digest of it that is not used.
+func readable(name string, used map[string]bool) string {
 	words := strings.Join(strings.FieldsFunc(name, func(r rune) bool { return !isWord(r) }), "_")
 	words = strings.TrimLeft(words[:min(len(words), 40)], "0123456789_")
 	if words == "" {
 		words = "property"
 	}
-	return words + "_" + hex.EncodeToString(sum[:5])
+	for seed := name; ; seed += "_" {
+		sum := sha256.Sum256([]byte(seed))
+		if name := words + "_" + hex.EncodeToString(sum[:5]); !used[name] {
+			return name
+		}
+	}
 }
 
 // unused returns a name that no property has.

@@ -150,10 +150,10 @@ func (b *builder) bound(from, to *object, m member, before bool) {
 
 // renamedData returns the value of a keyword that holds no schemas, with the names that are sent.
 func (b *builder) renamedData(m member) any {
-	switch m.name {
-	case "enum", "const", "default", "examples", "example":
+	switch {
+	case holdsData(m.name):
 		return renamed(m.value, b.sent)
-	case "dependentRequired":
+	case m.name == "dependentRequired":
 		return b.renamedLists(m.value)
 	}
 	return m.value
