@@ -59,6 +59,10 @@ type Reply struct {
 	// has an error as its result.
 	ToolCalls []llm.ToolCall
 
+	// TextCall says that ToolCalls is a call that the model wrote as text; see [Options].TextToolCalls. If a person
+	// approves the calls of the tool, this one is asked about also after an approval of all further calls.
+	TextCall bool
+
 	// Provider is what the provider of the model needs back with the calls of tools; nil if it needs
 	// nothing. The team keeps it for this conversation alone and does not show it: an [LLM] sends it
 	// with the later turns, to the endpoint and the model that attached it.
@@ -243,7 +247,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 		switch {
 		case len(c.reply.ToolCalls) == 0:
 		case supervised && turn == a.options.MaxTurns: // nothing could read the results
-			c.reply.ToolCalls, c.reply.Provider = nil, nil
+			c.reply.ToolCalls, c.reply.TextCall, c.reply.Provider = nil, false, nil
 			return c.reply, a.noTurn()
 		default:
 			return c.reply, err

@@ -25,7 +25,7 @@ func (c *conversation) takeTextCall(ctx context.Context, provider *llm.ProviderD
 	}
 	problem := c.refuseTextCall(&call)
 	if problem == "" {
-		c.reply.Text, c.reply.ToolCalls, c.reply.Provider = "", []llm.ToolCall{{Name: call.Tool, Arguments: call.Arguments}}, provider
+		c.reply.Text, c.reply.ToolCalls, c.reply.TextCall, c.reply.Provider = "", []llm.ToolCall{{Name: call.Tool, Arguments: call.Arguments}}, true, provider
 		return
 	}
 	c.reply.Warnings = append(c.reply.Warnings, fmt.Sprintf("the answer has a call of the tool %s written as a text, which is not made: %s", call.Tool, problem))

@@ -120,7 +120,7 @@ func (l *approvalList) prepare(i int) (p *listedCall, err error) {
 		return p, withCause(ctx, err)
 	case err != nil:
 		p.problem = refusalOf(err)
-	case always && (starts > 0 || prior == nil || !prior.own || !prior.asked[p.call.id]): // else the person was shown this call too
+	case always && !p.call.isTextCall() && (starts > 0 || prior == nil || !prior.own || !prior.asked[p.call.id]): // else the person was shown this call too
 		p.call.approved = permission{p.call.tool.Approve, true}
 	default:
 		l.open = append(l.open, p)

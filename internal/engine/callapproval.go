@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -80,6 +81,9 @@ func (c *toolCall) newApproval(l *approvalList, x *modelCall) *callApproval {
 	if !a.planned { // what a coordinator wrote is delivered as context only
 		of = fmt.Sprintf("the task %q", a.title())
 	}
+	if c.isTextCall() {
+		of += ", in a call that it wrote as text"
+	}
 	p := &callApproval{of: c, approval: newApproval(a.run, &task.Task{ID: a.task.ID, Spec: task.Spec{
 		Title: plan.ApprovalTitle(c.tool.Name), Assignee: c.tool.Approve, Classification: a.task.Classification,
 		Description: fmt.Sprintf("Agent %s wants to call the tool %s for %s. Effect of a call: %s. May it, with exactly these arguments?", a.by.Rules.ShownName(a.caps.Agent), c.tool.Name, of, c.effect()),
@@ -126,6 +130,10 @@ func (c *toolCall) approvalKey(l *approvalList) record.Key {
 	}
 	return digestOf(parts...)
 }
+
+// isTextCall reports whether the agent wrote the call as text. What the agent has read may have led it to that, so a
+// person is asked about each of these calls.
+func (c *toolCall) isTextCall() bool { return strings.HasSuffix(c.call.ID, textCallMark) }
 
 // definition returns a digest of what a server says about the tool; empty if the program says it.
 // What a person approved is for that definition alone.

@@ -209,6 +209,9 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	for i := range x.reply.ToolCalls {
 		c := &x.reply.ToolCalls[i]
 		c.ID = fmt.Sprintf("call_%d_%d", max(x.turn, 1), i+1)
+		if x.reply.TextCall {
+			c.ID += textCallMark
+		}
 		if !toolName().MatchString(c.Name) {
 			c.Name = "unknown" // an endpoint would refuse the conversation
 		}
@@ -229,6 +232,10 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	x.envelope, err = (&gate.Compartment{Contract: x.contract}).GateTurn(envelope.ID(x.identity()+"/said"), x.reply.Text, v, x.sealed, time.Now())
 	return x.envelope, err
 }
+
+// textCallMark is behind the ID of a call that the agent wrote as text. So each process that continues the conversation
+// knows of it.
+const textCallMark = "_text"
 
 // toolName matches what can be the name of a tool.
 var toolName = sync.OnceValue(func() *regexp.Regexp {
