@@ -65,6 +65,8 @@ func (m *Model) callAdapted(ctx context.Context, req llm.Request, emit func(llm.
 		changes = *known
 	}
 	var refused llm.Usage // of refused requests; endpoints rarely report it
+	var search *toolSearch
+	always := changes.tools.always
 	for n := 1; ; n++ {
 		r := &request{Request: req, model: m, changes: changes, stream: emit != nil}
 		res, accepted, err := r.attempt(ctx, emit)
@@ -85,6 +87,17 @@ func (m *Model) callAdapted(ctx context.Context, req llm.Request, emit func(llm.
 			return res, err
 		}
 		i := refusal.adaptation(r)
+		if i < 0 && search == nil && r.count() > 1 && (refusal.isAboutSchemas(r) || refusal.mayBeAboutTools(r)) {
+			search = &toolSearch{refused: r, status: refusal.err.Status}
+			isFound := search.run(ctx)
+			refused = refused.Add(search.usage)
+			if isFound {
+				changes.tools.always = always // the others may be taken in a better form
+				changes.tools.leaveOut(r, search.bad)
+				continue
+			}
+			refusal.err.Usage = refused
+		}
 		if i < 0 || n == maxAdaptations || ctx.Err() != nil {
 			refusal.addFormatHint(r)
 			return res, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -183,35 +184,36 @@ var (
 // refusesSchema reports whether the endpoint refused the definition of a tool, and a simpler form
 // is left.
 func (f *refusal) refusesSchema(r *request) bool {
-	if len(r.tools) == 0 || !aboutToolSchema().MatchString(f.text) {
-		return false
-	}
-	named := f.refusedTools(r)
-	if len(named) == 0 && (r.format.form < noForm || aboutMessages().MatchString(f.text)) { // these have schemas too
-		return false
-	}
-	return r.canSimplify(named)
+	return f.isAboutSchemas(r) && r.canSimplify(f)
 }
 
 // refusesTool reports whether the endpoint may have refused the definition of a tool, and a simpler
-// form is left. An endpoint that gives no reason may have done so until it has taken a
-// conversation with a call.
+// form is left.
 func (f *refusal) refusesTool(r *request) bool {
+	return f.mayBeAboutTools(r) && r.canSimplify(f)
+}
+
+// isAboutSchemas reports whether the endpoint refused the definition of a tool.
+func (f *refusal) isAboutSchemas(r *request) bool {
+	if len(r.tools) == 0 || !aboutToolSchema().MatchString(f.text) {
+		return false
+	}
+	mayBeOther := r.format.form < noForm || aboutMessages().MatchString(f.text) // these have schemas too
+	return !mayBeOther || len(f.refusedTools(r)) > 0
+}
+
+// mayBeAboutTools reports whether the endpoint may have refused the definition of a tool. One that gives
+// no reason may have done so until it has taken a conversation with a call.
+func (f *refusal) mayBeAboutTools(r *request) bool {
 	switch {
 	case len(r.tools) == 0:
 		return false
 	case f.noReason:
-		for i := range r.Messages {
-			if len(r.Messages[i].ToolCalls) > 0 {
-				return false
-			}
-		}
-		return r.next(toolschema.Full) < leftOut
+		return !slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return len(m.ToolCalls) > 0 })
 	case aboutCalls().MatchString(f.text):
 		return false
 	}
-	named := f.refusedTools(r)
-	return (len(named) > 0 || aboutTool().MatchString(f.text)) && r.canSimplify(named)
+	return aboutTool().MatchString(f.text) || len(f.refusedTools(r)) > 0
 }
 
 // refusedTools returns the places of the tools that a refusal names by index or by name.
@@ -264,8 +266,8 @@ func hasWord(text, name string) bool {
 
 // canSimplify reports whether something simpler can be sent: of the named tools, or of all if none
 // is named. Only a tool that is known to be the refused one is left out.
-func (r *request) canSimplify(named []int) bool {
-	return len(named) > 0 || r.count() == 1 || r.next(toolschema.Full) < leftOut
+func (r *request) canSimplify(f *refusal) bool {
+	return r.next(toolschema.Full) < leftOut || !f.noReason && (r.count() == 1 || len(f.refusedTools(r)) > 0)
 }
 
 // count returns how many tools are sent.
