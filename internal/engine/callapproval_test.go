@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
@@ -246,29 +247,43 @@ func TestAnApprovalIsForOneCall(t *testing.T) {
 	}
 }
 
-// An approval is for a call behind the calls that the agent made before it in its turn.
+// An approval is for a call behind the calls that the agent made before it in its turn, whether they need one or not.
 //
 // Requirement: G56.
 func TestAnApprovalIsForACallAfterOthers(t *testing.T) {
 	t.Parallel()
-	for text, asked := range map[string]int{"hello": 0, "bye": 1} {
-		calls := func(text string) namedModel {
-			return callsFirst(call("pay", `{"amount": 5}`), call("note", `{"text": "`+text+`"}`), call("pay", `{"amount": 6}`))
-		}
-		tools := []*tool.Tool{newCountedTool(t, "pay", tool.Options{Approve: "ann"}).Tool, newCountedTool(t, "note", tool.Options{}).Tool}
-		j, res := journaled(t, newTeam(t, clerk(calls("hello"), tools...), (&approver{decide: always("")}).member()), errand())
-		require.Equal(t, engine.StatusSuspended, res.Status)
-		past := j.history(j.len())
-		for _, e := range past.Log {
-			if q := e.Question; q != nil {
-				past.Log = append(past.Log, record.Entry{Answer: &record.Answer{Task: q.Task, Key: q.Key, Text: saysYes, By: "ann"}})
+	pay := func(amount string) llm.ToolCall { return call("pay", `{"amount": `+amount+`}`) }
+	note := func(text string) llm.ToolCall { return call("note", `{"text": "`+text+`"}`) }
+	approved := []llm.ToolCall{pay("5"), note("hello"), pay("6"), note("bye")}
+	for name, tt := range map[string]struct {
+		calls []llm.ToolCall
+		asked int
+	}{
+		"the same":                 {approved, 0},
+		"another call after it":    {[]llm.ToolCall{pay("5"), note("hello"), pay("6"), note("hello")}, 0},
+		"another call between":     {[]llm.ToolCall{pay("5"), note("bye"), pay("6")}, 1},
+		"another first call":       {[]llm.ToolCall{pay("4"), note("hello"), pay("6")}, 2},
+		"another tool first":       {[]llm.ToolCall{note("hello"), note("hello"), pay("6")}, 1},
+		"the other way round":      {[]llm.ToolCall{pay("6"), note("hello"), pay("5")}, 2},
+		"without the call between": {[]llm.ToolCall{pay("5"), pay("6")}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tools := []*tool.Tool{newCountedTool(t, "pay", tool.Options{Approve: "ann"}).Tool, newCountedTool(t, "note", tool.Options{}).Tool}
+			j, res := journaled(t, newTeam(t, clerk(callsFirst(approved...), tools...), (&approver{decide: always("")}).member()), errand())
+			require.Equal(t, engine.StatusSuspended, res.Status)
+			past := j.history(j.len())
+			for _, e := range past.Log {
+				if q := e.Question; q != nil {
+					past.Log = append(past.Log, record.Entry{Answer: &record.Answer{Task: q.Task, Key: q.Key, Text: saysYes, By: "ann"}})
+				}
 			}
-		}
-		past.Log = dropTurns(past.Log) // the model is asked again
-		d := &approver{decide: always("")}
-		res = resumed(t, newTeam(t, clerk(calls(text), tools...), d.member()), past, errand())
-		require.Len(t, d.asked, asked)
-		require.Equal(t, asked > 0, res.Status == engine.StatusSuspended)
+			past.Log = dropTurns(past.Log) // the model is asked again
+			d := &approver{decide: always("")}
+			res = resumed(t, newTeam(t, clerk(callsFirst(tt.calls...), tools...), d.member()), past, errand())
+			require.Len(t, d.asked, tt.asked)
+			require.Equal(t, tt.asked > 0, res.Status == engine.StatusSuspended)
+		})
 	}
 }
 
