@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -72,6 +73,8 @@ func sortSet(value any) {
 
 // A digest stands for a definition. The zero digest is that of none.
 type digest [sha256.Size]byte
+
+func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
 func (d *definition) digest() digest {
 	raw, err := json.Marshal(d)

@@ -47,6 +47,10 @@ type Tool struct {
 	// an MCP server. Any agent that has such a tool has untrusted context.
 	Foreign bool
 
+	// Definition identifies all that the author of a Foreign tool says about it, if Description and Parameters
+	// leave out some of that, such as a digest of it. An approval of a call is for one definition.
+	Definition string
+
 	// ReadsWorkspace says that an agent can read any text file of the workspace with the tool.
 	// Results that are longer than MaxOutput are then kept there, and so is what no longer fits
 	// into the conversation.

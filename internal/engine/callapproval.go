@@ -141,7 +141,7 @@ func (c *toolCall) definition() string {
 	if !c.tool.Foreign {
 		return ""
 	}
-	of := digestOf(c.tool.Name, c.tool.Description, string(c.tool.Parameters))
+	of := digestOf(c.tool.Name, c.tool.Description, string(c.tool.Parameters), c.tool.Definition)
 	return hex.EncodeToString(of[:])
 }
 
