@@ -51,6 +51,8 @@ type modelCall struct {
 	streams bool
 	text    strings.Builder
 	calls   []any // of tools
+
+	signature string // that the provider needs back with each call; empty for none
 }
 
 // sendsTo calls the tool with which an agent sends a handoff to another one.

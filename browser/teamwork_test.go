@@ -22,6 +22,9 @@ func taught(t testing.TB, name string) folder {
 func (c *modelCall) callsTool(name string, arguments any) {
 	text, _ := json.Marshal(arguments)
 	call := map[string]any{"index": len(c.calls), "id": "call" + string(rune('a'+len(c.calls))), "type": "function", "function": map[string]any{"name": name, "arguments": string(text)}}
+	if c.signature != "" {
+		call["extra_content"] = map[string]string{"signature": c.signature}
+	}
 	if c.calls = append(c.calls, call); c.streams {
 		c.chunk(map[string]any{"index": 0, "delta": map[string]any{"tool_calls": []any{call}}, "finish_reason": nil})
 	}
@@ -110,6 +113,7 @@ func TestTeamworkIsShownLive(t *testing.T) {
 		"Lead": func(c *modelCall) {
 			switch c.turn {
 			case 1:
+				c.signature = "canary"
 				c.callsTool("spawn_agent", map[string]string{"goal": `Find <img src=x onerror="window.ran = 1">`})
 			case 2:
 				c.callsTool("send_handoff", map[string]any{"to": "helper", "message": "May I?", "response": map[string]any{"expectation": "required"}})
@@ -157,4 +161,11 @@ func TestTeamworkIsShownLive(t *testing.T) {
 	close(end)
 	p.showsIn(".panel .sent .reply", "no reply: NO_REPLY")
 	p.until(`document.querySelectorAll(".node.n-completed").length === 2`)
+
+	// The prompt after the first call says what went back to the provider, and nothing of it.
+	p.click(".subtabs button", "Prompt")
+	p.showsIn(".turns button", "turn 2")
+	p.click(".turns button", "turn 2")
+	p.showsIn(".prompt p", "Returned to the provider: extra_content of call_1_1")
+	require.NotContains(t, p.text(".prompt"), "canary")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
 )
 
 // providerTurns are what providers need back with the turns of a conversation: one attempt under one
@@ -79,12 +80,12 @@ func membersOf(d *llm.ProviderData) []json.RawMessage {
 }
 
 // returned lists the members of a turn with these calls, for the receipt of the prompt that follows.
-func (p *providerTurns) returned(turn int, said []llm.ToolCall) (list []prompt.Returned) {
+func (p *providerTurns) returned(turn int, said []llm.ToolCall, words *redact.Redactor) (list []prompt.Returned) {
 	if turn > len(p.turns) || p.turns[turn-1] == nil {
 		return nil
 	}
 	for i, raw := range membersOf(p.turns[turn-1]) {
-		if names := memberNames(raw); len(names) > 0 {
+		if names := memberNames(raw, words); len(names) > 0 {
 			r := prompt.Returned{Turn: turn, Members: names}
 			if i > 0 {
 				r.Call = said[(i-1)/2].ID
@@ -98,26 +99,33 @@ func (p *providerTurns) returned(turn int, said []llm.ToolCall) (list []prompt.R
 // maxMemberNames bounds the names of members in an entry of a receipt.
 const maxMemberNames = 16
 
-// memberNames returns the names of the members of an object, sorted. What could be more than a name is
-// replaced.
-func memberNames(raw json.RawMessage) (names []string) {
+// memberNames returns the names of the members of an object, sorted. The provider chooses them, so what
+// could be more than a name, or would be redacted, is replaced.
+func memberNames(raw json.RawMessage, words *redact.Redactor) (names []string) {
 	var members map[string]json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &members) != nil {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if !memberName().MatchString(name) {
+		if !memberName().MatchString(name) || isRedacted(words, name) {
 			name = "(another name)"
 		}
 		names = append(names, name)
 	}
+	slices.Sort(names)
 	if names = slices.Compact(names); len(names) > maxMemberNames {
 		names = append(names[:maxMemberNames], fmt.Sprintf("(%d more)", len(names)-maxMemberNames))
 	}
 	return names
 }
 
-var memberName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,39}$`) })
+// isRedacted reports whether a text would be redacted. What cannot be checked would be.
+func isRedacted(words *redact.Redactor, text string) bool {
+	clean, _, err := words.Text(text)
+	return err != nil || clean != text
+}
+
+var memberName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,39}$`) })
 
 // providerEntry returns what a journal stores of the provider data of a turn that called tools, behind the
 // turn whose session is given.

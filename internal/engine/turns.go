@@ -352,7 +352,7 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	t.prompt, t.call.whole = p, receipt
-	receipt.Returned = t.of.provider.returned(t.call.turn-1, t.of.earlier[len(t.of.earlier)-1].reply.ToolCalls)
+	receipt.Returned = t.of.provider.returned(t.call.turn-1, t.of.earlier[len(t.of.earlier)-1].reply.ToolCalls, t.call.by.Rules.Words())
 	t.call.receipt, t.call.shownSize = t.call.run.receiptOf(p, receipt)
 	t.call.hidden = t.call.receipt != receipt
 	t.call.sentSize = t.sentBytes(messages)

@@ -1,6 +1,6 @@
 // The answer of a run with its inputs and errors, and its events.
 
-import { bdi, bytes, clock, code, count, empty, failure, fill, h, heads, inOut, labelChip, loading, money, note, statusWord } from "./dom.js";
+import { bdi, bytes, clock, code, count, empty, failure, fill, h, heads, hint, inOut, labelChip, loading, money, note, statusWord } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { textBlock } from "./text.js";
 import { origin } from "./trace.js";
@@ -19,7 +19,7 @@ export class AnswerView {
     this.view?.close();
     this.view = doc.output ? textBlock(doc.output, { label: "The answer", most: 60, onselect: origin(this.page) }) : null;
     fill(this.el,
-      h("section", null, h("h2", null, "Answer"), this.view ? [h("p", { class: "muted hint" }, "Select any text to see how it got here."), this.view.el] : live ? empty("No answer yet", "It appears when the run ends.") : empty("This run has no answer")),
+      h("section", null, h("h2", null, "Answer"), this.view ? [hint("Select any text to see how it got here."), this.view.el] : live ? empty("No answer yet", "It appears when the run ends.") : empty("This run has no answer")),
       doc.errors?.length > 0 && h("section", null, h("h2", null, "Errors"), h("ul", { class: "plain" }, doc.errors.map((e) => h("li", { class: "notice bad" }, code(e.code ?? "error"), " ", bdi(e.message))))),
       doc.warnings?.length > 0 && h("section", null, h("h2", null, "Warnings"), h("ul", { class: "plain" }, doc.warnings.map((w) => h("li", { class: "notice" }, bdi(w))))),
       this.usage(),

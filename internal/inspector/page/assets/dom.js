@@ -93,10 +93,12 @@ export function code(text) { return h("code", null, bdi(text)); }
 // muted is a text beside what matters.
 export function muted(...text) { return h("span", { class: "muted" }, text); }
 
-// bold is a name that somebody else wrote, note a paragraph beside what matters, section one with its title.
+// bold is a name that somebody else wrote, note and hint a paragraph beside what matters, section one with its title.
 export function bold(text) { return h("b", null, bdi(text)); }
 
 export function note(...text) { return h("p", { class: "muted" }, text); }
+
+export function hint(...text) { return h("p", { class: "muted hint" }, text); }
 
 export function section(title, ...more) { return h("section", null, h("h3", null, title), more); }
 

@@ -1,7 +1,7 @@
 // Who could ever see what: a matrix of sources and readers, with the way of each cell.
 
 import { exported, get, ofRun } from "./api.js";
-import { bdi, bold, code, count, dialog, empty, failure, fill, h, labelChip, loading, muted, note } from "./dom.js";
+import { bdi, bold, code, count, dialog, empty, failure, fill, h, hint, labelChip, loading, muted, note } from "./dom.js";
 
 const signs = { whole: ["●", "all of it"], part: ["◐", "parts of it"], derived: ["○", "only text derived from it"], never: ["", "never"], wrote: ["=", "wrote it"] };
 
@@ -27,7 +27,7 @@ export class FlowView {
     if (!sources?.length) return fill(this.el, empty("Nothing flows in this run"));
     fill(this.el,
       h("div", { class: "flow-head" }, h("h2", null, "Who can see what"), h("p", { class: "key" }, Object.entries(signs).map(([k, [g, text]]) => h("span", { class: "f-" + k }, h("i", { "aria-hidden": "true" }, g || "·"), " ", text)))),
-      h("p", { class: "muted hint" }, "Computed from the plan, its labels and the policy", policyDigest && [" ", code(policyDigest.slice(0, 16))], ". Open a cell to see why."),
+      hint("Computed from the plan, its labels and the policy", policyDigest && [" ", code(policyDigest.slice(0, 16))], ". Open a cell to see why."),
       this.assertions(assertions ?? []), this.matrix(readers, sources));
   }
 

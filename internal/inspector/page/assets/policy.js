@@ -1,7 +1,7 @@
 // The policy of a run: what it is, what holds for a pair, and, while the run works, another one.
 
 import { exported, get, getTagged, ofRun, path, send } from "./api.js";
-import { bdi, button, code, count, empty, escapeHidden, failure, field, fill, h, loading, muted, section, toast, told } from "./dom.js";
+import { bdi, button, code, count, empty, escapeHidden, failure, field, fill, h, hint, loading, muted, section, toast, told } from "./dom.js";
 import { pair, paths } from "./prompt.js";
 import { textBlock } from "./text.js";
 
@@ -38,15 +38,15 @@ export class PolicyView {
       this.others(),
       h("div", { class: "policy-cols" },
         section(["Rules ", muted(count(rules?.length ?? 0))], rules?.length > 0 ? this.rules(rules) : empty("No rules", "A dependency is granted whole; secrets and personal data are redacted everywhere."), !this.earlier && this.ask()),
-        section(edit ? "Edit" : "As JSON", edit ? this.editor(text) : [this.view.el, !exported && !this.earlier && h("p", { class: "muted hint" }, this.page.state.live ? "This viewer may only read." : "A policy can be replaced while the run works.")])));
+        section(edit ? "Edit" : "As JSON", edit ? this.editor(text) : [this.view.el, !exported && !this.earlier && hint(this.page.state.live ? "This viewer may only read." : "A policy can be replaced while the run works.")])));
   }
 
   // others says which policies the run had before, and leads back to the newest one.
   others() {
     const list = this.doc.earlier ?? [];
     if (list.length === 0) return null;
-    if (exported) return h("p", { class: "muted hint" }, `This policy replaced ${list.length === 1 ? "another one" : list.length + " others"} while the run worked.`);
-    return h("p", { class: "muted hint" }, this.earlier ? ["This policy was replaced. ", button("Show the newest policy", () => this.load(), { class: "link" })] : "This policy holds. ", " Earlier: ",
+    if (exported) return hint(`This policy replaced ${list.length === 1 ? "another one" : list.length + " others"} while the run worked.`);
+    return hint(this.earlier ? ["This policy was replaced. ", button("Show the newest policy", () => this.load(), { class: "link" })] : "This policy holds. ", " Earlier: ",
       list.map((d, i) => [i ? ", " : "", d === this.earlier ? code(d.slice(0, 16)) : button(bdi(d.slice(0, 16)), () => this.load(d), { class: "link" })]));
   }
 

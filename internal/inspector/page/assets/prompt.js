@@ -1,7 +1,7 @@
 // A prompt with its sources side by side: every range of bytes has the colour and the number of
 // where it came from.
 
-import { bdi, bold, button, bytes, code, count, fill, h, labelChip, muted, note, plural } from "./dom.js";
+import { bdi, bold, button, bytes, code, count, fill, h, hint, labelChip, muted, note, plural } from "./dom.js";
 import { TextView, charAt } from "./text.js";
 import { origin } from "./trace.js";
 
@@ -35,6 +35,7 @@ export class PromptView {
       return h("section", { class: "prompt-part" }, h("h3", null, title, " ", h("span", { class: "muted num" }, bytes(pieces.reduce((n, x) => n + x.end - x.start, 0)))), view.el);
     };
     fill(this.el, this.prompts.length > 1 && this.tabs(i), this.bar(p), this.contract(p.contract),
+      p.returned && note("Returned to the provider: ", bdi(p.returned.map((r) => `${r.members.join(", ")} of ${r.call ?? "turn " + r.turn}`).join("; "))),
       h("div", { class: "prompt-cols" },
         h("div", { class: "prompt-text" }, p.system?.length > 0 && text("System prompt", p.system), p.text?.length > 0 && text(p.sessionId.includes("/turn/") ? "Added in this turn" : "User message", p.text), this.probe),
         this.cards));
@@ -47,7 +48,7 @@ export class PromptView {
   // contract shows what the handshake before the prompt fixed.
   contract(k) {
     const b = k?.bounds;
-    return b && h("p", { class: "muted hint contract" }, "Contract: cleared for ", labelChip(b.clearance), ", takes up to ", labelChip(b.maxInput), ", answers up to ", labelChip(b.maxOutput), ", ", k.toolsDisclosed?.length ? ["tools ", bdi(k.toolsDisclosed.join(", "))] : "no tools", b.sessionMs ? `, expires ${b.sessionMs / 1000} s after the call begins` : "", k.taskSummary && [", about ", bdi(k.taskSummary)]);
+    return b && hint("Contract: cleared for ", labelChip(b.clearance), ", takes up to ", labelChip(b.maxInput), ", answers up to ", labelChip(b.maxOutput), ", ", k.toolsDisclosed?.length ? ["tools ", bdi(k.toolsDisclosed.join(", "))] : "no tools", b.sessionMs ? `, expires ${b.sessionMs / 1000} s after the call begins` : "", k.taskSummary && [", about ", bdi(k.taskSummary)]);
   }
 
   tabs(current) {

@@ -1,7 +1,7 @@
 // One task: its prompts with their sources, its result, its handoffs, and what happened.
 
 import { exported, get, ofRun } from "./api.js";
-import { ago, bdi, bold, button, bytes, clock, code, count, duration, empty, failure, fill, h, heads, inOut, labelChip, loading, money, muted, note, plural, section, statusChip, statusWord } from "./dom.js";
+import { ago, bdi, bold, button, bytes, clock, code, count, duration, empty, failure, fill, h, heads, hint, inOut, labelChip, loading, money, muted, note, plural, section, statusChip, statusWord } from "./dom.js";
 import { handoffList, handoffsOf, sentList } from "./edge.js";
 import { PromptView } from "./prompt.js";
 import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
@@ -159,7 +159,7 @@ export class TaskPanel {
     const structured = d.structured !== undefined && textBlock(JSON.stringify(d.structured, null, 2), { label: "The structured result", most: 30, onselect: origin(this.page, this.id) });
     if (structured) this.views.push(structured);
     return [
-      view ? h("section", null, h("p", { class: "muted hint" }, "Select any text to see how it got here.", d.truncated && h("span", { class: "tag warn" }, "truncated")), view.el) : empty("No result", d.error?.message ? bdi(d.error.message) : "The task has not completed."),
+      view ? h("section", null, hint("Select any text to see how it got here.", d.truncated && h("span", { class: "tag warn" }, "truncated")), view.el) : empty("No result", d.error?.message ? bdi(d.error.message) : "The task has not completed."),
       structured && h("details", { open: !view }, h("summary", null, "Structured result"), structured.el),
       mine.length > 0 && section("Artifacts", h("table", { class: "grid slim" }, heads(["Name", "Type", "Label", "Size"]),
         h("tbody", null, mine.map((a) => h("tr", null, h("td", { class: "mono" }, bdi(a.name)), h("td", null, a.removed ? "removed" : a.type), h("td", null, labelChip(a.label)), h("td", { class: "num" }, a.withheld ? h("span", { class: "tag warn" }, bdi(a.withheld)) : bytes(a.bytes ?? 0))))))),

@@ -1,7 +1,7 @@
 // A text viewer: lines are wrapped and windowed, each range can have a source, and any part can be
 // selected with the mouse or the keyboard, in characters of the original text.
 
-import { count, fill, h, note, splitHidden, symbolOf, toast } from "./dom.js";
+import { fill, h, note, splitHidden, symbolOf, toast } from "./dom.js";
 
 // howToFollow says how to ask where a text comes from.
 export const howToFollow = "Click a word of a prompt or a result, or select some text, and press W";
@@ -423,5 +423,3 @@ export function textBlock(text, { label, onselect, most } = {}) {
   if (!text) fill(view.el, note("empty"));
   return view;
 }
-
-export function sizeOf(text) { return count(new TextEncoder().encode(text ?? "").length) + " bytes"; }
