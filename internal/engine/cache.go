@@ -280,6 +280,6 @@ func (x *modelCall) journalCall() *record.AgentCall {
 	}
 	from, took := v.savedUsage(x.recalled, x.own)
 	e.From, e.SavedInput, e.SavedOutput, e.SavedCached, e.SavedReasoning = from, took.InputTokens, took.OutputTokens, took.CachedTokens, took.ReasoningTokens
-	e.Messages, e.Memory = messageIDs(x.offers), memoryTasks(x.offers)
+	e.Messages, e.Memory, e.Reads = messageIDs(x.offers), memoryTasks(x.offers), readsOf(x.run.options.Turn, x.caps.Agent, x.rulings)
 	return e
 }

@@ -21,10 +21,10 @@ func offerConversation(a *attempt, r *results) {
 		return // the coordinator answers
 	}
 	for k := range o.Conversation {
-		offer := o.Conversation[k].Offer()
+		offer := o.Conversation[k].Offer(a.caps.Agent)
 		g := gate.WholeOf(offer.Source, "")
 		g.MaxBytes = a.limits.On(offer.Source, 0)
-		g.Terms = plan.ReadBy(r.plan, a.index).Terms(o.Conversation[k].From, a.caps.Agent)
+		g.Terms = plan.ReadBy(r.plan, a.index).Terms(o.Conversation[k].MadeBy(a.caps.Agent), a.caps.Agent)
 		a.offers, a.grants = append(a.offers, offer), append(a.grants, g)
 	}
 	a.said = len(o.Conversation)
@@ -38,7 +38,7 @@ func conversationFor(c *coordinator, kind StepKind) []gate.Offer {
 	}
 	offers := make([]gate.Offer, len(c.run.options.Conversation))
 	for k := range offers {
-		offers[k] = c.run.options.Conversation[k].Offer()
+		offers[k] = c.run.options.Conversation[k].Offer(handoff.Coordinator)
 	}
 	return offers
 }
@@ -81,7 +81,7 @@ func conversationOf(turns []record.StoredTurn, run string) (said []plan.Conversa
 			return nil, fmt.Errorf("session %s: run %s of an earlier turn is not in the journal", turns[0].Session, run)
 		}
 		t := &turns[i]
-		answer := plan.ConversationText{Turn: t.Turn, From: t.Agent, Envelope: answerIn(t)}
+		answer := plan.ConversationText{Turn: t.Turn, From: t.Agent, Envelope: answerIn(t), Reads: readsIn(t)}
 		said = append(said, answer, personSaid(t))
 		turns, run = turns[:i], t.After // so that it ends
 	}
@@ -139,6 +139,44 @@ func hasEnded(t *record.StoredTurn) bool {
 func isAnswered(t *record.StoredTurn) bool {
 	end := t.History.End
 	return end != nil && end.Status == string(StatusOK) && lastAnswer(t) != nil
+}
+
+// readsIn returns what agents were delivered in a turn.
+func readsIn(t *record.StoredTurn) (list []record.Read) {
+	for i := range t.History.Log {
+		if x := t.History.Log[i].Exchange; x != nil {
+			list = addReads(list, x.Reads)
+		}
+	}
+	return list
+}
+
+// addReads returns the union of two lists.
+func addReads(list, more []record.Read) []record.Read {
+	for _, r := range more {
+		if !slices.Contains(list, r) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// readsOf returns what a reader was delivered in a turn of a session; nil if turn is, in any other run.
+func readsOf(turn *record.SessionTurn, reader string, rulings []*gate.Decision) (list []record.Read) {
+	if turn == nil {
+		return nil
+	}
+	for _, d := range rulings {
+		if !d.IsDelivered() || d.From == "" {
+			continue
+		}
+		r := record.Read{Reader: reader, From: d.From, Kind: d.Source.Kind}
+		if r.Kind == handoff.Input {
+			r.Input = d.Source.Name
+		}
+		list = addReads(list, []record.Read{r})
+	}
+	return list
 }
 
 // paidIn returns the calls that were paid for a turn.

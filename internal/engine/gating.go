@@ -203,6 +203,11 @@ func (x *modelCall) rule(ctx context.Context, now time.Time, failed map[int]*tra
 			first = err
 		}
 	}
+	if read := readsOf(x.run.options.Turn, x.caps.Agent, x.rulings); len(read) > 0 {
+		x.run.mu.Lock()
+		x.run.turnReads = addReads(x.run.turnReads, read)
+		x.run.mu.Unlock()
+	}
 	if first != nil {
 		x.sealed = slices.DeleteFunc(x.sealed, func(s gate.Sealed) bool { return s.For(&x.contract) != nil })
 	}

@@ -82,6 +82,7 @@ type behind struct {
 	recorded *Result            // as records of the run hold it; nil if that is the result as it is
 	answer   *envelope.Envelope // of a turn of a session; nil unless it was answered
 	calls    []plan.PriorCall   // that this process paid, of such a run
+	reads    []record.Read      // what agents were delivered in this process, of such a run
 }
 
 // A TaskResult is a task at the end of a run.

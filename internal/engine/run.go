@@ -18,7 +18,13 @@ import (
 
 // runPlan runs a checked plan.
 func runPlan(ctx context.Context, p *plan.Plan, o RunOptions, start time.Time) (*Result, error) {
-	if broken := p.Broken(); len(broken) > 0 {
+	broken := p.Broken()
+	if len(o.Assert) > 0 && o.Turn != nil && o.Answer == nil && len(o.Conversation) == 0 { // later turns read what this one answers
+		if later, err := PlanLaterTurn(p, o.Turn.Agent); err == nil {
+			broken = later.Broken()
+		}
+	}
+	if len(broken) > 0 {
 		return nil, broken
 	}
 	if found := checkStored(&o); len(found) > 0 {
@@ -197,7 +203,7 @@ func (r *run) close(ctx context.Context) *Result {
 		r.journalErr = err
 	}
 	res := r.result(ctx)
-	res.answer, res.calls = answerEnvelope(r, res), r.budgets.paid()
+	res.answer, res.calls, res.reads = answerEnvelope(r, res), r.budgets.paid(), r.turnReads
 	r.ledger.note(r.ending(res))
 	if r.options.Reveal {
 		r.reveal(res)

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 )
 
 // A runScope is what all model calls of a run share. But for what its parts guard
@@ -24,6 +25,8 @@ type runScope struct {
 	// mu guards what workers and monitors share: the phase, the results of tasks
 	// and steps, the queue and the messages. No code of the caller runs under it.
 	mu sync.Mutex
+
+	turnReads []record.Read // of the agents in a turn of a session; mu guards it
 
 	options  RunOptions
 	start    time.Time

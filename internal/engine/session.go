@@ -282,7 +282,11 @@ func (s *Session) take(res *Result, t *record.StoredTurn, stored bool) {
 		return
 	}
 	s.unfinished, s.after = nil, res.RunID
-	s.said = append(s.said[:len(s.said):len(s.said)], personSaid(t), plan.ConversationText{Turn: t.Turn, From: s.agent, Envelope: res.answer})
+	reads := res.reads
+	if t.History != nil { // of an earlier process
+		reads = addReads(readsIn(t), reads)
+	}
+	s.said = append(s.said[:len(s.said):len(s.said)], personSaid(t), plan.ConversationText{Turn: t.Turn, From: s.agent, Envelope: res.answer, Reads: reads})
 }
 
 // SetTurn sets the tasks or the goal of options to those of their turn.

@@ -293,6 +293,9 @@ func (h *attempt) offerTransferred() {
 // What the task reveals, and what a person approved, is for its assignee.
 func (h *attempt) offerAgain(i int) {
 	o, was := h.root.offers[i], &h.root.grants[i]
+	if o.Source.Kind == handoff.Conversation { // a turn is planned, so its instruction comes first
+		o = h.run.options.Conversation[i-1].Offer(h.caps.Agent)
+	}
 	o.Translated = nil
 	g := gate.Grant{Source: was.Source, Paths: was.Paths, Line: was.Line, Item: was.Item, List: was.List, Names: was.Names, MaxBytes: was.MaxBytes}
 	if most := h.limits.On(o.Source, 0); most > 0 && (g.MaxBytes == 0 || most < g.MaxBytes) {

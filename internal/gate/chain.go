@@ -128,6 +128,17 @@ func Transferred(e *envelope.Envelope, by string, level label.Classification, id
 	return envelope.New(h, e.Open())
 }
 
+// MadeBy returns an envelope as one of a chain of producers; nil if it cannot be one, so that nothing is delivered.
+func MadeBy(e *envelope.Envelope, producer string) *envelope.Envelope {
+	h := e.Header()
+	h.Producer = producer
+	made, err := envelope.New(h, e.Open())
+	if err != nil {
+		return nil
+	}
+	return made
+}
+
 // AsBefore returns a result that was issued again as that of all agents that had made it.
 func AsBefore(made, old *envelope.Envelope) (*envelope.Envelope, error) {
 	h, was := made.Header(), old.Header()

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -23,6 +24,30 @@ type ConversationText struct {
 	Turn     int                // from 1
 	From     string             // user, or who answered
 	Envelope *envelope.Envelope // of the run of that turn; nil if it is not readable any more
+	Reads    []record.Read      // what agents were delivered in that turn, if the text is the answer
+}
+
+// MadeBy returns the producer of the text for a reader: who wrote it and, of what others than the reader were
+// delivered in its turn, who made that. The rules for all of them apply. What was delivered to the reader
+// itself passed under the rules for the reader.
+func (c *ConversationText) MadeBy(reader string) string {
+	if c.Envelope == nil {
+		return c.From
+	}
+	made := c.Envelope.Producer()
+	var others []string
+	for _, r := range c.Reads {
+		if r.Reader != reader {
+			others = append(others, naming.Links(r.From)...)
+		}
+	}
+	slices.Sort(others) // the order in which they were delivered depends on the run
+	for _, from := range slices.Compact(others) {
+		if from != gate.Runtime && !slices.Contains(naming.Links(made), from) {
+			made = naming.Chain(made, from)
+		}
+	}
+	return made
 }
 
 // IsAnswer reports whether the text is the answer of its turn.
@@ -36,9 +61,13 @@ func (c *ConversationText) Name() string {
 	return fmt.Sprintf("turn %d", c.Turn)
 }
 
-// Offer offers the text to whoever answers a later turn, who does without it if it is withheld.
-func (c *ConversationText) Offer() gate.Offer {
-	return gate.Offer{Source: gate.Source{Kind: handoff.Conversation, Name: c.Name()}, Title: c.Name(), Assignee: c.From, Envelope: c.Envelope, Optional: true}
+// Offer offers the text to a reader in a later turn, who does without it if it is withheld.
+func (c *ConversationText) Offer(reader string) gate.Offer {
+	o := gate.Offer{Source: gate.Source{Kind: handoff.Conversation, Name: c.Name()}, Title: c.Name(), Assignee: c.From, Envelope: c.Envelope, Optional: true}
+	if made := c.MadeBy(reader); c.Envelope != nil && made != c.Envelope.Producer() {
+		o.Envelope = gate.MadeBy(c.Envelope, made)
+	}
+	return o
 }
 
 // TurnTask returns the task of a turn that an agent answers: what the person said reaches the agent

@@ -238,7 +238,7 @@ func deliveriesTo(list []delivery, p *Plan, i int, reader *gate.Capabilities) []
 		for k := range o.Conversation {
 			if c := &o.Conversation[k]; c.Envelope != nil {
 				level := c.Envelope.Classification()
-				add(handoff.Conversation, k, c.From, level, level, true)
+				add(handoff.Conversation, k, c.MadeBy(reader.Agent), level, level, true)
 			}
 		}
 	}

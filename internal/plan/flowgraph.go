@@ -79,12 +79,18 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.addHandoffs()
 	b.addUnknown()
 	b.addDescriptions()
-	b.addBranches(b.addAnswer())
+	answered := b.addAnswer()
+	made := b.results // the only task answers the person, or the coordinator does
+	if answered >= 0 {
+		made = len(b.graph.Sources) - 1
+	}
+	b.addBranches(answered)
 	b.addItemKeys()
 	toolFlow{flowBuilder: b}.addTools()
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
 		b.addSight(ReadBy(b.plan, i), b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
 	}
+	addAnswered(&b.graph, b.options.Conversation, b.said, made)
 	b.addLastRounds()
 	return &b.graph
 }

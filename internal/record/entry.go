@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -144,6 +145,7 @@ type AgentCall struct {
 	Context  event.Context `json:"context,omitzero"`
 	Messages []string      `json:"messages,omitempty"` // IDs of the messages in its prompt
 	Memory   []task.ID     `json:"memory,omitempty"`   // the tasks whose results it found in the shared memory
+	Reads    []Read        `json:"reads,omitempty"`    // what it was delivered, in a turn of a session
 	From     string        `json:"from,omitempty"`     // the run of a cached answer; empty if the agent answered
 	SavedTokens
 
@@ -166,6 +168,14 @@ type AgentCall struct {
 	// Missing says why the result cannot be read, such as that it is encrypted under a key that
 	// was not given; empty if it can.
 	Missing string `json:"-"`
+}
+
+// A Read says that a reader was delivered something in a turn of a session.
+type Read struct {
+	Reader string             `json:"reader"`
+	From   string             `json:"from"` // who made it
+	Kind   handoff.SourceKind `json:"kind"`
+	Input  string             `json:"input,omitempty"` // its name; empty for anything else
 }
 
 // ProviderData is what a provider needs back with a turn of a conversation. Nobody is shown it: a journal

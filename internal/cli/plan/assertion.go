@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -113,22 +114,34 @@ func findingReasons(f *engine.Finding) (lines []string) {
 }
 
 // brokenFindings returns the assertions that do not hold.
-func brokenFindings(p *engine.Plan) (broken []*engine.Finding) {
-	if p == nil {
-		return nil
-	}
-	for i := range p.Findings {
-		if !p.Findings[i].Holds {
-			broken = append(broken, &p.Findings[i])
+func brokenFindings(found []engine.Finding) (broken []*engine.Finding) {
+	for i := range found {
+		if !found[i].Holds {
+			broken = append(broken, &found[i])
 		}
 	}
 	return broken
 }
 
+// joinFindings returns the findings of the tasks of a spec with those of its chat. An assertion holds if it holds
+// in both.
+func joinFindings(tasks, chat []engine.Finding) []engine.Finding {
+	all := slices.Clone(tasks)
+	for _, f := range chat {
+		at := slices.IndexFunc(all, func(o engine.Finding) bool { return o.Assertion == f.Assertion })
+		if at < 0 {
+			all = append(all, f)
+		} else if all[at].Holds {
+			all[at] = f
+		}
+	}
+	return all
+}
+
 // reportBroken ends a command with status 1 if an assertion does not hold. It prints the assertions
 // on stderr unless stdout has them.
-func reportBroken(con *console.Console, p *engine.Plan, printed bool) error {
-	broken := brokenFindings(p)
+func reportBroken(con *console.Console, found []engine.Finding, printed bool) error {
+	broken := brokenFindings(found)
 	if len(broken) == 0 {
 		return nil
 	}
@@ -138,6 +151,6 @@ func reportBroken(con *console.Console, p *engine.Plan, printed bool) error {
 		}
 		con.Say("BROKEN  %s\n        %s", assertionText(f), strings.Join(findingReasons(f), "\n        "))
 	}
-	con.Say("runteam: %d of %s broken", len(broken), format.Plural(len(p.Findings), "assertion"))
+	con.Say("runteam: %d of %s broken", len(broken), format.Plural(len(found), "assertion"))
 	return exit.Status(exit.StatusFailed)
 }

@@ -3,8 +3,10 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
@@ -78,4 +80,53 @@ func planChat(ctx context.Context, con *console.Console, j *planFlags, file *spe
 	}
 	p, err := files.Await(ctx, func() (*engine.Plan, error) { return engine.PlanLaterTurn(first, file.Answerer) })
 	return p, file.Locate(err)
+}
+
+// chatFindings checks the assertions of a spec for a turn of its chat that has an earlier one. What a
+// coordinator would plan is not known.
+func chatFindings(ctx context.Context, con *console.Console, s *source.SpecFlags, file *specfile.File) ([]engine.Finding, error) {
+	if len(file.Run.Assert) == 0 || file.Chat == nil || file.Chat.Agent == "" || file.Chat.Agent == handoff.Coordinator {
+		return nil, nil
+	}
+	own, chat := *s, chatFlags{level: label.Internal}
+	own.Chat, own.Goal = true, source.GoalFlag{}
+	turn, err := own.Load(ctx, con)
+	if err != nil {
+		return nil, err
+	}
+	if err := chat.setTurn(turn, &own); err != nil {
+		return nil, err
+	}
+	p, err := planChat(ctx, con, nil, turn)
+	if err != nil {
+		return nil, err
+	}
+	return p.Findings, nil
+}
+
+// checkedPlan plans the tasks of a spec without a key, a network or a model, and checks its
+// assertions. The plan of a spec without tasks is nil. For a goal, everything is checked except the
+// coordinator's answer.
+func checkedPlan(ctx context.Context, con *console.Console, file *specfile.File) (*engine.Plan, error) {
+	t, err := connect.BuildTeam(file, connect.Unconnected(con.LookupEnv))
+	if err != nil {
+		return nil, err
+	}
+	plan, err := files.Await(ctx, func() (*engine.Plan, error) { // Plan takes no context, and patterns of a policy may be slow
+		switch {
+		case file.Goal != nil:
+			_, err := t.PlanTeam(ctx, *file.Goal, &file.Run)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if _, called := errors.AsType[*engine.TaskError](err); called { // everything is right up to the call of the coordinator
+				return nil, nil
+			}
+			return nil, err
+		case len(file.Tasks) > 0:
+			return t.Plan(file.Tasks, &file.Run)
+		}
+		return nil, nil
+	})
+	return plan, file.Locate(err)
 }

@@ -1,14 +1,13 @@
 package plan
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"strings"
 
-	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
-	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/engine"
@@ -53,24 +52,28 @@ asserts that it cannot, check shows the path, and the exit status is 1.`,
 }
 
 func check(ctx context.Context, con *console.Console, s *source.SpecFlags) error {
+	var read bytes.Buffer // of standard input, which a spec with a chat needs twice
+	con.Stdin = io.TeeReader(con.Stdin, &read)
 	file, err := s.Load(ctx, con)
 	if err != nil {
 		return err
 	}
-	return checkFile(ctx, con, file)
-}
-
-func checkFile(ctx context.Context, con *console.Console, file *specfile.File) error {
 	plan, err := checkedPlan(ctx, con, file)
 	if err != nil {
 		return err
 	}
+	con.Stdin = &read
+	found, err := chatFindings(ctx, con, s, file)
+	if err != nil {
+		return err
+	}
+	if plan != nil {
+		found = joinFindings(plan.Findings, found)
+	}
 	c := checkDocument{OK: true, Name: file.Name, File: file.Path, Agents: len(file.Agents), Inputs: len(file.Run.Inputs), Tasks: len(file.Tasks), Goal: file.Goal != nil}
 	c.Warnings = append(source.Warnings(file, plan), agentsWithoutModel(file)...)
 	c.Environment = source.SentVariables(file, con.LookupEnv)
-	if plan != nil {
-		c.Assertions, c.OK = plan.Findings, len(brokenFindings(plan)) == 0
-	}
+	c.Assertions, c.OK = found, len(brokenFindings(found)) == 0
 	if con.Settings.JSON() {
 		err = con.PrintJSON(c)
 	} else {
@@ -80,7 +83,7 @@ func checkFile(ctx context.Context, con *console.Console, file *specfile.File) e
 	if err != nil {
 		return err
 	}
-	return reportBroken(con, plan, con.Settings.JSON())
+	return reportBroken(con, found, con.Settings.JSON())
 }
 
 // String returns one line, and one more for each variable that is sent.
@@ -142,31 +145,4 @@ func agentsWithoutModel(file *specfile.File) (found []specfile.Problem) {
 
 func noModel(at provenance.Position, message string) specfile.Problem {
 	return specfile.Problem{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}
-}
-
-// checkedPlan plans the tasks of a spec without a key, a network or a model, and checks its
-// assertions. The plan of a spec without tasks is nil. For a goal, everything is checked except the
-// coordinator's answer.
-func checkedPlan(ctx context.Context, con *console.Console, file *specfile.File) (*engine.Plan, error) {
-	t, err := connect.BuildTeam(file, connect.Unconnected(con.LookupEnv))
-	if err != nil {
-		return nil, err
-	}
-	plan, err := files.Await(ctx, func() (*engine.Plan, error) { // Plan takes no context, and patterns of a policy may be slow
-		switch {
-		case file.Goal != nil:
-			_, err := t.PlanTeam(ctx, *file.Goal, &file.Run)
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			if _, called := errors.AsType[*engine.TaskError](err); called { // everything is right up to the call of the coordinator
-				return nil, nil
-			}
-			return nil, err
-		case len(file.Tasks) > 0:
-			return t.Plan(file.Tasks, &file.Run)
-		}
-		return nil, nil
-	})
-	return plan, file.Locate(err)
 }

@@ -40,7 +40,7 @@ func shown(t *testing.T, form string, q flowFlags, file *specfile.File, plan *en
 	con, out, complaints := clitest.Console(t)
 	con.Settings.Output = form
 	require.NoError(t, printPlan(t.Context(), con, file, plan, q))
-	status = con.Report(reportBroken(con, plan, Drawings[form] == nil))
+	status = con.Report(reportBroken(con, plan.Findings, Drawings[form] == nil))
 	return out.String(), complaints.String(), status
 }
 

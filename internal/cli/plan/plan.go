@@ -140,7 +140,7 @@ func planSpec(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 	if err := printSaved(con, j, left, unsaved); err != nil {
 		return err
 	}
-	return reportBroken(con, plan, Drawings[con.Settings.Output] == nil)
+	return reportBroken(con, plan.Findings, Drawings[con.Settings.Output] == nil)
 }
 
 // makePlan plans a spec, and checks the plan against the assertions of the spec and the flags.
