@@ -71,7 +71,7 @@ func (x *modelCall) findCachedAnswer(ctx context.Context, p prompt.Prompt) (done
 // reuseAnswer looks for an answer of another run to the same prompt.
 func (x *modelCall) reuseAnswer(ctx context.Context, p prompt.Prompt) (done bool, err error) {
 	r := x.run
-	for answer, err := range r.log.CachedAnswers(ctx, reuseKeyOf(x.key, r.team.Find(x.caps.Agent).Origins())) {
+	for answer, err := range r.log.CachedAnswers(ctx, reuseKeyOf(x.key, r.accepts, r.team.Find(x.caps.Agent).Origins(r.options.Machine))) {
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", ErrJournal, err)
 		}
@@ -234,7 +234,7 @@ func (x *modelCall) journalEntry() record.Entry {
 	isOfVersion := x.recalled == nil || x.prior == x.key
 	m := x.run.team.Find(x.caps.Agent)
 	if e.Reusable = isOfVersion && isReusable(m, &x.request) && len(x.outbox.end()) == 0 && len(x.tools) == 0; e.Reusable { // another run would lack the messages
-		e.Reuse = reuseKeyOf(x.key, m.Origins())
+		e.Reuse = reuseKeyOf(x.key, x.run.accepts, m.Origins(x.run.options.Machine))
 	}
 	e.CallsTools, e.Provider = len(x.reply.ToolCalls) > 0, providerEntry(&x.reply, x.before)
 	e.Sends = e.CallsTools && x.outbox.used()

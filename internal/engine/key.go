@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -57,12 +58,14 @@ func jsonOf(v any) string {
 }
 
 // reuseKeyOf returns the key by which another run finds the answer to a prompt: the
-// key of the prompt, and where it was sent. The operator of an endpoint decides
+// key of the prompt, the clearance of the caller, and where it was sent. That there is an
+// answer tells a caller that the prompt was sent before, so it must be a prompt
+// of a caller who may see as much. The operator of an endpoint decides
 // what it answers, so answers are not reused across origins. A resumed run and
 // a replay use the key alone, since they continue one run.
-func reuseKeyOf(key record.Key, origins []string) record.Key {
+func reuseKeyOf(key record.Key, accepts label.Classification, origins []string) record.Key {
 	h := sha256.New()
-	fmt.Fprintf(h, "runteam/reuse/1 %x", key)
+	fmt.Fprintf(h, "runteam/reuse/2 %x %v", key, accepts)
 	for _, origin := range origins {
 		fmt.Fprintf(h, " %q", origin)
 	}

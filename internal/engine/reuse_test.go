@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
@@ -69,6 +70,46 @@ func TestReuseIsLimitedToTheOrigin(t *testing.T) {
 			require.Equal(t, answers(want), answers(run1(other, &engine.RunOptions{RunID: "r", Journal: after(past)})))
 			require.Equal(t, answers(want), answers(run1(other, &engine.RunOptions{RunID: "r", Replay: &engine.Replay{}, Journal: after(past)})))
 			require.Zero(t, other.calls)
+		})
+	}
+}
+
+// An answer is taken only from a run of a caller of the same clearance, since it says that the prompt was sent
+// before, and one of this machine only on this machine.
+func TestReuseIsLimitedToTheCallerAndTheMachine(t *testing.T) {
+	t.Parallel()
+	const far, near = "https://h.example/v1", "http://127.0.0.1:1/v1"
+	low, high := new(label.Internal), new(label.Confidential)
+	for _, tt := range []struct {
+		name, base  string // without a base, a Go agent
+		before, now engine.RunOptions
+		taken       bool
+	}{
+		{"the same caller", far, engine.RunOptions{UserAccepts: low}, engine.RunOptions{UserAccepts: low}, true},
+		{"a lower caller", far, engine.RunOptions{UserAccepts: high}, engine.RunOptions{UserAccepts: low}, false},
+		{"a higher caller", far, engine.RunOptions{UserAccepts: low}, engine.RunOptions{UserAccepts: high}, false},
+		{"another machine, an endpoint elsewhere", far, engine.RunOptions{Machine: "a"}, engine.RunOptions{Machine: "b"}, true},
+		{"another machine", near, engine.RunOptions{Machine: "a"}, engine.RunOptions{Machine: "b"}, false},
+		{"the same machine", near, engine.RunOptions{Machine: "a"}, engine.RunOptions{Machine: "a"}, true},
+		{"another machine, a Go agent", "", engine.RunOptions{Machine: "a"}, engine.RunOptions{Machine: "b"}, false},
+		{"the same machine, a Go agent", "", engine.RunOptions{Machine: "a"}, engine.RunOptions{Machine: "a"}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := &placed{base: tt.base}
+			m := engine.Member{Name: "a", Agent: agent.New(p, agent.Options{}), Backend: plan.Backend{Version: "1"}}
+			if tt.base == "" {
+				m.Agent = agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+					p.calls++
+					return agent.Reply{Text: "x"}, nil
+				})
+			}
+			tm, journal := newTeam(t, m), &memory{}
+			tt.before.Journal = journal
+			require.NoError(t, run(t, tm, &tt.before, spec("a")).Err())
+			tt.now.Journal, tt.now.Reuse = &memory{others: journal.exchanges()}, true
+			require.NoError(t, run(t, tm, &tt.now, spec("a")).Err())
+			require.Equal(t, tt.taken, p.calls == 1)
 		})
 	}
 }

@@ -16,24 +16,28 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Origins returns where the prompts of a member go. The names of its endpoints do not
-// count: one with a variable has the same name for any origin.
-func (m *Member) Origins() (list []string) {
+// Origins returns where the prompts of a member go, on a machine that the run is on. The names of its endpoints do
+// not count: one with a variable has the same name for any origin. What answers without an endpoint, such as
+// a process, is on the machine itself.
+func (m *Member) Origins(machine string) (list []string) {
 	for _, e := range m.endpoints() {
-		list = append(list, originOf(e.base))
+		list = append(list, originOf(e.base, machine))
+	}
+	if len(list) == 0 {
+		list = append(list, machine)
 	}
 	return list
 }
 
 // originOf returns the scheme, host and port of a base URL. The port of an endpoint
 // on this machine does not count, since it changes from start to start.
-func originOf(base string) string {
+func originOf(base, machine string) string {
 	u, err := url.Parse(endpoint.Normalize(base))
 	if err != nil || u.Host == "" {
-		return base
+		return base + " on " + machine
 	}
 	if DefaultAccepts(base) == label.Secret { // on this machine
-		return u.Scheme + "://localhost"
+		return u.Scheme + "://localhost on " + machine
 	}
 	return u.Scheme + "://" + u.Host
 }

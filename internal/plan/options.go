@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/mailbox"
@@ -58,6 +59,8 @@ type Options struct {
 	Tasks  []task.Spec // of a run that is resumed or replayed; other runs take them as an argument
 	Replay *Replay     // the run is repeated; nil if it is not
 
+	Machine string // on which the run is; empty means [endpoint.Machine]
+
 	Stored
 	OfSession
 	KeepWorkspaces bool // the workspaces of tasks stay, if the caller may see all that is in them
@@ -103,6 +106,9 @@ func (o *Options) RecordClearance() label.Classification {
 func (o Options) WithDefaults() Options {
 	if o.MaxConcurrency == 0 {
 		o.MaxConcurrency = DefaultConcurrency
+	}
+	if o.Machine == "" {
+		o.Machine = endpoint.Machine()
 	}
 	accepts := label.Confidential
 	if o.UserAccepts != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
@@ -40,7 +41,34 @@ type StoredRun struct {
 	childEnds  map[string]*record.AgentCall // results of children, by the call that spawned them
 	agents     map[string]string            // by session
 	waits      map[task.ID][]StoredWait
-	viewer     *Viewer // nil for the user of the run
+	viewer     *Viewer          // nil for the user of the run
+	above      map[task.ID]bool // see IsAbove
+}
+
+// IsAbove reports whether a task read or made something that its caller may not see.
+func (k *StoredRun) IsAbove(id task.ID) bool {
+	if k.above == nil {
+		k.above = map[task.ID]bool{}
+		most := k.History.Clearance()
+		learn := func(id task.ID, level label.Classification) { k.above[id] = k.above[id] || level > most }
+		for i := range k.Trace.Prompts {
+			learn(k.Trace.Prompts[i].Receipt.Task, k.Trace.Prompts[i].Receipt.Classification)
+		}
+		for i := range k.Trace.Handoffs {
+			if h := &k.Trace.Handoffs[i]; h.Verdict == gate.Passed {
+				learn(h.Task, h.Label.Join(h.Delivered))
+			}
+		}
+		for _, t := range k.Tasks {
+			for _, x := range t.Calls {
+				if x.Result != nil {
+					learn(t.ID, x.Result.Classification)
+				}
+				k.above[t.ID] = k.above[t.ID] || x.Missing != "" // it may have any label
+			}
+		}
+	}
+	return k.above[id]
 }
 
 // Load reads a run that was found, or only one task of it.

@@ -27,7 +27,7 @@ type ComparedTask struct {
 	ID      task.ID       `json:"id"`
 	Title   string        `json:"title"`
 	Name    string        `json:"name,omitempty"` // of an instance, by the keys of its items
-	Prompt  string        `json:"prompt"`         // same, changed or none
+	Prompt  string        `json:"prompt"`         // same, changed, withheld or none
 	Result  string        `json:"result"`         // same, changed, withheld or none
 	Before  *comparedSide `json:"before,omitempty"`
 	After   *comparedSide `json:"after,omitempty"`
@@ -48,16 +48,25 @@ type comparedSide struct {
 	Error  string                `json:"error,omitempty"` // why there is none
 
 	hidden  bool // the viewer may not see the result
+	above   bool // the caller may not see all of the task, so nothing of it is compared
 	unknown bool // the run has no text of the result, as of a loop, which has that of its last round
 }
 
 // shownName returns what people know the task by.
 func (c *ComparedTask) shownName() string { return cmp.Or(c.Name, c.Title) }
 
-// compare compares the results of both sides, and removes their texts if they are equal.
+// compare compares the results of both sides, and removes their texts if they are equal. Of a task that the
+// caller may not see, only status and label are left.
 func (c *ComparedTask) compare() {
 	b, a := c.Before, c.After
 	switch {
+	case b != nil && b.above, a != nil && a.above:
+		c.Prompt, c.Result = withheld, withheld
+		for _, s := range []*comparedSide{b, a} {
+			if s != nil {
+				*s = comparedSide{Status: s.Status, Agent: s.Agent, Label: s.Label, above: true}
+			}
+		}
 	case b == nil || a == nil || b.Status != task.Completed || a.Status != task.Completed || b.unknown != a.unknown:
 		c.Result = none
 	case b.hidden || a.hidden:
@@ -107,7 +116,7 @@ func (s *comparedSide) level() string {
 
 // storedSide returns a task of a stored run.
 func storedSide(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
-	s := &comparedSide{Status: t.Status, Agent: t.Agent, Usage: t.Usage(), Error: k.WhyNoResult(t)}
+	s := &comparedSide{Status: t.Status, Agent: t.Agent, Usage: t.Usage(), Error: k.WhyNoResult(t), above: k.IsAbove(t.ID)}
 	x := t.Accepted()
 	if x == nil || s.Status != task.Completed {
 		s.unknown = s.Status == task.Completed
@@ -166,7 +175,7 @@ func (c *ComparedTask) usages() string {
 }
 
 func (s *comparedSide) tokens() string {
-	if s == nil {
+	if s == nil || s.above {
 		return "-"
 	}
 	return format.Number(s.Usage.InputTokens) + "+" + format.Number(s.Usage.OutputTokens)

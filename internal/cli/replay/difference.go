@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/explain"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/promptview"
@@ -87,8 +86,6 @@ func firstPart(before, after []part) string {
 		switch {
 		case b.name != a.name:
 			return fmt.Sprintf("from byte %d on: it was %s, and is %s", b.Start, b.name, a.name)
-		case b.Withheld && a.Withheld && b.End-b.Start != a.End-a.Start:
-			return fmt.Sprintf("from byte %d on, in %s, which is withheld: it was %s and is %s", b.Start, b.name, bytesize.Text(int(b.End-b.Start)), bytesize.Text(int(a.End-a.Start)))
 		case b.Words != a.Words:
 			at, old, new := firstByte(b.Words, a.Words)
 			return fmt.Sprintf("from byte %d on, in %s: it was %s and is %s", int(b.Start)+at, b.name, old, new)

@@ -30,6 +30,8 @@ type comparedRun struct {
 	Status string    `json:"status"`
 	Usage  llm.Usage `json:"totalTokenUsage"`
 	Cost   *float64  `json:"cost"` // US dollars; nil if a model has no price
+
+	Partial bool `json:"partial,omitempty"` // the totals leave out what the caller may not see
 }
 
 // newComparedRun returns a stored run with what it used.
@@ -37,6 +39,10 @@ func newComparedRun(k *journals.StoredRun) comparedRun {
 	r := comparedRun{Run: k.Run, Name: k.Name, Status: k.Status}
 	prices, sum, all := k.Prices(), llm.Money(0), true
 	for _, t := range k.Tasks {
+		if k.IsAbove(t.ID) {
+			r.Partial = true
+			continue
+		}
 		cost, known := t.Cost(prices)
 		r.Usage, sum, all = r.Usage.Add(t.Usage()), sum.Add(cost), all && known
 	}

@@ -125,7 +125,7 @@ func synthesis(k *journals.StoredRun) (last *record.AgentCall) {
 
 // sideOf returns a task of the new run.
 func sideOf(res *engine.Result, t *engine.TaskResult, accepts label.Classification) *comparedSide {
-	s := &comparedSide{Status: t.Status, Agent: t.Assignee, Usage: t.Metrics.Usage, Reused: t.Reused}
+	s := &comparedSide{Status: t.Status, Agent: t.Assignee, Usage: t.Metrics.Usage, Reused: t.Reused, above: t.Label > accepts}
 	if t.Status == task.Completed {
 		s.Label, s.Text, s.hidden = &t.Label, t.Result, t.Label > accepts || journals.IsWithheld(t.Result)
 	} else if s.Error = format.WhyNotNeeded(t.Result); t.Error != nil {
@@ -176,7 +176,7 @@ func (d *VariantDocument) sentence() string {
 	text := "Without " + d.what() + ", "
 	changed := fmt.Sprintf("%d of %s", prompts, format.Plural(tasks, "prompt"))
 	switch {
-	case prompts == 0 && len(results) == 0:
+	case prompts == 0 && len(results) == 0 && unclear == 0:
 		return text + "no prompt changed, so it did not matter."
 	case len(results) == 0 && unclear == 0:
 		return text + changed + " changed, but no result did, so it did not matter."

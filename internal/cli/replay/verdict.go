@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -71,7 +72,7 @@ func (r *repetition) counts() (c promptCount) {
 	final, later := finalCalls(r.run)
 	c.later = later
 	for _, x := range final {
-		if known[x.Key] {
+		if known[x.Key] || r.run.IsAbove(x.Task) {
 			continue
 		}
 		known[x.Key] = true
@@ -120,6 +121,14 @@ func Repeat(ctx context.Context, con *console.Console, g *journals.Flags, k, sho
 		}
 		c.compare()
 		d.Tasks = append(d.Tasks, c)
+	}
+	if d.After.Partial = d.Before.Partial; d.After.Partial {
+		d.After.Usage = llm.Usage{}
+		for i := range d.Tasks {
+			if s := d.Tasks[i].After; s != nil {
+				d.After.Usage = d.After.Usage.Add(s.Usage)
+			}
+		}
 	}
 	return d, nil
 }
