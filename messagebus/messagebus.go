@@ -32,7 +32,7 @@ var (
 // Options tune a bus. The zero value means the defaults.
 type Options struct {
 	Edges     []handoff.Edge // along which agents may write to each other; without edges, only the user can send
-	MaxUnread int            // unread messages that one agent may have; zero means 1000
+	MaxUnread int            // unread messages that an agent may have of each sender, in a run of each task; zero means 1000
 	Logger    *slog.Logger   // receives an error when a subscriber panics; nil discards it
 }
 
@@ -94,7 +94,7 @@ func (b *Bus) Snapshot() ([]byte, error) {
 // only the classification and the expiry count.
 //
 // The errors are [ErrUnknown] for an unknown name, [ErrNoEdge] for an agent that may not write to the other, [ErrInvalid] for a text that is empty,
-// not valid UTF-8 or above 1 MiB, and [ErrFull] for a full inbox. While a run uses the bus,
+// not valid UTF-8 or above 1 MiB, and [ErrFull] if the reader has too many unread messages of the sender. While a run uses the bus,
 // the program can send only as the user; agents send through the run.
 func (b *Bus) Send(from, to, text string, h envelope.Header) (envelope.ID, error) {
 	return b.Internal().Send(draft(from, to, text, h))

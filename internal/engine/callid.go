@@ -61,7 +61,7 @@ func (d *callIDs) restore(id string, key record.Key) {
 	of.ids[callPlace{place, key}], of.count[place] = id, max(n, of.count[place])
 }
 
-// taskOfCall returns the task of a call: its ID is behind that of the run.
+// taskOfCall returns the task of a call or session: its ID is behind that of the run.
 func taskOfCall(id string) task.ID {
 	_, at, _ := strings.Cut(id, "/")
 	of, _, _ := strings.Cut(at, "/")

@@ -217,7 +217,7 @@ func (a *attempt) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Value) (*
 		return nil, err
 	}
 	h := newSentHandoff(id, a.caps.Agent, a.task.ID, &d)
-	draft := mailbox.Draft{From: a.caps.Agent, To: d.To, Content: d.Message, Structured: structured, Classification: header.Classification, Name: id}
+	draft := mailbox.Draft{From: a.caps.Agent, To: d.To, Content: d.Message, Structured: structured, Classification: header.Classification, Name: id, Task: a.task.ID}
 	if err := a.postHandoff(x, h, of, draft, header, at); err != nil {
 		return nil, err
 	}
@@ -227,8 +227,8 @@ func (a *attempt) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Value) (*
 	return h, nil
 }
 
-// postHandoff puts a handoff, which may be the reply to another one, into the inbox of its reader. A full inbox
-// loses it. The lock of the run is held.
+// postHandoff puts a handoff, which may be the reply to another one, into the inbox of its reader. One too
+// many of this task that the reader has not read is lost. The lock of the run is held.
 func (a *attempt) postHandoff(x *modelCall, h, of *sentHandoff, draft mailbox.Draft, header envelope.Header, at placedCall) error {
 	m := a.run.messages
 	msg, notify, err := m.post.Send(draft, header)

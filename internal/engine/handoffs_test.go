@@ -338,6 +338,42 @@ func TestAnAgentKnowsItsNeighborsOnly(t *testing.T) {
 	}
 }
 
+// TestHiddenHandoffsDisplaceNobody checks that an inbox has room for a handoff, however many its reader has in it that
+// it may not read: of another agent, or of another task of the same one. The sender is told nothing of them.
+//
+// Requirement: G60.
+func TestHiddenHandoffsDisplaceNobody(t *testing.T) {
+	t.Parallel()
+	many := step{}
+	for range 5 {
+		many.calls = append(many.calls, sendsTo("b", "hidden"))
+	}
+	for _, hidden := range []string{"c", "a"} {
+		synctest.Test(t, func(t *testing.T) {
+			n, list := &newsroom{}, both("a<>b", "c<>b")
+			members := []engine.Member{n.member(t, "a", waits, waits, step{calls: []llm.ToolCall{sendsTo("b", "for you")}}, done), n.member(t, "b", waits, waits, waits, waits, done), n.member(t, "c", done)}
+			m := &members[strings.Index("abc", hidden)]
+			above, below := n.member(t, "first", many, done), m.Agent
+			m.Accepts, m.Agent = label.Confidential, agent.Func(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				if strings.Contains(p.Text(), "# Task: first") {
+					return above.Agent.Run(ctx, p)
+				}
+				return below.Run(ctx, p)
+			})
+			bus, err := mailbox.New([]string{"a", "b", "c"}, mailbox.Options{Edges: list, MaxUnread: 4})
+			require.NoError(t, err)
+			first := by(hidden, spec("first"))
+			first.Classification, first.Tools = label.Confidential, []string{"send_handoff"}
+			res := run(t, edged(t, list, members...), &engine.RunOptions{Bus: bus}, first, spec("a"), spec("b"), spec("c"))
+			require.NoError(t, res.Err())
+			require.Contains(t, n.last("b"), "for you", hidden)
+			require.NotContains(t, n.last("b"), "hidden")
+			require.Contains(t, n.last("a"), "Sent to b as handoff")
+			require.Contains(t, strings.Join(res.Warnings, "\n"), fmt.Sprintf("a handoff from %q to \"b\" was lost", hidden), "the fifth")
+		})
+	}
+}
+
 // TestSendersLearnNothingOfReaders checks that a sender without a way back gets equal bytes, whatever its reader does
 // and whether or not its inbox has room.
 //
@@ -360,11 +396,9 @@ func TestSendersLearnNothingOfReaders(t *testing.T) {
 			tm := edged(t, edges("a>b"), n.member(t, "a", step{calls: []llm.ToolCall{sendsTo("b", "one")}}, step{calls: []llm.ToolCall{sendsTo("b", "two")}}, step{text: "done"}), n.member(t, "b", tt.reader...))
 			o := &engine.RunOptions{}
 			if tt.full {
-				o.Bus = tm.NewBus()
-				for range mailbox.DefaultMaxUnread {
-					_, err := o.Bus.Send(mailbox.Draft{From: handoff.User, To: "b", Content: "x", Classification: label.Secret})
-					require.NoError(t, err)
-				}
+				var err error
+				o.Bus, err = mailbox.New([]string{"a", "b"}, mailbox.Options{Edges: edges("a>b"), MaxUnread: 1})
+				require.NoError(t, err)
 			}
 			res := run(t, tm, o, spec("a"), spec("b", tt.after...))
 			require.NoError(t, res.Err())

@@ -102,7 +102,7 @@ func (o *Outbox) add(l letter) error {
 
 // draft returns a message of the attempt.
 func (o *Outbox) draft(l letter) mailbox.Draft {
-	return mailbox.Draft{From: o.from, To: l.to, Content: l.text, Classification: l.header.Classification}
+	return mailbox.Draft{From: o.from, To: l.to, Content: l.text, Classification: l.header.Classification, Task: o.of.task.ID}
 }
 
 // end closes the outbox and returns what was sent. Later sends are errors.

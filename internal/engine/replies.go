@@ -29,7 +29,7 @@ type sentHandoff struct {
 	limit        time.Duration   // of the wait for a required reply
 	sender       task.ID         // the task that sent it
 	msg          mailbox.Message // the zero value if it is lost
-	lost         bool            // the inbox of its reader was full
+	lost         bool            // its reader had too many unread messages of its task
 	unread       string          // why it is not going to be read, for a sender that may know; empty if it may be read
 	isRead       bool            // the task that was given it has ended
 	isOver       bool            // the task that sent it has ended

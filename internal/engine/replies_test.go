@@ -17,7 +17,6 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/steer"
@@ -267,11 +266,15 @@ func TestAFullInboxEndsAWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				n := &newsroom{}
-				tm := edged(t, both("a<>b"), n.member(t, "a", requires("b", "x"), waits, done), n.member(t, "b", waits, waits, replies("a", "y"), done))
+				n, asks, answers := &newsroom{}, requires("b", "x"), replies("a", "y")
+				if full == "b" {
+					asks.calls = append([]llm.ToolCall{sendsTo("b", "before")}, asks.calls...)
+				} else {
+					to := answers.to
+					answers.to = func(text string) []llm.ToolCall { return append([]llm.ToolCall{sendsTo("a", "before")}, to(text)...) }
+				}
+				tm := edged(t, both("a<>b"), n.member(t, "a", asks, waits, done), n.member(t, "b", waits, waits, answers, done))
 				bus, err := mailbox.New([]string{"a", "b"}, mailbox.Options{Edges: both("a<>b"), MaxUnread: 1})
-				require.NoError(t, err)
-				_, err = bus.Send(mailbox.Draft{From: handoff.User, To: full, Content: "secret", Classification: label.Secret}) // which no task reads
 				require.NoError(t, err)
 				res := run(t, tm, &engine.RunOptions{Bus: bus}, spec("a"), spec("b"))
 				require.NoError(t, res.Err())

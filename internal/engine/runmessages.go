@@ -234,7 +234,7 @@ func (m *runMessages) putBack(s *record.SentMessage) (msg mailbox.Message, ok bo
 		err = invalid
 	} else if err = e.Genuine(); err == nil {
 		structured, _ := jsonvalue.Parse(string(s.Message.JSON))
-		if msg, err = m.post.Restore(mailbox.Draft{From: s.From, To: s.To, Content: s.Message.Text, Structured: structured, Name: s.ID}, s.Message.Header); err == nil {
+		if msg, err = m.post.Restore(mailbox.Draft{From: s.From, To: s.To, Content: s.Message.Text, Structured: structured, Name: s.ID, Task: taskOfCall(s.Session)}, s.Message.Header); err == nil {
 			return msg, true
 		}
 	}

@@ -31,14 +31,14 @@ var (
 	ErrSnapshot = errors.New("unreadable snapshot")
 )
 
-// DefaultMaxUnread is how many unread messages one agent may have by default.
+// DefaultMaxUnread is how many unread messages of one sender an agent may have by default.
 const DefaultMaxUnread = 1000
 
 // Options tune a bus. The zero value means the defaults.
 type Options struct {
 	Run       string           // id of the run that the messages belong to; empty means none in particular
 	Edges     []handoff.Edge   // along which agents may write to each other; the user may write to all of them
-	MaxUnread int              // unread messages that one agent may have; zero means [DefaultMaxUnread]
+	MaxUnread int              // unread messages that an agent may have of each sender, in a run of each task; zero means [DefaultMaxUnread]
 	Now       func() time.Time // when a message is sent; nil means [time.Now]; it must not call the bus
 	Logger    *slog.Logger     // learns of subscribers that panic; nil discards
 

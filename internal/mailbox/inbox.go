@@ -3,13 +3,41 @@ package mailbox
 import (
 	"fmt"
 	"slices"
+
+	"github.com/runteam/runteam/task"
 )
 
 // An inbox is what one agent was sent. Both lists are in the order of sending;
 // what is not unread is read.
 type inbox struct {
 	all, unread   []*entry
+	counts        map[sender]int // unread messages; nil until an inbox is longer than the limit, and after it was read
 	subscriptions []*subscription
+}
+
+// A sender has a limit of its own in each inbox, so that what a reader may not see displaces nothing that it may see.
+// In a run each task is one, since an agent may write in one task what it does not know in another.
+type sender struct {
+	name string
+	task task.ID
+}
+
+// unreadOf returns how many messages of a sender are unread.
+func (box *inbox) unreadOf(s sender) int {
+	if box.counts == nil {
+		box.counts = map[sender]int{}
+		for _, e := range box.unread {
+			box.count(&e.Message)
+		}
+	}
+	return box.counts[s]
+}
+
+// count notes another unread message.
+func (box *inbox) count(m *Message) {
+	if box.counts != nil {
+		box.counts[sender{m.From, m.Task}]++
+	}
 }
 
 // Unread returns the messages that an agent has not read, broadcasts among
@@ -127,7 +155,7 @@ func inOrder(list []*entry) []*entry {
 }
 
 // read takes some messages from the unread ones.
-func (box *inbox) read(list []*entry) { box.unread = without(box.unread, list) }
+func (box *inbox) read(list []*entry) { box.unread, box.counts = without(box.unread, list), nil }
 
 // without removes messages from a list. Both are in the order of sending.
 func without(list, removed []*entry) []*entry {
@@ -140,7 +168,9 @@ func without(list, removed []*entry) []*entry {
 }
 
 // putBack adds messages to the unread ones.
-func (box *inbox) putBack(list []*entry) { box.unread = inOrder(append(box.unread, list...)) }
+func (box *inbox) putBack(list []*entry) {
+	box.unread, box.counts = inOrder(append(box.unread, list...)), nil
+}
 
 // box returns the inbox of an agent. The error names the operation.
 func (b *Bus) box(verb, agent string) (*inbox, error) {

@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
 )
 
 func TestTakeDeliversWhatIsAccepted(t *testing.T) {
@@ -92,10 +94,10 @@ func TestInboxIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{MaxUnread: 2})
 	send(t, b, user, "scorer", "one")
-	send(t, b, "analyst", "scorer", "two")
-	_, err := b.Send(mailbox.Draft{From: "writer", To: "scorer", Content: "three"})
+	send(t, b, user, "scorer", "two")
+	_, err := b.Send(mailbox.Draft{From: user, To: "scorer", Content: "three"})
 	require.ErrorIs(t, err, mailbox.ErrFull)
-	require.EqualError(t, err, `send: inbox full: "scorer": 2 messages are unread: send when some are read`)
+	require.EqualError(t, err, `send: inbox full: "scorer": 2 messages of this sender are unread: send when some are read`)
 
 	_, err = b.Broadcast(mailbox.Draft{From: user, Content: "all or nothing"})
 	require.ErrorIs(t, err, mailbox.ErrFull)
@@ -107,8 +109,38 @@ func TestInboxIsBounded(t *testing.T) {
 	require.NoError(t, b.MarkRead("scorer", "message/1"))
 	require.Equal(t, mailbox.ID("message/4"), send(t, b, user, "scorer", "four"), "refused messages leave no gap")
 	send(t, b, user, "writer", "five")
+	send(t, b, user, "writer", "six")
 	_, err = b.Broadcast(mailbox.Draft{From: user, Content: "x"})
 	require.ErrorContains(t, err, `"scorer", "writer"`, "all that are full")
+}
+
+// TestASenderDisplacesNobody checks that each sender, and each task of a run, has a limit of its own in an inbox.
+//
+// Requirement: G60.
+func TestASenderDisplacesNobody(t *testing.T) {
+	t.Parallel()
+	const limit = 3
+	b := newBus(t, mailbox.Options{MaxUnread: limit})
+	p, err := b.Attach("run-1", nil)
+	require.NoError(t, err)
+	post := func(from string, of task.ID) error {
+		_, _, err := p.Send(mailbox.Draft{From: from, To: "writer", Content: "x", Task: of}, envelope.Header{Classification: label.Secret})
+		return err
+	}
+	for _, one := range []struct {
+		from string
+		of   task.ID
+	}{{"analyst", "one"}, {"analyst", "two"}, {"scorer", "one"}, {user, ""}} {
+		for range limit {
+			require.NoError(t, post(one.from, one.of))
+		}
+		require.ErrorIs(t, post(one.from, one.of), mailbox.ErrFull)
+	}
+	require.Len(t, unread(t, b, "writer"), 4*limit)
+	require.NoError(t, b.MarkRead("writer", "message/2")) // of analyst in task one
+	require.ErrorIs(t, post("scorer", "one"), mailbox.ErrFull)
+	require.NoError(t, post("analyst", "one"))
+	require.ErrorIs(t, post("analyst", "one"), mailbox.ErrFull)
 }
 
 // Requirement: G38.

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
 )
 
 // An ID names a message within its bus, such as message/3, and is the id of
@@ -32,6 +33,7 @@ type Draft struct {
 	TTL            time.Duration        // how long it may be read; zero means without end
 	ExpiresAt      time.Time            // when it ends, if that is earlier; zero means never
 	Name           string               // what its run calls it; empty for no name
+	Task           task.ID              // of the run, whose agent sends it; empty if the program does
 }
 
 // A Message is what was sent. It is a value whose envelope cannot change. Only
@@ -44,6 +46,7 @@ type Message struct {
 	Bytes    int                // length of its content
 	Envelope *envelope.Envelope // its content, label and expiry
 	Name     string             // what its run calls it; empty for one that was sent outside of a run
+	Task     task.ID            // whose agent sent it; empty if the program did
 }
 
 // classification is that of the envelope; a Message that was not sent has none.

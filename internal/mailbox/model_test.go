@@ -85,7 +85,7 @@ func (m *model) post(d mailbox.Draft, broadcast bool) error {
 		return mailbox.ErrInvalid
 	}
 	for name := range readers {
-		if len(m.unread(name)) >= m.limit {
+		if len(m.choose(func(l *letter) bool { return l.unread[name] && l.from == d.From })) >= m.limit {
 			return mailbox.ErrFull
 		}
 	}

@@ -43,6 +43,9 @@ func TestOnlyTheRunSendsForAgents(t *testing.T) {
 	require.Empty(t, told)
 	notify()
 	require.Equal(t, []mailbox.Message{m}, told)
+	_, _, err = p.Send(mailbox.Draft{From: "analyst", To: "writer", Content: "three"}, envelope.Header{Run: "run-2"})
+	require.NoError(t, err)
+	told = told[:1]
 	require.Equal(t, "named message/1", unread(t, b, "writer")[0].Name, "by the run")
 	h := m.Envelope.Header()
 	require.Equal(t, "run-2", h.Run)
@@ -57,9 +60,9 @@ func TestOnlyTheRunSendsForAgents(t *testing.T) {
 	require.ErrorIs(t, p.Check(mailbox.Draft{From: "eve", Content: "x"}), mailbox.ErrUnknown)
 	_, _, err = p.Send(mailbox.Draft{From: "analyst", Content: "all or nothing"}, envelope.Header{})
 	require.ErrorIs(t, err, mailbox.ErrFull)
-	_, err = p.Restore(mailbox.Draft{From: "analyst", To: "writer", Content: "three"}, envelope.Header{CreatedAt: at.Add(-time.Hour), Run: "run-1"})
+	_, err = p.Restore(mailbox.Draft{From: "analyst", To: "writer", Content: "four"}, envelope.Header{CreatedAt: at.Add(-time.Hour), Run: "run-1"})
 	require.NoError(t, err, "also beyond the limit")
-	require.Equal(t, []string{"one", "two", "three"}, texts(unread(t, b, "writer")))
+	require.Equal(t, []string{"one", "two", "three", "four"}, texts(unread(t, b, "writer")))
 	require.Len(t, told, 1)
 
 	p.Detach()

@@ -138,7 +138,7 @@ func (b *Bus) store(d *Draft, h envelope.Header, readers []int, only string) (m 
 	if b.post != nil && only != "" && d.From != only {
 		return Message{}, nil, fmt.Errorf("%w sender %q: run %q uses the bus; an agent sends through its outbox, the program as %q", ErrInvalid, d.From, b.post.run, only)
 	}
-	if err := errors.Join(b.agents.sends(d.From, h.Classification, readers), b.room(readers)); err != nil {
+	if err := errors.Join(b.agents.sends(d.From, h.Classification, readers), b.room(d, readers)); err != nil {
 		return Message{}, nil, err
 	}
 	e, err := b.seal(d, h)
@@ -161,25 +161,26 @@ func (b *Bus) store(d *Draft, h envelope.Header, readers []int, only string) (m 
 
 // deposit appends a message to the inboxes of its readers. The caller holds the lock.
 func (b *Bus) deposit(d *Draft, e *envelope.Envelope, readers []int) *entry {
-	m := Message{ID: e.ID(), From: d.From, To: d.To, At: e.CreatedAt(), Bytes: len(d.Content) + len(d.Structured.Canonical()), Envelope: e, Name: d.Name}
+	m := Message{ID: e.ID(), From: d.From, To: d.To, At: e.CreatedAt(), Bytes: len(d.Content) + len(d.Structured.Canonical()), Envelope: e, Name: d.Name, Task: d.Task}
 	added := b.messages.add(m, len(readers))
 	for _, r := range readers {
 		box := &b.inboxes[r]
 		box.all, box.unread = append(box.all, added), append(box.unread, added)
+		box.count(&added.Message)
 	}
 	return added
 }
 
-// room names the readers that may not get another message. The caller holds the lock.
-func (b *Bus) room(readers []int) error {
+// room names the readers that may not get another message of this sender. The caller holds the lock.
+func (b *Bus) room(d *Draft, readers []int) error {
 	var full []string
 	for _, r := range readers {
-		if len(b.inboxes[r].unread) >= b.options.MaxUnread {
+		if box := &b.inboxes[r]; len(box.unread) >= b.options.MaxUnread && box.unreadOf(sender{d.From, d.Task}) >= b.options.MaxUnread {
 			full = append(full, fmt.Sprintf("%q", b.agents.names[r]))
 		}
 	}
 	if len(full) > 0 {
-		return fmt.Errorf("%w: %s: %d messages are unread: send when some are read", ErrFull, strings.Join(full, ", "), b.options.MaxUnread)
+		return fmt.Errorf("%w: %s: %d messages of this sender are unread: send when some are read", ErrFull, strings.Join(full, ", "), b.options.MaxUnread)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestRestoredBusContinues(t *testing.T) {
 	t.Parallel()
 	o := mailbox.Options{Run: "run-1", MaxUnread: 2, Now: time.Now} // with a monotonic reading
 	b := newBus(t, o)
-	_, err := b.Send(mailbox.Draft{From: "analyst", To: "writer", Content: "secret", Classification: label.Secret, TTL: time.Hour})
+	_, err := b.Send(mailbox.Draft{From: user, To: "writer", Content: "secret", Classification: label.Secret, TTL: time.Hour})
 	require.NoError(t, err)
 	broadcast(t, b, user, "to all")
 	take(t, b, "writer", func(m mailbox.Message) bool { return m.ID == "message/2" })
