@@ -44,16 +44,22 @@ func overLimits(b *brief.Brief, p *built) bool {
 	if b.MaxContext == 0 {
 		return false
 	}
-	texts, fixed, _ := contextOf(b)
+	texts, fixed, _, _ := contextOf(b)
 	return texts+fixed > b.MaxContext
 }
 
 // contextOf measures the context of a prompt: the sum of its texts, that of what is never cut, and
-// the size of each text.
-func contextOf(b *brief.Brief) (texts, fixed int, sizes []int) {
-	for _, list := range listsOf(b) {
+// the size of each text. Lines are the texts that may be part of a line of the builder.
+func contextOf(b *brief.Brief) (texts, fixed int, sizes []int, lines int) {
+	for at, list := range listsOf(b) {
 		for i := range *list {
 			s := &(*list)[i]
+			if isHidden(s.Decision()) {
+				continue
+			}
+			if at == listMessages || at == listFailed || at == listSkipped {
+				lines++
+			}
 			text := s.Payload().Text()
 			n := len(text)
 			if s.Source().Kind == handoff.Memory {
@@ -62,7 +68,7 @@ func contextOf(b *brief.Brief) (texts, fixed int, sizes []int) {
 			texts, fixed, sizes = texts+n, fixed+s.Payload().Size()-len(text), append(sizes, n)
 		}
 	}
-	return texts, fixed, sizes
+	return texts, fixed, sizes, lines
 }
 
 // fit writes the prompt, which had this size, with every text cut to one
@@ -72,8 +78,7 @@ func fit(b *brief.Brief, size int) (*built, error) {
 	if b.Whole {
 		return nil, fmt.Errorf("%w: it has %d bytes, at most %d", brief.ErrTooLarge, size, brief.Limit(b.MaxBytes))
 	}
-	texts, fixed, sizes := contextOf(b)
-	lines := len(b.Messages) + len(b.Failed) + len(b.Skipped)
+	texts, fixed, sizes, lines := contextOf(b)
 	room := brief.Limit(b.MaxBytes) - (size - texts) - mark*len(sizes) - fence*lines
 	if b.MaxContext > 0 {
 		if fixed > b.MaxContext {

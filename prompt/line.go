@@ -17,7 +17,7 @@ func (f *fencing) lines(pieces []piece) {
 	for i := range pieces {
 		p := &pieces[i]
 		switch {
-		case p.silent() || p.Withheld():
+		case p.silent() || p.Withheld(): // of a failure
 		case p.inline(f.layout):
 			f.inlined = append(f.inlined, p.text)
 		default:

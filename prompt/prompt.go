@@ -131,8 +131,9 @@ func (p Prompt) Structured(title string) (canonical string, ok bool) {
 
 // Receipt returns a copy of the account of both texts in the form for the agent:
 // everything about delivered context, and nothing about withheld context (see
-// [gate.Decision.ForReader]). It lists no messages and no entries of the shared memory that were
-// withheld, and no IDs of messages: how many there are may follow from what the agent may not read.
+// [gate.Decision.ForReader]). It lists no messages, entries of the shared memory and parts of a
+// transferred conversation that were withheld, and no IDs of such pieces: how many there are may follow from what the
+// agent may not read.
 // Under a policy that hides identities it names producers as the prompt does, and no rules.
 func (p Prompt) Receipt() *Receipt {
 	r := p.get().receipt.clone()
@@ -141,14 +142,14 @@ func (p Prompt) Receipt() *Receipt {
 	for i, s := range r.Sources {
 		at[i] = int32(len(kept))
 		if d := s.Decision; d != nil {
-			if !d.IsDelivered() && isUnasked(d.Source.Kind) {
+			if isHidden(d) {
 				continue // and it has no range
 			}
 			*d = d.ForReader()
 			if !d.IsDelivered() { // its ID counts attempts and turns
 				d.Envelope = ""
 			}
-			if d.Source.Kind == handoff.Message { // and this one the messages of the run
+			if kind := d.Source.Kind; kind == handoff.Message || kind == handoff.Transferred { // these count messages of the run, or turns
 				d.Source.Name, d.Envelope = "", ""
 			}
 		}

@@ -106,7 +106,11 @@ func (r *renderer) collect() {
 	for i, list := range listsOf(b) {
 		first := len(r.pieces)
 		for j := range *list {
-			r.add(&(*list)[j])
+			if s := &(*list)[j]; isHidden(s.Decision()) {
+				r.sources = append(r.sources, sourceOf(s))
+			} else {
+				r.add(s)
+			}
 		}
 		r.list[i] = r.pieces[first:]
 	}
@@ -188,7 +192,7 @@ func (r *renderer) sections() []section {
 	var list []section
 	for i := range r.pieces {
 		p := &r.pieces[i]
-		if p.silent() && !r.headed(p) || p == r.one[oneInstruction] || p.hidden() {
+		if p.silent() && !r.headed(p) || p == r.one[oneInstruction] {
 			continue
 		}
 		if list == nil {
@@ -200,11 +204,12 @@ func (r *renderer) sections() []section {
 	return list
 }
 
-// hidden reports whether the reader does not learn that p exists. This applies to
-// withheld memory and messages.
-func (p *piece) hidden() bool { return p.Withheld() && isUnasked(p.Source().Kind) }
-
-// isUnasked reports whether no task declares that it needs context of a kind.
-func isUnasked(kind handoff.SourceKind) bool {
-	return kind == handoff.Memory || kind == handoff.Message
+// isHidden reports whether the reader does not learn that a piece exists: it is withheld, and no task declares
+// that it needs context of its kind. How many such pieces there are is up to who makes them.
+func isHidden(d *gate.Decision) bool {
+	switch d.Source.Kind {
+	case handoff.Memory, handoff.Message, handoff.Transferred:
+		return !d.IsDelivered()
+	}
+	return false
 }

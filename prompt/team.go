@@ -34,9 +34,6 @@ func (f *fencing) memory(pieces []piece) {
 		var lines []string
 		whole := gate.Decision{Mode: handoff.Full, After: label.Public, Redactions: gate.Redactions{Redacted: redact.Counts{}}}
 		for i := range run {
-			if run[i].Withheld() { // the label and the marks are those of what the reader gets
-				continue
-			}
 			d := run[i].Decision()
 			whole.After = whole.After.Join(d.After)
 			whole.Broken += d.Broken
@@ -63,7 +60,7 @@ func (f *fencing) memory(pieces []piece) {
 
 // line writes an entry as one line, or nothing if there is nothing to show.
 func line(p *piece) string {
-	if p.silent() || p.Withheld() {
+	if p.silent() {
 		return ""
 	}
 	return "- " + p.Title() + ": " + oneLine.Replace(p.text)
@@ -100,7 +97,7 @@ func (r *renderer) messages(pieces []piece) {
 	opened := false
 	for i := range pieces {
 		p := &pieces[i]
-		if p.silent() || p.Withheld() {
+		if p.silent() {
 			continue
 		}
 		r.open(&opened, brief.HeadMessages)

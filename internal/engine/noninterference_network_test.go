@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -107,6 +108,31 @@ func (d *drawing) network() {
 	for i, own := range s.toolsOf {
 		if len(own) > 0 && d.chance(70, "looks it up") {
 			s.looks[i] = some(d, own, 3, "calls of a holder")
+		}
+	}
+	for _, e := range s.links {
+		if e.Transfer && d.chance(60, "a wall") {
+			d.wall(e.From, e.To)
+		}
+	}
+}
+
+// wall withholds from an agent whole what another one says and reads that transfers its conversation to it, as far as
+// no task of its own needs it.
+func (d *drawing) wall(from, to string) {
+	s, hidden := d.s, []string{handoff.User, from}
+	at := func(name string) int {
+		return slices.IndexFunc(s.agents, func(m engine.Member) bool { return m.Name == name })
+	}
+	for _, k := range s.toolsOf[at(from)] {
+		if !slices.Contains(s.toolsOf[at(to)], k) {
+			hidden = append(hidden, s.tools[k].reader())
+		}
+	}
+	for _, name := range hidden {
+		if pair := [2]string{name, to}; !d.between[pair] {
+			d.between[pair] = true
+			s.policy.Rules = append(s.policy.Rules, handoff.PairRule{From: name, To: to, Mode: handoff.Minimal})
 		}
 	}
 }
@@ -220,6 +246,10 @@ func (w *variant) addCalls(s *setting, i, n int, p prompt.Prompt, r *agent.Reply
 		if a.tool == plan.TransferPrefix { // it must be the only one
 			r.ToolCalls = nil
 		}
+		if a.tool == plan.TransferPrefix {
+			session, _, _ := strings.Cut(p.Receipt().Session, record.TurnPrefix)
+			w.passed[session+record.ChildPrefix+fmt.Sprintf("call_%d_1", turnNumber(p)+1)] = true
+		}
 		r.ToolCalls = append(r.ToolCalls, a.call(func(what string) string {
 			return gist(p, fmt.Sprint(what, at)) + " " + w.words(fmt.Sprintf("task/%d", i)+saidPlace) + " " + echoes(p)
 		}))
@@ -229,8 +259,12 @@ func (w *variant) addCalls(s *setting, i, n int, p prompt.Prompt, r *agent.Reply
 // heldHeading begins what a prompt has of a conversation that was transferred.
 const heldHeading = "## Conversation before it was transferred to you"
 
-// isHolder reports whether a prompt is one of a holder to which the conversation of a task was transferred.
-func isHolder(p prompt.Prompt) bool { return strings.Contains(p.Messages()[0].Text, heldHeading) }
+// isHolder reports whether a prompt is one of a holder to which the conversation of a task was transferred. The prompt
+// need not have anything of that conversation.
+func (w *variant) isHolder(p prompt.Prompt) bool {
+	session, _, _ := strings.Cut(p.Receipt().Session, record.TurnPrefix)
+	return strings.Count(session, record.ChildPrefix) > 1 || w.passed[session] // children have none
+}
 
 // turnNumber is how many turns of the agent are before a prompt.
 func turnNumber(p prompt.Prompt) (n int) {
@@ -275,12 +309,12 @@ func (w *variant) holderReply(s *setting, i int, f form, p prompt.Prompt) (agent
 }
 
 // childStep is the name of the children that a prompt is of, as the flow table has it; empty for a prompt of a task.
-func childStep(parent *task.Spec, p prompt.Prompt) string {
+func (w *variant) childStep(parent *task.Spec, p prompt.Prompt) string {
 	r := p.Receipt()
 	switch {
 	case !strings.Contains(r.Session, "/child/"):
 		return ""
-	case isHolder(p), strings.HasPrefix(p.Text(), retellHeading): // children are given nothing that is retold
+	case w.isHolder(p), strings.HasPrefix(p.Text(), retellHeading): // children are given nothing that is retold
 		return r.Agent + " in " + parent.Title
 	case r.Agent == parent.Assignee:
 		return "children of " + parent.Title

@@ -266,6 +266,11 @@ const saidPlace = "/said"
 // callTools is the reply of an agent in a turn in which it calls tools; false if it answers.
 func (w *variant) callTools(s *setting, i int, p prompt.Prompt) (agent.Reply, bool) {
 	n, turns, source := turnNumber(p), s.calls[i], fmt.Sprintf("task/%d", i)
+	if t, more := s.transferTurn(i), w.hesitates(s, i, p); t >= 0 && n >= t { // it looks more up, and transfers later
+		if n -= len(more); n < t {
+			return agent.Reply{Text: "I look more up.", ToolCalls: w.toolCalls(s, more[t-n-1:t-n], source, p)}, true
+		}
+	}
 	if n >= max(len(turns), len(s.acts[i])) || strings.HasPrefix(p.Text(), retellHeading) {
 		return agent.Reply{}, false
 	}
@@ -275,6 +280,20 @@ func (w *variant) callTools(s *setting, i int, p prompt.Prompt) (agent.Reply, bo
 	}
 	w.addCalls(s, i, n, p, &r)
 	return r, len(r.ToolCalls) > 0
+}
+
+// hesitates returns the tools that an agent calls, one in each turn, before it transfers the conversation: how many,
+// and which, depends on all that it has read, and on what it knows by itself.
+func (w *variant) hesitates(s *setting, i int, p prompt.Prompt) (list []int) {
+	at := slices.IndexFunc(s.agents, func(m engine.Member) bool { return m.Name == s.tasks[i].Assignee })
+	own := s.taskTools(at, &s.tasks[i])
+	word := letters(3, p.System(), p.Messages()[0].Text, fmt.Sprint(w.changed(fmt.Sprintf("task/%d", i)+saidPlace)))
+	for _, c := range []byte(word)[1 : 1+word[0]%3] {
+		if len(own) > 0 {
+			list = append(list, own[int(c)%len(own)])
+		}
+	}
+	return list
 }
 
 // toolCalls are calls of tools by an agent whose words are a source's.
@@ -442,12 +461,12 @@ func (v *view) calls(by, tool int) bool {
 // noteCaller notes who reads a prompt of a task.
 func (st *stage) noteCaller(i int, p prompt.Prompt) {
 	r := p.Receipt()
-	if childStep(&st.setting.tasks[i], p) != "" && !isHolder(p) || strings.HasPrefix(p.Text(), retellHeading) {
+	if st.now.childStep(&st.setting.tasks[i], p) != "" && !st.now.isHolder(p) || strings.HasPrefix(p.Text(), retellHeading) {
 		return
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.callers[i] = turnAgent{agent: r.Agent, level: r.Classification, held: isHolder(p)}
+	st.callers[i] = turnAgent{agent: r.Agent, level: r.Classification, held: st.now.isHolder(p)}
 }
 
 // toolAt is the index of a tool in the table: children have the same tools. It is negative for one that only

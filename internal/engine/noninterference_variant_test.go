@@ -42,10 +42,11 @@ import (
 type variant struct {
 	changed func(place string) bool
 	known   map[string]string // canary to place
+	passed  map[string]bool   // sessions of holders to which agents of tasks transferred their conversations
 }
 
 func newVariant(changed func(place string) bool) *variant {
-	return &variant{changed: changed, known: map[string]string{}}
+	return &variant{changed: changed, known: map[string]string{}, passed: map[string]bool{}}
 }
 
 var canaries = regexp.MustCompile(`zq[a-p]{10}`)
@@ -230,8 +231,8 @@ var errOutOfOrder = errors.New("out of order")
 // tokens by the sizes of both.
 func (w *variant) answer(s *setting, i int, f form, p prompt.Prompt) (agent.Reply, error) {
 	source, broken := fmt.Sprintf("task/%d", i), s.broken[s.tasks[i].Title]
-	held := isHolder(p)
-	if childStep(&s.tasks[i], p) != "" && !held {
+	held := w.isHolder(p)
+	if w.childStep(&s.tasks[i], p) != "" && !held {
 		return childReply(p), nil
 	}
 	r, calls := w.callTools(s, i, p)
@@ -341,7 +342,7 @@ func (s *setting) build() (*stage, error) {
 		}
 		does := engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			i := places[p.Receipt().Task]
-			st.look(p, cmp.Or(childStep(&s.tasks[i], p), s.tasks[i].Title))
+			st.look(p, cmp.Or(st.now.childStep(&s.tasks[i], p), s.tasks[i].Title))
 			st.noteCaller(i, p)
 			return st.now.answer(s, i, s.forms[a], p)
 		})

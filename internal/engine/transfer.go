@@ -115,7 +115,7 @@ func (a *attempt) keepForHolders(x *modelCall, said *envelope.Envelope, answers 
 		}
 		a.transferable = append(a.transferable, piece{
 			source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + x.part + "/" + answers[i].id}, agent: a.caps.Agent,
-			title: fmt.Sprintf("%s, called by %%s in turn %d", x.reply.ToolCalls[i].Name, max(x.turn, 1)), envelope: e, as: formOf(e), limit: answers[i].limit, maxLabel: label.Secret,
+			title: x.reply.ToolCalls[i].Name + ", called by %s", envelope: e, as: formOf(e), limit: answers[i].limit, maxLabel: label.Secret,
 		})
 	}
 }
@@ -124,7 +124,7 @@ func (a *attempt) keepForHolders(x *modelCall, said *envelope.Envelope, answers 
 func saidPiece(said *envelope.Envelope, as task.Payload, x *modelCall) piece {
 	return piece{
 		source: gate.Source{Kind: handoff.Transferred, Name: string(x.task.ID) + x.part + "/said"}, agent: x.caps.Agent,
-		title: fmt.Sprintf("%%s, turn %d", max(x.turn, 1)), envelope: said, as: as, maxLabel: label.Secret,
+		title: "%s", envelope: said, as: as, maxLabel: label.Secret,
 	}
 }
 

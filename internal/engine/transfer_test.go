@@ -45,7 +45,7 @@ func (d *frontDesk) member(name string, script ...step) engine.Member {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.asked[name] = append(d.asked[name], p)
-		turn := strings.Count(p.Messages()[0].Text, "### "+name+", ") // each of its transfers has a reason and no text
+		turn := strings.Count(p.Messages()[0].Text, "### "+name) // each of its transfers has a reason and no text
 		for _, one := range p.Messages()[1:] {
 			if one.Role == "assistant" {
 				turn++
@@ -134,7 +134,7 @@ func TestTransferredConversation(t *testing.T) {
 	got := d.first("billing")
 	require.Contains(t, got, "# Task: Support\n\nHelp the customer.")
 	require.Contains(t, got, "## Conversation before it was transferred to you")
-	require.Regexp(t, `(?s)### triage, turn 1\n.*from "triage".*I look it up\..*"who":"mia".*### lookup, called by triage in turn 1\n\[envelope [0-9a-f]+ from "tool:lookup", internal.*found order ORDER-7.*### triage, reason of the transfer\n.*she wants CANARY-REASON back`, got)
+	require.Regexp(t, `(?s)### triage\n.*from "triage".*I look it up\..*"who":"mia".*### lookup, called by triage\n\[envelope [0-9a-f]+ from "tool:lookup", internal.*found order ORDER-7.*### triage, reason of the transfer\n.*she wants CANARY-REASON back`, got)
 	require.Equal(t, "You are billing.", d.asked["billing"][0].System())
 	require.Len(t, d.asked["triage"], 2)
 	for _, f := range d.asked["triage"][0].Tools() {
@@ -227,7 +227,7 @@ func TestChainOfTransfers(t *testing.T) {
 	got := d.first("refunds")
 	require.NotContains(t, got, "over to")
 	require.NotContains(t, got, "back to")
-	require.Contains(t, got, "### lookup, called by billing in turn 1\n[withheld")
+	require.NotContains(t, got, "lookup, called by")
 }
 
 func TestTransfersThatAreRefused(t *testing.T) {

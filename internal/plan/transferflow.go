@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
@@ -84,6 +85,9 @@ func (b *toolFlow) addHolders(i, written int, inputs []flow.Edge, tools []int, c
 		b.addCalls(i, n, b.graph.Edges[start:len(b.graph.Edges):len(b.graph.Edges)])
 		b.wholeEdge(n.said, b.graph.Sources[b.results+i].Task, gate.RuleTransfer)
 	}
+	for k := range nodes {
+		nodes[k].addAsked(&b.graph, &b.team.Network, p.Graph.Task(i), p.Labels[i], nodes[1:])
+	}
 	for k := 1; k < len(nodes); k++ {
 		for e := range nodes {
 			b.addPieces(i, &nodes[e], &nodes[k], true)
@@ -145,6 +149,22 @@ func (b *toolFlow) addInbox(n *holderNode) {
 				b.handoffEdge(*b.handoffs, b.handoffSource(s), n.task, from, to, s)
 			}
 		}
+	}
+}
+
+// addAsked adds what later holders learn from being asked at all, whatever the rules withhold of the conversation: that
+// an agent transferred it. All that the agent has read decides that.
+func (n *holderNode) addAsked(g *flow.Graph, network *Network, t *task.Task, level label.Classification, holders []holderNode) {
+	source := len(g.Sources)
+	for _, to := range network.transfers(n.member) {
+		k := slices.IndexFunc(holders, func(h holderNode) bool { return h.member == to.Member })
+		if k < 0 {
+			continue
+		}
+		if source == len(g.Sources) {
+			g.Sources = append(g.Sources, flow.Source{Kind: handoff.Condition, Name: fmt.Sprintf("that %s transfers %s", n.agent, t.Title), From: n.agent, Task: n.task, Label: level})
+		}
+		g.Edges = append(g.Edges, flow.Edge{Source: source, Task: holders[k].task, Delivers: pick.Everything(), Rule: gate.RuleTransfer})
 	}
 }
 
