@@ -44,8 +44,14 @@ func serveTools() {
 	if mode == "new" {
 		description = "Searches other documents."
 	}
-	search := func(_ context.Context, _ *sdk.CallToolRequest, in query) (*sdk.CallToolResult, any, error) {
+	search := func(ctx context.Context, _ *sdk.CallToolRequest, in query) (*sdk.CallToolResult, any, error) {
 		switch {
+		case mode == "counted", mode == "hangs": // the second argument is the file of the queries
+			log, _ := os.ReadFile(os.Args[2])
+			_ = os.WriteFile(os.Args[2], append(log, in.Query+" "...), 0o600)
+			if mode == "hangs" && string(log) == "1 " {
+				<-ctx.Done()
+			}
 		case mode == "dies":
 			os.Exit(3)
 		case mode == "noisy":
