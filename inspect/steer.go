@@ -12,9 +12,10 @@ import (
 	"github.com/runteam/runteam/steer"
 )
 
-// A Question is an open question to a person.
+// A Question is an open question to a person. One whose run is not there for the viewer, who may read the question, has
+// an ID, a label, a prompt and a schema only.
 type Question struct {
-	Run    string          `json:"runId"`
+	Run    string          `json:"runId"` // empty if the run is not there for the viewer
 	ID     string          `json:"id"`
 	Name   string          `json:"name"` // of the run
 	Task   string          `json:"task"` // its ID
@@ -43,12 +44,16 @@ type Answer struct {
 	Reason string         `json:"reason,omitempty"`
 }
 
-// Answer stores an answer to a question. taken reports whether a process works on the run and has taken
+// Answer stores an answer to a question; run is empty for one that names no run. taken reports whether a process works on the run and has taken
 // the answer. If the question already has one, the error is an [*Error] with the code conflict; if the
 // answer does not match the schema, the code is invalid.
 func (c *Client) Answer(ctx context.Context, run, question string, a Answer) (taken bool, err error) {
 	var got struct{ Taken bool }
-	_, err = c.do(ctx, http.MethodPost, runPath(run, "questions", question, "answer"), nil, a, &got)
+	path := "/questions/" + url.PathEscape(question) + "/answer"
+	if run != "" {
+		path = runPath(run, "questions", question, "answer")
+	}
+	_, err = c.do(ctx, http.MethodPost, path, nil, a, &got)
 	return got.Taken, err
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/workdir"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
 	"github.com/stretchr/testify/require"
 )
@@ -241,6 +242,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	for _, name := range []string{"people.yaml", "open.yaml", "slow.yaml"} {
 		specs = append(specs, filepath.Join(dir, name))
 	}
+	viewedRun(t, dir, label.Secret) // it is not there for the viewer, but questions of it are
 	a := startAPI(t, dir, models.env(), specs...)
 	c, err := inspect.New(a.base, apiToken)
 	require.NoError(t, err)
@@ -250,6 +252,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	require.JSONEq(t, string(inspect.OpenAPI()), string(a.get("/openapi.json")))
 	a.recordStarts(c)
 	a.recordPeople(c)
+	a.recordPerson(c)
 	a.recordSteering(c, calls)
 	a.recordRefusals()
 	for _, r := range inspector.Routes() {
@@ -326,6 +329,21 @@ func (a *recordedAPI) recordPeople(c *inspect.Client) {
 	for _, err := range c.Events(t.Context(), run, 0) { // until the end
 		require.NoError(t, err)
 	}
+}
+
+// recordPerson records the answer to a question that names no run.
+func (a *recordedAPI) recordPerson(c *inspect.Client) {
+	t := a.t
+	open, err := c.Questions(t.Context(), "")
+	require.NoError(t, err)
+	i := slices.IndexFunc(open, func(q inspect.Question) bool { return q.Run == "" })
+	require.GreaterOrEqual(t, i, 0)
+	status, answer := a.ask("POST", "/questions/"+open[i].ID+"/answer", `{"text":"yes"}`)
+	require.Equal(t, 200, status, "%s", answer)
+	_, err = c.Answer(t.Context(), "", open[i].ID, inspect.Answer{Text: "yes"})
+	var refused *inspect.Error
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "not_found", refused.Code)
 }
 
 // recordSteering records commands to runs whose model does not answer.

@@ -19,7 +19,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/restored"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/workdir"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
@@ -225,19 +224,15 @@ func TestRepeatComparesARunWithItsReplay(t *testing.T) {
 			dir := runOf(t, example)
 			docs := documentsIn(t, dir)
 			k := docs.load("")
-			for _, accepts := range []label.Classification{label.Secret, label.Internal} {
-				d, err := replay.Repeat(t.Context(), docs.con, docs.flags, k, k, accepts)
-				require.NoError(t, err)
-				require.True(t, d.Equal, "%+v", d.Replay)
-				require.Equal(t, d.Replay.Prompts, d.Replay.Replayed)
-				require.Len(t, d.Tasks, len(k.Tasks))
-				for _, c := range d.Tasks {
-					require.NotEqual(t, replay.Changed, c.Prompt, c.Title)
-					if accepts == label.Secret {
-						require.NotEqual(t, replay.Changed, c.Result, c.Title)
-						require.Equal(t, c.Before.Status, c.After.Status, c.Title)
-					}
-				}
+			d, err := replay.Repeat(t.Context(), docs.con, docs.flags, k)
+			require.NoError(t, err)
+			require.True(t, d.Equal, "%+v", d.Replay)
+			require.Equal(t, d.Replay.Prompts, d.Replay.Replayed)
+			require.Len(t, d.Tasks, len(k.Tasks))
+			for _, c := range d.Tasks {
+				require.NotEqual(t, replay.Changed, c.Prompt, c.Title)
+				require.NotEqual(t, replay.Changed, c.Result, c.Title)
+				require.Equal(t, c.Before.Status, c.After.Status, c.Title)
 			}
 			require.Len(t, listRuns(t, call{dir: dir}), 1)
 		})
@@ -254,7 +249,7 @@ func TestRepeatSaysWhatDiffers(t *testing.T) {
 	for i := range k.Info.Files {
 		k.Info.Files[i].Text = strings.Replace(k.Info.Files[i].Text, "Say two.", "Say three.", 1)
 	}
-	d, err := replay.Repeat(t.Context(), docs.con, docs.flags, k, k, label.Secret)
+	d, err := replay.Repeat(t.Context(), docs.con, docs.flags, k)
 	require.NoError(t, err)
 	require.False(t, d.Equal)
 	require.Equal(t, []string{replay.Same, replay.Changed}, []string{d.Tasks[0].Prompt, d.Tasks[1].Prompt})
@@ -263,33 +258,4 @@ func TestRepeatSaysWhatDiffers(t *testing.T) {
 	require.Equal(t, "Second", d.Replay.Differences[0].Title)
 	require.Contains(t, d.Replay.Differences[0].Why, `it was "wo." and is "hree."`)
 	require.Equal(t, task.Failed, d.Tasks[1].After.Status)
-}
-
-// Where a replay differs in what a viewer may not see, the viewer learns that and nothing else.
-func TestRepeatWithholdsWhatDiffers(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": exportedSpec, "script.yaml": exportedScript})
-	env := map[string]string{journals.EnvJournalKey: journalTestKey}
-	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}, "--script", "script.yaml").status)
-	docs := documentsIn(t, dir)
-	docs.con.LookupEnv = func(name string) (string, bool) { value, ok := env[name]; return value, ok }
-	k := docs.load("")
-	for i := range k.Info.Files {
-		k.Info.Files[i].Text = strings.Replace(k.Info.Files[i].Text, "The plan is canary-confidential.", "The canary-confidential plan.", 1)
-	}
-	j, _, err := journals.Open(docs.con, docs.flags, journals.ToRead)
-	require.NoError(t, err)
-	defer j.Close() //nolint:errcheck // nothing was written
-	for _, accepts := range []label.Classification{label.Confidential, label.Internal} {
-		shown, err := journals.LoadFor(t.Context(), docs.con, j, k.Summary, "", accepts)
-		require.NoError(t, err)
-		d, err := replay.Repeat(t.Context(), docs.con, docs.flags, k, shown, accepts)
-		require.NoError(t, err)
-		text, err := json.Marshal(d)
-		require.NoError(t, err)
-		require.False(t, d.Equal)
-		require.Equal(t, "Closed", d.Replay.Differences[0].Title)
-		require.Equal(t, accepts == label.Confidential, strings.Contains(string(text), "canary-confidential"), "%s", text)
-		require.NotContains(t, string(text), "canary-secret")
-	}
 }

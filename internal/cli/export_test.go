@@ -50,7 +50,7 @@ replies:
 `
 
 // collected returns the documents of an export of the newest run in a folder.
-func collected(t *testing.T, dir string, env map[string]string, accepts label.Classification) *page.ExportDocument {
+func collected(t *testing.T, dir string, env map[string]string) *page.ExportDocument {
 	t.Helper()
 	docs := documentsIn(t, dir)
 	docs.con.LookupEnv = func(name string) (string, bool) { value, ok := env[name]; return value, ok }
@@ -59,7 +59,9 @@ func collected(t *testing.T, dir string, env map[string]string, accepts label.Cl
 	defer j.Close() //nolint:errcheck // nothing was written
 	found, err := journals.Find(t.Context(), j, "")
 	require.NoError(t, err)
-	run, err := export.Collect(t.Context(), docs.con, docs.flags, j, found, accepts)
+	level, err := j.Label(t.Context(), found.Run)
+	require.NoError(t, err)
+	run, err := export.Collect(t.Context(), docs.con, docs.flags, j, found, level)
 	require.NoError(t, err)
 	return run
 }
@@ -70,37 +72,20 @@ func TestExportsHaveNothingThatIsWithheld(t *testing.T) {
 	env := map[string]string{journals.EnvJournalKey: journalTestKey}
 	got := offlineRun(t, call{dir: dir, env: env}, "--script", "script.yaml")
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	for _, tt := range []struct {
-		accepts, want label.Classification
-		confidential  bool
-		flow          bool
-	}{
-		{label.Secret, label.Confidential, true, true},
-		{label.Confidential, label.Confidential, true, true},
-		{label.Internal, label.Internal, false, true},
-		{label.Public, label.Public, false, false},
-	} {
-		t.Run(tt.accepts.String(), func(t *testing.T) {
-			t.Parallel()
-			run := collected(t, dir, env, tt.accepts)
-			require.Equal(t, tt.want, run.Accepts)
-			text, err := json.Marshal(run)
-			require.NoError(t, err)
-			all := string(text)
-			for _, never := range []string{"canary-secret", "ann@", "bob@", "DE89", "badge-1234", `"sha256"`, `"fingerprint"`, `"bytesBefore"`, `"contextBeforeScoping"`, dir} {
-				require.NotContains(t, all, never)
-			}
-			require.Equal(t, tt.confidential, strings.Contains(all, "canary-confidential"))
-			require.NotRegexp(t, regexp.MustCompile(`\[/?envelope [0-9a-f]{4}`), all)
-			base := "/runs/" + run.Run
-			require.Equal(t, tt.flow, run.Documents[base+"/flow"] != nil)
-			require.Contains(t, all, "[withheld: secret]")
-			requireNoTokens(t, run, "Hidden", "Last")
-			if tt.accepts >= label.Internal {
-				require.Contains(t, all, "[REDACTED:badge]")
-			}
-		})
+	run := collected(t, dir, env)
+	require.Equal(t, label.Confidential, run.Accepts)
+	text, err := json.Marshal(run)
+	require.NoError(t, err)
+	all := string(text)
+	for _, never := range []string{"canary-secret", "ann@", "bob@", "DE89", "badge-1234", `"sha256"`, `"fingerprint"`, `"bytesBefore"`, `"contextBeforeScoping"`, dir} {
+		require.NotContains(t, all, never)
 	}
+	require.Contains(t, all, "canary-confidential")
+	require.NotRegexp(t, regexp.MustCompile(`\[/?envelope [0-9a-f]{4}`), all)
+	require.NotNil(t, run.Documents["/runs/"+run.Run+"/flow"])
+	require.Contains(t, all, "[withheld: secret]")
+	require.Contains(t, all, "[REDACTED:badge]")
+	requireNoTokens(t, run, "Hidden", "Last")
 }
 
 // requireNoTokens checks that nothing says how many tokens these tasks used, or all together.
@@ -138,7 +123,7 @@ func TestExportsDrawRedactedTitlesAlike(t *testing.T) {
 	for _, name := range []string{"a@b.example", "a-much-longer-name@canary.example"} {
 		dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: solo}]\nmodel: m\ntasks: [{title: Mail " + name + ", assignee: solo, description: d}]\n"})
 		require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}).status)
-		run := collected(t, dir, nil, label.Confidential)
+		run := collected(t, dir, nil)
 		graph := string(run.Documents["/runs/"+run.Run+"/graph"])
 		require.Contains(t, graph, "Mail [REDACTED:email]")
 		graphs[regexp.MustCompile(`"id":"[^"]*"`).ReplaceAllString(graph, "")] = true
@@ -154,7 +139,7 @@ func TestExportsHaveEveryDocument(t *testing.T) {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()
 			dir := runOf(t, example)
-			run := collected(t, dir, nil, label.Confidential)
+			run := collected(t, dir, nil)
 			k := documentsIn(t, dir).load("")
 			want := []string{"", "/usage", "/receipts", "/events", "/graph", "/artifacts", "/questions", "/flow", "/governance/handoff-rules"}
 			if example == "patterns/orchestrator-workers" {
@@ -210,7 +195,7 @@ func TestExportWritesOneFile(t *testing.T) {
 	got := export("--html", "run.html")
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	run := listRuns(t, call{dir: dir})[0].Run
-	require.Regexp(t, `^run `+run+`: \d+ KB up to confidential in run\.html\n$`, got.stdout)
+	require.Regexp(t, `^run `+run+`, confidential: \d+ KB in run\.html\n$`, got.stdout)
 	text := clitest.Contents(t, filepath.Join(dir, "run.html"))
 	require.True(t, strings.HasPrefix(text, "<!doctype html>"))
 	_, rest, found := strings.Cut(text, `<script type="application/json" id="runteam-export">`)
@@ -220,7 +205,7 @@ func TestExportWritesOneFile(t *testing.T) {
 	var doc page.ExportDocument
 	require.NoError(t, json.Unmarshal([]byte(embedded), &doc))
 	require.Equal(t, []string{run, "confidential"}, []string{doc.Run, doc.Accepts.String()})
-	want := collected(t, dir, nil, label.Confidential)
+	want := collected(t, dir, nil)
 	require.Equal(t, len(want.Documents), len(doc.Documents))
 	for path, one := range want.Documents {
 		require.JSONEq(t, string(one), string(doc.Documents[path]), path)
@@ -230,13 +215,15 @@ func TestExportWritesOneFile(t *testing.T) {
 	got = export("--html", "run.html")
 	require.Equal(t, exit.StatusUsage, got.status)
 	require.Contains(t, got.stderr, "it exists: add --force to replace it")
-	got = export(run[:8], "--html", "run.html", "--force", "--accepts", "internal", "-o", "json")
+	got = export(run[:8], "--html", "run.html", "--force", "--accepts", "internal")
+	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "run "+run[:8]+" is confidential, and --accepts internal leaves out all of it: write --accepts confidential")
+	got = export(run[:8], "--html", "run.html", "--force", "-o", "json")
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Equal(t, "internal", object(t, got.stdout)["accepts"])
+	require.Equal(t, "confidential", object(t, got.stdout)["label"])
 	info, err := os.Stat(filepath.Join(dir, "run.html"))
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
-	require.NotContains(t, clitest.Contents(t, filepath.Join(dir, "run.html")), "Quay Terrace", "a confidential result")
 }
 
 func TestExportRefuses(t *testing.T) {
@@ -262,12 +249,12 @@ func TestExportRefuses(t *testing.T) {
 // An export says which fields the gate left out, without their sizes, and has a drawing for each loop and list.
 func TestExportsNameFieldsAndUnfold(t *testing.T) {
 	t.Parallel()
-	run := collected(t, runOf(t, "patterns/evaluator-optimizer"), nil, label.Confidential)
+	run := collected(t, runOf(t, "patterns/evaluator-optimizer"), nil)
 	graph := "/runs/" + run.Run + "/graph"
 	require.NotContains(t, string(run.Documents[graph]), "Check#2")
 	require.Contains(t, string(run.Documents[graph+"?expand=Notice"]), `"title":"Check#2"`)
 
-	run = collected(t, runOf(t, "claims"), nil, label.Confidential)
+	run = collected(t, runOf(t, "claims"), nil)
 	excluded := 0
 	for path, text := range run.Documents {
 		if !strings.Contains(path, "/handoffs?") {

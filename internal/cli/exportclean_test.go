@@ -29,7 +29,7 @@ func writtenExport(t *testing.T, write func(*writtenRun), titles ...string) *pag
 	j := openTest(t, dir, journal.Options{})
 	write(beginRun(t, j, "abcd1111", "n", titles...))
 	require.NoError(t, j.Close())
-	return collected(t, dir, nil, label.Confidential)
+	return collected(t, dir, nil)
 }
 
 // textInPieces is a text with personal data, cut anywhere.
@@ -134,7 +134,7 @@ func TestExportsHaveNoFolders(t *testing.T) {
 	dir := copyOf(t, "../../examples/claims")
 	got := call{dir: dir, args: []string{"run", filepath.Join(dir, "team.yaml"), "--offline", "-o", "json"}}.run(t)
 	require.Contains(t, []int{exit.StatusOK, exit.StatusFailed}, got.status, "%+v", got)
-	run := collected(t, dir, nil, label.Confidential)
+	run := collected(t, dir, nil)
 	text, err := json.Marshal(run.Documents)
 	require.NoError(t, err)
 	require.Zero(t, strings.Count(string(text), dir))

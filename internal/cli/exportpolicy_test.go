@@ -7,21 +7,20 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
 )
 
 // requireNoBadge checks that the export of the newest run has no text that the pattern badge matches.
-func requireNoBadge(t *testing.T, dir string, accepts label.Classification) {
+func requireNoBadge(t *testing.T, dir string) {
 	t.Helper()
-	text, err := json.Marshal(collected(t, dir, nil, accepts))
+	text, err := json.Marshal(collected(t, dir, nil))
 	require.NoError(t, err)
-	require.NotContains(t, string(text), "badge-1234", accepts)
-	require.Contains(t, string(text), "[REDACTED:badge]", accepts)
+	require.NotContains(t, string(text), "badge-1234")
+	require.Contains(t, string(text), "[REDACTED:badge]")
 }
 
-// A viewer who may not see the spec gets what its patterns leave, too.
-func TestExportsForThePublicAreRedactedByThePolicy(t *testing.T) {
+// A run without anything confidential is redacted too.
+func TestExportsAreRedactedByThePolicy(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": `
 model: m
@@ -31,9 +30,7 @@ tasks: [{title: Say badge-1234, assignee: open, description: Say it., classifica
 `})
 	got := offlineRun(t, call{dir: dir})
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	for _, accepts := range []label.Classification{label.Confidential, label.Public} {
-		requireNoBadge(t, dir, accepts)
-	}
+	requireNoBadge(t, dir)
 }
 
 // The policy of a goal counts, whether its coordinator has made a plan or not.
@@ -48,7 +45,7 @@ policy: {redact: {patterns: [{name: badge, regexp: 'badge-[0-9]{4}'}]}}
 `})
 	got := offlineRun(t, call{dir: dir})
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	requireNoBadge(t, dir, label.Confidential)
+	requireNoBadge(t, dir)
 }
 
 // A policy that came while the run worked counts, and so does each that it had before.
@@ -69,45 +66,31 @@ tasks:
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NoError(t, running.Process.Kill())
 	_ = running.Wait()
-	requireNoBadge(t, dir, label.Confidential)
+	requireNoBadge(t, dir)
 }
 
-// A policy is part of the spec, which is internal: a viewer for whom no spec is gets none, in any document.
+// A policy is part of the spec, which is internal: no run that has one is there for the public.
 func TestPoliciesAreInternal(t *testing.T) {
 	t.Parallel()
-	server := startCounting(t, "Second")
-	dir := clitest.Folder(t, map[string]string{"team.yaml": governedRelay, "narrow.yaml": "policy:\n  rules:\n    - {name: canary-rule, from: reader, to: writer, mode: minimal}\n    - {from: writer, to: reader, block: [ssn]}\n"})
-	running := server.startBlocked(t, call{dir: dir, args: []string{"run", "--progress", "none"}, env: server.env()})
-	defer func() { _, _ = running.Process.Kill(), running.Wait() }()
-	_, id, _ := strings.Cut(call{dir: dir, args: []string{"runs", "-o", "json"}}.run(t).stdout, `"runId":"`)
-	got := call{dir: dir, args: []string{"policy", id[:8], "narrow.yaml"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	for accepts, sees := range map[string]bool{"public": false, "internal": true} {
+	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.ReplaceAll(governedRelay, "description:", "classification: public, description:")})
+	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}).status)
+	for accepts, want := range map[string]int{"public": 404, "internal": 200} {
 		s := serveHere(t, call{dir: dir, args: []string{"--accepts", accepts}})
-		text := s.get("/runs/" + id[:8])
-		require.Contains(t, text, `"command":"policy"`)
-		require.Equal(t, sees, strings.Contains(text, "canary-rule"), text)
-		require.Equal(t, sees, strings.Contains(text, `"policy":{`), text)
-		events := s.get("/runs/" + id[:8] + "/events")
-		require.Contains(t, events, `"handoffMode"`)
-		require.Equal(t, sees, strings.Contains(events, "policyDigest"), events)
+		for _, path := range []string{"", "/events", "/governance/handoff-rules"} {
+			status, text := s.do("GET", "/runs/"+newestRun(t, dir)+path, "")
+			require.Equal(t, want, status, "%s: %s", path, text)
+		}
 	}
 }
 
-// The policy of an export is redacted like the rest. If something in it is, its digest is in no document; for the
-// public, the policy is withheld, and so are its digests.
+// The policy of an export is redacted like the rest. If something in it is, its digest is in no document.
 func TestPoliciesInExports(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		reason  string
-		accepts label.Classification
-		policy  bool
-		digest  bool
+		reason string
+		digest bool
 	}{
-		{"to be short", label.Internal, true, true},
-		{"asked by ann@canary.example", label.Internal, true, false},
-		{"for badge-1234", label.Confidential, true, false},
-		{"to be short", label.Public, false, false},
+		{"to be short", true}, {"asked by ann@canary.example", false}, {"for badge-1234", false},
 	} {
 		dir := clitest.Folder(t, map[string]string{"team.yaml": `
 model: m
@@ -123,7 +106,7 @@ tasks:
 		got := offlineRun(t, call{dir: dir})
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		digest := object(t, call{dir: dir, args: []string{"policy", newestRun(t, dir), "-o", "json"}}.run(t).stdout)["digest"].(string)
-		run := collected(t, dir, nil, tt.accepts)
+		run := collected(t, dir, nil)
 		text, err := json.Marshal(run)
 		require.NoError(t, err)
 		require.Equal(t, tt.digest, strings.Contains(string(text), digest), tt)
@@ -131,10 +114,7 @@ tasks:
 			require.NotContains(t, string(text), never)
 		}
 		policy := string(run.Documents["/runs/"+run.Run+"/governance/handoff-rules"])
-		require.Equal(t, tt.policy, policy != "", tt)
-		if tt.policy {
-			require.Contains(t, policy, `"line":"team.yaml:6"`)
-			require.NotContains(t, policy, dir)
-		}
+		require.Contains(t, policy, `"line":"team.yaml:6"`)
+		require.NotContains(t, policy, dir)
 	}
 }

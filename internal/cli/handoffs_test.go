@@ -17,7 +17,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/rungraph"
 	"github.com/runteam/runteam/internal/cli/sent"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
@@ -169,40 +168,22 @@ func TestShowHandoffs(t *testing.T) {
 	require.Empty(t, byTo["reporter>archive"].Meta.Read)
 }
 
-// TestHandoffsOfAViewer checks that a viewer sees no text above its clearance: neither in the list of handoffs, nor in
-// that of the API. The graph has the pairs of tasks.
-func TestHandoffsOfAViewer(t *testing.T) {
+// TestWhatWasSent checks that the user of a run sees what was sent, with the documents of each task, and the pairs of
+// tasks in the graph.
+func TestWhatWasSent(t *testing.T) {
 	t.Parallel()
-	dir := pressRun(t)
-	con, _, _ := clitest.Console(t)
-	docs := documentsIn(t, dir)
-	j, _, err := journals.Open(docs.con, docs.flags, journals.ToRead)
-	require.NoError(t, err)
-	defer j.Close() //nolint:errcheck // nothing was written
-	found, err := journals.Find(t.Context(), j, "")
-	require.NoError(t, err)
-	for level, want := range map[label.Classification][]string{
-		label.Public:       {"[withheld: internal]", "[withheld: internal]", "[withheld: confidential]"},
-		label.Internal:     {"Storm hits the coast.", "Keep\x1b[2J this.", "[withheld: confidential]"},
-		label.Confidential: {"Storm hits the coast.", "Keep\x1b[2J this.", "From the source."},
-	} {
-		k, err := journals.LoadFor(t.Context(), con, j, found, "", level)
-		require.NoError(t, err)
-		var texts []string
-		for _, h := range sent.Of(k) {
-			texts = append(texts, h.Payload.Message)
-			require.Equal(t, h.Payload.Message != "Storm hits the coast.", h.Payload.Structured == nil, "%v", level)
-		}
-		require.ElementsMatch(t, want, texts, "%v", level)
-		d, err := explain.HandoffsOf(k, "Edit")
-		require.NoError(t, err)
-		require.Len(t, d.Sent, 2)
-		if level < label.Confidential {
-			require.NotContains(t, jsonOf(t, d), "From the source")
-		}
-		require.Len(t, explain.HandoffsBetween(k, "reporter", "archive").Sent, 1)
-		require.ElementsMatch(t, []rungraph.Way{{From: taskNamed(k, "Report"), To: taskNamed(k, "Edit")}, {From: taskNamed(k, "Listen"), To: taskNamed(k, "Edit")}}, rungraph.New(k, nil, nil).Sent)
+	k := documentsIn(t, pressRun(t)).load("")
+	var texts []string
+	for _, h := range sent.Of(k) {
+		texts = append(texts, h.Payload.Message)
+		require.Equal(t, h.Payload.Message != "Storm hits the coast.", h.Payload.Structured == nil)
 	}
+	require.ElementsMatch(t, []string{"Storm hits the coast.", "Keep\x1b[2J this.", "From the source."}, texts)
+	d, err := explain.HandoffsOf(k, "Edit")
+	require.NoError(t, err)
+	require.Len(t, d.Sent, 2)
+	require.Len(t, explain.HandoffsBetween(k, "reporter", "archive").Sent, 1)
+	require.ElementsMatch(t, []rungraph.Way{{From: taskNamed(k, "Report"), To: taskNamed(k, "Edit")}, {From: taskNamed(k, "Listen"), To: taskNamed(k, "Edit")}}, rungraph.New(k, nil, nil).Sent)
 }
 
 // The caller of a run does not see what the policy keeps from it: a handoff is treated like a result of its sender.

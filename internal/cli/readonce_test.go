@@ -14,7 +14,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
-	"github.com/runteam/runteam/label"
 )
 
 // chainFolder returns a folder with a stored run of tasks each of which depends on the one before.
@@ -55,19 +54,17 @@ func TestDocumentsReadEachRowOnce(t *testing.T) {
 	}
 	require.Greater(t, all, 30)
 	con, _, _ := clitest.Console(t)
-	for _, accepts := range []label.Classification{label.Confidential, label.Public} {
-		rows()
-		_, err := journals.LoadFor(t.Context(), con, j, found, "", accepts)
-		require.NoError(t, err)
-		require.LessOrEqual(t, rows(), all+10, accepts)
-	}
+	rows()
+	_, err = journals.Load(t.Context(), con, j, found, "")
+	require.NoError(t, err)
+	require.LessOrEqual(t, rows(), all+10)
 }
 
 // TestServeReadsARunOnce checks that the documents of a run that ended are made from one reading of its rows, however
 // often they are requested: they stay the same when the rows cannot be read any more.
 func TestServeReadsARunOnce(t *testing.T) {
 	t.Parallel()
-	for _, accepts := range []string{"confidential", "public"} {
+	for _, accepts := range []string{"confidential", "internal"} {
 		t.Run(accepts, func(t *testing.T) {
 			t.Parallel()
 			dir := chainFolder(t, 3)

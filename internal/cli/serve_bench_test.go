@@ -13,7 +13,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/journal"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -54,7 +53,7 @@ func BenchmarkOpenRun(b *testing.B) {
 	for b.Loop() {
 		found, err := journals.Find(b.Context(), j, "large")
 		require.NoError(b, err)
-		k, err := journals.LoadFor(b.Context(), con, j, found, "", label.Confidential)
+		k, err := journals.Load(b.Context(), con, j, found, "")
 		require.NoError(b, err)
 		text, err := json.Marshal(history.NewRunDocument(k))
 		require.NoError(b, err)

@@ -86,31 +86,6 @@ func TestServeHasTheFlowOfAGoal(t *testing.T) {
 // newestRun returns the ID of the newest run in a folder.
 func newestRun(t *testing.T, dir string) string { return listRuns(t, call{dir: dir})[0].Run }
 
-// The plan has the label of the goal. A viewer below it gets no flow, and a graph of what the run has recorded, as
-// `show` lists it.
-func TestThePlanOfAGoalIsNotForEveryViewer(t *testing.T) {
-	t.Parallel()
-	dir := goalRun(t, plannedGoal, plannedScript, exit.StatusOK)
-	run := newestRun(t, dir)
-	for accepts, want := range map[string]string{"confidential": "", "internal": "the coordinator's plan is confidential, and this viewer sees up to internal", "public": "the spec of a run is internal"} {
-		s := serveHere(t, call{dir: dir, args: []string{"--accepts", accepts}})
-		status, text := s.do("GET", "/runs/"+run+"/flow", "")
-		if want == "" {
-			require.Equal(t, http.StatusOK, status, text)
-			continue
-		}
-		require.Equal(t, http.StatusNotFound, status, text)
-		require.Contains(t, text, want)
-		for _, path := range []string{"/flow", "/flow?from=log&to=writer", "/graph", "", "/export"} {
-			_, text := s.do("GET", "/runs/"+run+path, "")
-			require.NotContains(t, text, "canary", path)
-		}
-		of, err := label.ParseClassification(accepts)
-		require.NoError(t, err)
-		require.NotContains(t, collected(t, dir, nil, of).Documents, "/runs/"+run+"/flow")
-	}
-}
-
 // The user of a run may see less than its coordinator has read: the journal has what the user may see, and the plan is
 // not shown to a later viewer who may see more.
 func TestThePlanOfAGoalIsNotAboveTheUser(t *testing.T) {
@@ -126,9 +101,9 @@ func TestThePlanOfAGoalIsNotAboveTheUser(t *testing.T) {
 	require.NoError(t, err)
 	p, err := restored.Plan(t.Context(), docs.con, docs.flags, info, h, "")
 	require.NoError(t, err)
-	require.NoError(t, restored.CheckViewer(p, label.Confidential, h))
+	require.NoError(t, restored.CheckCaller(p, h))
 	h.Begins[0].Accepts = new(label.Internal)
-	require.ErrorContains(t, restored.CheckViewer(p, label.Confidential, h), "the coordinator's plan is confidential, and this viewer sees up to internal")
+	require.ErrorContains(t, restored.CheckCaller(p, h), "the coordinator's plan is confidential, and the user of the run sees up to internal")
 }
 
 // As long as there is no plan, and if there will be none, the API says why, and quotes nothing.
@@ -238,7 +213,7 @@ func TestServeHasTheFlowOfAGoalWhosePolicyIsReplaced(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, status)
 		require.Contains(t, text, `the run has had no policy`)
 	}
-	exported := collected(t, dir, server.env(), label.Internal)
+	exported := collected(t, dir, server.env())
 	require.Contains(t, string(exported.Documents["/runs/"+run+"/flow"]), now)
 	require.JSONEq(t, s.get("/runs/"+run+"/governance/handoff-rules"), string(exported.Documents["/runs/"+run+"/governance/handoff-rules"]))
 }

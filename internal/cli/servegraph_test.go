@@ -15,7 +15,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/explain"
-	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/plan"
 	"github.com/runteam/runteam/internal/cli/replay"
 	"github.com/runteam/runteam/internal/cli/rungraph"
@@ -138,31 +137,4 @@ func TestServeHasTheGraphOfAGoal(t *testing.T) {
 	status, _, text := get("/runs/" + k.Run + "/graph?expand=" + url.QueryEscape("Judge the pump"))
 	require.Equal(t, http.StatusOK, status, text)
 	require.Contains(t, text, "Judge the pump[1]")
-}
-
-// Nothing above the clearance of the viewer is in any of these documents.
-func TestServedDocumentsHaveNothingThatIsWithheld(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": exportedSpec, "script.yaml": exportedScript})
-	env := map[string]string{journals.EnvJournalKey: journalTestKey}
-	for range 2 {
-		require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}, "--script", "script.yaml").status)
-	}
-	runs := listRuns(t, call{dir: dir, env: env})
-	for _, accepts := range []string{"confidential", "internal", "public"} {
-		get := getter(t, dir, env, "--accepts", accepts)
-		for _, path := range []string{"/graph", "/flow", "/handoffs?task=Last", "/handoffs?task=Closed", "/handoffs?from=user&to=open", "/compare/" + runs[1].Run, "/compare/replay", "/export"} {
-			status, _, text := get("/runs/" + runs[0].Run + path)
-			if path == "/flow" && accepts == "public" {
-				require.Equal(t, http.StatusNotFound, status, text)
-				require.Contains(t, text, "the spec of a run is internal")
-				continue
-			}
-			require.Equal(t, http.StatusOK, status, "%s, %s: %s", accepts, path, text)
-			require.NotContains(t, text, "canary-secret", path)
-			if accepts != "confidential" {
-				require.NotContains(t, text, "canary-confidential", path)
-			}
-		}
-	}
 }

@@ -45,9 +45,6 @@ func TestServeRefusesPoliciesThatAreNone(t *testing.T) {
 	got, text = put(s, `{"policy":{"rules":[{"from":"reader","to":"wirter"},{"from":"writer"}]}}`)
 	require.Equal(t, 422, got, text)
 	require.Regexp(t, `"pointer":"/policy/rules/0/to".*unknown agent.*"pointer":"/policy/rules/1".*to: it is missing`, text)
-	low := serveHere(t, call{dir: dir, args: []string{"--accepts", "internal"}})
-	got, text = put(low, `{"policy":`+own+`,"assert":["task Second never reaches user"]}}`)
-	require.Equal(t, 403, got, text)
 }
 
 // A body of 1 MiB must not become one of gigabytes: each line of the file of a policy is indented.

@@ -28,12 +28,11 @@ tasks:
 	running := server.startBlocked(t, call{dir: dir, args: []string{"run", "--progress", "none"}, env: server.env()})
 	defer func() { _, _ = running.Process.Kill(), running.Wait() }()
 	for _, tt := range []struct{ accepts, task, want string }{
-		{"internal", "Mail[canary-ann]", "unknown task"}, {"internal", "Mail[canary-zed]", "unknown task"},
-		{"internal", "Mail[1]", "has completed"}, {"confidential", "Mail[canary-ann]", "has completed"},
+		{"internal", "Mail[canary-ann]", "there is no such run"}, {"internal", "Mail[1]", "there is no such run"},
+		{"confidential", "Mail[canary-zed]", "unknown task"}, {"confidential", "Mail[canary-ann]", "has completed"},
 	} {
 		s := serveHere(t, call{dir: dir, args: []string{"--accepts", tt.accepts}})
-		_, run, _ := strings.Cut(s.get("/runs"), `"runId":"`)
-		_, text := s.do("POST", "/runs/"+run[:36]+"/nodes/"+url.PathEscape(tt.task)+"/rerun", "{}")
+		_, text := s.do("POST", "/runs/"+newestRun(t, dir)+"/nodes/"+url.PathEscape(tt.task)+"/rerun", "{}")
 		require.Contains(t, text, tt.want, "%s %s", tt.accepts, tt.task)
 	}
 }

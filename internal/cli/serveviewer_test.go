@@ -2,17 +2,22 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/journal"
@@ -31,14 +36,14 @@ var levels = []label.Classification{label.Public, label.Internal, label.Confiden
 // canary is a word that only context with a label has.
 func canary(level label.Classification) string { return "canary-of-" + level.String() + "-7f3a" }
 
-// viewedRun runs a team whose caller may see everything, with words of each label in prompts, results,
+// viewedRun runs a team for a caller with a clearance, with words of each label in prompts, results,
 // errors, rejected answers, reasoning, warnings, names and questions. The journal has a key.
 func viewedRun(t *testing.T, dir string, accepts label.Classification) (key string) {
 	t.Helper()
 	key = strings.Repeat("ab", 32)
 	parsed, err := journal.ParseKey([]byte(key))
 	require.NoError(t, err)
-	require.NoError(t, os.Mkdir(filepath.Join(dir, ".runteam"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".runteam"), 0o700))
 	j, err := journal.Open(filepath.Join(dir, ".runteam", "runs.db"), journal.Options{Key: parsed})
 	require.NoError(t, err)
 	defer j.Close() //nolint:errcheck // it ends with the test
@@ -128,89 +133,157 @@ func walk(s *served, run string, tasks []string) map[string]string {
 		word := canary(level)
 		read("/runs/" + run + "/receipts?contains=" + url.QueryEscape(word[:len(word)-2]))
 	}
-	lines := s.follow(s.t.Context(), "/runs/"+run+"/events")
-	var events strings.Builder
-	for lines.Scan() {
-		events.WriteString(lines.Text() + "\n")
-	}
-	all["the stream of events"] = events.String()
+	_, all["the stream of events of "+run] = s.do("GET", "/runs/"+run+"/events", "", "Accept: text/event-stream")
 	return all
 }
 
-// A viewer gets no word above its clearance from any route, and gets those that it may see. What is
-// secret reaches nobody, although the caller of the run may see it.
-func TestNoRouteHasWhatItsViewerMayNotSee(t *testing.T) {
-	t.Parallel()
-	for _, caller := range []label.Classification{label.Confidential, label.Secret} {
-		dir := clitest.Folder(t, nil)
-		key := viewedRun(t, dir, caller)
-		run := "viewed-" + caller.String()
-		for _, accepts := range []label.Classification{label.Public, label.Internal, label.Confidential} {
-			if caller == label.Confidential && accepts != label.Internal && !slowtest.Enabled() {
-				continue
-			}
-			var titles []string
-			for _, level := range levels {
-				titles = append(titles, "Do "+level.String())
-				if level != accepts+1 && level != label.Secret && !slowtest.Enabled() {
-					continue // all tasks of the lowest label that is withheld, and of what reaches nobody
-				}
-				for _, what := range []string{"Fail ", "After ", "List ", "Mail ", "Ask "} {
-					titles = append(titles, what+level.String())
-				}
-				titles = append(titles, "Mail "+level.String()+"[1]")
-			}
-			s := serveHere(t, call{dir: dir, args: []string{"--accepts", accepts.String()}, env: map[string]string{"RUNTEAM_JOURNAL_KEY": key}})
-			all := walk(s, run, titles)
-			joined := strings.Builder{}
-			for path, text := range all {
-				joined.WriteString(text)
-				for _, level := range levels {
-					if level > accepts {
-						require.NotContains(t, text, canary(level), "caller %v, viewer %v: %s", caller, accepts, path)
-					}
-				}
-				require.Contains(t, text, "{", "%s", path)
-			}
-			for _, level := range levels {
-				if level <= accepts {
-					for _, what := range []string{"words ", "answer ", "failure "} {
-						if accepts == label.Public && what == "failure " {
-							continue // without a label of its own, a text is at least internal
-						}
-						require.Contains(t, joined.String(), what+canary(level), "caller %v, viewer %v", caller, accepts)
-					}
-				}
-			}
-			if caller > accepts { // sizes of what is withheld are classes
-				require.NotContains(t, all["/runs/"+run+"/tasks/Do%20secret"], "12345")
-				require.Contains(t, all["/runs/"+run+"/tasks/Do%20secret"], `"rounded":true`)
-			}
-			s.stop()
+// requireNoChange checks that no request changes a run that is not there for the viewer: each is answered as for a run
+// that does not exist.
+func requireNoChange(s *served, run string) {
+	s.t.Helper()
+	for _, r := range inspector.Routes() {
+		path := strings.NewReplacer("{task}", "Do%20public", "{question}", "none").Replace(strings.TrimPrefix(r.Path, inspector.API))
+		if r.Method == "GET" || !strings.Contains(path, "{run}") {
+			continue
+		}
+		for _, body := range []string{"{}", `{"reason":"x"}`, `{"text":"x"}`, `{"agent":"echo","text":"x"}`, `{"policy":{}}`} {
+			status, text := s.do(r.Method, strings.Replace(path, "{run}", run, 1), body, `If-Match: "x"`)
+			unknownStatus, unknown := s.do(r.Method, strings.Replace(path, "{run}", "no-such-run", 1), body, `If-Match: "x"`)
+			require.Equal(s.t, unknownStatus, status, "%s %s %s: %s", r.Method, path, body, text)
+			require.Equal(s.t, unknown, text, "%s %s %s", r.Method, path, body)
+			require.GreaterOrEqual(s.t, status, 400, "%s %s %s", r.Method, path, body)
 		}
 	}
 }
 
-// Nobody answers a question that is withheld from the viewer.
-func TestAQuestionThatIsWithheldIsNotAnswered(t *testing.T) {
+// A run has one label. Whoever is cleared for it sees the run as its caller does, on every route; for anyone else it is
+// not there: each route answers as it does for a run that does not exist.
+//
+// Requirement: G59.
+func TestARunIsSeenWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	dir := clitest.Folder(t, nil)
-	key := viewedRun(t, dir, label.Secret)
-	s := serveHere(t, call{dir: dir, args: []string{"--accepts", "internal"}, env: map[string]string{"RUNTEAM_JOURNAL_KEY": key}})
-	for title, status := range map[string]int{"Ask secret": 403, "Ask confidential": 403, "Ask internal": 200} {
-		_, rest, found := strings.Cut(s.get("/questions"), `"title":"`+title+`"`)
-		require.True(t, found, title)
-		before, _, _ := strings.Cut(s.get("/questions"), rest)
-		id := before[strings.LastIndex(before, `"id":"`)+len(`"id":"`):]
-		id, _, _ = strings.Cut(id, `"`)
-		got, text := s.do("POST", "/runs/viewed-secret/questions/"+id+"/answer", `{"text":"yes"}`)
-		require.Equal(t, status, got, "%s: %s", title, text)
-		if status == 200 {
-			require.JSONEq(t, `{"taken":false}`, text)
-			got, text = s.do("POST", "/runs/viewed-secret/questions/"+id+"/answer", `{"text":"no"}`)
-			require.Equal(t, 409, got, text)
+	callers := []label.Classification{label.Internal, label.Confidential, label.Secret}
+	dir, key := clitest.Folder(t, nil), ""
+	for _, caller := range callers {
+		key = viewedRun(t, dir, caller)
+	}
+	var titles []string
+	for _, level := range levels {
+		for _, what := range []string{"Do ", "Fail ", "After ", "List ", "Mail ", "Ask "} {
+			if what == "Do " || level == label.Confidential || slowtest.Enabled() {
+				titles = append(titles, what+level.String())
+			}
 		}
 	}
-	got, text := s.do("POST", "/runs/viewed-secret/questions/none/answer", `{"text":"yes"}`)
-	require.Equal(t, 404, got, text)
+	for _, accepts := range []label.Classification{label.Public, label.Internal, label.Confidential} {
+		s := serveHere(t, call{dir: dir, args: []string{"--accepts", accepts.String()}, env: map[string]string{"RUNTEAM_JOURNAL_KEY": key}})
+		unknown := walk(s, "no-such-run", titles)
+		for _, caller := range callers {
+			run := "viewed-" + caller.String()
+			all := walk(s, run, titles)
+			joined := strings.Builder{}
+			for path, text := range all {
+				if !strings.Contains(path, run) {
+					continue // it is about all runs
+				}
+				joined.WriteString(text)
+				for _, level := range levels {
+					if level > min(accepts, caller) {
+						require.NotContains(t, text, canary(level), "caller %v, viewer %v: %s", caller, accepts, path)
+					}
+				}
+				if caller > accepts {
+					require.Equal(t, unknown[strings.ReplaceAll(path, run, "no-such-run")], text, "caller %v, viewer %v: %s", caller, accepts, path)
+				}
+			}
+			if caller > accepts {
+				require.NotContains(t, joined.String()+all["/runs"]+all["/questions"], run)
+				requireNoChange(s, run)
+				continue
+			}
+			for _, level := range levels {
+				for _, what := range []string{"words ", "answer ", "failure "} {
+					require.Equal(t, level <= caller, strings.Contains(joined.String(), what+canary(level)), "caller %v, viewer %v: %s", caller, accepts, what+canary(level))
+				}
+			}
+		}
+		s.stop()
+	}
+}
+
+// Whoever may read the question of a run that is not there answers it as the person that is asked, and learns nothing
+// else of the run.
+func TestAPersonAnswersAQuestionOfARunThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, nil)
+	key := viewedRun(t, dir, label.Confidential)
+	s := serveHere(t, call{dir: dir, args: []string{"--accepts", "internal"}, env: map[string]string{"RUNTEAM_JOURNAL_KEY": key}})
+	var open []map[string]any
+	require.NoError(t, json.Unmarshal([]byte(s.get("/questions")), &open))
+	require.Len(t, open, 2, "what it may read")
+	for _, q := range open {
+		require.ElementsMatch(t, []string{"id", "label", "prompt", "schema"}, slices.Collect(maps.Keys(q)))
+		for _, body := range []struct {
+			answer string
+			status int
+		}{{`{"text":"no such choice"}`, 422}, {`{"text":"yes"}`, 200}, {`{"text":"yes"}`, 404}} {
+			status, text := s.do("POST", "/questions/"+q["id"].(string)+"/answer", body.answer)
+			require.Equal(t, body.status, status, "%s: %s", body.answer, text)
+		}
+	}
+	all := call{dir: dir, args: []string{"questions", "-o", "json"}, env: map[string]string{"RUNTEAM_JOURNAL_KEY": key}}.run(t)
+	require.NoError(t, json.Unmarshal([]byte(all.stdout), &open))
+	require.Len(t, open, 2, "the others are open")
+	for _, q := range open {
+		status, text := s.do("POST", "/questions/"+q["id"].(string)+"/answer", `{"text":"yes"}`)
+		require.Equal(t, 404, status, text)
+	}
+}
+
+// Whoever starts a run is its caller: what check refuses for the clearance of the viewer is not started, and who resumes
+// the run later sees no more of it.
+func TestWhoeverStartsARunIsItsCaller(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"guess.yaml": `
+name: guess
+model: m
+agents: [{name: a, accepts: confidential, systemPrompt: You work.}]
+inputs:
+  guess: {classification: internal}
+  diagnosis: {text: "canary-hiv", classification: confidential}
+tasks:
+  - {title: Look, assignee: a, uses: [diagnosis], description: Look., outputSchema: {type: object, properties: {ill: {type: boolean}}, required: [ill]}}
+  - {title: Tell, assignee: a, dependsOn: [Look], description: Tell., when: {task: Look, path: /ill, equals: true}}
+`, "open.yaml": `
+name: open
+model: m
+agents: [{name: a, accepts: confidential, systemPrompt: You work.}, {name: b}]
+inputs:
+  note: {classification: internal}
+  closed: {text: "canary-closed", classification: confidential}
+tasks:
+  - {title: Read, assignee: a, uses: [closed], description: Read.}
+  - {title: Second, assignee: b, uses: [note], description: Wait.}
+`})
+	server := startCounting(t, "Second")
+	s := serveHere(t, call{dir: dir, args: []string{"guess.yaml", "open.yaml", "--accepts", "internal"}, env: server.env()})
+	status, text := s.do("POST", "/runs", `{"spec":"guess","inputs":{"guess":"canary"}}`)
+	require.Equal(t, 422, status, text)
+	require.Contains(t, text, "confidential")
+	require.NotContains(t, s.get("/runs"), `"runId"`)
+
+	status, text = s.do("POST", "/runs", `{"spec":"open","inputs":{"note":"canary-note"}}`)
+	require.Equal(t, 202, status, text)
+	run := object(t, text)["runId"].(string)
+	<-server.blockedCalls
+	require.Eventually(t, func() bool { return strings.Contains(s.get("/runs/"+run), "[withheld: confidential]") }, 20*time.Second, 20*time.Millisecond)
+	require.NotContains(t, s.get("/runs/"+run), "canary-closed")
+	s.stop()
+	server.unblock()
+	got := call{dir: dir, args: []string{"resume", run, "-o", "json"}, env: server.env()}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.NotContains(t, got.stdout, "canary-closed", "the command line resumes it for its caller")
+	require.Contains(t, got.stdout, "[withheld: confidential]")
+	low := serveHere(t, call{dir: dir, args: []string{"--accepts", "internal"}})
+	require.Contains(t, low.get("/runs/"+run), `"status":"ok"`)
 }

@@ -43,9 +43,9 @@ func (r *run) begin() {
 
 // runStart is what the journal stores of the beginning of the run.
 func (r *run) runStart() *record.RunStart {
-	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers, Accepts: new(r.accepts), Policy: storedPolicy(r.team), Budget: record.Budget{Tokens: r.options.MaxTokenBudget, Cost: r.options.MaxCostBudget}}
+	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers, Accepts: new(r.accepts), Label: new(r.accepts), Policy: storedPolicy(r.team), Budget: record.Budget{Tokens: r.options.MaxTokenBudget, Cost: r.options.MaxCostBudget}}
 	if r.plan != nil {
-		b.Tasks = outlineOf(r.plan)
+		b.Tasks, b.Label = outlineOf(r.plan), new(r.plan.CallerSees())
 	}
 	for i := range r.options.Inputs {
 		in := &r.options.Inputs[i]

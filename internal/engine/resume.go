@@ -28,6 +28,7 @@ func (t *Team) Resume(ctx context.Context, runID string, o *RunOptions) (*Result
 	}
 	options := *o
 	options.Replay, options.Log, options.Past = nil, log, log.History()
+	options.KeepCaller(options.Past)
 	var res *Result
 	if options.RunID, err = idOf(options.Past, runID); err == nil {
 		res, err = t.again(ctx, &options)

@@ -82,7 +82,8 @@ type Receipts interface {
 	Receipts(ctx context.Context, run, task, contains string) (any, error)
 }
 
-// Questions lists the open questions of a run, or of all runs if run is empty.
+// Questions lists the open questions of a run, or of all runs if run is empty. Those of runs that are not there for
+// the viewer, who may read the question, name no run.
 type Questions interface {
 	Open(ctx context.Context, run string) (any, error)
 }
@@ -154,6 +155,7 @@ type Subscription interface {
 type Steerer interface {
 	// Steer sends a command, whose By is set, and returns when the run has taken it.
 	Steer(ctx context.Context, run string, c steer.Command) (Taken, error)
+	// Answer answers a question of a run; with an empty run, one that names no run.
 	Answer(ctx context.Context, run, question string, a Answer) (taken bool, err error)
 }
 

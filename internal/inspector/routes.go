@@ -85,6 +85,7 @@ func writeRoutes() []route {
 	return []route{
 		post("/runs", hasStarter, (*Handler).start),
 		post("/runs/{run}/questions/{question}/answer", hasSteerer, (*Handler).answer),
+		post("/questions/{question}/answer", hasSteerer, (*Handler).answer),
 		post("/runs/{run}/pause", hasSteerer, steerRun("pause")),
 		post("/runs/{run}/resume", hasSteerer, steerRun("resume")),
 		post("/runs/{run}/cancel", hasSteerer, steerRun("cancel")),

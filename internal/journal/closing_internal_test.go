@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
 )
 
@@ -35,7 +36,7 @@ func TestRunThatBeginsWhileItsJournalIsClosed(t *testing.T) {
 	})
 	j, err := Open(path, Options{ReadOnly: true})
 	require.NoError(t, err)
-	list, err := j.store.runs(t.Context(), "", all)
+	list, err := j.store.runs(t.Context(), "", all, label.Secret)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Nil(t, list[0].held)

@@ -22,6 +22,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/runteam/runteam/label"
 )
 
 // ErrClosed reports that a journal or a run is closed.
@@ -34,11 +36,15 @@ var ErrReadOnly = errors.New("the journal was opened read-only")
 // which the caller closes. Methods of a Journal and of a [Run] panic if their context is nil.
 type Journal struct {
 	*archive
-	o      Options
-	writer *writer // nil if it is read-only
+	o       Options
+	writer  *writer // nil if it is read-only
+	closing *closing
+}
 
-	closing  sync.Once
-	closeErr error
+// A closing closes a journal once.
+type closing struct {
+	sync.Once
+	err error
 }
 
 // An archive reads stored runs.
@@ -49,10 +55,12 @@ type archive struct {
 
 // A catalog lists runs and finds them by their IDs.
 type catalog struct {
-	place
-	store *store
-	me    Holder
-	now   func() time.Time
+	*place
+	store   *store
+	me      Holder
+	now     func() time.Time
+	accepts label.Classification // runs with a higher label are not there
+	labels  *sync.Map            // of runs that are not stored with theirs, by [labelKey]
 }
 
 // A place names the journal in errors.
@@ -63,12 +71,22 @@ type place struct {
 
 // newJournal returns a journal in an open store.
 func newJournal(path string, o Options, s *store, v *vault) *Journal {
-	c := &catalog{place: place{path: path}, store: s, me: *o.Holder, now: o.Now}
-	j := &Journal{archive: &archive{catalog: c, vault: v}, o: o}
+	c := &catalog{place: &place{path: path}, store: s, me: *o.Holder, now: o.Now, accepts: label.Secret, labels: &sync.Map{}}
+	j := &Journal{archive: &archive{catalog: c, vault: v}, o: o, closing: &closing{}}
 	if !o.ReadOnly {
 		j.writer = newWriter(j)
 	}
 	return j
+}
+
+// For returns the journal for a viewer with a clearance, who sees a run as its caller does, or not at all: a run
+// whose label is higher is not there for any method that reads runs, and whatever needs one returns an
+// [*UnknownRunError]. Both are one journal, so closing one closes both.
+func (j *Journal) For(accepts label.Classification) *Journal {
+	of, c := *j, *j.catalog
+	c.accepts = accepts
+	of.archive = &archive{catalog: &c, vault: j.vault}
+	return &of
 }
 
 // Close waits until all that was appended is durable, releases the runs that were not
@@ -80,10 +98,10 @@ func (j *Journal) Close() error {
 			lost = j.writer.stop()
 			j.writer.opening.Wait()
 		}
-		j.closeErr = errors.Join(lost, j.fail("close", j.store.close()))
+		j.closing.err = errors.Join(lost, j.fail("close", j.store.close()))
 		j.closed.Store(true)
 	})
-	return j.closeErr
+	return j.closing.err
 }
 
 // Masked returns the stored form of a fingerprint: a digest of it under the digest key of

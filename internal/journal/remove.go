@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/runteam/runteam/label"
 )
 
 // Remove removes the runs that began before a time, except those that a process
@@ -19,7 +21,7 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 	if err := j.writable(); err != nil {
 		return nil, 0, j.fail("write", err)
 	}
-	list, err := j.store.runs(ctx, "", all)
+	list, err := j.store.runs(ctx, "", all, label.Secret)
 	if err != nil {
 		return nil, 0, j.fail("read", err)
 	}

@@ -56,7 +56,7 @@ func (q *request) add(e *record.Entry) error {
 	}
 	switch {
 	case e.Begin != nil:
-		q.turns = append(q.turns, turn{at: e.Begin.Time})
+		q.turns = append(q.turns, turn{at: e.Begin.Time, label: new(e.Begin.StoredLabel())})
 	case e.End != nil:
 		q.turns = append(q.turns, turn{at: e.End.Time, status: e.End.Status, tasks: taskCounts(e.End, q.run.isIdle(e.End))})
 	}

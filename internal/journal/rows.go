@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/runteam/runteam/label"
 )
 
 // errRunExists reports that there is a run with this id.
@@ -22,6 +24,8 @@ type runRow struct {
 	started time.Time
 	session string // of which the run is a turn; empty if it is none
 	place   int    // which turn, from 1
+
+	label *label.Classification // nil if it is not stored with the run
 }
 
 // A row is what is known of a run without reading its lines.
@@ -37,6 +41,8 @@ type turn struct {
 	at     time.Time
 	status string // empty: a process began or resumed it
 	tasks  string // how many have which status, as JSON
+
+	label *label.Classification // of the run, as this process began or resumed it; nil if it is not known
 }
 
 // isIdle reports whether the process that ended the run did nothing; see [Run.isIdle].

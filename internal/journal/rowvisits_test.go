@@ -93,7 +93,7 @@ func TestReadersVisitEachRowAsOften(t *testing.T) {
 		{"Verify", false, 1, func(ctx context.Context, v *visited) error {
 			return hasRead(v.j.Verify(ctx, v.run, audit.VerifyOptions{}))
 		}},
-		{"Clearance", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.Clearance(ctx, v.run)) }},
+		{"Label", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.Label(ctx, v.run)) }},
 		{"TraceTask", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.TraceTask(ctx, v.run, v.task)) }},
 		{"LoadTask", false, 1, func(ctx context.Context, v *visited) error {
 			_, _, err := v.j.LoadTask(ctx, v.run, v.task)

@@ -12,7 +12,7 @@ const application = 0x72746a31
 
 // migrations bring a file from one version of the schema to the next. The first turns an
 // empty file into version 1. They cannot be undone.
-var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering, addSessions}
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering, addSessions, addLabels}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
@@ -111,16 +111,28 @@ create table if not exists sessions (
 	return err
 }
 
+// addLabels adds the label of each run, which earlier runs do not have.
+func addLabels(ctx context.Context, tx *sql.Tx) error {
+	var has bool
+	err := tx.QueryRowContext(ctx, "select exists (select 1 from pragma_table_info('runs') where name = 'label')").Scan(&has)
+	if err != nil || has {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "alter table runs add column label integer")
+	return err
+}
+
 // withMarks is the first version whose rows may have marks, withPadding the first whose
 // encrypted texts are padded, withCommands the first that has the table commands, withSteering
-// the first whose runs may have lines of commands, and withSessions the first that has the table
-// sessions.
+// the first whose runs may have lines of commands, withSessions the first that has the table
+// sessions, and withLabels the first whose runs may have labels.
 const (
 	withMarks    = 3
 	withPadding  = 4
 	withCommands = 5
 	withSteering = 6
 	withSessions = 7
+	withLabels   = 8
 )
 
 // A VersionError reports a journal that a newer program wrote.

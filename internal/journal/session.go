@@ -146,7 +146,7 @@ func findSession(ctx context.Context, a *archive, prefix string) (row, error) {
 	if prefix != "" {
 		return a.find(ctx, prefix)
 	}
-	list, err := a.store.runs(ctx, "", all)
+	list, err := a.runs(ctx, "", all)
 	if err != nil {
 		return row{}, a.fail("read", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/runteam/runteam/label"
 	"modernc.org/sqlite/lib"
 )
 
@@ -140,6 +141,11 @@ func (s *store) addBatch(ctx context.Context, tx *sql.Tx, b *batch) error {
 		if _, err := tx.ExecContext(ctx, "insert into turns (run, at, status, tasks) values (?, ?, ?, ?)", b.run, nanos(t.at), t.status, t.tasks); err != nil {
 			return err
 		}
+		if t.label != nil && s.commands.has(withLabels) {
+			if _, err := tx.ExecContext(ctx, "update runs set label = max(coalesce(label, 0), ?) where n = ?", int64(*t.label), b.run); err != nil {
+				return err
+			}
+		}
 	}
 	for _, n := range b.taken {
 		if _, err := tx.ExecContext(ctx, "update commands set outcome = ?, line = x'' where n = ?", commandTaken, n); err != nil {
@@ -216,15 +222,23 @@ func (s *store) swapLease(ctx context.Context, run int64, old, now *lease) (ok b
 	return ok && err == nil, err
 }
 
-// runs returns at most so many runs whose IDs begin with prefix, the newest first; all of
-// them if most is negative.
-func (s *store) runs(ctx context.Context, prefix string, most int) (list []row, err error) {
+// runs returns at most so many runs whose IDs begin with prefix and whose labels are not known or at most
+// accepts, the newest first; all of them if most is negative.
+func (s *store) runs(ctx context.Context, prefix string, most int, accepts label.Classification) (list []row, err error) {
 	if err := s.checkPresent(); err != nil {
 		return nil, err
 	}
 	list, err = queryAll(ctx, s.read, scanRun, s.selectRuns()+`
-where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 order by r.n desc limit ?3`, prefix, removed, most)
+where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 and coalesce(`+s.labels()+`, 0) <= ?4 order by r.n desc limit ?3`, prefix, removed, most, int64(accepts))
 	return list, s.explain(err)
+}
+
+// labels returns the column with the labels of runs. Files of earlier versions have none.
+func (s *store) labels() string {
+	if s.commands.has(withLabels) {
+		return "r.label"
+	}
+	return "null"
 }
 
 // selectRuns returns the query for runs, up to its condition. Files of earlier versions have no sessions.
@@ -233,7 +247,7 @@ func (s *store) selectRuns() string {
 	if s.commands.has(withSessions) {
 		columns, join = "coalesce(s.session, ''), coalesce(s.turn, 0)", "left join sessions s on s.run = r.n"
 	}
-	return "select r.n, r.id, r.name, r.command, r.started, " + columns + `, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks,
+	return "select r.n, r.id, r.name, r.command, r.started, " + s.labels() + ", " + columns + `, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks,
 (select count(*) from turns where run = r.n)
 from runs r left join leases l on l.run = r.n ` + join + `
 left join turns t on t.n = (select max(n) from turns where run = r.n)`
@@ -243,11 +257,14 @@ left join turns t on t.n = (select max(n) from turns where run = r.n)`
 func scanRun(rows *sql.Rows, r *row) (err error) {
 	var started int64
 	var holder, status, tasks sql.NullString
-	var beat, taken, renewed, at sql.NullInt64
-	if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &r.session, &r.place, &holder, &beat, &taken, &renewed, &at, &status, &tasks, &r.turns); err != nil {
+	var level, beat, taken, renewed, at sql.NullInt64
+	if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &level, &r.session, &r.place, &holder, &beat, &taken, &renewed, &at, &status, &tasks, &r.turns); err != nil {
 		return err
 	}
 	r.started, r.turn = fromNanos(started), turn{at: fromNanos(at.Int64), status: status.String, tasks: tasks.String}
+	if level.Valid {
+		r.label = new(label.Classification(level.Int64))
+	}
 	if holder.Valid {
 		r.held, err = parseLease(holder.String, beat.Int64, taken.Int64, renewed.Int64)
 	}

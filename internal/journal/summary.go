@@ -127,7 +127,7 @@ func (c *catalog) find(ctx context.Context, prefix string) (row, error) {
 	if prefix == "" {
 		most = 1
 	}
-	list, err := c.store.runs(ctx, prefix, most)
+	list, err := c.runs(ctx, prefix, most)
 	if err != nil {
 		return row{}, c.fail("read", err)
 	}
@@ -148,7 +148,7 @@ func (c *catalog) find(ctx context.Context, prefix string) (row, error) {
 }
 
 func (c *catalog) unknown(ctx context.Context, prefix string) error {
-	newest, err := c.store.runs(ctx, "", 1)
+	newest, err := c.runs(ctx, "", 1)
 	if err != nil {
 		return c.fail("read", err)
 	}
@@ -161,7 +161,7 @@ func (c *catalog) unknown(ctx context.Context, prefix string) error {
 
 // Runs returns all runs, the newest first.
 func (c *catalog) Runs(ctx context.Context) ([]Summary, error) {
-	list, err := c.store.runs(ctx, "", all)
+	list, err := c.runs(ctx, "", all)
 	if err != nil {
 		return nil, c.fail("read", err)
 	}
@@ -182,7 +182,7 @@ const all = -1
 // Newest returns at most so many runs whose IDs begin with prefix, the newest first. Of runs
 // that did not end, it does not count the tasks, and does not know whether they are paused.
 func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summary, error) {
-	list, err := c.store.runs(ctx, prefix, max(most, 0))
+	list, err := c.runs(ctx, prefix, max(most, 0))
 	if err != nil {
 		return nil, c.fail("read", err)
 	}

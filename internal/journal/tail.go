@@ -3,11 +3,9 @@ package journal
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"iter"
 
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/label"
 )
 
 // A Tail reads the lines of a run as they become durable, whichever process writes them. [Journal.Tail]
@@ -74,41 +72,6 @@ func LinesOf(row []byte) iter.Seq2[string, []byte] {
 			}
 		}
 	}
-}
-
-// Clearance returns the highest clearance of the callers of the processes of a run, which is the highest
-// label in the stored texts for the caller. It is [label.Secret] if one is unknown, as in runs that an
-// earlier version wrote.
-func (c *catalog) Clearance(ctx context.Context, run string) (label.Classification, error) {
-	r, err := c.find(ctx, run)
-	if err != nil {
-		return label.Secret, err
-	}
-	rows, err := c.store.marked(ctx, r.n)
-	if err != nil {
-		return label.Secret, c.fail("read", err)
-	}
-	var h record.History
-	for i := range rows {
-		if !rows[i].about() {
-			continue
-		}
-		l, err := c.store.batchRow(ctx, rows[i].n, false)
-		if err != nil {
-			return label.Secret, c.fail("read", err)
-		}
-		for kind, value := range record.SplitLines(l.text) {
-			if kind != record.KindRunStart {
-				continue
-			}
-			var begin record.RunStart
-			if err := json.Unmarshal(value, &begin); err != nil {
-				return label.Secret, c.fail("read", err)
-			}
-			h.Begins = append(h.Begins, begin)
-		}
-	}
-	return h.Clearance(), nil
 }
 
 // LastRow returns the number of the last row of a run. It changes when a row is added.

@@ -101,6 +101,19 @@ func (o *Options) RecordClearance() label.Classification {
 	return *o.UserAccepts
 }
 
+// KeepCaller lowers what the user may see to what the caller of a run that is resumed may see: whoever starts a run
+// is its caller, whoever resumes it.
+func (o *Options) KeepCaller(of *record.History) {
+	accepts := label.Confidential
+	if o.UserAccepts != nil {
+		accepts = *o.UserAccepts
+	}
+	if caller := of.Caller(); caller < accepts && !(o.Reveal && caller == label.Confidential) {
+		accepts = caller
+	}
+	o.UserAccepts = &accepts
+}
+
 // WithDefaults returns a copy with every default filled in, which later changes by the
 // caller do not affect.
 func (o Options) WithDefaults() Options {

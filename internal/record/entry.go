@@ -54,8 +54,11 @@ type RunStart struct {
 	// Accepts is the highest label of what the entries have in the form for the caller; nil in runs of
 	// earlier versions, of which it is not known.
 	Accepts *label.Classification `json:"accepts,omitempty"`
-	Policy  *Policy               `json:"policy,omitempty"`
-	Budget  Budget                `json:"budget,omitzero"`
+
+	// Label is the highest label of what the caller may see of the run; nil in runs of earlier versions.
+	Label  *label.Classification `json:"label,omitempty"`
+	Policy *Policy               `json:"policy,omitempty"`
+	Budget Budget                `json:"budget,omitzero"`
 }
 
 // A Budget is what the calls of a run may use; zero is no limit.
@@ -353,6 +356,26 @@ type History struct {
 	// Mask replaces a key in the history: a journal stores no key in clear. Nil
 	// means that keys are not replaced.
 	Mask func(Key) Key
+}
+
+// StoredLabel returns the label of the run as a process that began or resumed it recorded it: the clearance of the
+// caller in runs of earlier versions, or confidential if that is not known either.
+func (s *RunStart) StoredLabel() label.Classification {
+	switch {
+	case s.Label != nil:
+		return *s.Label
+	case s.Accepts != nil:
+		return *s.Accepts
+	}
+	return label.Confidential
+}
+
+// Caller returns the clearance of the caller of the run, who started it; [label.Secret] if that is not known.
+func (h *History) Caller() label.Classification {
+	if h == nil || len(h.Begins) == 0 || h.Begins[0].Accepts == nil {
+		return label.Secret
+	}
+	return *h.Begins[0].Accepts
 }
 
 // Clearance returns the highest label that texts of the history for its caller may have. It is

@@ -25,26 +25,19 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// Collect collects the documents of a run that the API of the inspector serves, for a viewer with a
-// clearance of at most confidential; a higher one counts as confidential. Personal data, secrets and the
-// patterns of each policy that the run has had are redacted. The documents have neither the length nor the digest of a
+// Collect collects the documents of a run that the API of the inspector serves; level is the label of the run, which
+// is at most confidential. Personal data, secrets and the patterns of each policy that the run has had are redacted. The documents have neither the length nor the digest of a
 // text that is withheld or redacted, or of a policy in which something is.
-func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, found journal.Summary, accepts label.Classification) (*page.ExportDocument, error) {
-	accepts = min(accepts, label.Confidential)
-	k, err := journals.LoadFor(ctx, con, j, found, "", accepts)
+func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, found journal.Summary, level label.Classification) (*page.ExportDocument, error) {
+	k, err := journals.Load(ctx, con, j, found, "")
 	if err != nil {
 		return nil, err
 	}
-	caller, err := j.Clearance(ctx, k.Run)
-	if err != nil {
-		return nil, journals.ReadError(ctx, err)
-	}
-	accepts = min(accepts, caller)
-	p, err := restored.PlanFor(ctx, con, g, j, k.Run, restored.Query{Accepts: accepts})
+	p, err := restored.PlanFor(ctx, con, g, j, k.Run, "")
 	if _, none := errors.AsType[*restored.NoPlanError](err); err != nil && !none { // without a plan, the graph shows what was recorded
 		return nil, err
 	}
-	c := &collector{run: k, into: &page.ExportDocument{Run: k.Run, Name: k.Name, Time: con.Now().UTC(), Accepts: accepts, Documents: map[string]json.RawMessage{}}}
+	c := &collector{run: k, into: &page.ExportDocument{Run: k.Run, Name: k.Name, Time: con.Now().UTC(), Accepts: level, Documents: map[string]json.RawMessage{}}}
 	if c.policies, err = journal.PoliciesOf(ctx, j, k.Run); err != nil {
 		return nil, journals.ReadError(ctx, err)
 	}
@@ -52,7 +45,7 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 	if err != nil {
 		return nil, err
 	}
-	if c.clean, err = newCleaner(ctx, own, accepts); err != nil {
+	if c.clean, err = newCleaner(ctx, own, level); err != nil {
 		return nil, err
 	}
 	if err := c.clean.hideDigests(c.policies); err != nil {

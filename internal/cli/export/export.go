@@ -38,8 +38,8 @@ begins with RUN. The file shows what "runteam serve" shows of it: the graph, the
 prompts with their sources, the decisions and the results. It opens in a browser
 without a server and without a network.
 
-The file has what the user of the run may see, up to --accepts; secret values are in
-no export. Personal data and secrets are redacted even where the user may see them,
+The file has all that the user of the run may see, so a run above --accepts is an error;
+secret values are in no export. Personal data and secrets are redacted even where the user may see them,
 and so are the patterns of each policy of the run. Nothing in it says how long a text is that is
 withheld or redacted.`,
 		Example: `  runteam export --html run.html               the newest run
@@ -51,7 +51,7 @@ withheld or redacted.`,
 	journals.NewCompleter(con, &e.Flags).Arguments(cmd, false, false)
 	f := cmd.Flags()
 	f.StringVar(&e.file.Path, "html", "", "write the run to `FILE`")
-	f.StringVar(&e.accepts, "accepts", label.Confidential.String(), "leave out what is above this `LABEL`: public, internal or confidential")
+	f.StringVar(&e.accepts, "accepts", label.Confidential.String(), "refuse a run above this `LABEL`: public, internal or confidential")
 	f.BoolVar(&e.file.Force, "force", false, "replace a file that exists")
 	flags.Complete(cmd, "accepts", label.Classifications()[:3])
 	return cmd
@@ -88,33 +88,50 @@ func export(con *console.Console, cmd *cobra.Command, e *exportFlags) error {
 	if err := e.file.Check(con.WorkDir, e.KeyFile); err != nil {
 		return err
 	}
-	_, html, err := Page(cmd.Context(), con, &e.Flags, j, found, accepts)
+	level, err := labelOf(cmd.Context(), j, found.Run, accepts)
+	if err != nil {
+		return err
+	}
+	_, html, err := Page(cmd.Context(), con, &e.Flags, j, found, level)
 	if err != nil {
 		return err
 	}
 	if err := e.file.Write(html); err != nil {
 		return err
 	}
-	d := document{Run: found.Run, File: e.file.Path, Accepts: accepts, Bytes: len(html)}
+	d := document{Run: found.Run, File: e.file.Path, Label: level, Bytes: len(html)}
 	return con.PrintResult(d, func(w io.Writer) { d.write(w) })
 }
 
 // A document says what was written, in JSON.
 type document struct {
-	Run     string               `json:"runId"`
-	File    string               `json:"file"`
-	Accepts label.Classification `json:"accepts"`
-	Bytes   int                  `json:"bytes"`
+	Run   string               `json:"runId"`
+	File  string               `json:"file"`
+	Label label.Classification `json:"label"` // of the run
+	Bytes int                  `json:"bytes"`
 }
 
 func (d *document) write(w io.Writer) {
-	fmt.Fprintf(w, "run %s: %s up to %s in %s\n", d.Run, format.Bytes(d.Bytes), d.Accepts, d.File)
+	fmt.Fprintf(w, "run %s, %s: %s in %s\n", d.Run, d.Label, format.Bytes(d.Bytes), d.File)
 }
 
-// Page returns a run as one HTML file for a viewer with a clearance, as [Collect] collects it, and a name for the
-// file.
-func Page(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, found journal.Summary, accepts label.Classification) (name string, html []byte, err error) {
-	d, err := Collect(ctx, con, g, j, found, accepts)
+// labelOf returns the label of a run. A run above accepts is an error, since it is exported whole or not at all.
+func labelOf(ctx context.Context, j *journal.Journal, run string, accepts label.Classification) (label.Classification, error) {
+	level, err := j.Label(ctx, run)
+	switch {
+	case err != nil:
+		return level, journals.ReadError(ctx, err)
+	case level > label.Confidential:
+		return level, exit.Usagef("run %s is %s, and no export has secret values", journals.ShortRun(run), level)
+	case level > accepts:
+		return level, exit.Usagef("run %s is %s, and --accepts %s leaves out all of it: write --accepts %s", journals.ShortRun(run), level, accepts, level)
+	}
+	return level, nil
+}
+
+// Page returns a run with a label as one HTML file, as [Collect] collects it, and a name for the file.
+func Page(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, found journal.Summary, level label.Classification) (name string, html []byte, err error) {
+	d, err := Collect(ctx, con, g, j, found, level)
 	if err != nil {
 		return "", nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/label"
 	"github.com/spf13/cobra"
 )
 
@@ -214,20 +213,4 @@ func ShortIDs(runs []journal.Summary) map[string]string {
 		left = ambiguous
 	}
 	return out
-}
-
-// TraceFor returns the trace of a run for a viewer with a clearance.
-func TraceFor(ctx context.Context, j *journal.Journal, run string, accepts label.Classification) (*trace.Trace, error) {
-	t, err := j.Trace(ctx, run)
-	if err != nil {
-		return nil, ReadError(ctx, err)
-	}
-	caller, err := j.Clearance(ctx, run)
-	if err != nil {
-		return nil, ReadError(ctx, err)
-	}
-	v := NewViewer(accepts, caller)
-	v.learnTrace(t)
-	v.trace(t)
-	return t, nil
 }

@@ -80,15 +80,8 @@ type Request struct {
 	Reason string `json:"reason"`
 }
 
-// Request returns who requested the run and why, as the viewer may see it; nil if the run was not
-// requested with a reason.
-func (k *StoredRun) Request() *Request {
-	v := InvocationOf(&k.Info)
-	if r := v.Request; r != nil && k.viewer != nil {
-		k.viewer.hide(&r.Reason, k.viewer.caller)
-	}
-	return v.Request
-}
+// Request returns who requested the run and why; nil if the run was not requested with a reason.
+func (k *StoredRun) Request() *Request { return InvocationOf(&k.Info).Request }
 
 // InvocationOf returns the invocation of a stored run. It is empty if another program began the run.
 func InvocationOf(info *journal.Info) (v Invocation) {

@@ -182,7 +182,7 @@ func wordsOf(pieces []promptview.Piece, source int32, part prompt.Part, level la
 		switch p := &pieces[i]; {
 		case p.Source != source || p.Part != part:
 		case p.Withheld:
-			return withheldText(level)
+			return "[withheld: " + level.String() + "]"
 		default:
 			words.WriteString(p.Words)
 		}

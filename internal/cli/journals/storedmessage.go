@@ -5,24 +5,24 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A StoredMessage is a message as a viewer may read it.
+// A StoredMessage is a message as the user of the run may read it.
 type StoredMessage struct {
 	Text       string                // the text, or why it is withheld
 	Structured string                // canonical JSON; empty for none
 	Label      *label.Classification // nil if it is not known
 }
 
-// Message returns a message as the viewer may read it now. The text is withheld above the viewer's clearance,
+// Message returns a message as the user of the run may read it now. The text is withheld above the user's clearance,
 // and if the policy does not let the user have all of it, it cannot be decrypted, has expired or was altered.
 func (k *StoredRun) Message(s *record.SentMessage) StoredMessage {
 	if s.Message == nil {
-		return StoredMessage{Text: withheldText(label.Secret)}
+		return StoredMessage{Text: "[withheld: secret]"}
 	}
 	level := s.Message.Classification
 	withheld := func(why string) StoredMessage { return StoredMessage{"[withheld: " + why + "]", "", &level} }
 	e, err := s.Message.Envelope()
 	switch {
-	case !s.Shown || k.viewer.Hides(level):
+	case !s.Shown:
 		return withheld(level.String())
 	case err != nil || e.Genuine() != nil:
 		return withheld("it is not what was stored")

@@ -3,6 +3,8 @@ package people
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,23 +27,30 @@ import (
 // A QuestionDocument is an open question, in JSON. Prompt and form are as the user of the run may
 // see them.
 type QuestionDocument struct {
-	Run    string               `json:"runId"`
-	ID     string               `json:"id"` // of the question, within the run; it changes with what is shown
+	Run    string               `json:"runId,omitempty"` // empty for a person who may not see the run; see [QuestionDocument.ForPerson]
+	ID     string               `json:"id"`              // of the question, within the run; it changes with what is shown
 	Name   string               `json:"name,omitempty"`
-	Status string               `json:"status"` // of the run
-	Task   task.ID              `json:"task"`
-	Title  string               `json:"title"`
+	Status string               `json:"status,omitempty"` // of the run
+	Task   task.ID              `json:"task,omitempty"`
+	Title  string               `json:"title,omitempty"`
 	Named  string               `json:"taskName,omitempty"` // of an instance, by the keys of its items
 	Tool   string               `json:"tool,omitempty"`     // whose call needs an approval
 	Call   string               `json:"call,omitempty"`     // the ID of that call
 	What   string               `json:"approval,omitempty"` // what else needs one: "plan", or the name of a declassifier
-	Agent  string               `json:"agent"`
-	Asked  time.Time            `json:"askedAt"`
+	Agent  string               `json:"agent,omitempty"`
+	Asked  time.Time            `json:"askedAt,omitzero"`
 	Label  label.Classification `json:"label"`
 	Prompt string               `json:"prompt"`
 	Fields []fieldDocument      `json:"fields,omitempty"` // none for a text or a single value
 	Schema json.RawMessage      `json:"schema,omitempty"` // of the answer; none for a text
-	Answer string               `json:"answerCommand"`
+	Answer string               `json:"answerCommand,omitempty"`
+}
+
+// ForPerson returns the question for a person who answers it and may not see its run: what the person is shown, and the
+// form of the answer, under an ID that says nothing of the run.
+func (d *QuestionDocument) ForPerson() QuestionDocument {
+	id := sha256.Sum256([]byte("question " + d.Run + " " + d.ID))
+	return QuestionDocument{ID: hex.EncodeToString(id[:]), Label: d.Label, Prompt: d.Prompt, Fields: d.Fields, Schema: d.Schema}
 }
 
 // A fieldDocument is a field of an answer, in JSON.
@@ -78,7 +87,7 @@ func listQuestions(con *console.Console, cmd *cobra.Command, read *journals.Read
 		return err
 	}
 	defer j.Close() //nolint:errcheck // nothing was written
-	docs, short, err := OpenQuestions(cmd.Context(), j, &read.Flags, read.Run, nil)
+	docs, short, err := OpenQuestions(cmd.Context(), j, &read.Flags, read.Run)
 	if err != nil {
 		return err
 	}
@@ -86,8 +95,8 @@ func listQuestions(con *console.Console, cmd *cobra.Command, read *journals.Read
 }
 
 // OpenQuestions returns the open questions of a run, or of all if run is empty, and the short IDs of all
-// runs. A narrow that is not nil brings each question into the form for another viewer than the user.
-func OpenQuestions(ctx context.Context, j *journal.Journal, flags *journals.Flags, run string, narrow func(*journal.OpenQuestion) error) (docs []QuestionDocument, short map[string]string, err error) {
+// runs.
+func OpenQuestions(ctx context.Context, j *journal.Journal, flags *journals.Flags, run string) (docs []QuestionDocument, short map[string]string, err error) {
 	all, err := j.Newest(ctx, "", 1<<31-1)
 	if err != nil {
 		return nil, nil, journals.ReadError(ctx, err)
@@ -111,11 +120,6 @@ func OpenQuestions(ctx context.Context, j *journal.Journal, flags *journals.Flag
 	}
 	docs = make([]QuestionDocument, len(open))
 	for i := range open {
-		if narrow != nil {
-			if err := narrow(&open[i]); err != nil {
-				return nil, nil, err
-			}
-		}
 		docs[i] = documentOf(&open[i], all, short, flags)
 	}
 	return docs, short, nil

@@ -13,7 +13,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/restored"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/label"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -78,7 +77,7 @@ func planStored(ctx context.Context, con *console.Console, s *storedFlags, selec
 	if err != nil {
 		return err
 	}
-	p, err := restored.PlanFor(ctx, con, &s.Flags, j, found.Run, restored.Query{Accepts: label.Secret, Policy: digest})
+	p, err := restored.PlanFor(ctx, con, &s.Flags, j, found.Run, digest)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", journals.ShortRun(found.Run), err)
 	}

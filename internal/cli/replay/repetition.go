@@ -110,7 +110,7 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, diff
 	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
 		return exit.Status(stop.Status())
 	}
-	v := r.verdict(differing, r.run.Trace)
+	v := r.verdict(differing)
 	later := v.Later
 	text := fmt.Sprintf("replayed %s of %s", format.Number(v.Replayed), format.Plural(v.Prompts, "prompt"))
 	if v.equal() {

@@ -9,8 +9,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -32,13 +30,13 @@ type Difference struct {
 // equal reports whether the replay equals the run.
 func (v *Verdict) equal() bool { return v.Prompts == v.Replayed && len(v.Differences) == 0 }
 
-// verdict returns what a replay has shown, in the words of a trace that the viewer may see.
-func (r *repetition) verdict(differing []difference, t *trace.Trace) *Verdict {
+// verdict returns what a replay has shown.
+func (r *repetition) verdict(differing []difference) *Verdict {
 	c := r.counts()
 	v := &Verdict{Prompts: c.want, Replayed: c.want - len(c.missing), Later: c.later, Differences: make([]Difference, len(differing))}
 	for i, o := range differing {
 		if o.prompt != nil && i == 0 {
-			o.why = firstDifference(t, o.prompt)
+			o.why = firstDifference(r.run.Trace, o.prompt)
 		}
 		v.Differences[i] = Difference{o.title, o.why}
 	}
@@ -83,41 +81,28 @@ func (r *repetition) counts() (c promptCount) {
 	return c
 }
 
-// Repeat repeats a stored run without calling a model, and compares it with the run as far as a viewer
-// with this clearance may see both. k is the whole run, whose prompts are built again; shown is what the
-// viewer sees of it. Repeat prints nothing, stores nothing and uses no network.
-func Repeat(ctx context.Context, con *console.Console, g *journals.Flags, k, shown *journals.StoredRun, accepts label.Classification) (*ComparedRuns, error) {
+// Repeat repeats a stored run without calling a model, and compares it with the run. It prints nothing, stores nothing
+// and uses no network.
+func Repeat(ctx context.Context, con *console.Console, g *journals.Flags, k *journals.StoredRun) (*ComparedRuns, error) {
 	own := *con // loading the spec changes its environment
 	r := &repetition{run: k, seen: map[record.Key]bool{}}
 	res, _, err := r.repeat(ctx, &own, &replayFlags{ReadFlags: journals.ReadFlags{Flags: *g}})
 	if err != nil {
 		return nil, err
 	}
-	narrows := k.History.Clearance() > accepts
 	differing := r.differences(res)
-	for i := range differing {
-		if p := differing[i].prompt; p != nil && narrows {
-			differing[i].prompt, _ = p.Lower(accepts)
-		}
-	}
 	r.complete(res, len(differing) == 0)
-	d := &ComparedRuns{Before: newComparedRun(shown), After: comparedRun{Run: k.Run, Name: shown.Name, Status: string(res.Status), Usage: res.Usage}, Tasks: []ComparedTask{}}
-	if narrows {
-		d.After.Usage = d.Before.Usage
-	}
-	d.Replay = r.verdict(differing, shown.Trace)
+	d := &ComparedRuns{Before: newComparedRun(k), After: comparedRun{Run: k.Run, Name: k.Name, Status: string(res.Status), Usage: res.Usage}, Tasks: []ComparedTask{}}
+	d.Replay = r.verdict(differing)
 	d.Equal = d.Replay.equal()
 	steps := map[string]int{}
-	for _, s := range shown.Tasks {
-		c := ComparedTask{ID: s.ID, Title: s.Title, Name: s.Name, Step: s.Step, Prompt: r.promptOf(s.ID), Before: storedSide(shown, s)}
+	for _, s := range k.Tasks {
+		c := ComparedTask{ID: s.ID, Title: s.Title, Name: s.Name, Step: s.Step, Prompt: r.promptOf(s.ID), Before: storedSide(k, s)}
 		if s.Step {
 			c.After = stepSide(res, s.Title, steps[s.Title], c.Before)
 			steps[s.Title]++
 		} else if t, ok := res.Task(string(s.ID)); ok {
-			c.After = sideOf(res, t, accepts)
-		}
-		if narrows {
-			c.After.narrow(c.Before)
+			c.After = sideOf(res, t, k.History.Clearance())
 		}
 		c.compare()
 		d.Tasks = append(d.Tasks, c)
@@ -131,22 +116,6 @@ func Repeat(ctx context.Context, con *console.Console, g *journals.Flags, k, sho
 		}
 	}
 	return d, nil
-}
-
-// narrow takes from a side what a viewer may not see who sees less than the caller of the run. Tokens are those of
-// the stored run, which are classes, and so is an error, whose label only that run knows.
-func (s *comparedSide) narrow(stored *comparedSide) {
-	if s == nil {
-		return
-	}
-	if s.Usage = stored.Usage; s.hidden {
-		s.Text = "[withheld: " + s.level() + "]"
-	}
-	if s.Error != "" {
-		if s.Error = ""; s.Status == stored.Status {
-			s.Error = stored.Error
-		}
-	}
 }
 
 // promptOf says whether the replay built the last prompt of a task again.

@@ -32,19 +32,10 @@ func (e *NoPlanError) Unwrap() error { return e.Err }
 // ErrNoPolicy reports a policy that a run never had.
 var ErrNoPolicy = errors.New("the run has had no policy with this digest")
 
-// A Query selects a plan of a stored run.
-type Query struct {
-	Accepts label.Classification // the clearance of the viewer
-	Policy  string               // the digest of an earlier policy of the run; empty for the newest
-}
-
-// PlanFor loads a stored run from a journal and makes its plan again for a viewer; see [Plan]. The spec is
-// internal, and the plan of a coordinator has the label of what the coordinator had read: a viewer, or a user of the
-// run, who may not see that gets a [*NoPlanError].
-func PlanFor(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, run string, q Query) (*engine.Plan, error) {
-	if q.Accepts < label.Internal {
-		return nil, &NoPlanError{fmt.Errorf("the spec of a run is internal, and this viewer sees up to %s", q.Accepts)}
-	}
+// PlanFor loads a stored run from a journal and makes its plan again, by the policy with a digest, or the newest one if
+// it is empty; see [Plan]. The spec is internal, and the plan of a coordinator has the label of what the coordinator
+// had read: a user of the run who may not see that gets a [*NoPlanError].
+func PlanFor(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, run, policy string) (*engine.Plan, error) {
 	info, err := j.LoadInfo(ctx, run) // whole, since the plan needs the inputs
 	if err != nil {
 		return nil, journals.ReadError(ctx, err)
@@ -53,22 +44,25 @@ func PlanFor(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 	if err != nil {
 		return nil, journals.ReadError(ctx, err)
 	}
-	p, err := Plan(ctx, con, g, info, history, q.Policy)
+	p, err := Plan(ctx, con, g, info, history, policy)
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckViewer(p, q.Accepts, history); err != nil {
+	if err := CheckCaller(p, history); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// CheckViewer returns a [*NoPlanError] if a viewer with a clearance, or the user of the run, may not see what a
-// coordinator wrote in a plan.
-func CheckViewer(p *engine.Plan, accepts label.Classification, history *record.History) error {
-	accepts = min(accepts, history.Clearance())
+// CheckCaller returns a [*NoPlanError] if the user of the run may not see its spec, or what a coordinator wrote in its
+// plan.
+func CheckCaller(p *engine.Plan, history *record.History) error {
+	accepts := history.Clearance()
+	if accepts < label.Internal {
+		return &NoPlanError{fmt.Errorf("the spec of a run is internal, and the user of the run sees up to %s", accepts)}
+	}
 	if level := plannedLabel(p); level > accepts {
-		return &NoPlanError{fmt.Errorf("the coordinator's plan is %s, and this viewer sees up to %s", level, accepts)}
+		return &NoPlanError{fmt.Errorf("the coordinator's plan is %s, and the user of the run sees up to %s", level, accepts)}
 	}
 	return nil
 }

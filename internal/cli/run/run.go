@@ -258,5 +258,8 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 	if j.Reveal {
 		o.UserAccepts, o.Reveal = new(label.Secret), true
 	}
+	if j.resumed != nil {
+		o.KeepCaller(&j.resumed.stored.History)
+	}
 	return o
 }

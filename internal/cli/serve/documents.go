@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +40,7 @@ type cachedRun struct {
 	run    *journals.StoredRun
 }
 
-// with calls make with a run as the viewer may see it.
+// with calls make with a run.
 func (d *documents) with(ctx context.Context, name string, make func(*journals.StoredRun) (any, error)) (any, error) {
 	found, err := journals.Find(ctx, d.j, name)
 	if err != nil {
@@ -70,7 +71,7 @@ func (d *documents) load(ctx context.Context, s *journal.Summary) (*journals.Sto
 		c.runs = append(slices.Delete(c.runs, i, i+1), of)
 		return of.run, nil
 	}
-	k, err := journals.LoadFor(ctx, d.con, d.j, *s, "", d.accepts)
+	k, err := journals.Load(ctx, d.con, d.j, *s, "")
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (d *documents) Task(ctx context.Context, name, task string) (any, error) {
 	return d.withTask(ctx, name, task, func(k *journals.StoredRun) (any, error) { return history.NewTaskDocument(k, task, false) })
 }
 
-// withTask calls make with a run that has at least what is about one task, as the viewer may see it. The next row of a
+// withTask calls make with a run that has at least what is about one task. The next row of a
 // run that has not ended would make the whole run stale, so only what is about the task is read of that.
 func (d *documents) withTask(ctx context.Context, name, task string, make func(*journals.StoredRun) (any, error)) (any, error) {
 	found, err := journals.Find(ctx, d.j, name)
@@ -102,7 +103,7 @@ func (d *documents) withTask(ctx context.Context, name, task string, make func(*
 	if !found.Ended.IsZero() {
 		return d.with(ctx, found.Run, make)
 	}
-	k, err := journals.LoadFor(ctx, d.con, d.j, found, task, d.accepts)
+	k, err := journals.Load(ctx, d.con, d.j, found, task)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -138,25 +139,31 @@ func (d *documents) Receipts(ctx context.Context, name, task, contains string) (
 // questions are the open questions of the runs of a site.
 type questions struct{ *site }
 
-// Open returns what questions prints; see [inspector.Questions].
+// Open returns what questions prints; see [inspector.Questions]. Whoever may read a question may answer it as the person
+// that is asked, also if the run is not there for the viewer.
 func (q questions) Open(ctx context.Context, run string) (any, error) {
-	docs, _, err := people.OpenQuestions(ctx, q.j, q.flags, run, func(of *journal.OpenQuestion) error {
-		v, err := q.viewerOf(ctx, of.Run)
-		if err == nil {
-			v.Question(of)
-		}
-		return err
-	})
+	docs, _, err := people.OpenQuestions(ctx, q.j, q.flags, run)
+	if err != nil || run != "" {
+		return docs, problem(err)
+	}
+	all, err := q.outside(ctx)
+	for i := range all {
+		docs = append(docs, all[i].ForPerson())
+	}
+	slices.SortStableFunc(docs[len(docs)-len(all):], func(a, b people.QuestionDocument) int { return strings.Compare(a.ID, b.ID) })
 	return docs, problem(err)
 }
 
-// viewerOf returns the viewer of a run.
-func (s *site) viewerOf(ctx context.Context, run string) (*journals.Viewer, error) {
-	caller, err := s.j.Clearance(ctx, run)
+// outside returns the open questions that the viewer may read, of runs that are not there for it.
+func (s *site) outside(ctx context.Context) ([]people.QuestionDocument, error) {
+	seen, err := s.j.Newest(ctx, "", math.MaxInt)
 	if err != nil {
 		return nil, journals.ReadError(ctx, err)
 	}
-	return journals.NewViewer(s.accepts, caller), nil
+	all, _, err := people.OpenQuestions(ctx, s.whole, s.flags, "")
+	return slices.DeleteFunc(all, func(d people.QuestionDocument) bool {
+		return d.Label > s.accepts || slices.ContainsFunc(seen, func(of journal.Summary) bool { return of.Run == d.Run })
+	}), err
 }
 
 var _ inspector.Runs = (*documents)(nil)

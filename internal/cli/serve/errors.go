@@ -34,6 +34,9 @@ func problem(err error) error {
 			return e
 		}
 	}
+	if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown { // with nothing that depends on other runs
+		return &inspector.Error{Code: inspector.NotFound, Message: "there is no such run", Hint: "GET " + inspector.API + "/runs lists the runs"}
+	}
 	return &inspector.Error{Code: codeOf(err), Message: err.Error()}
 }
 

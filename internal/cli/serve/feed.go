@@ -9,7 +9,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -51,7 +50,7 @@ func (f *feeds) join(ctx context.Context, s *site, run string) (*feed, func(), e
 	id := tail.Run()
 	of := f.all[id]
 	if of == nil {
-		of = &feed{tail: tail, lines: newEventReader(s, id, 0)}
+		of = &feed{tail: tail, lines: newEventReader(id, 0)}
 		f.all[id] = of
 	}
 	of.users++
@@ -65,8 +64,8 @@ func (f *feeds) join(ctx context.Context, s *site, run string) (*feed, func(), e
 }
 
 // newEventReader returns a reader of the events of a run after a position.
-func newEventReader(s *site, run string, after int) *eventReader {
-	return &eventReader{viewer: journals.NewViewer(s.accepts, label.Secret), run: run, after: after, titles: map[task.ID]string{}}
+func newEventReader(run string, after int) *eventReader {
+	return &eventReader{run: run, after: after, titles: map[task.ID]string{}}
 }
 
 // A reading is what a feed returns to a follower.

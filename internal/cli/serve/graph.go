@@ -57,7 +57,7 @@ func (g *graphs) keyOf(ctx context.Context, k *journals.StoredRun, policy string
 }
 
 // plan returns the plan of a run by the policy with a digest, or by the newest one if it is empty. The error has the
-// code not_found if there is none for the viewer.
+// code not_found if there is none for the user of the run.
 func (g *graphs) plan(ctx context.Context, k *journals.StoredRun, policy string) (*engine.Plan, error) {
 	of, err := g.keyOf(ctx, k, policy)
 	if err != nil {
@@ -72,7 +72,7 @@ func (g *graphs) plan(ctx context.Context, k *journals.StoredRun, policy string)
 			return c.plan, c.err
 		}
 	}
-	p, err := restored.PlanFor(ctx, g.con, g.flags, g.j, k.Run, restored.Query{Accepts: g.accepts, Policy: policy})
+	p, err := restored.PlanFor(ctx, g.con, g.flags, g.j, k.Run, policy)
 	none, isNone := errors.AsType[*restored.NoPlanError](err)
 	switch {
 	case errors.Is(err, restored.ErrNoPolicy):
@@ -136,36 +136,36 @@ func (g *graphs) Compare(ctx context.Context, run, other string) (any, error) {
 	if err != nil {
 		return nil, problem(err)
 	}
-	after, err := journals.LoadFor(ctx, g.con, g.j, found, "", g.accepts)
+	after, err := journals.Load(ctx, g.con, g.j, found, "")
 	if err != nil {
 		return nil, problem(err)
 	}
 	return g.with(ctx, run, func(k *journals.StoredRun) (any, error) { return replay.Compare(k, after), nil })
 }
 
-// replay compares a run with its replay. Prompts are built from the whole run, and shown as the viewer sees them.
+// replay compares a run with its replay.
 func (g *graphs) replay(ctx context.Context, run string) (any, error) {
 	found, err := journals.Find(ctx, g.j, run)
 	if err != nil {
 		return nil, problem(err)
 	}
-	whole, err := journals.Load(ctx, g.con, g.j, found, "")
+	k, err := journals.Load(ctx, g.con, g.j, found, "")
 	if err != nil {
 		return nil, problem(err)
 	}
-	shown, err := journals.LoadFor(ctx, g.con, g.j, found, "", g.accepts)
-	if err != nil {
-		return nil, problem(err)
-	}
-	d, err := replay.Repeat(ctx, g.con, g.flags, whole, shown, g.accepts)
+	d, err := replay.Repeat(ctx, g.con, g.flags, k)
 	return d, problem(err)
 }
 
 // Export returns a run as one HTML file; see [inspector.Exporter].
 func (g *graphs) Export(ctx context.Context, run string) (name string, html []byte, err error) {
 	found, err := journals.Find(ctx, g.j, run)
+	if err != nil {
+		return "", nil, problem(err)
+	}
+	level, err := g.j.Label(ctx, found.Run)
 	if err == nil {
-		name, html, err = export.Page(ctx, g.con, g.flags, g.j, found, g.accepts)
+		name, html, err = export.Page(ctx, g.con, g.flags, g.j, found, level)
 	}
 	return name, html, problem(err)
 }

@@ -229,7 +229,8 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 // A site is a journal and the settings with which its runs are shown to a viewer.
 type site struct {
 	con     *console.Console
-	j       *journal.Journal
+	j       *journal.Journal // for the viewer: runs above its clearance are not there
+	whole   *journal.Journal // for questions to people, who need not be cleared for the run
 	flags   *journals.Flags
 	accepts label.Classification
 	live    *liveRuns
@@ -238,7 +239,7 @@ type site struct {
 }
 
 func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, accepts label.Classification) *site {
-	return &site{con: con, j: j, flags: flags, accepts: accepts, live: &liveRuns{}, feeds: &feeds{}}
+	return &site{con: con, j: j.For(accepts), whole: j, flags: flags, accepts: accepts, live: &liveRuns{}, feeds: &feeds{}}
 }
 
 // options returns the options of an inspector of the site.

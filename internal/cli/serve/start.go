@@ -147,7 +147,7 @@ func (s *starter) Resume(ctx context.Context, id string) error {
 	}) {
 		return steerer{s.site}.notRunning(ctx, id)
 	}
-	l := s.flags.launch(label.Confidential)
+	l := s.flags.launch(s.accepts)
 	l.Resume, l.Attend = id, s.attend
 	_, err = s.perform(ctx, l)
 	return err
@@ -247,7 +247,7 @@ func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 	if given.Goal != nil {
 		spec.Goal = source.GoalFlag{Text: *given.Goal, Given: true, Literal: true}
 	}
-	l = s.flags.launch(label.Confidential) // the clearance of the user; the page shows a run at that of its viewer
+	l = s.flags.launch(s.accepts)
 	l.Spec, l.Texts = *spec, given.Inputs
 	if given.Reason != "" {
 		l.Request = &journals.Request{By: s.con.UserName(), Reason: given.Reason}

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/runteam/runteam/internal/cli/journals"
@@ -11,9 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/steer"
-	"github.com/runteam/runteam/task"
 )
 
 // A steerer sends commands and answers to the runs of a site.
@@ -23,9 +20,6 @@ type steerer struct{ *site }
 func (s steerer) Steer(ctx context.Context, run string, c steer.Command) (inspector.Taken, error) {
 	found, err := journals.Find(ctx, s.j, run)
 	if err != nil {
-		return inspector.Taken{}, problem(err)
-	}
-	if c.Task, err = s.taskOf(ctx, found.Run, c.Task); err != nil {
 		return inspector.Taken{}, problem(err)
 	}
 	out := inspector.Taken{Command: c.Kind, By: c.By, Time: s.con.Now()}
@@ -44,29 +38,6 @@ func (s steerer) send(ctx context.Context, run string, c steer.Command) error {
 	return err
 }
 
-// withoutInputs returns the error of a run that refuses a policy, without the problems that depend on
-// the texts of inputs, for a viewer who may see less than the user of the run.
-func (s steerer) withoutInputs(ctx context.Context, run string, err error) error {
-	found, is := errors.AsType[task.Problems](err)
-	if !is {
-		return err
-	}
-	v, failed := s.viewerOf(ctx, run)
-	if failed != nil {
-		return failed
-	}
-	if !v.Narrows() {
-		return err
-	}
-	found = slices.Clone(found)
-	for i := range found {
-		if p := &found[i]; errors.Is(p, record.ErrInputValue) {
-			p.Message, p.Hint = "it does not fit the inputs of the run, which this viewer may not see", "send it from a viewer with the clearance of the user of the run to learn why"
-		}
-	}
-	return fmt.Errorf("%w: %w", steer.ErrRefused, found)
-}
-
 // resume carries out a command to a run that no process works on: only a run of a served spec can be resumed.
 func (s steerer) resume(ctx context.Context, run string, c *steer.Command) error {
 	found, err := s.j.Find(ctx, run)
@@ -83,21 +54,6 @@ func (s steerer) resume(ctx context.Context, run string, c *steer.Command) error
 	return s.starts.Resume(ctx, run)
 }
 
-// taskOf returns the name of a task for a command. For a viewer who cannot see all names of items, it is the ID
-// of a task that the viewer can see.
-func (s steerer) taskOf(ctx context.Context, run, name string) (string, error) {
-	v, err := s.viewerOf(ctx, run)
-	if err != nil || name == "" || !v.Narrows() {
-		return name, err
-	}
-	t, err := journals.TraceFor(ctx, s.j, run, s.accepts)
-	if err != nil {
-		return "", err
-	}
-	known, err := t.Find(name)
-	return string(known.ID), err
-}
-
 // notRunning returns the error of a command to a run that no process works on.
 func (s steerer) notRunning(ctx context.Context, run string) error {
 	found, err := s.j.Find(ctx, run)
@@ -111,27 +67,44 @@ func (s steerer) notRunning(ctx context.Context, run string) error {
 	return &inspector.Error{Code: inspector.Conflict, Message: message, Hint: next}
 }
 
-// Answer answers a question; see [inspector.Steerer]. A viewer who is not shown a question cannot answer
-// it.
+// Answer answers a question; see [inspector.Steerer].
 func (s steerer) Answer(ctx context.Context, run, question string, a inspector.Answer) (taken bool, err error) {
+	if run == "" {
+		return s.answerAsPerson(ctx, question, a)
+	}
 	found, err := journals.Find(ctx, s.j, run)
 	if err != nil {
 		return false, problem(err)
 	}
-	list, err := s.j.Questions(ctx, found.Run)
+	return s.answer(ctx, s.j, found.Run, question, a)
+}
+
+// answerAsPerson answers a question of a run that is not there for the viewer.
+func (s steerer) answerAsPerson(ctx context.Context, id string, a inspector.Answer) (taken bool, err error) {
+	open, err := s.outside(ctx)
+	if err != nil {
+		return false, problem(err)
+	}
+	for i := range open {
+		if open[i].ForPerson().ID == id {
+			return s.answer(ctx, s.whole, open[i].Run, open[i].ID, a)
+		}
+	}
+	return false, errNoQuestion
+}
+
+// errNoQuestion reports a question that is not open.
+var errNoQuestion = &inspector.Error{Code: inspector.NotFound, Message: "there is no such question", Hint: "read the open questions again: they may have changed"}
+
+// answer answers a question of a run with an ID.
+func (s steerer) answer(ctx context.Context, j *journal.Journal, run, question string, a inspector.Answer) (taken bool, err error) {
+	list, err := j.Questions(ctx, run)
 	if err != nil {
 		return false, problem(journals.ReadError(ctx, err))
 	}
 	i := slices.IndexFunc(list, func(q *journal.Question) bool { return q.ID() == question })
 	if i < 0 {
-		return false, &inspector.Error{Code: inspector.NotFound, Message: "the run has no such question", Hint: "read the open questions of the run again: they may have changed"}
-	}
-	v, err := s.viewerOf(ctx, found.Run)
-	if err != nil {
-		return false, problem(err)
-	}
-	if v.Hides(list[i].Label) {
-		return false, &inspector.Error{Code: inspector.Forbidden, Message: "the question is above the clearance of this viewer", Hint: "start runteam serve with a higher --accepts"}
+		return false, errNoQuestion
 	}
 	if list[i].Answer != nil {
 		by := list[i].Answer
@@ -141,6 +114,6 @@ func (s steerer) Answer(ctx context.Context, run, question string, a inspector.A
 	if err != nil {
 		return false, problem(err)
 	}
-	taken, err = s.j.AnswerQuestion(ctx, found.Run, question, journal.PersonAnswer{By: s.con.UserName(), Text: text, Reason: a.Reason})
+	taken, err = j.AnswerQuestion(ctx, run, question, journal.PersonAnswer{By: s.con.UserName(), Text: text, Reason: a.Reason})
 	return taken, problem(err)
 }

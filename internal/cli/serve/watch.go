@@ -17,7 +17,6 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -101,7 +100,7 @@ func (f *follower) catchUp(ctx context.Context, run string, enough func(position
 	if err != nil {
 		return err
 	}
-	lines := newEventReader(f.site, tail.Run(), f.at)
+	lines := newEventReader(tail.Run(), f.at)
 	for !f.stopped {
 		rows, _, err := tail.Next(ctx)
 		if err != nil || len(rows) == 0 {
@@ -131,13 +130,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// An eventReader reads the events in the lines of a run as a viewer may see them.
+// An eventReader reads the events in the lines of a run.
 type eventReader struct {
-	viewer *journals.Viewer
 	run    string
 	after  int // the position after which events are wanted
 	at     int // of the last event
-	begun  bool
 	titles map[task.ID]string
 }
 
@@ -168,15 +165,6 @@ func (r *eventReader) line(kind string, line []byte) (*inspector.Event, error) {
 			r.titles[t.ID] = t.Title
 		}
 		return nil, err
-	case record.KindRunStart:
-		var start record.RunStart
-		if err := json.Unmarshal(value, &start); err != nil {
-			return nil, err
-		}
-		r.viewer.Caller(start.Accepts, !r.begun)
-		r.begun = true
-	case record.KindPrompt:
-		return nil, r.prompt(value)
 	case record.KindEvent:
 		r.at++
 		return r.event(value)
@@ -186,25 +174,12 @@ func (r *eventReader) line(kind string, line []byte) (*inspector.Event, error) {
 	return nil, nil
 }
 
-// prompt learns the labels in a prompt.
-func (r *eventReader) prompt(value []byte) error {
-	if !r.viewer.Narrows() {
-		return nil
-	}
-	var p struct{ Receipt *prompt.Receipt }
-	if err := json.Unmarshal(value, &p); err != nil || p.Receipt == nil {
-		return err
-	}
-	r.viewer.LearnReceipt(p.Receipt)
-	return nil
-}
-
 // typeMark is before the type of an event in its line, whose second member it is.
 var typeMark = []byte(`"type":"`)
 
 // event returns an event.
 func (r *eventReader) event(value []byte) (*inspector.Event, error) {
-	if _, rest, ok := bytes.Cut(value[:min(len(value), 64)], typeMark); ok && !r.viewer.Narrows() && !bytes.HasPrefix(rest, []byte(event.PlanReady)) {
+	if _, rest, ok := bytes.Cut(value[:min(len(value), 64)], typeMark); ok && !bytes.HasPrefix(rest, []byte(event.PlanReady)) {
 		kind, _, ok := bytes.Cut(rest, []byte(`"`))
 		if ok && r.at <= r.after {
 			return nil, nil
@@ -220,23 +195,11 @@ func (r *eventReader) event(value []byte) (*inspector.Event, error) {
 	for i := range e.Plan {
 		r.titles[e.Plan[i].Task] = e.Plan[i].Title
 	}
-	return r.made(r.viewer.Event(&e))
+	return r.made(e)
 }
 
 // decision returns the event of a decision. The journal stores no event line, and no number, for it.
 func (r *eventReader) decision(line []byte) (*inspector.Event, error) {
-	if r.viewer.Narrows() || !r.viewer.SeesPolicies() {
-		var l struct {
-			Audit struct{ Handoff *event.Handoff }
-		}
-		if err := json.Unmarshal(line, &l); err != nil || l.Audit.Handoff == nil {
-			return nil, err
-		}
-		r.viewer.LearnHandoff(l.Audit.Handoff)
-		e := r.decided(l.Audit.Handoff)
-		e.Handoff = l.Audit.Handoff
-		return r.made(r.viewer.Event(&e))
-	}
 	_, rest, found := bytes.Cut(line, handoffMark)
 	if !found { // the first or last line of a chain has no decision
 		return nil, nil

@@ -81,7 +81,7 @@ export class PromptView {
   piece(x) {
     const cls = (x.source < 0 ? "r-frame" : "r-src " + this.color(x.source)) + (this.lit !== undefined && this.lit !== x.source ? " r-dim" : "");
     const source = this.prompt.sources[x.source];
-    if (x.withheld) return { ...x, cls, note: `withheld · ${source?.classification ?? "above your clearance"}` + (x.end > x.start ? ` · up to ${bytes(x.end - x.start)}` : ""), piece: x };
+    if (x.withheld) return { ...x, cls, note: `withheld · ${source?.classification ?? "above your clearance"}`, piece: x };
     return { text: x.words ?? "", source: x.source, cls, badge: x.source >= 0 ? this.numbers.get(x.source) : "", piece: x };
   }
 

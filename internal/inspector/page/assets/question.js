@@ -10,7 +10,7 @@ let serial = 0;
 // questions that are still open, since somebody may be writing.
 export function showQuestions(app, el, open, withRun) {
   for (const card of [...el.children]) if (!open.some((q) => q.runId + q.id === card.dataset.id)) card.remove();
-  for (const q of open) if (![...el.children].some((card) => card.dataset.id === q.runId + q.id)) el.append(questionCard(app, q, withRun, open.length === 1));
+  for (const q of open) if (![...el.children].some((card) => card.dataset.id === q.runId + q.id)) el.append(questionCard(app, q, withRun && q.runId, open.length === 1));
 }
 
 // questionCard shows an open question; withRun adds the link to its run.
@@ -25,9 +25,9 @@ function questionCard(app, q, withRun, only) {
     text && field(id + "-text", q.schema ? "Answer (JSON)" : "Answer", text),
     field(id + "-reason", "Why? (kept with the answer)", reason), status,
     h("footer", null, h("button", { type: "submit", class: "primary" }, "Answer")));
-  const what = q.tool ? ["May ", bold(q.agent), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title)];
+  const what = q.tool ? ["May ", bold(q.agent), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title || "to a person")];
   const card = h("details", { class: "card question", open: only || !withRun && q.status === "suspended", data: { id: q.runId + q.id, task: q.task } },
-    h("summary", null, h("span", { class: "q-what" }, "Question: ", what), muted(" for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
+    h("summary", null, h("span", { class: "q-what" }, "Question: ", what), q.agent && muted(" for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
       withRun && h("span", { class: "q-run muted" }, bdi(q.name || "run"), " ", short(q.runId))),
     h("div", { class: "q-body" }, h("div", null, view.el, withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || note("To answer: ", code(q.answerCommand))));
   if (form) form.addEventListener("submit", (e) => { e.preventDefault(); answer(q, inputs, text, reason, status, card); });
@@ -66,7 +66,7 @@ async function answer(q, inputs, text, reason, status, card) {
     for (const [name, value] of inputs) if (value() !== undefined) body.fields[name] = value();
   }
   try {
-    const { taken } = await post(path("runs", q.runId, "questions", q.id, "answer"), body);
+    const { taken } = await post(path(...(q.runId ? ["runs", q.runId] : []), "questions", q.id, "answer"), body);
     toast(taken ? "The run has taken the answer" : "The answer is stored; the run takes it when it continues");
     card.remove();
   } catch (err) {
