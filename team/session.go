@@ -12,6 +12,10 @@ import (
 // ErrSessionBusy reports a turn that was sent while another turn of the session is answered.
 var ErrSessionBusy = engine.ErrSessionBusy
 
+// ErrOtherCaller reports a turn of a caller with another clearance than that of the first turn: a session has one caller,
+// and nobody else continues it.
+var ErrOtherCaller = engine.ErrOtherCaller
+
 // A Session is a conversation of a person with one agent, or with the coordinator. Each turn is a
 // run. Its agent gets what was said in the turns before it, through the gate: texts above its
 // clearance are withheld from it, and its answer has at least the label of what it got. Turns that

@@ -134,6 +134,30 @@ func TestSessionWithholdsFromALowerClearance(t *testing.T) {
 	require.Equal(t, label.Internal, res.Tasks[0].Label)
 }
 
+// A session has one caller: nobody with another clearance continues it, in the same process or later.
+func TestASessionHasOneCaller(t *testing.T) {
+	t.Parallel()
+	j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})
+	require.NoError(t, err)
+	defer j.Close()
+	e := &echo{}
+	tm := chatTeam(t, e)
+	s, err := tm.NewSession(team.SessionOptions{Agent: "writer", Journal: j})
+	require.NoError(t, err)
+	internal := &team.RunOptions{UserAccepts: new(label.Internal)}
+	_, err = s.Send(t.Context(), team.Turn{Text: "One?"}, internal)
+	require.NoError(t, err)
+	_, err = s.Send(t.Context(), team.Turn{Text: "Two?"}, nil)
+	require.ErrorIs(t, err, team.ErrOtherCaller)
+	again, err := tm.ResumeSession(t.Context(), s.ID(), team.SessionOptions{Journal: j})
+	require.NoError(t, err)
+	_, err = again.Send(t.Context(), team.Turn{Text: "Two?"}, nil)
+	require.EqualError(t, err, "the session has another caller, who sees up to internal, and this one sees up to confidential: begin a new session")
+	require.Len(t, e.prompts, 1)
+	_, err = again.Send(t.Context(), team.Turn{Text: "Two?"}, internal)
+	require.NoError(t, err)
+}
+
 func TestSessionResumes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")

@@ -23,6 +23,7 @@ import (
 var (
 	ErrSessionBusy = errors.New("the session answers another turn")
 	ErrNoTurn      = errors.New("every turn of the session has ended")
+	ErrOtherCaller = errors.New("the session has another caller")
 )
 
 // SessionOptions say whose turns a session has.
@@ -49,6 +50,8 @@ type Session struct {
 	calls      []plan.PriorCall   // of all turns
 	runs       []TurnRun          // of all turns
 	unfinished *record.StoredTurn // the last turn, if it did not end; nil if it did
+
+	caller *label.Classification // the clearance of who sent the first turn; nil if that is not known
 }
 
 // NewSession begins a session. The error is [task.Problems] if the team has nobody to answer.
@@ -92,6 +95,9 @@ func (t *Team) OpenSession(ctx context.Context, run string, o SessionOptions) (*
 		return nil, found
 	}
 	s := &Session{team: t, id: last.Session, agent: last.Agent, journal: o.Journal, turn: last.Turn}
+	if begins := turns[0].History.Begins; len(begins) > 0 {
+		s.caller = begins[0].Accepts
+	}
 	for i := range turns {
 		s.calls, s.runs = append(s.calls, paidIn(&turns[i])...), append(s.runs, storedRun(&turns[i]))
 		if isAnswered(&turns[i]) {
@@ -257,6 +263,14 @@ func (s *Session) options(o *RunOptions) RunOptions {
 
 // run runs a turn, or resumes it.
 func (s *Session) run(ctx context.Context, o *RunOptions, again *record.StoredTurn) (*Result, error) {
+	of := o.WithDefaults()
+	accepts := of.RecordClearance()
+	if s.caller == nil {
+		s.caller = &accepts
+	}
+	if *s.caller != accepts {
+		return nil, fmt.Errorf("%w, who sees up to %v, and this one sees up to %v: begin a new session", ErrOtherCaller, *s.caller, accepts)
+	}
 	switch {
 	case again != nil:
 		SetTurn(o)
