@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +37,8 @@ replies:
   - {task: Answer, text: The harbour.}
 `
 
-func TestAViewerSeesNothingAboveTheirClearance(t *testing.T) {
+// A run is there for those who are cleared for its label, and for nobody else.
+func TestAViewerSeesARunWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, map[string]string{"team.yaml": canaries, "script.yaml": canaryScript})
 	_ = f.command(t.Context(), "run", "team.yaml", "--offline").Run() // a task fails
@@ -49,24 +49,8 @@ func TestAViewerSeesNothingAboveTheirClearance(t *testing.T) {
 	s := f.serve(t, nil, "--accepts", "internal")
 	p := s.open(t, wide, "#/runs")
 	p.shows("internal")
-	walk(t, p, &run, func(view string) {
-		p.do(`for (const d of document.querySelectorAll("details")) d.open = true`)
-		require.NotContains(t, eval[string](p, `document.documentElement.outerHTML`), "CANARY", view)
-	})
-	p.visit("#/runs/" + run.RunID + "/tasks/" + run.Tasks[0].ID + "?tab=result")
-	p.showsIn(".panel", "withheld")
-	p.visit("#/runs/" + run.RunID + "/tasks/" + run.Tasks[3].ID + "?tab=result")
-	p.showsIn(".panel", "The harbour.")
-
-	// A search does not say where the word is, and the export has it neither.
-	for _, path := range []string{"/receipts?contains=CANARYQUOTE", "/export", "/events", "/usage", "/graph"} {
-		_, body := s.call(t, http.MethodGet, "/api/v1/runs/"+run.RunID+path, "", "Accept", "application/json, text/html")
-		require.NotContains(t, strings.ReplaceAll(string(body), "contains=CANARYQUOTE", ""), "CANARYINPUT", path)
-		require.NotContains(t, string(body), "CANARYRESULT", path)
-	}
-	file := filepath.Join(t.TempDir(), "run.html")
-	f.run(t, "export", run.RunID, "--html", file, "--accepts", "internal")
-	exported, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.NotContains(t, string(exported), "CANARY")
+	require.NotContains(t, eval[string](p, `document.documentElement.outerHTML`), run.RunID[:8])
+	p.visit("#/runs/" + run.RunID)
+	p.shows("there is no such run")
+	require.NotContains(t, eval[string](p, `document.documentElement.outerHTML`), "CANARY")
 }
