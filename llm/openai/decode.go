@@ -59,7 +59,7 @@ type completionReader struct {
 	piece    choicePiece // the delta of the choice that is being read
 	beside   choicePiece // its message
 	apart    reasoning   // of the message that is being read
-	kind     []byte      // of the part that is being read
+	word     []byte      // that was read last: a type, a reason, the name of the model
 	thought  []byte      // reasoning of the part that is being read
 	thoughts []byte      // the parts of the content with reasoning, as a JSON list without its end
 }
@@ -111,7 +111,7 @@ func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 		return errForm
 	}
 	first := true
-	err := d.object(func(name []byte) error {
+	err := d.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "id":
 			if kind := d.tokens.PeekKind(); c.id != "" || kind != '"' && kind != '0' {
@@ -121,9 +121,9 @@ func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 			c.id = string(id[:min(len(id), maxServerText)])
 			return err
 		case "model":
-			text, err := d.optional(nil)
-			if err == nil && len(text) > 0 && string(text) != c.model {
-				c.model = string(text[:min(len(text), maxServerText)])
+			d.word, err = d.optional(d.word[:0])
+			if err == nil && len(d.word) > 0 && string(d.word) != c.model {
+				c.model = string(d.word[:min(len(d.word), maxServerText)])
 			}
 			return err
 		case "usage":
@@ -188,8 +188,8 @@ func (d *completionReader) choice(c *completion, chunk bool) error {
 			index, _, err = d.integer()
 			return err
 		case "finish_reason":
-			text, err := d.optional(nil)
-			finish = string(text[:min(len(text), maxServerText)])
+			d.word, err = d.optional(d.word[:0])
+			finish = string(d.word[:min(len(d.word), maxServerText)])
 			return err
 		case "usage": // Moonshot, platform.moonshot.ai/docs/api/chat
 			return d.usage(&tokens)
@@ -353,8 +353,14 @@ func (d *completionReader) message(p *choicePiece) error {
 	return err
 }
 
-// readReasoning reads the reasoning of a message from a member of it.
+// readReasoning reads the reasoning of a message from a member of it. It is not needed if a source that
+// comes before has a text.
 func (d *completionReader) readReasoning(source int) (err error) {
+	for _, text := range d.apart[:source] {
+		if len(text) > 0 {
+			return nil
+		}
+	}
 	d.apart[source], err = d.texts(d.apart[source][:0])
 	return err
 }
@@ -412,9 +418,9 @@ func (d *completionReader) part(text []byte) ([]byte, error) {
 	err := d.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "type":
-			d.kind, err = d.optional(d.kind[:0])
-			isText = string(d.kind) == "text" || string(d.kind) == "output_text" // the second is OpenAI's Responses API
-			isReasoning = string(d.kind) == "thinking" || string(d.kind) == "reasoning" || string(d.kind) == "redacted_thinking"
+			d.word, err = d.optional(d.word[:0])
+			isText = string(d.word) == "text" || string(d.word) == "output_text" // the second is OpenAI's Responses API
+			isReasoning = string(d.word) == "thinking" || string(d.word) == "reasoning" || string(d.word) == "redacted_thinking"
 		case "text":
 			text, err = d.optional(text[:start])
 		case "thinking", "reasoning", "summary":

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -11,44 +12,54 @@ import (
 // (openrouter.ai/docs/use-cases/reasoning-tokens), where a signature may have the index of the text before it.
 type itemName struct{ index, kind, id []byte }
 
-// nameOf returns the name of an item.
-func nameOf(item []byte) (n itemName) {
-	if jsontext.Value(item).Kind() != '{' {
-		return n
+// A rawMember is a member of a JSON object: its name, and the text of its value.
+type rawMember struct{ name, value []byte }
+
+// membersOf appends the members of an object to a list; any other value has none.
+func membersOf(raw []byte, list []rawMember) []rawMember {
+	if jsontext.Value(raw).Kind() != '{' {
+		return list
 	}
-	for name, value := range partsOf(item) {
-		switch string(unquoted(name)) {
+	for name, value := range partsOf(raw) {
+		list = append(list, rawMember{unquoted(name), value})
+	}
+	return list
+}
+
+// nameOf returns the name of an item with these members.
+func nameOf(members []rawMember) (n itemName) {
+	for _, m := range members {
+		switch string(m.name) {
 		case "index":
-			n.index = value
+			n.index = m.value
 		case "type":
-			n.kind = value
+			n.kind = m.value
 		case "id":
-			if string(value) != "null" {
-				n.id = value
+			if string(m.value) != "null" {
+				n.id = m.value
 			}
 		}
 	}
 	return n
 }
 
-// keys yields the texts by which the item is found, the most exact one first.
-func (n *itemName) keys(yield func(key []byte) bool) {
+// keys returns the texts by which the item is found, each of which begins with those before; none without an index.
+func (n *itemName) keys(buffer []byte) (text []byte, ends []int) {
 	if n.index == nil {
-		return
+		return nil, nil
 	}
-	var buffer [128]byte
-	key := append(buffer[:0], n.index...)
-	index := len(key)
-	key = append(append(key, ' '), n.kind...)
-	kind := len(key)
-	key = append(append(key, ' '), n.id...)
-	_ = yield(key) && yield(key[:kind]) && yield(key[:index])
+	index := append(buffer, n.index...)
+	kind := append(append(index, ' '), n.kind...)
+	id := append(append(kind, ' '), n.id...)
+	return id, []int{len(index), len(kind), len(id)}
 }
 
 // named returns the item of an array that is taken apart which an item with a name continues, or nil.
 func (p *pieces) named(n *itemName) *pieces {
-	for key := range n.keys {
-		if part := p.find(key); part != nil && !part.isOther("type", n.kind) && !part.isOther("id", n.id) {
+	var buffer [64]byte
+	text, ends := n.keys(buffer[:0])
+	for _, end := range slices.Backward(ends) {
+		if part := p.find(text[:end]); part != nil && !part.isOther("type", n.kind) && !part.isOther("id", n.id) {
 			return part
 		}
 	}
@@ -57,8 +68,9 @@ func (p *pieces) named(n *itemName) *pieces {
 
 // appendItem adds an item of an array.
 func (p *pieces) appendItem(item []byte, n itemName) {
-	for key := range n.keys {
-		p.enter(string(key))
+	text, ends := n.keys(nil)
+	for _, end := range ends {
+		p.enter(string(text[:end]))
 	}
 	p.parts = append(p.parts, newPieces(item))
 }
@@ -73,9 +85,9 @@ func (p *pieces) isOther(name string, value []byte) bool {
 	return !bytes.Equal(v.raw, bytes.TrimSuffix(value, []byte(`"`)))
 }
 
-// joins reports whether an item continues the last item of an array.
-func (p *pieces) joins(item []byte) bool {
-	if len(p.parts) == 0 || jsontext.Value(item).Kind() != '{' || p.parts[len(p.parts)-1].kind != '{' {
+// joins reports whether an item without an index continues the last item of an array.
+func (p *pieces) joins(n *itemName) bool {
+	if len(p.parts) == 0 || p.parts[len(p.parts)-1].kind != '{' {
 		return false
 	}
 	last := p.parts[len(p.parts)-1]
@@ -85,6 +97,5 @@ func (p *pieces) joins(item []byte) bool {
 			return false
 		}
 	}
-	kind := last.find([]byte("type"))
-	return kind != nil && kind.kind == '"' && bytes.Equal(append(kind.raw, '"'), memberOf(item, "type"))
+	return last.find([]byte("type")) != nil && n.kind != nil && !last.isOther("type", n.kind)
 }

@@ -108,22 +108,26 @@ func (d *valueReader) enter(kind jsontext.Kind) (open bool, err error) {
 func (d *valueReader) string(text []byte) ([]byte, error) {
 	switch d.tokens.PeekKind() {
 	case '"':
-		raw, err := d.tokens.ReadValue()
-		if err != nil {
-			return text, err
-		}
-		text, _ = jsontext.AppendUnquote(text, raw) // invalid UTF-8 is replaced
-		return text, nil
+		return d.quoted(text)
 	case 'n', 0:
 		return text, nil
 	}
 	return text, errForm
 }
 
+// quoted appends the string that comes next to a text.
+func (d *valueReader) quoted(text []byte) ([]byte, error) {
+	raw, err := d.tokens.ReadValue()
+	if err == nil {
+		text, _ = jsontext.AppendUnquote(text, raw) // invalid UTF-8 is replaced
+	}
+	return text, err
+}
+
 // optional appends a value to a text if it is a string. Other values are left to be skipped.
 func (d *valueReader) optional(text []byte) ([]byte, error) {
 	if d.tokens.PeekKind() == '"' {
-		return d.string(text)
+		return d.quoted(text)
 	}
 	return text, nil
 }

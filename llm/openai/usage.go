@@ -16,6 +16,9 @@ type counts struct {
 // merge keeps the larger of each count: a later count may repeat an earlier one, and some proxies
 // end a stream with zeros.
 func (n *counts) merge(m *counts) {
+	if *m == (counts{}) {
+		return
+	}
 	*n = counts{
 		prompt: max(n.prompt, m.prompt), completion: max(n.completion, m.completion), total: max(n.total, m.total),
 		cached: max(n.cached, m.cached), reasoning: max(n.reasoning, m.reasoning),
