@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/callfault"
@@ -228,10 +227,15 @@ func (p *replyReader) response(all *completion) llm.Response {
 	for i := range calls {
 		t := &calls[i]
 		name := string(t.name)
-		if !slices.ContainsFunc(p.request.Tools, func(o llm.Tool) bool { return o.Name == name }) {
-			name = clean.sanitize(name)
+		if !all.calls.offers(t.name, nil) {
+			if short, ok := bytes.CutPrefix(t.name, []byte("functions.")); ok && all.calls.offers(short, nil) { // the namespace of gpt-oss and Kimi
+				name = string(short)
+			} else {
+				name = clean.sanitize(name)
+			}
 		}
-		res.ToolCalls = append(res.ToolCalls, llm.ToolCall{ID: clean.sanitize(string(t.id)), Name: name, Arguments: p.request.originalArguments(name, string(t.arguments))})
+		arguments := p.request.originalArguments(name, string(unwrapped(t.arguments)))
+		res.ToolCalls = append(res.ToolCalls, llm.ToolCall{ID: clean.sanitize(string(t.id)), Name: name, Arguments: arguments})
 	}
 	return res
 }

@@ -50,7 +50,7 @@ func (c *completion) isAnswer() bool {
 		calls = &c.beside
 	}
 	for _, t := range calls.finished() {
-		if len(t.name) == 0 || len(t.arguments) > 0 && !json.Valid(t.arguments) {
+		if len(t.name) == 0 || len(t.arguments) > 0 && !json.Valid(unwrapped(t.arguments)) {
 			return false
 		}
 	}

@@ -218,6 +218,23 @@ func (s *toolCalls) finished() []toolCall {
 	return s.list
 }
 
+// unwrapped returns the JSON object that arguments hold as a JSON text, or within a code fence; else the arguments.
+func unwrapped(arguments []byte) []byte {
+	text := bytes.TrimSpace(arguments)
+	switch {
+	case bytes.HasPrefix(text, []byte("```")) && bytes.HasSuffix(text, []byte("\n```")):
+		_, text, _ = bytes.Cut(text[:len(text)-len("\n```")], []byte("\n"))
+	case len(text) > 0 && text[0] == '"' && json.Valid(text):
+		text = unquoted(text)
+	default:
+		return arguments
+	}
+	if text = bytes.TrimSpace(text); len(text) == 0 || !isObject(text) {
+		return arguments
+	}
+	return text
+}
+
 // An objectScanner finds the end of a JSON object in pieces of a text.
 type objectScanner struct {
 	depth            int
