@@ -34,7 +34,7 @@ replies:
   - {task: Answer, text: The harbour.}
 `
 
-// A run is there for those who are cleared for its label, and for nobody else.
+// Only viewers who are cleared for the label of a run see it.
 func TestAViewerSeesARunWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, map[string]string{"team.yaml": canaries, "script.yaml": canaryScript})

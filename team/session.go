@@ -12,8 +12,7 @@ import (
 // ErrSessionBusy reports a turn that was sent while another turn of the session is answered.
 var ErrSessionBusy = engine.ErrSessionBusy
 
-// ErrOtherCaller reports a turn of a caller with another clearance than that of the first turn: a session has one caller,
-// and nobody else continues it.
+// ErrOtherCaller reports a turn of a caller whose clearance is not that of the first turn: a session has one caller.
 var ErrOtherCaller = engine.ErrOtherCaller
 
 // A Session is a conversation of a person with one agent, or with the coordinator. Each turn is a

@@ -134,7 +134,7 @@ func TestSessionWithholdsFromALowerClearance(t *testing.T) {
 	require.Equal(t, label.Internal, res.Tasks[0].Label)
 }
 
-// A session has one caller: nobody with another clearance continues it, in the same process or later.
+// A session has one caller: a turn of a user with another clearance is an error, in the same process or later.
 func TestASessionHasOneCaller(t *testing.T) {
 	t.Parallel()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})

@@ -156,8 +156,8 @@ func requireNoChange(s *served, run string) {
 	}
 }
 
-// A run has one label. Whoever is cleared for it sees the run as its caller does, on every route; for anyone else it is
-// not there: each route answers as it does for a run that does not exist.
+// A viewer who is cleared for the label of a run sees it as its caller does, on every route. For other viewers, each route
+// answers as it does for a run that does not exist.
 //
 // Requirement: G59.
 func TestARunIsSeenWholeOrNotAtAll(t *testing.T) {
@@ -211,8 +211,7 @@ func TestARunIsSeenWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// Whoever may read the question of a run that is not there answers it as the person that is asked, and learns nothing
-// else of the run.
+// A viewer who may read a question can answer it without seeing the run, and learns nothing else of the run.
 func TestAPersonAnswersAQuestionOfARunThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, nil)
@@ -240,9 +239,9 @@ func TestAPersonAnswersAQuestionOfARunThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Whoever starts a run is its caller: what check refuses for the clearance of the viewer is not started, and who resumes
-// the run later sees no more of it.
-func TestWhoeverStartsARunIsItsCaller(t *testing.T) {
+// The user who starts a run is its caller: what check refuses for the clearance of that user is not started, and a user
+// who resumes the run later sees no more of it.
+func TestTheUserWhoStartsARunIsItsCaller(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"guess.yaml": `
 name: guess

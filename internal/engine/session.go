@@ -51,7 +51,7 @@ type Session struct {
 	runs       []TurnRun          // of all turns
 	unfinished *record.StoredTurn // the last turn, if it did not end; nil if it did
 
-	caller *label.Classification // the clearance of who sent the first turn; nil if that is not known
+	caller *label.Classification // the clearance of the user who sent the first turn; nil if it is unknown
 }
 
 // NewSession begins a session. The error is [task.Problems] if the team has nobody to answer.

@@ -79,9 +79,8 @@ func newJournal(path string, o Options, s *store, v *vault) *Journal {
 	return j
 }
 
-// For returns the journal for a viewer with a clearance, who sees a run as its caller does, or not at all: a run
-// whose label is higher is not there for any method that reads runs, and whatever needs one returns an
-// [*UnknownRunError]. Both are one journal, so closing one closes both.
+// For returns the journal for a viewer with a clearance. Runs with a higher label do not exist in it: methods that list
+// runs leave them out, and methods that read one return an [*UnknownRunError]. Both are one journal, so closing one closes both.
 func (j *Journal) For(accepts label.Classification) *Journal {
 	of, c := *j, *j.catalog
 	c.accepts = accepts

@@ -101,8 +101,8 @@ func (o *Options) RecordClearance() label.Classification {
 	return *o.UserAccepts
 }
 
-// KeepCaller lowers what the user may see to what the caller of a run that is resumed may see: whoever starts a run
-// is its caller, whoever resumes it.
+// KeepCaller lowers the clearance of the user to that of the caller of a run that is resumed: the user who started the
+// run stays its caller.
 func (o *Options) KeepCaller(of *record.History) {
 	accepts := label.Confidential
 	if o.UserAccepts != nil {

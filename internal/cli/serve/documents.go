@@ -139,8 +139,8 @@ func (d *documents) Receipts(ctx context.Context, name, task, contains string) (
 // questions are the open questions of the runs of a site.
 type questions struct{ *site }
 
-// Open returns what questions prints; see [inspector.Questions]. Whoever may read a question may answer it as the person
-// that is asked, also if the run is not there for the viewer.
+// Open returns what questions prints; see [inspector.Questions]. A viewer may answer a question that they may read,
+// even if they may not see the run.
 func (q questions) Open(ctx context.Context, run string) (any, error) {
 	docs, _, err := people.OpenQuestions(ctx, q.j, q.flags, run)
 	if err != nil || run != "" {
