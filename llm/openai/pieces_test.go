@@ -164,6 +164,23 @@ func TestPiecesThatContradictEachOther(t *testing.T) {
 	}
 }
 
+// Calls beside each other with one name are joined only if their arguments are JSON together.
+func TestCallsThatAreNoPiecesStayApart(t *testing.T) {
+	t.Parallel()
+	for _, arguments := range [][]string{{`{"a":1}`, `{"a":2}`}, {`{"a":1`, `{"a":2}}`}, {`{"a":1`, `{"a":2}`}, {``, `{"a":1}`}, {`{"a":`, `{"a":`}, {`[1,`, `2]`}} {
+		var b strings.Builder
+		var want []llm.ToolCall
+		for i, text := range arguments {
+			fmt.Fprintf(&b, `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_%d","function":{"name":"add","arguments":%s}}]}}]}`+"\n\n", i, quoted(text))
+			want = append(want, llm.ToolCall{ID: fmt.Sprintf("call_%d", i), Name: "add", Arguments: text})
+		}
+		b.WriteString(`data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n")
+		res, err := asked(t, answering(t, b.String()), calculate, true)
+		require.NoError(t, err)
+		require.Equal(t, want, res.ToolCalls)
+	}
+}
+
 // BenchmarkPieces assembles replies in 10,000 pieces. The goal is 20 ms.
 func BenchmarkPieces(b *testing.B) {
 	for _, p := range piecewiseReplies() {

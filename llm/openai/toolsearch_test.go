@@ -139,11 +139,14 @@ func TestSearchForAToolLeavesNoneOutInVain(t *testing.T) {
 			return 0, ""
 		}, 11, "invalid schema"},
 		{"the endpoint fails", func(n int, _ string, functions int) (int, string) {
-			if n > 4 {
-				return 429, `{"error":{"message":"slow down"}}`
+			switch {
+			case n > 5:
+				return 500, `{"error":{"message":"out of order"}}`
+			case functions > 0:
+				return 400, `{"error":{"message":"invalid schema"}}`
 			}
-			return 400, `{"error":{"message":"invalid schema"}}`
-		}, 5, "invalid schema"},
+			return 0, ""
+		}, 6, "invalid schema"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
