@@ -4,6 +4,7 @@ GO ?= go
 FUZZTIME ?= 30s
 SOAK ?= 5m
 GRAPHS ?= 10000
+PAIRS ?= 2000
 MUTANTS ?= all
 SAMPLE ?= 5
 
@@ -11,7 +12,7 @@ SAMPLE ?= 5
 SHELL = bash
 .SHELLFLAGS = -o pipefail -c
 
-.PHONY: all build cross test slow long sample nightly lint race unraced graphs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build cross test slow long sample nightly lint race unraced graphs pairs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -35,7 +36,7 @@ sample:
 	$(MAKE) mutants MUTANTS=$(SAMPLE)
 
 # What takes too long for every commit.
-nightly: mutants graphs fuzz soak soak-journal
+nightly: mutants graphs pairs fuzz soak soak-journal
 
 # Formatting, vet, modern forms, and go.mod as `go mod tidy` would write it; foreign/ and browser/ are modules of their own.
 lint:
@@ -101,6 +102,10 @@ soak:
 # what runs again after an edit.
 graphs:
 	GRAPHS=$(GRAPHS) $(GO) test ./team -run 'TestGraphsHaveThePromptsOfWhatRan|TestDecisionsStayApart|TestAssertionsHoldInRuns|TestEditsAskOnlyForWhatIsNew' -count 1 -v -timeout 0
+
+# Pairs of runs above a viewer, which give the viewer equal bytes on every route.
+pairs:
+	PAIRS=$(PAIRS) $(GO) test ./internal/cli -run 'TestPairsOfRunsAboveAViewerGiveEqualBytes$$' -count 1 -v -timeout 0
 
 # Twenty processes on one journal; five of them are killed at random moments.
 soak-journal:

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -98,6 +99,9 @@ type store struct {
 	commands commandTable
 
 	add, answer, hasLease *sql.Stmt // of write
+
+	listing sync.Mutex // guards list
+	list    *sql.Stmt  // of read, of [store.runs]; nil until it is used
 }
 
 // A database is a database of SQLite, in a file or in memory.
@@ -356,7 +360,7 @@ func (d *database) isImmutable(err error) bool {
 
 // close closes the handles. The writing one is closed last, which removes the log.
 func (s *store) close() (err error) {
-	for _, statement := range []*sql.Stmt{s.add, s.answer, s.hasLease} {
+	for _, statement := range []*sql.Stmt{s.add, s.answer, s.hasLease, s.list} {
 		if statement != nil {
 			err = errors.Join(err, statement.Close())
 		}

@@ -14,6 +14,11 @@ type querier interface {
 // queryAll returns all rows of a query, each as scan reads it.
 func queryAll[T any](ctx context.Context, from querier, scan func(*sql.Rows, *T) error, query string, args ...any) (list []T, err error) {
 	rows, err := from.QueryContext(ctx, query, args...)
+	return scanAll(rows, err, scan)
+}
+
+// scanAll returns all rows of a query that returned these rows and this error, each as scan reads it.
+func scanAll[T any](rows *sql.Rows, err error, scan func(*sql.Rows, *T) error) (list []T, _ error) {
 	if err != nil {
 		return nil, err
 	}

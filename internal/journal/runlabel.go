@@ -74,6 +74,7 @@ func (s *store) storedLabel(ctx context.Context, run int64) (level label.Classif
 		return label.Secret, err
 	}
 	found := false
+	level = label.Public
 	for i := range rows {
 		if !rows[i].about() {
 			continue

@@ -142,7 +142,7 @@ func (s *store) addBatch(ctx context.Context, tx *sql.Tx, b *batch) error {
 			return err
 		}
 		if t.label != nil && s.commands.has(withLabels) {
-			if _, err := tx.ExecContext(ctx, "update runs set label = max(coalesce(label, 0), ?) where n = ?", int64(*t.label), b.run); err != nil {
+			if _, err := tx.ExecContext(ctx, "update runs set label = max(coalesce(label, ?1), ?1) where n = ?2", int64(*t.label), b.run); err != nil {
 				return err
 			}
 		}
@@ -228,9 +228,26 @@ func (s *store) runs(ctx context.Context, prefix string, most int, accepts label
 	if err := s.checkPresent(); err != nil {
 		return nil, err
 	}
-	list, err = queryAll(ctx, s.read, scanRun, s.selectRuns()+`
-where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 and coalesce(`+s.labels()+`, 0) <= ?4 order by r.n desc limit ?3`, prefix, removed, most, int64(accepts))
+	query, err := s.listQuery(ctx)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	rows, err := query.QueryContext(ctx, prefix, removed, most, int64(accepts))
+	list, err = scanAll(rows, err, scanRun)
 	return list, s.explain(err)
+}
+
+// listQuery returns the query of [store.runs], which takes longer to prepare than to answer.
+func (s *store) listQuery(ctx context.Context) (*sql.Stmt, error) {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	if s.list != nil {
+		return s.list, nil
+	}
+	query, err := s.read.PrepareContext(ctx, s.selectRuns()+`
+where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 and coalesce(`+s.labels()+`, ?4) <= ?4 order by r.n desc limit ?3`)
+	s.list = query
+	return query, err
 }
 
 // labels returns the column with the labels of runs. Files of earlier versions have none.

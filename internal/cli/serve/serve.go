@@ -238,6 +238,12 @@ type site struct {
 	starts  *starter // nil if no spec is served
 }
 
+// Options returns the options of an inspector that shows the runs of a journal to a viewer with a clearance. They have no
+// access, so that no request is accepted, and start no runs.
+func Options(con *console.Console, j *journal.Journal, flags *journals.Flags, accepts label.Classification) inspector.Options {
+	return newSite(con, j, flags, accepts).options("")
+}
+
 func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, accepts label.Classification) *site {
 	return &site{con: con, j: j.For(accepts), whole: j, flags: flags, accepts: accepts, live: &liveRuns{}, feeds: &feeds{}}
 }
