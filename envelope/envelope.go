@@ -13,7 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -202,7 +201,7 @@ func (e *Envelope) Open() Payload { return Payload{*e.text, *e.structured} }
 // Format writes the header in one line for every verb, so that no verb prints a
 // payload, even of a dereferenced Envelope.
 func (e Envelope) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "envelope %q from %q, %v, %s", e.header.ID, e.header.Producer, e.header.Classification, bytesize.ClassText(e.Open().Size()))
+	fmt.Fprintf(f, "envelope %q from %q, %v", e.header.ID, e.header.Producer, e.header.Classification)
 }
 
 // LogValue returns the header for a structured log, without the payload.
@@ -211,6 +210,5 @@ func (e *Envelope) LogValue() slog.Value {
 		slog.String("id", string(e.header.ID)),
 		slog.String("producer", e.header.Producer),
 		slog.String("classification", e.header.Classification.String()),
-		slog.Int("bytes", bytesize.Class(max(e.Open().Size(), 1))),
 	)
 }

@@ -36,6 +36,6 @@ func ExampleEnvelope_Record() {
 	}
 	fmt.Println(errors.Is(changed.Genuine(), envelope.ErrTampered))
 	// Output:
-	// envelope "fraud/1" from "fraud", confidential, up to 1 KiB
+	// envelope "fraud/1" from "fraud", confidential
 	// true
 }

@@ -55,7 +55,7 @@ func TestNoVerbPrintsAPayload(t *testing.T) {
 		requireNoCanary(t, fmt.Sprint(value))
 		requireNoCanary(t, fmt.Errorf("%w: %v", envelope.ErrTampered, value).Error())
 	}
-	require.Equal(t, `envelope "e1" from "analyst", confidential, up to 1 KiB`, fmt.Sprintf("%#v", e), "and yet it says which one")
+	require.Equal(t, `envelope "e1" from "analyst", confidential`, fmt.Sprintf("%#v", e), "and yet it says which one")
 	require.Equal(t, "text of up to 1 KiB, JSON of up to 1 KiB", fmt.Sprint(payload))
 	require.Equal(t, "text of up to 1 KiB", fmt.Sprint(envelope.Text("abc")))
 }
@@ -77,7 +77,7 @@ func TestNoLogOrJSONShowsAPayload(t *testing.T) {
 	raw, err := json.Marshal(e)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id":"e1","producer":"analyst","task":"t1","run":"r1","classification":"confidential","trust":"endorsed",
-		"createdAt":"2026-03-14T12:00:00Z","expiresAt":"2026-03-14T12:00:10Z","hops":3,"derivedFrom":["e0","i0"],"tags":["findings","score"],"bytes":1024}`, string(raw))
+		"createdAt":"2026-03-14T12:00:00Z","expiresAt":"2026-03-14T12:00:10Z","hops":3,"derivedFrom":["e0","i0"],"tags":["findings","score"]}`, string(raw))
 	require.Contains(t, e.LogValue().String(), "analyst")
 }
 

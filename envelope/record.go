@@ -3,7 +3,6 @@ package envelope
 import (
 	"encoding/json"
 
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
@@ -45,11 +44,5 @@ func (r Record) Envelope() (*Envelope, error) {
 	return e, nil
 }
 
-// MarshalJSON writes the header and the size class of the payload (1 KiB, 4 KiB, 16 KiB, …),
-// without the payload.
-func (e *Envelope) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Header
-		Bytes int `json:"bytes"`
-	}{e.Header(), bytesize.Class(max(e.Open().Size(), 1))})
-}
+// MarshalJSON writes the header, without the payload and its size.
+func (e *Envelope) MarshalJSON() ([]byte, error) { return json.Marshal(e.Header()) }

@@ -276,7 +276,7 @@ type Work struct {
 	llm.Usage
 	Duration  time.Duration
 	Reused    string        // the run that the result was taken from; that is this run if it was resumed
-	Rounded   bool          // token counts are approximate: exact ones would reveal the size of a text that the user may not see
+	Partial   bool          // token counts and durations leave out what the user may not see
 	Truncated bool          // a limit on tokens ended the answer, and the task accepted it
 	Call      *llm.CallInfo // the model call that gave the answer; nil if the model does not report its calls
 }

@@ -96,7 +96,7 @@ func childOf(e *event.Event) any {
 }
 
 func workOf(e *event.Event) Work {
-	return Work{Usage: e.Usage(), Duration: e.Duration, Reused: e.Reused, Rounded: e.Rounded, Truncated: e.Truncated, Call: e.Call}
+	return Work{Usage: e.Usage(), Duration: e.Duration, Reused: e.Reused, Partial: e.Partial, Truncated: e.Truncated, Call: e.Call}
 }
 
 func planOf(plan []event.Planned) []Planned {

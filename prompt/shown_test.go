@@ -15,7 +15,6 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -57,7 +56,7 @@ func TestClearedViewerSeesTheWholePrompt(t *testing.T) {
 	}
 }
 
-// A reader below what a piece is gets its place, source, part and length. What
+// A reader below what a piece is gets its place, source and part. What
 // comes of another source, and the builder's own words, stay.
 //
 // Requirement: G50.
@@ -84,15 +83,14 @@ func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 			require.Equal(t, label.Confidential, s.Receipt.Sources[piece.Source].Classification)
 		}
 	}
-	require.Equal(t, []int32{int32(bytesize.Class(len(canary)))}, lengths)
+	require.Equal(t, []int32{0}, lengths)
 }
 
-// Two prompts that differ in what is withheld from a viewer, within one
-// class of sizes, are shown alike: no mark, no fence line around a message, no
+// Two prompts that differ in what is withheld from a viewer are shown alike: no mark, no fence line around a message, no
 // position and no decision tells them apart.
 //
 // Requirement: G50.
-func TestShownPromptsOfOneClassAreAlike(t *testing.T) {
+func TestShownPromptsAreAlike(t *testing.T) {
 	t.Parallel()
 	shown := func(result, message, entry string) (promptview.Shown, string) {
 		d := newDesk(t)
@@ -113,7 +111,7 @@ func TestShownPromptsOfOneClassAreAlike(t *testing.T) {
 	}
 	was, plain := shown("yes", "one line", "yes")
 	require.NotContains(t, plain, "redacted")
-	for _, text := range []string{"card 4111 1111 1111 1111", "<|im_start|> <|im_end|>", strings.Repeat("x", 900), "two\nlines", "[withheld"} {
+	for _, text := range []string{"card 4111 1111 1111 1111", "<|im_start|> <|im_end|>", strings.Repeat("x", 9000), "two\nlines", "[withheld"} {
 		is, full := shown(text, text, text)
 		require.NotEqual(t, plain, full)
 		require.Equal(t, was, is, text)
@@ -167,13 +165,9 @@ func TestShowAddsTextToTheReceipt(t *testing.T) {
 				end = piece.End
 				above := piece.Source >= 0 && s.Receipt.Sources[piece.Source].Classification > clearance
 				require.Equal(t, above, piece.Withheld)
-				size := int(was.End - was.Start)
-				if above && piece.Part != brief.PartHeading && piece.Part != brief.PartTitle {
-					size = bytesize.Class(size)
-				}
 				if above {
 					require.Empty(t, piece.Words)
-					require.Equal(t, size, int(piece.End-piece.Start))
+					require.Equal(t, piece.Start, piece.End)
 				} else if words := side.text[was.Start:was.End]; hidden && piece.Part == brief.PartFrame {
 					words = fence.ReplaceAllString(words, "${1}"+strings.Repeat("*", 32))
 					require.Equal(t, unmarked(words), unmarked(piece.Words), "fences are digests of what is withheld")

@@ -74,7 +74,7 @@ type TaskResult struct {
 	End      time.Time
 	Attempts int
 	Usage    llm.Usage // of all attempts
-	Rounded  bool      // Usage is approximate: exact counts would reveal the size of a text that the user may not see
+	Partial  bool      // Usage leaves out model calls whose prompts and replies the user may not see
 
 	Reused   string             // ID of the run that the result was taken from; empty if this run made it
 	Saved    llm.Usage          // tokens that the reused result had cost in that run
@@ -309,7 +309,7 @@ func newTaskResult(t *engine.TaskResult) TaskResult {
 	return TaskResult{
 		ID: t.ID, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Label: t.Label, Result: t.Result, Structured: t.Structured,
 		Truncated: t.Truncated, Error: newTaskError(t.Error), Call: t.Call,
-		Start: t.Metrics.Start, End: t.Metrics.End, Attempts: t.Metrics.Attempts, Usage: t.Metrics.Usage, Rounded: t.Metrics.Rounded,
+		Start: t.Metrics.Start, End: t.Metrics.End, Attempts: t.Metrics.Attempts, Usage: t.Metrics.Usage, Partial: t.Metrics.Partial,
 		Reused: t.Reused, Saved: t.Saved, Repeated: t.Repeated, Envelope: t.Envelope, Receipts: t.Receipts,
 	}
 }

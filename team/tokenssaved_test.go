@@ -61,16 +61,12 @@ func TestTokensSavedAreTheSumOverDecisions(t *testing.T) {
 	require.Zero(t, res.Context.TokensSaved)
 }
 
-// Of a value that the caller may not see, the count depends on its size class only.
+// Of a value that the caller may not see, nothing is counted.
 func TestTokensSavedRevealNoSize(t *testing.T) {
 	t.Parallel()
 	minimal := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Allow: []task.Path{"/score"}}}}
-	counts := map[int]bool{}
-	for _, n := range []int{1100, 2000, 3500} { // of one class
+	for _, n := range []int{1100, 3500, 9000} {
 		res, _ := savedBy(t, minimal, `{"notes":"`+strings.Repeat("n", n)+`","score":1}`, label.Secret)
-		counts[res.Context.TokensSaved] = true
+		require.Zero(t, res.Context.TokensSaved)
 	}
-	require.Len(t, counts, 1)
-	res, _ := savedBy(t, minimal, `{"notes":"`+strings.Repeat("n", 9000)+`","score":1}`, label.Secret)
-	require.NotContains(t, counts, res.Context.TokensSaved)
 }

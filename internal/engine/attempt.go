@@ -211,17 +211,18 @@ func (a *attempt) messagesIn(sealed []gate.Sealed) []gate.Sealed {
 
 // addReceipts adds the receipts of an attempt to the result of its task.
 func (t *TaskResult) addReceipts(a *attempt) {
-	add := func(receipt *prompt.Receipt) {
-		if receipt != nil {
+	hidden := a.isPartial()
+	add := func(receipt *prompt.Receipt, inner bool) {
+		if receipt != nil && !(hidden && inner) {
 			t.Receipts = append(t.Receipts, receipt)
 		}
 	}
 	before := len(a.spent) - a.later
 	for _, s := range a.spent[:before] {
-		add(s.receipt)
+		add(s.receipt, s.inner)
 	}
-	add(a.receipt)
+	add(a.receipt, false)
 	for _, s := range a.spent[before:] {
-		add(s.receipt)
+		add(s.receipt, s.inner)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/llm"
@@ -23,8 +22,9 @@ var (
 )
 
 // A BudgetError reports a call that a budget did not admit. Amounts are tokens, or
-// [llm.Money] of a cost budget. Needed and Spent are coarse, and what was left is not
-// here: it would reveal the exact size of prompts and replies that the caller may not see.
+// [llm.Money] of a cost budget. What was left is not here: it would reveal the size of prompts
+// and replies that the caller may not see. Needed is zero for a call that the caller may not see,
+// and Spent leaves such calls out.
 type BudgetError struct {
 	Agent  string
 	Own    bool // it is the agent's own budget, not that of the run
@@ -37,18 +37,24 @@ type BudgetError struct {
 // Error names the agent and the budget, and says what the call needed.
 func (e *BudgetError) Error() string {
 	if !e.Cost {
-		whose := ""
+		whose, need := "", ""
 		if e.Own {
 			whose = "its "
 		}
-		return fmt.Sprintf("%v: a call of %q does not fit into what is left of %s%d tokens: it may need up to %d", ErrBudget, e.Agent, whose, e.Limit, e.Needed)
+		if e.Needed > 0 {
+			need = fmt.Sprintf(": it may need up to %d", e.Needed)
+		}
+		return fmt.Sprintf("%v: a call of %q does not fit into what is left of %s%d tokens%s", ErrBudget, e.Agent, whose, e.Limit, need)
 	}
-	whose, where := "", "of the run"
+	whose, where, need := "", "of the run", "does not fit"
 	if e.Own {
 		whose, where = fmt.Sprintf(" of agent %q", e.Agent), "of the agent"
 	}
-	return fmt.Sprintf("%v: %v of %v%s spent, and a call of %q may cost up to %v; raise maxCostBudget %s, or lower maxTokens of the agent",
-		ErrCostBudget, llm.Money(e.Spent), llm.Money(e.Limit), whose, e.Agent, llm.Money(e.Needed), where)
+	if e.Needed > 0 {
+		need = "may cost up to " + llm.Money(e.Needed).String()
+	}
+	return fmt.Sprintf("%v: %v of %v%s spent, and a call of %q %s; raise maxCostBudget %s, or lower maxTokens of the agent",
+		ErrCostBudget, llm.Money(e.Spent), llm.Money(e.Limit), whose, e.Agent, need, where)
 }
 
 // Unwrap returns [ErrBudget] or [ErrCostBudget].
@@ -166,7 +172,9 @@ func (b *budgets) count(calls []plan.PriorCall) {
 		cost := b.costOf(&s)
 		for _, a := range b.of(s.Agent) {
 			add(&a.spent, a.amount(s.Usage, cost))
-			add(&a.shown, int64(cost))
+			if !s.Hidden {
+				add(&a.shown, int64(cost))
+			}
 		}
 	}
 }
@@ -183,7 +191,7 @@ func (b *budgets) costOf(s *plan.PriorCall) llm.Money {
 // take reserves the most that a call may take in all its accounts. If too little is left
 // only because of other reservations, it waits for these calls to end: most take less
 // than is reserved for them.
-func (b *budgets) take(ctx context.Context, who string, from []*account, estimate llm.Usage, price llm.Price) error {
+func (b *budgets) take(ctx context.Context, who string, from []*account, estimate llm.Usage, price llm.Price, hidden bool) error {
 	if len(from) == 0 {
 		return nil
 	}
@@ -197,7 +205,10 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, estimat
 				continue // a free model costs nothing
 			}
 			if n > a.limit-a.spent { // waiting would not help
-				err := a.short(who, estimate, price)
+				if hidden {
+					n = 0
+				}
+				err := a.short(who, n)
 				b.mu.Unlock()
 				return err
 			}
@@ -222,13 +233,8 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, estimat
 
 // short returns the error of a call for which the account has too little left. The caller
 // holds the lock.
-func (a *account) short(who string, estimate llm.Usage, price llm.Price) error {
-	e := &BudgetError{Agent: who, Own: a.agent != "", Cost: a.cost, Needed: int64(gate.TokenClass(total(estimate))), Limit: a.limit}
-	if a.cost {
-		rounded := llm.Usage{InputTokens: gate.TokenClass(estimate.InputTokens), OutputTokens: estimate.OutputTokens}
-		e.Needed, e.Spent = int64(pricing.MaxCost(price, rounded)), a.shown
-	}
-	return e
+func (a *account) short(who string, needed int64) error {
+	return &BudgetError{Agent: who, Own: a.agent != "", Cost: a.cost, Needed: needed, Spent: a.shown, Limit: a.limit}
 }
 
 // paid returns the calls that were paid since the run was opened here.

@@ -53,7 +53,7 @@ func TestBudgetEndsARun(t *testing.T) {
 	require.Contains(t, heard.types(), "budget_exceeded c")
 	for _, e := range heard.events {
 		if e.Type == event.Budget {
-			require.Regexp(t, `a call of "c" does not fit into what is left of 290 tokens: it may need up to 256`, e.Message)
+			require.Regexp(t, `a call of "c" does not fit into what is left of 290 tokens: it may need up to 151`, e.Message)
 		}
 	}
 }

@@ -32,6 +32,8 @@ type bus struct {
 	mu    sync.Mutex // guards seq and names, and the order in which events go to the queues or to the ledger
 	seq   int
 	names map[task.ID]string // of instances, by the keys of their items; nil if none has one
+
+	hidden map[task.ID]bool // tasks with a prompt that the caller may not see: they have no inner events
 }
 
 func newBus(fns []func(event.Event), run string, words *ownEndpoints, log *slog.Logger) *bus {
@@ -80,6 +82,9 @@ func (b *bus) emit(e event.Event) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if e.Inner && b.hidden[e.Task] {
+		return
+	}
 	b.seq++
 	e.Seq, e.Run, e.Time = b.seq, b.run, time.Now()
 	e.Name, e.Because = b.names[e.Task], cmp.Or(b.names[e.Root], e.Because)
@@ -88,6 +93,20 @@ func (b *bus) emit(e event.Event) {
 		return
 	}
 	b.publish(e)
+}
+
+// hide drops the inner events of a task from now on: how many there are depends on what the
+// caller may not see.
+func (b *bus) hide(id task.ID) {
+	if !b.live() {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hidden == nil {
+		b.hidden = map[task.ID]bool{}
+	}
+	b.hidden[id] = true
 }
 
 // name sets the name of an instance, for the events that follow.

@@ -170,13 +170,21 @@ func (r *runScope) repeats() bool { return r.options.Replay != nil }
 // caller may see it, and the ID of that run. e is nil if there is no cached answer, and own says
 // that it is one of this run.
 func (v visibility) savedUsage(e *record.AgentCall, own bool) (from string, took llm.Usage) {
+	if v.hidden {
+		return "", llm.Usage{}
+	}
+	return savedBy(e, own)
+}
+
+// savedBy returns the run that paid for a cached answer, and what the answer took there.
+func savedBy(e *record.AgentCall, own bool) (from string, took llm.Usage) {
 	if e == nil || own && e.From == "" {
 		return "", llm.Usage{}
 	}
 	if e.From != "" { // it was not made there either
-		return e.From, v.usage(e.Saved(), e.Turns)
+		return e.From, e.Saved()
 	}
-	return runOf(e), v.usage(e.Usage(), e.Turns)
+	return runOf(e), e.Usage()
 }
 
 // runOf returns the ID of the run that made a call, as the session of the call says.
@@ -195,7 +203,7 @@ func (e *repeatedError) Error() string { return e.message }
 // needsJournalEntry reports whether the journal stores a model call that has ended. It has a
 // cached answer already, and a call that was cut off has nothing to store.
 func (x *modelCall) needsJournalEntry() bool {
-	return x.run.ledger != nil && !x.own && !x.run.priorRun.isStrict() && !(x.aborted && x.shownUsage() == (llm.Usage{}))
+	return x.run.ledger != nil && !x.own && !x.run.priorRun.isStrict() && !(x.aborted && x.reply.Usage == (llm.Usage{}) && len(x.spent) == 0)
 }
 
 // messageIDs returns the IDs of the messages among offers.
@@ -258,16 +266,13 @@ func isPartWithheld(e *envelope.Envelope, accepts label.Classification, policy *
 // journalCall returns what a journal stores of a model call in addition to its result.
 func (x *modelCall) journalCall() *record.AgentCall {
 	v := x.visibility()
-	shown := v.usage(x.reply.Usage, x.reply.Turns)
+	took := x.reply.Usage
 	e := &record.AgentCall{
 		Start:  x.began,
 		End:    x.end,
 		CallID: record.CallID{Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.Find(x.caps.Agent).FirstModel(), Attempt: x.number, Part: x.part},
 		Keys:   record.Keys{Key: x.key, Core: x.core},
-		Spent:  record.Spent{Input: shown.InputTokens, Output: shown.OutputTokens, CachedTokens: shown.CachedTokens, ReasoningTokens: shown.ReasoningTokens, Rounded: shown != (llm.Usage{}) && shown != x.reply.Usage, Turns: x.reply.Turns},
-	}
-	if !v.isPartial() {
-		e.Cost = x.cost
+		Spent:  record.Spent{Input: took.InputTokens, Output: took.OutputTokens, CachedTokens: took.CachedTokens, ReasoningTokens: took.ReasoningTokens, Cost: x.cost, Partial: v.hidden, Turns: x.reply.Turns},
 	}
 	e.Policy, e.ReadBy = x.run.named(x.by), x.run.named(x.readBy)
 	e.Call, e.Warnings = v.callInfo(x.reply.Call), v.warnings(x.reply.Warnings)
@@ -278,8 +283,8 @@ func (x *modelCall) journalCall() *record.AgentCall {
 	if x.part == "" {
 		e.Context = x.measureContext()
 	}
-	from, took := v.savedUsage(x.recalled, x.own)
-	e.From, e.SavedInput, e.SavedOutput, e.SavedCached, e.SavedReasoning = from, took.InputTokens, took.OutputTokens, took.CachedTokens, took.ReasoningTokens
+	from, saved := savedBy(x.recalled, x.own)
+	e.From, e.SavedInput, e.SavedOutput, e.SavedCached, e.SavedReasoning = from, saved.InputTokens, saved.OutputTokens, saved.CachedTokens, saved.ReasoningTokens
 	e.Messages, e.Memory, e.Reads = messageIDs(x.offers), memoryTasks(x.offers), readsOf(x.run.options.Turn, x.caps.Agent, x.rulings)
 	return e
 }

@@ -13,12 +13,10 @@ import (
 // callInfo returns what a model reported of a call as the caller may see it. It is zero if the
 // model does not report its calls.
 func (v visibility) callInfo(of llm.CallInfo) llm.CallInfo {
-	if of == (llm.CallInfo{}) {
-		return of
+	if of == (llm.CallInfo{}) || v.hidden {
+		return llm.CallInfo{}
 	}
-	if of = callinfo.Clean(of); v.isPartial() {
-		of = callinfo.Outline(of)
-	}
+	of = callinfo.Clean(of)
 	for _, word := range []*string{&of.Model, &of.Endpoint, &of.RequestID, &of.FinishReason} {
 		*word = masked(*word)
 	}
@@ -57,11 +55,8 @@ const maxWarnings = 20
 // warnings returns warnings of model calls as the caller may see them. Warnings quote neither prompt nor reply, except
 // for the name of a tool that was called, which the agent redacts. A model that read both could choose which ones to give.
 func (v visibility) warnings(list []string) []string {
-	if len(list) == 0 {
+	if v.hidden {
 		return nil
-	}
-	if v.isPartial() {
-		return []string{"a model call has a warning that is above the clearance of the caller"}
 	}
 	var out []string
 	for _, w := range list[:min(len(list), maxWarnings+1)] {

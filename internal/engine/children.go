@@ -259,6 +259,7 @@ func (c *childCall) begin(a *attempt) {
 	}})
 	if a.run.bus.live() {
 		ev := a.eventOf(event.AgentSpawn)
+		ev.Inner = true
 		ev.To, ev.Child, ev.Bytes = c.child.caps.Agent, c.link, a.run.sizeOf(c.child.offers[0].Envelope)
 		a.run.bus.emit(ev)
 	}
@@ -334,6 +335,7 @@ func (c *childCall) recordEnd(a *attempt) {
 	c.took = time.Since(c.began)
 	if a.run.bus.live() {
 		ev := a.eventOf(event.AgentResult)
+		ev.Inner = true
 		ev.From, ev.Child, ev.Status, ev.Code, ev.Duration = c.child.caps.Agent, c.link, task.Completed, c.outcome.code, c.took
 		if c.outcome.code != "" {
 			ev.Status = task.Failed

@@ -9,10 +9,10 @@ import (
 type Context = event.Context
 
 // measureContext counts the context of a model call, with the calls that translated context for it, in
-// the form for the caller: of a value that the caller may not see it counts the
-// size class, and nothing that was found in it.
+// the form for the caller: of a value that the caller may not see it counts only that it was
+// withheld, and of a hidden call nothing else.
 func (x *modelCall) measureContext() (c Context) {
-	delivered := 0
+	delivered, hidden := 0, x.isPartial()
 	for _, ruling := range x.rulings {
 		d := x.run.decided(ruling)
 		c.Redacted += d.Redacted.Total()
@@ -23,6 +23,9 @@ func (x *modelCall) measureContext() (c Context) {
 		}
 		delivered += d.BytesAfter
 		c.TokensSaved += d.TokensSaved()
+	}
+	if hidden {
+		return Context{Withheld: c.Withheld}
 	}
 	for _, s := range x.spent {
 		for _, ruling := range s.rulings {

@@ -247,12 +247,12 @@ func (c *coordinator) record(s *step) {
 	if s.call.needsJournalEntry() {
 		c.run.ledger.note(s.call.journalEntry())
 	}
-	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.call.began, End: s.call.end, Usage: s.call.shownUsage(), Attempts: 1, Rounded: s.call.isRounded()}, Receipt: s.call.receipt}
+	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.call.began, End: s.call.end, Usage: s.call.shownUsage(), Attempts: 1, Partial: s.call.isPartial()}, Receipt: s.call.receipt}
 	out.Repeated, out.Call = s.call.repeated, s.call.visibility().callInfo(s.call.reply.Call)
 	if out.Reused, out.Saved = s.call.visibility().savedUsage(s.call.recalled, s.call.own); s.call.own {
 		e := s.call.recalled
 		out.before = true
-		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: e.Usage(), Attempts: 1, Rounded: e.Rounded}
+		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: e.Usage(), Attempts: 1, Partial: e.Partial}
 	}
 	if s.call.err != nil {
 		out.Error = c.stepError(s, s.call.code)

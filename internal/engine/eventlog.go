@@ -35,7 +35,7 @@ func (r *runScope) logEvent(e event.Event) {
 		call := orZero(e.Call)
 		log("agent finished", model, slog.String("answered_by", call.Model), slog.String("endpoint", call.Endpoint), slog.String("request_id", call.RequestID),
 			slog.String("finish_reason", call.FinishReason), slog.Duration("duration", e.Duration), slog.Int("input_tokens", e.Input), slog.Int("output_tokens", e.Output),
-			slog.Bool("rounded", e.Rounded), slog.Int("bytes", e.Bytes), slog.String("status", string(e.Status)), slog.String("code", e.Code))
+			slog.Bool("partial", e.Partial), slog.Int("bytes", e.Bytes), slog.String("status", string(e.Status)), slog.String("code", e.Code))
 	case event.Warning:
 		if e.Task != "" {
 			if t.Find(e.Agent).HasFallback() {

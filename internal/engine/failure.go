@@ -182,7 +182,7 @@ func (x *modelCall) setError(ctx context.Context, err error) {
 	default:
 		x.message, x.fault = x.run.explain(x, x.code, err.Error())
 		if failed, ok := errors.AsType[*llm.Error](err); ok && failed.Kind == callfault.PromptTooLong && x.receipt != nil {
-			x.message += largestParts(promptParts(x.receipt, x.run.accepts, func(s gate.Source) string { return contextName(s, x.offers, x.part) }))
+			x.message += largestParts(promptParts(x.receipt, func(s gate.Source) string { return contextName(s, x.offers, x.part) }))
 		}
 	}
 }

@@ -172,7 +172,7 @@ type wireMetrics struct {
 	TokenUsage llm.Usage      `json:"tokenUsage"`
 	ToolCalls  []wireToolCall `json:"toolCalls"`
 	Retries    int            `json:"retries"`
-	Rounded    bool           `json:"rounded,omitempty"` // the tokens are estimates
+	Partial    bool           `json:"partial,omitempty"` // without what the caller may not see
 
 	Interrupted int `json:"interrupted,omitempty"` // attempts that a crash ended
 	TokensSaved int `json:"tokensSaved,omitempty"` // by the gate
@@ -219,8 +219,8 @@ func (m *Metrics) wire() *wireMetrics {
 		return nil
 	}
 	return &wireMetrics{
-		StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Round(0).Sub(m.Start.Round(0)).Round(time.Millisecond).Milliseconds(),
-		TokenUsage: m.Usage, ToolCalls: m.wireCalls(), Retries: max(m.Attempts-m.Interrupted-1, 0), Interrupted: m.Interrupted, Rounded: m.Rounded, TokensSaved: m.TokensSaved,
+		StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: visibility{m.Partial}.duration(m.End.Round(0).Sub(m.Start.Round(0))).Round(time.Millisecond).Milliseconds(),
+		TokenUsage: m.Usage, ToolCalls: m.wireCalls(), Retries: max(m.Attempts-m.Interrupted-1, 0), Interrupted: m.Interrupted, Partial: m.Partial, TokensSaved: m.TokensSaved,
 	}
 }
 

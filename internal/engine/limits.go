@@ -49,11 +49,7 @@ func (r *recorder) warnTruncated(x *modelCall, what, title string) {
 		if what == "task" {
 			of = fmt.Sprintf("task %q", title)
 		}
-		upTo := ""
-		if d.Coarse {
-			upTo = "up to "
-		}
-		r.warn(fmt.Sprintf("%s: %s was cut from %s%s to %s%s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, subjectOf(x, d), upTo, bytesize.Text(d.CutFrom), upTo, bytesize.Text(d.BytesAfter)))
+		r.warn(fmt.Sprintf("%s: %s was cut from %s to %s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, subjectOf(x, d), bytesize.Text(d.CutFrom), bytesize.Text(d.BytesAfter)))
 	}
 }
 

@@ -23,6 +23,7 @@ type meter struct {
 	agent    string
 	task     *task.Task
 	attempt  int
+	hidden   bool              // the caller may not see all of its prompt
 	context  supervise.Context // of the agent's work
 
 	mu      sync.Mutex // guards the rest: an agent may make calls side by side
@@ -42,7 +43,7 @@ func (b *budgets) meter(x *modelCall) *meter {
 	if x.task.IsComputed() { // it calls no model, so it also runs when a budget is used up
 		accounts = nil
 	}
-	return &meter{budgets: b, accounts: accounts, agent: x.caps.Agent, task: x.task, attempt: x.number}
+	return &meter{budgets: b, accounts: accounts, agent: x.caps.Agent, task: x.task, attempt: x.number, hidden: x.hidden}
 }
 
 // checkLeft returns an error if an account has nothing left. An agent written in Go may
@@ -52,13 +53,12 @@ func (m *meter) checkLeft() error {
 		return nil
 	}
 	price, known := m.budgets.price(m.agent, "")
-	least := llm.Usage{InputTokens: 1}
 	m.budgets.mu.Lock()
 	var err error
 	for _, a := range m.accounts {
 		free := a.cost && known && pricing.MaxCost(price, llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0
 		if a.limit <= a.spent && !free && err == nil {
-			err = a.short(m.agent, least, price)
+			err = a.short(m.agent, 0)
 		}
 	}
 	m.budgets.mu.Unlock()
@@ -99,7 +99,7 @@ func noPrice(agent, model string) error {
 func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(supervise.CallUsage), err error) {
 	price, priced, err := m.priceOf(model)
 	if err == nil {
-		err = m.budgets.take(ctx, m.agent, m.accounts, estimate, price)
+		err = m.budgets.take(ctx, m.agent, m.accounts, estimate, price, m.hidden)
 	}
 	if err != nil {
 		m.refuse(err)

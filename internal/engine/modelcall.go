@@ -82,7 +82,12 @@ type request struct {
 
 // eventOf returns an event about the attempt that the request belongs to.
 func (r *request) eventOf(kind event.Type) event.Event {
-	return event.Event{Type: kind, Task: r.task.ID, Title: r.task.Title, Agent: r.caps.Agent, Attempt: r.number, Child: r.child}
+	return event.Event{Type: kind, Task: r.task.ID, Title: r.task.Title, Agent: r.caps.Agent, Attempt: r.number, Child: r.child, Work: event.Work{Inner: r.isInner()}}
+}
+
+// isInner reports whether the model call is a later turn, a call of a tool or a child of its attempt.
+func (r *request) isInner() bool {
+	return r.turn > 0 || strings.Contains(r.part, record.ChildPrefix) || strings.Contains(r.part, "/call_")
 }
 
 // A gatedContext is the context that is offered to an agent, and what the gate made of it.
@@ -105,7 +110,7 @@ type builtPrompt struct {
 	receipt   *prompt.Receipt // as the caller may see it
 	whole     *prompt.Receipt // of the prompt, with nothing hidden from the caller
 	shownSize int             // bytes of the prompt as the caller may see it
-	sentSize  int             // bytes of the whole request in that form: with the turns before and the definitions of tools
+	sentSize  int             // bytes of the whole request: with the turns before and the definitions of tools
 	hidden    bool            // the caller may not see all of the prompt
 	sent      int             // shownSize once the agent was given the prompt
 	key       record.Key      // of the prompt; zero if nothing is cached

@@ -557,7 +557,7 @@ func isDigest(word string) bool {
 }
 
 // text is everything that was kept, without what is unequal in any two runs, and
-// without the words of results, which a journal holds as they came.
+// without the words of results and what budgets count, which a journal holds as they came.
 func (k *keeper) text(ctx context.Context, res *engine.Result) (string, error) {
 	if _, err := k.trace.Close(nil, time.Time{}); err != nil {
 		return "", err
@@ -587,6 +587,14 @@ func (k *keeper) text(ctx context.Context, res *engine.Result) (string, error) {
 	}
 	for i := range stored.History.Log {
 		e := &stored.History.Log[i]
+		for _, x := range []*record.AgentCall{e.Exchange, e.Turn, e.ToolResult} {
+			if x != nil && x.Partial {
+				x.Spent = record.Spent{Partial: true}
+			}
+		}
+		if e.Asked != nil && e.Asked.Partial {
+			e.Asked.Bytes = 0
+		}
 		text.WriteString("\n" + encoded([]any{e.Asked, e.Begun, e.Exchange, e.Turn, e.ToolCall, e.ToolResult}))
 		if x := e.Exchange; x != nil && x.Result != nil {
 			text.WriteString(encoded(x.Result.Classification))

@@ -31,7 +31,7 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 		return retry
 	}
 	r.warnTruncated(&a.modelCall, "task", t.Title)
-	if t.Truncated = a.envelope.Truncated(); t.Truncated {
+	if t.Truncated = a.envelope.Truncated() && !a.isPartial(); t.Truncated {
 		r.warn(fmt.Sprintf("task %q: the answer was truncated by a limit on tokens, and acceptTruncated takes it", t.Title))
 	}
 	call := a.visibility().callInfo(a.reply.Call)
@@ -41,7 +41,7 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 	if r.bus.live() { // before the queue reports the tasks that this one makes ready
 		ev := a.eventOf(event.TaskComplete)
 		ev.Status, ev.Bytes = task.Completed, len(a.text)
-		ev.Work = event.Work{Duration: a.end.Sub(r.workStart(a)), Rounded: t.Metrics.Rounded, Truncated: t.Truncated, Reused: a.reusedFrom(), Call: nonZero(call)}
+		ev.Work = event.Work{Duration: visibility{t.Metrics.Partial}.duration(a.end.Sub(r.workStart(a))), Partial: t.Metrics.Partial, Truncated: t.Truncated, Reused: a.reusedFrom(), Call: nonZero(call)}
 		ev.SetUsage(t.Metrics.Usage)
 		r.bus.emit(ev)
 	}
@@ -73,7 +73,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	if a.err == nil && a.outputs != nil {
 		r.mounts[t.ID] = mountsOf(r, lastHolder(a).sealed)
 	}
-	if a.conversation != nil {
+	if a.conversation != nil && !a.isPartial() {
 		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)
 	}
 	if a.own || r.priorRun.isStrict() || errors.Is(a.err, errLater) { // it was counted when it was made, or is when it is answered
@@ -83,7 +83,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 		}
 		if a.conversation != nil && !a.own && !r.priorRun.isStrict() { // it waits for an approval
 			a.showCost()
-			t.Metrics.Usage, t.Metrics.Rounded = t.Metrics.Usage.Add(a.shownUsage()), t.Metrics.Rounded || a.isRounded()
+			t.Metrics.Usage, t.Metrics.Partial = t.Metrics.Usage.Add(a.shownUsage()), t.Metrics.Partial || a.isPartial()
 			measure(r, t, a)
 		}
 		return
@@ -91,7 +91,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	defer removeFiles(r.runScope, a)
 	a.showCost()
 	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.shownUsage()), a.end
-	t.Metrics.Rounded = t.Metrics.Rounded || a.isRounded()
+	t.Metrics.Partial = t.Metrics.Partial || a.isPartial()
 	measure(r, t, a)
 	if a.needsJournalEntry() {
 		if a.err == nil && a.outputs != nil {

@@ -51,7 +51,7 @@ func readPrior(p *priorRun) *priorRun {
 func (p *priorReader) takeOpen() {
 	for _, x := range p.answered {
 		b := p.of(x.Task)
-		p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
+		p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Took(), Cost: x.Cost, Hidden: x.Partial})
 		if !hasTurn(p.asked, x.Session) && b.asks == "" && record.ChildOf(x.Session) == "" { // else that one counts, or it waits for an approval
 			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		}
@@ -67,7 +67,7 @@ func (p *priorReader) takeOpen() {
 		if a.Effect != "" && !a.Repeatable {
 			b.uncertain = max(b.uncertain, a.Attempt)
 		}
-		p.spend(b, plan.PriorCall{Agent: a.Agent, Model: a.Model, Usage: llm.Usage{InputTokens: gate.Tokens(a.Bytes)}})
+		p.spend(b, plan.PriorCall{Agent: a.Agent, Model: a.Model, Usage: llm.Usage{InputTokens: gate.Tokens(a.Bytes)}, Hidden: a.Partial})
 	}
 }
 
@@ -150,8 +150,7 @@ func (p *priorRun) take(x *record.AgentCall) {
 	}
 	b := p.of(x.Task)
 	b.question = nil
-	p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
-	b.rounded = b.rounded || x.Rounded
+	p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Took(), Cost: x.Cost, Hidden: x.Partial})
 	p.context, b.saved = p.context.Add(x.Context), b.saved+x.Context.TokensSaved
 	b.number = max(b.number, x.Attempt)
 	if x.Part != "" {

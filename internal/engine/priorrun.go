@@ -108,9 +108,11 @@ func (p *priorRun) counted(id task.ID) (b priorTask) {
 	return b
 }
 
-// spend adds what a call for a task took.
+// spend adds what a call for a task took: all of it to what budgets count, and to the usage
+// nothing of a call that is hidden from the caller.
 func (p *priorRun) spend(b *priorTask, s plan.PriorCall) {
-	b.usage, p.usage = b.usage.Add(s.Usage), p.usage.Add(s.Usage)
+	shown := visibility{s.Hidden}.usage(s.Usage)
+	b.usage, p.usage, b.partial = b.usage.Add(shown), p.usage.Add(shown), b.partial || s.Hidden
 	p.payments = append(p.payments, s)
 }
 

@@ -19,7 +19,7 @@ type priorTokens struct {
 // A priorTask is what an earlier run recorded about one task, or one step of the coordinator.
 type priorTask struct {
 	priorTokens
-	rounded     bool // the usage is not exact
+	partial     bool // the usage lacks what the caller may not see
 	attempts    int
 	interrupted int
 	number      int // the highest of an attempt
@@ -100,5 +100,5 @@ func (b priorTask) metrics() Metrics {
 	if b.end.IsZero() { // it was interrupted at an unknown time
 		b.end = b.start
 	}
-	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Rounded: b.rounded, ToolCalls: b.calledTools(), TokensSaved: b.saved}
+	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Partial: b.partial, ToolCalls: b.calledTools(), TokensSaved: b.saved}
 }

@@ -34,11 +34,18 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 	}
 	text, receipt, err := prompt.Build(*b)
 	if err == nil {
-		x.whole = receipt
-		x.receipt, x.shownSize = x.run.receiptOf(text, receipt)
-		x.hidden = x.receipt != receipt
-		x.sentSize = x.shownSize + toolBytes(text)
+		x.setReceipt(text, receipt)
+		x.sentSize = len(text.System()) + len(text.Added()) + toolBytes(text)
 		err = setKeys(x, b, text)
 	}
 	return text, err
+}
+
+// setReceipt sets the receipt of the prompt, and its form for the caller.
+func (x *modelCall) setReceipt(p prompt.Prompt, whole *prompt.Receipt) {
+	x.whole = whole
+	x.receipt, x.shownSize = x.run.receiptOf(p, whole)
+	if x.hidden = x.receipt != whole; x.hidden {
+		x.run.bus.hide(x.task.ID)
+	}
 }

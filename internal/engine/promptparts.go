@@ -11,7 +11,6 @@ import (
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -20,9 +19,8 @@ const maxParts = 4
 
 // A promptPart is what one source contributes to a prompt.
 type promptPart struct {
-	name   string
-	bytes  int  // as the caller may see them
-	coarse bool // bytes is an upper bound, because a part is hidden from the caller
+	name  string
+	bytes int // that the caller may see
 }
 
 // largestParts returns the end of an error message that names the largest parts of a
@@ -35,14 +33,10 @@ func largestParts(parts []promptPart) string {
 	}
 	var words []string
 	for _, p := range parts[:min(len(parts), maxParts)] {
-		if p.bytes < total/20 {
+		if p.bytes == 0 || p.bytes < total/20 {
 			break // shortening it would not help
 		}
-		size := bytesize.Text(p.bytes)
-		if p.coarse {
-			size = "up to " + size
-		}
-		words = append(words, p.name+" "+size)
+		words = append(words, p.name+" "+bytesize.Text(p.bytes))
 	}
 	if len(words) == 0 {
 		return ""
@@ -50,19 +44,16 @@ func largestParts(parts []promptPart) string {
 	return "; largest parts of the prompt: " + strings.Join(words, ", ")
 }
 
-// promptParts returns the parts of a prompt in order, with the sizes of its receipt, for a caller who may see what is at
-// most as sensitive as accepts. nameOf names a piece of context.
-func promptParts(receipt *prompt.Receipt, accepts label.Classification, nameOf func(gate.Source) string) (parts []promptPart) {
+// promptParts returns the parts of a prompt in order, with the sizes of its receipt. nameOf names a piece of context.
+func promptParts(receipt *prompt.Receipt, nameOf func(gate.Source) string) (parts []promptPart) {
 	for _, r := range slices.Concat(receipt.System, receipt.Text) {
 		var source *prompt.Source
-		coarse := false
 		if r.Source >= 0 && int(r.Source) < len(receipt.Sources) {
 			source = &receipt.Sources[r.Source]
-			coarse = source.Classification > accepts
 		}
 		name := partNames[r.Part]
 		if r.Part == brief.PartPayload && source != nil && source.Decision != nil {
-			name, coarse = nameOf(source.Decision.Source), source.Decision.Coarse
+			name = nameOf(source.Decision.Source)
 		}
 		if name == "" {
 			continue
@@ -72,7 +63,6 @@ func promptParts(receipt *prompt.Receipt, accepts label.Classification, nameOf f
 			i, parts = len(parts), append(parts, promptPart{name: name})
 		}
 		parts[i].bytes += int(r.End - r.Start)
-		parts[i].coarse = parts[i].coarse || coarse
 	}
 	return parts
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
@@ -73,7 +72,7 @@ func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Pro
 		m := r.team.Find(x.caps.Agent)
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
 			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: m.FirstModel(),
-			Attempt: x.number, Time: x.start, Bytes: x.sentSize, Ahead: x.permit != nil, Messages: messageIDs(x.offers),
+			Attempt: x.number, Time: x.start, Bytes: x.sentSize, Partial: x.hidden, Ahead: x.permit != nil, Messages: messageIDs(x.offers),
 			Policy: r.named(x.by), Effect: effectOf(m), Repeatable: m.Process() != nil && m.Process().Repeatable,
 		}})
 	}
@@ -170,12 +169,12 @@ func (r *recorder) reportEnd(x *modelCall) {
 		return
 	}
 	ev, v := x.eventOf(event.AgentComplete), x.visibility()
-	if ev.Status, ev.Bytes = task.Completed, len(x.reply.Text); v.hidesReply {
-		ev.Bytes = bytesize.Class(ev.Bytes)
+	if ev.Status = task.Completed; !v.hidden {
+		ev.Bytes = len(x.reply.Text)
+		ev.Truncated = x.envelope != nil && x.envelope.Truncated()
 	}
-	ev.Duration, ev.Rounded = x.end.Sub(x.began), x.isRounded()
-	ev.SetUsage(v.usage(x.reply.Usage, x.reply.Turns))
-	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
+	ev.Duration, ev.Partial = v.duration(x.end.Sub(x.began)), x.isPartial()
+	ev.SetUsage(v.usage(x.reply.Usage))
 	ev.Call = nonZero(v.callInfo(x.reply.Call))
 	if x.err != nil {
 		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message

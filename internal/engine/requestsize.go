@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -22,12 +20,8 @@ func toolBytes(p prompt.Prompt) (n int) {
 	return n
 }
 
-// sentBytes returns the bytes of the request of a turn as the caller may see them. If a part is
-// hidden from the caller, what was moved out counts too.
+// sentBytes returns the bytes of the request of a turn.
 func (t *turn) sentBytes(messages []prompt.Message) int {
-	if t.call.hidden || slices.ContainsFunc(t.of.earlier, func(x *modelCall) bool { return x.hidden }) {
-		return t.of.earlier[len(t.of.earlier)-1].sentSize + messageBytes(t.call.receipt)
-	}
 	n := len(t.prompt.System()) + toolBytes(t.prompt)
 	for _, m := range messages {
 		n += len(m.Text) + len(m.CallID)

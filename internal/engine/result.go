@@ -167,10 +167,9 @@ type Metrics struct {
 
 	Interrupted int // attempts that a crash ended, which count in the usage and as no retry
 
-	// Rounded says that Usage has estimates, or classes of tokens: the caller may
-	// not see all of the prompts or replies that it is of. A caller who accepts
-	// every label gets exact numbers.
-	Rounded bool
+	// Partial says that model calls are not counted, because the caller may not see all of
+	// their prompts and replies. A caller who accepts every label gets all numbers.
+	Partial bool
 
 	TokensSaved int // by the gate, in the prompts that Usage is of; see [Context]
 
@@ -249,10 +248,10 @@ func (e *TaskError) Unwrap() error {
 // errNoResult is the error of a nil *Result: the run did not start.
 var errNoResult = errors.New("result: it is nil; the run did not start")
 
-// rounded reports whether Usage has estimates or classes.
-func (r *Result) rounded() bool {
-	return slices.ContainsFunc(r.Tasks, func(t TaskResult) bool { return t.Metrics.Rounded }) ||
-		slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Metrics.Rounded })
+// IsPartial reports whether Usage lacks what the caller may not see.
+func (r *Result) IsPartial() bool {
+	return slices.ContainsFunc(r.Tasks, func(t TaskResult) bool { return t.Metrics.Partial }) ||
+		slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Metrics.Partial })
 }
 
 // Outcomes counts the tasks by how they ended.

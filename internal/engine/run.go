@@ -211,7 +211,7 @@ func (r *run) close(ctx context.Context) *Result {
 	if r.plan != nil {
 		r.branches.leaveOut(res)
 	}
-	ev := event.Event{Type: event.RunComplete, Problem: event.Problem{Code: string(res.Status)}, Work: event.Work{Duration: res.EndedAt.Sub(res.StartedAt), Rounded: res.rounded()}}
+	ev := event.Event{Type: event.RunComplete, Problem: event.Problem{Code: string(res.Status)}, Work: event.Work{Duration: res.EndedAt.Sub(res.StartedAt), Partial: res.IsPartial()}}
 	ev.SetUsage(res.Usage)
 	r.bus.emit(ev)
 	if err := r.ledger.flush(); err != nil && res.JournalErr == nil {

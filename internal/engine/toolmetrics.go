@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
@@ -61,6 +60,9 @@ func (b *priorTask) calledTools() []ToolCallMetrics {
 		return cmp.Or(x.Attempt-y.Attempt, compareCalls(x, y))
 	})
 	var all []ToolCallMetrics
+	if b.partial {
+		return nil
+	}
 	for _, x := range b.toolResults {
 		if x.Code != codes.ToolRefused { // then no tool was called
 			all = append(all, ToolCallMetrics{Tool: strings.TrimPrefix(x.Agent, gate.ToolReader("")), Duration: x.End.Sub(x.Start), Failed: x.Code != ""})
@@ -112,13 +114,13 @@ func before(is bool) int {
 	return 1
 }
 
-// shownBytes returns the size of the arguments as the caller may see it.
+// shownBytes returns the size of the arguments as the caller may see it, or zero.
 func (c *toolCall) shownBytes() int {
 	n, d := c.delivery.sealed[0].Payload().Size(), c.delivery.sealed[0].Decision()
 	if c.delivery.run.sees(d.From, d.Source, d.Before) {
 		return n
 	}
-	return bytesize.Class(n)
+	return 0
 }
 
 // toolEvent returns an event about the call, which the agent of the task makes.

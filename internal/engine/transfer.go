@@ -194,6 +194,7 @@ func transferRefusal(to *gate.Capabilities, name string, level label.Classificat
 func (a *attempt) recordTransfer(x *modelCall, h *attempt, place string, t *plan.RuntimeTool, answer *toolAnswer) {
 	if a.run.bus.live() {
 		ev := a.eventOf(event.AgentTransfer)
+		ev.Inner = true
 		ev.From, ev.To, ev.Turn = a.caps.Agent, h.caps.Agent, max(x.turn, 1)
 		a.run.bus.emit(ev)
 	}

@@ -25,7 +25,8 @@ type sideCall struct {
 	usage   llm.Usage       // as the caller may see it
 	sent    int             // bytes, as the caller may see them; zero if its agent was not called
 	rulings []*gate.Decision
-	rounded bool // the usage is not exact
+	partial bool // the caller may not see all of it
+	inner   bool // it is a turn or a child of the call that it served
 
 	warnings []string  // of its model calls, as the caller may see them
 	cost     llm.Money // as the caller may see it
@@ -34,7 +35,7 @@ type sideCall struct {
 // asSideCall returns what counts of a model call that served another one.
 func (x *modelCall) asSideCall() sideCall {
 	v := x.visibility()
-	return sideCall{x.receipt, v.usage(x.reply.Usage, x.reply.Turns), x.sent, x.rulings, x.isRounded(), v.warnings(x.reply.Warnings), x.shownOwnCost()}
+	return sideCall{x.receipt, v.usage(x.reply.Usage), x.sent, x.rulings, x.isPartial(), x.isInner(), v.warnings(x.reply.Warnings), x.shownOwnCost()}
 }
 
 // A neededTranslation is an offer that must be translated, and the gate's ruling about it.
@@ -153,7 +154,7 @@ func (s *translator) ended(context.Context) {}
 // shownUsage returns the usage of a model call, with the calls that translated context
 // for it, as the caller may see it.
 func (x *modelCall) shownUsage() llm.Usage {
-	u := x.visibility().usage(x.reply.Usage, x.reply.Turns)
+	u := x.visibility().usage(x.reply.Usage)
 	for _, s := range x.spent {
 		u = u.Add(s.usage)
 	}

@@ -351,10 +351,9 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 	if err := t.of.addStep(step); err != nil {
 		return prompt.Prompt{}, err
 	}
-	t.prompt, t.call.whole = p, receipt
+	t.prompt = p
 	receipt.Returned = t.of.provider.returned(t.call.turn-1, t.of.earlier[len(t.of.earlier)-1].reply.ToolCalls, t.call.by.Rules.Words())
-	t.call.receipt, t.call.shownSize = t.call.run.receiptOf(p, receipt)
-	t.call.hidden = t.call.receipt != receipt
+	t.call.setReceipt(p, receipt)
 	t.call.sentSize = t.sentBytes(messages)
 	if t.call.run.keyed() {
 		before := t.of.earlier[len(t.of.earlier)-1]

@@ -2,12 +2,12 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/runteam/runteam/internal/promptview"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
@@ -73,21 +73,18 @@ func (r viewer) decided(d *gate.Decision) *gate.Decision {
 	return new(d.Outline())
 }
 
-// sizeOf returns the size of an envelope as the caller may see it: its class
-// unless the caller may see the whole value.
+// sizeOf returns the size of an envelope as the caller may see it: zero unless the
+// caller may see the whole value.
 func (r viewer) sizeOf(e *envelope.Envelope) int {
 	if r.seesResult(e.Producer(), e.Classification()) {
 		return e.Size()
 	}
-	return bytesize.Class(max(e.Size(), 1))
+	return 0
 }
 
-// A visibility says how much the caller may see of a model call.
-type visibility struct {
-	hidesPrompt bool // the caller may not see all of the prompt
-	hidesReply  bool // the caller may not see all that the agent replied
-	promptSize  int  // bytes of the whole request as the caller may see it
-}
+// A visibility says whether the caller may see all of a prompt and of its reply. Of a
+// model call that is hidden, the caller learns that it was made, and how it ended.
+type visibility struct{ hidden bool }
 
 // visibility returns what the caller may see of the model call.
 func (x *modelCall) visibility() visibility {
@@ -95,38 +92,31 @@ func (x *modelCall) visibility() visibility {
 	if x.envelope != nil {
 		by, level = x.envelope.Producer(), x.envelope.Classification()
 	}
-	return visibility{x.hidden, x.partly || !x.run.seesResult(by, level), x.sentSize}
+	return visibility{x.hidden || x.partly || !x.run.seesResult(by, level)}
 }
 
-// usage returns the usage of a model call with this prompt as the caller may see it. If the caller
-// may not see the whole prompt, its tokens are estimated from the prompt as shown; those of a reply
-// that the caller may not see are a class.
-func (v visibility) usage(u llm.Usage, turns int) llm.Usage {
-	if v.hidesPrompt {
-		u.CachedTokens = 0
-		if u.InputTokens > 0 {
-			u.InputTokens = gate.Tokens(v.promptSize) * max(turns, 1)
-		}
-	}
-	if v.hidesReply {
-		u.OutputTokens, u.ReasoningTokens = gate.TokenClass(u.OutputTokens), 0
+// usage returns the usage of a model call as the caller may see it.
+func (v visibility) usage(u llm.Usage) llm.Usage {
+	if v.hidden {
+		return llm.Usage{}
 	}
 	return u
 }
 
-// isPartial reports whether the caller may not see all of the model call, and so sees its usage
-// only rounded.
-func (v visibility) isPartial() bool { return v.hidesPrompt || v.hidesReply }
-
-// shownOwnCost returns the cost of the model call's own model calls as the caller may see it: the
-// cost of the rounded usage if the caller sees only that.
-func (x *modelCall) shownOwnCost() llm.Money {
-	v := x.visibility()
-	if !v.isPartial() {
-		return x.paid
+// duration returns how long a model call took as the caller may see it.
+func (v visibility) duration(d time.Duration) time.Duration {
+	if v.hidden {
+		return 0
 	}
-	price, _ := x.run.budgets.price(x.caps.Agent, "")
-	return price.Cost(v.usage(x.reply.Usage, x.reply.Turns))
+	return d
+}
+
+// shownOwnCost returns the cost of the model call's own model calls as the caller may see it.
+func (x *modelCall) shownOwnCost() llm.Money {
+	if x.visibility().hidden {
+		return 0
+	}
+	return x.paid
 }
 
 // showCost adds the cost of the model call, and of the calls that served it, to what errors
@@ -140,7 +130,8 @@ func (x *modelCall) showCost() {
 	x.costShown = max(x.costShown, cost)
 }
 
-// isRounded reports whether shownUsage is not exact.
-func (x *modelCall) isRounded() bool {
-	return x.shownUsage() != (llm.Usage{}) && (x.visibility().isPartial() || slices.ContainsFunc(x.spent, func(s sideCall) bool { return s.rounded }))
+// isPartial reports whether the caller may not see all of the model call, or of a call that
+// served it.
+func (x *modelCall) isPartial() bool {
+	return x.visibility().hidden || slices.ContainsFunc(x.spent, func(s sideCall) bool { return s.partial })
 }

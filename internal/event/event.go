@@ -101,8 +101,10 @@ type Work struct {
 	Duration  time.Duration `json:"-"`                // durationMs in JSON
 	Input     int           `json:"input_tokens,omitempty"`
 	Output    int           `json:"output_tokens,omitempty"`
-	Rounded   bool          `json:"rounded,omitempty"`   // the tokens are estimates or size classes, since the user may not see what was counted
+	Partial   bool          `json:"partial,omitempty"`   // without what the user may not see
 	Truncated bool          `json:"truncated,omitempty"` // a limit on tokens ended the answer, and the task accepted it
+
+	Inner bool `json:"-"` // it is of a later turn, a call of a tool or a child of an attempt
 
 	CachedTokens    int `json:"cached_tokens,omitempty"`    // of Input, those that the endpoint read from its cache
 	ReasoningTokens int `json:"reasoning_tokens,omitempty"` // of Output, those of the reasoning

@@ -87,7 +87,7 @@ type Sizes struct {
 	// the policy asks for an excerpt, or a digest shows one line, is not truncated.
 	Truncated bool `json:"truncated,omitempty"`
 
-	Coarse bool `json:"coarse,omitempty"` // a [Decision.Outline]: sizes are classes, paths and counts are left out
+	Coarse bool `json:"coarse,omitempty"` // a [Decision.Outline]: sizes, paths and counts are left out
 }
 
 // Parts returns which parts of the value pass. It is never nil, and must not be changed.
@@ -125,15 +125,11 @@ func (r Ruling) String() string {
 func (r Ruling) Format(f fmt.State, _ rune) { fmt.Fprint(f, r.String()) }
 
 // TokensSaved returns by how many tokens the gate made a value smaller, in the form of it that was asked
-// for. Of what is withheld, lowered or outlined it depends on size classes only: who sees the count may
-// not see the size.
+// for. It is zero for an outline.
 func (d *Decision) TokensSaved() int {
 	before, after := d.BytesBefore, d.BytesAfter
 	if d.IsDelivered() && d.asked > 0 {
 		before = d.asked
-	}
-	if d.After < d.Before || d.Coarse {
-		before, after = bytesize.Class(before), bytesize.Class(after)
 	}
 	return max(Tokens(before)-Tokens(after), 0)
 }
@@ -168,30 +164,18 @@ func TokenClass(tokens int) int {
 }
 
 // Outline returns what a viewer may learn of a decision about a value that the
-// viewer may not see: producer, reader, verdict, rule, labels, the names of
-// policy entries, and sizes by their [bytesize.Class]. It has no path, no count and no
-// exact size. The outline of an outline is itself.
+// viewer may not see: producer, reader, verdict, rule, labels and the names of
+// policy entries. It has no path, no count and no size. The outline of an outline is itself.
 //
 // Every form of a decision that leaves a run, in an event, a record or a
 // receipt, is this one where its viewer may not see the whole value.
 func (d *Decision) Outline() Decision {
 	o := *d
-	o.asked = bytesize.Class(d.asked)
-	if o.Coarse = true; d.byValue {
+	if d.byValue {
 		o.Detail = ""
 	}
 	o.Narrowing = inPart(d.Parts().InPart, false)
-	o.Redacted, o.Revealed, o.Broken, o.CutFrom = nil, nil, 0, 0
-	if d.Truncated { // that it was larger than the limit is no more than its class says
-		o.CutFrom = bytesize.Class(d.CutFrom)
-	}
-	o.BytesBefore, o.BytesAfter = 0, 0
-	if d.Envelope != "" { // an empty value has the size of any short one
-		o.BytesBefore = bytesize.Class(max(d.BytesBefore, 1))
-	}
-	if d.IsDelivered() {
-		o.BytesAfter = bytesize.Class(max(d.BytesAfter, 1))
-	}
+	o.asked, o.Redactions, o.Sizes = 0, Redactions{}, Sizes{Coarse: true}
 	return o
 }
 
@@ -206,7 +190,7 @@ func (d *Decision) ForReader() Decision {
 	o := *d
 	if parts := d.Parts().InPart; parts || d.Before != d.After {
 		o.Narrowing = inPart(parts, parts) // whether there was more than the parts is not the reader's to know
-		o.BytesBefore = max(d.BytesAfter, d.CutFrom)
+		o.asked, o.BytesBefore = 0, max(d.BytesAfter, d.CutFrom)
 	}
 	return o
 }

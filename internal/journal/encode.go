@@ -15,10 +15,10 @@ import (
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/event"
-	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -95,7 +95,7 @@ func (e *encoder) line(of *record.Entry) (kind string, value any, err error) {
 // the plaintext limit.
 func (e *encoder) start(of *record.CallStart) *startLine {
 	x := &startLine{CallStart: *of, Key: e.key(of.Key)}
-	if e.above.isExact(x.Task) {
+	if e.above.isExact(x.Task) || x.Partial && e.above.has(x.Task) {
 		x.Bytes = bytesize.Class(x.Bytes)
 	}
 	return x
@@ -135,9 +135,8 @@ func (e *encoder) key(k record.Key) *record.Digest {
 // line of the agent call has the message; for a warning of the run, the line of its end.
 func (e *encoder) event(ev event.Event) event.Event {
 	if e.above.isExact(ev.Task) {
-		ev.Rounded = ev.Rounded || ev.Input+ev.Output > 0
-		ev.CachedTokens, ev.ReasoningTokens = 0, 0
-		ev.Input, ev.Output, ev.Bytes = gate.TokenClass(ev.Input), gate.TokenClass(ev.Output), bytesize.Class(ev.Bytes)
+		ev.Partial, ev.Bytes = ev.Partial || ev.Input+ev.Output > 0, 0
+		ev.SetUsage(llm.Usage{})
 	}
 	ev.Call = nil                                      // the line of the agent call has it
 	ofRun := ev.Task == "" && ev.Type == event.Warning // it may quote the context of any task
@@ -180,7 +179,7 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 		return nil, err
 	}
 	s := secrets{Shown: x.Shown, Error: x.Error}
-	if e.above.isExact(x.Task) {
+	if e.above.isExact(x.Task) || x.Partial && (e.above.has(x.Task) || x.Result != nil && x.Result.Classification > plainLimit) {
 		s.Sizes = &sizes{x.Spent, x.SavedTokens, x.Context}
 		s.Sizes.classes().set(&out.AgentCall)
 	}

@@ -140,7 +140,7 @@ type sizes struct {
 
 // set sets the sizes of an agent call.
 func (s sizes) set(x *record.AgentCall) {
-	s.Rounded, s.Turns = x.Rounded, x.Turns // of every viewer
+	s.Partial, s.Turns = x.Partial, x.Turns // of every viewer
 	x.Spent, x.SavedTokens, x.Context = s.Spent, s.SavedTokens, s.Context
 }
 

@@ -215,11 +215,11 @@ func (c *sizeCheck) decideInput(ctx context.Context, i, j int, g gate.Grant) gat
 	return d.Decision
 }
 
-// inputSize names the size of an input above a limit: its class, if the caller may
-// not read it.
+// inputSize names the size of an input above a limit: only that it is above it, if the
+// caller may not read it.
 func (c *sizeCheck) inputSize(in *Input, limit int) string {
 	if in.Classification > *c.options.UserAccepts {
-		return bytesize.ClassText(len(in.Text))
+		return "more than " + bytesize.Text(limit)
 	}
 	return exceeding(len(in.Text), limit)
 }

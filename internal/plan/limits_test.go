@@ -59,7 +59,7 @@ func TestInputsThatDoNotFitAreErrors(t *testing.T) {
 		{"a large part of a large value", nil, in(func(i *plan.Input) { i.Text = object }), task.Use{Name: "table", Need: []task.Path{"/large"}}, "at most 256 KiB", "smaller parts"},
 		{"a large part cannot be cut", nil, in(func(i *plan.Input) { i.Text, i.Cut = object, true }), task.Use{Name: "table", Need: []task.Path{"/large"}}, "at most 256 KiB", "smaller parts"},
 		{"more than can be redacted", nil, in(func(i *plan.Input) { i.Text, i.Cut = strings.Repeat("x", gate.MaxRedact+1), true }), use, "input \"table\" has ", "split the input"},
-		{"of the size of a secret only the class", func(c *plan.Config) { c.Agents[0].Accepts = label.Secret }, in(func(i *plan.Input) { i.Classification = label.Secret }), use, "", ""},
+		{"nothing of the size of a secret", func(c *plan.Config) { c.Agents[0].Accepts = label.Secret }, in(func(i *plan.Input) { i.Classification = label.Secret }), use, "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestInputsThatDoNotFitAreErrors(t *testing.T) {
 			}
 			if tt.inputs[0].Classification == label.Secret {
 				cfg.Policy = &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "reader", Mode: handoff.Full}}}
-				tt.message, tt.hint = "up to 1 MiB", "cut: true"
+				tt.message, tt.hint = "more than 256 KiB", "cut: true"
 				r, err := newRoster(cfg)
 				require.NoError(t, err)
 				second := by("reader", spec("other")) // an answer that the caller may read

@@ -89,6 +89,8 @@ type PriorCall struct {
 	Model string
 	Usage llm.Usage
 	Cost  llm.Money // zero if it was not recorded
+
+	Hidden bool // from the caller: only budgets count it
 }
 
 // RecordClearance is the highest label of what records of the run contain: events,

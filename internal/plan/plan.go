@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/schema"
@@ -101,7 +100,7 @@ type PlannedAgent struct {
 type PlannedInput struct {
 	Name           string               `json:"name"`
 	Classification label.Classification `json:"classification"`
-	Bytes          int                  `json:"bytes"` // a [bytesize.Class], if it is above the caller
+	Bytes          int                  `json:"bytes"` // zero, if it is above the caller
 	Readers        []task.ID            `json:"readers"`
 }
 
@@ -414,7 +413,7 @@ func (p Plan) Format(f fmt.State, _ rune) {
 // it: its class if the input is above the clearance.
 func InputSize(in *Input, accepts label.Classification) int {
 	if in.Classification > accepts {
-		return bytesize.Class(max(len(in.Text), 1))
+		return 0
 	}
 	return len(in.Text)
 }

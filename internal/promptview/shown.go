@@ -8,14 +8,13 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
 
 // Shown is a prompt as a viewer may see it: piece by piece, in the order of the
-// bytes. Pieces that are withheld from the viewer have no words, and the length
-// of their [bytesize.Class]; the decisions about their sources are outlines.
+// bytes. Pieces that are withheld from the viewer have no words and no length;
+// the decisions about their sources are outlines.
 // Positions count in the texts as shown, which are those of the prompt if nothing is
 // withheld.
 type Shown struct {
@@ -28,7 +27,7 @@ type Shown struct {
 type Piece struct {
 	prompt.Range
 	Words    string `json:"words,omitempty"`
-	Withheld bool   `json:"withheld,omitempty"` // from the viewer; the length is a class
+	Withheld bool   `json:"withheld,omitempty"` // from the viewer; the length is zero
 }
 
 // Show returns the prompt with this receipt for a viewer with this clearance, without
@@ -147,7 +146,6 @@ func withhold(from []Piece, hidden sourceSet, sources []prompt.Source) []Piece {
 		p := from[i]
 		for p.Part == brief.PartPayload && hidden.has(p.Source) && i+2 < len(from) && from[i+2].Part == brief.PartPayload && from[i+2].Source == p.Source {
 			i += 2 // text and structured part are one, with the words between them
-			p.End += from[i].End - from[i].Start
 		}
 		switch {
 		case hidden.has(p.Source):
@@ -156,12 +154,7 @@ func withhold(from []Piece, hidden sourceSet, sources []prompt.Source) []Piece {
 			p.Words = unmarked(p.Words, from[:i], from[i+1:], hidden, sources)
 		}
 		size := int32(len(p.Words))
-		if p.Withheld {
-			if size = p.End - p.Start; sized(p.Part) {
-				size = int32(bytesize.Class(int(size)))
-			}
-		}
-		if size == 0 {
+		if size == 0 && !p.Withheld {
 			continue
 		}
 		p.Start, p.End = end, end+size
@@ -169,12 +162,6 @@ func withhold(from []Piece, hidden sourceSet, sources []prompt.Source) []Piece {
 		out = append(out, p)
 	}
 	return out
-}
-
-// sized reports whether the length of a range depends on a value. That of a name in
-// a heading, of a title and of a line in place of a value does not.
-func sized(p prompt.Part) bool {
-	return p != brief.PartHeading && p != brief.PartTitle && p != brief.PartWithheld
 }
 
 // unmarked returns the builder's words between two pieces, without what they say

@@ -71,7 +71,7 @@ type Budget struct {
 type Input struct {
 	Name           string               `json:"name"`
 	Classification label.Classification `json:"classification"`
-	Bytes          int                  `json:"bytes"` // their class, if it is above the caller
+	Bytes          int                  `json:"bytes"` // zero, if the caller may not see it
 	Key            Key                  `json:"-"`     // of the text
 	Line           string               `json:"line,omitempty"`
 
@@ -90,14 +90,15 @@ type CallStart struct {
 	Model   string    `json:"model,omitempty"`
 	Attempt int       `json:"attempt"` // from 1 in the whole run, over all processes
 	Time    time.Time `json:"time"`
-	Bytes   int       `json:"bytes"` // of the prompt; their class, if it is above the caller
+	Bytes   int       `json:"bytes"` // of the prompt, for budgets
 
 	Messages []string `json:"messages,omitempty"` // ids of the messages in the prompt
 
 	// Policy is the digest of the policy that the prompt is made by; empty for that of the start.
 	Policy string `json:"policy,omitempty"`
 
-	Ahead bool `json:"ahead,omitempty"` // it is prefetched
+	Ahead   bool `json:"ahead,omitempty"`   // it is prefetched
+	Partial bool `json:"partial,omitempty"` // the caller may not see all of the prompt, and nothing of its size
 
 	// Set only for a call of a tool, and for a command that is not confined:
 	Repeatable bool   `json:"repeatable,omitempty"`
@@ -122,7 +123,7 @@ type SentMessage struct {
 	Task    task.ID   `json:"task,omitempty"`    // the one task that is to read it; empty if its readers get it with their next tasks
 	Given   int       `json:"given,omitempty"`   // its number among the messages in the options of the run, from 1; zero for any other
 	Time    time.Time `json:"time"`
-	Bytes   int       `json:"bytes"`           // of its text; their class, if it is above the caller
+	Bytes   int       `json:"bytes"`           // of its text; zero, if the caller may not see it
 	Shown   bool      `json:"shown,omitempty"` // the caller may see all of it
 
 	Key Key `json:"-"` // of the call that sent it, as that of a CallStart; zero for any other message
@@ -257,14 +258,15 @@ type Keys struct {
 	Files Key `json:"-"`
 }
 
-// Spent is the cost of a call.
+// Spent is the cost of a call, for budgets. Documents have it from [AgentCall.Usage], and
+// nothing of it if it is partial.
 type Spent struct {
 	Input           int       `json:"inputTokens,omitempty"`
 	Output          int       `json:"outputTokens,omitempty"`
 	CachedTokens    int       `json:"cachedTokens,omitempty"`    // of Input, those that the endpoint read from its cache
 	ReasoningTokens int       `json:"reasoningTokens,omitempty"` // of Output, those of the reasoning
-	Cost            llm.Money `json:"cost,omitempty"`            // of its model calls; zero if it is unknown or the tokens are rounded
-	Rounded         bool      `json:"rounded,omitempty"`         // the tokens are an estimate or a class, since the caller may not see the prompt or the reply
+	Cost            llm.Money `json:"cost,omitempty"`            // of its model calls; zero if it is unknown
+	Partial         bool      `json:"rounded,omitempty"`         // the caller may not see all of the prompt and the reply; the name is that of earlier versions
 	Turns           int       `json:"turns,omitempty"`           // model calls that answered
 }
 
@@ -276,13 +278,25 @@ type SavedTokens struct {
 	SavedReasoning int `json:"savedReasoningTokens,omitempty"` // of SavedOutput
 }
 
-// Usage returns the tokens that the call spent.
+// Usage returns the tokens that the call spent, as the caller may see them: none if the call
+// is hidden.
 func (x *AgentCall) Usage() llm.Usage {
+	if x.Partial {
+		return llm.Usage{}
+	}
+	return x.Took()
+}
+
+// Took returns the tokens that the call spent, for budgets.
+func (x *AgentCall) Took() llm.Usage {
 	return llm.Usage{InputTokens: x.Input, OutputTokens: x.Output, CachedTokens: x.CachedTokens, ReasoningTokens: x.ReasoningTokens}
 }
 
-// Saved returns the tokens that another run spent on a cached answer.
+// Saved returns the tokens that another run spent on a cached answer, as the caller may see them.
 func (x *AgentCall) Saved() llm.Usage {
+	if x.Partial {
+		return llm.Usage{}
+	}
 	return llm.Usage{InputTokens: x.SavedInput, OutputTokens: x.SavedOutput, CachedTokens: x.SavedCached, ReasoningTokens: x.SavedReasoning}
 }
 

@@ -14,6 +14,7 @@ type eventLine struct {
 	plainEvent
 	WaitMs     int64 `json:"waitMs,omitempty"`
 	DurationMs int64 `json:"durationMs,omitempty"`
+	Rounded    bool  `json:"rounded,omitempty"` // of earlier versions: sizes are classes
 }
 
 // EventLine returns the value of the line of an event, for [AppendLine].
@@ -29,5 +30,8 @@ func DecodeEvent(value []byte) (event.Event, error) {
 	}
 	e := event.Event(l.plainEvent)
 	e.Wait, e.Duration = time.Duration(l.WaitMs)*time.Millisecond, time.Duration(l.DurationMs)*time.Millisecond
+	if l.Rounded {
+		e.Bytes, e.Work = 0, event.Work{Reused: e.Reused, Partial: true}
+	}
 	return e, nil
 }

@@ -59,7 +59,7 @@ func tiled(pieces []promptview.Piece, sources int) bool {
 		p := &pieces[i]
 		words := int64(len(p.Words))
 		switch {
-		case p.Start != end || p.End <= p.Start || p.Source < -1 || int(p.Source) >= sources:
+		case p.Start != end || p.End < p.Start || p.End == p.Start && !p.Withheld || p.Source < -1 || int(p.Source) >= sources:
 			return false
 		case p.Withheld && words > 0, !p.Withheld && words != int64(p.End)-int64(p.Start):
 			return false

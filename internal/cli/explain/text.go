@@ -199,11 +199,11 @@ func contractText(k *prompt.Agreement) string {
 	return text
 }
 
-// extent returns the size of the prompt, rounded if the viewer may not see all of it.
+// extent returns the size of the prompt, without what the viewer may not see.
 func (p *PromptDocument) extent() string {
 	hidden := func(at Piece) bool { return at.Withheld }
 	if slices.ContainsFunc(p.System, hidden) || slices.ContainsFunc(p.Text, hidden) {
-		return "up to " + bytesize.Text(p.Bytes)
+		return bytesize.Text(p.Bytes) + ", partial"
 	}
 	return bytesize.Text(p.Bytes)
 }
@@ -253,10 +253,8 @@ func writeRange(w io.Writer, pieces []Piece) {
 		switch p := &pieces[i]; {
 		case !p.Withheld:
 			text.WriteString(p.Words)
-		case p.Part == brief.PartHeading:
-			text.WriteString("[not shown]")
 		default:
-			fmt.Fprintf(&text, "[not shown: up to %s]", bytesize.Text(int(p.End-p.Start)))
+			text.WriteString("[not shown]")
 		}
 	}
 	body := text.String()

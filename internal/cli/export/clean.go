@@ -46,8 +46,9 @@ var dropped = map[string]bool{
 	"sha256": true, "fingerprint": true, "envelope": true, "holder": true, "requestId": true,
 }
 
-// rounded are the members that say how many tokens there are. Where numbers are classes, they are left out.
-var rounded = []string{"tokenUsage", "totalTokenUsage", "input_tokens", "output_tokens", "saved", "cost", "savedCost"}
+// counts are the members that say how many tokens there are. An export leaves out estimates, and
+// sums that the caller sees only partly.
+var counts = []string{"tokenUsage", "totalTokenUsage", "input_tokens", "output_tokens", "saved", "cost", "savedCost"}
 
 // value returns a value without what an export does not have.
 func (c *cleaner) value(v any) any {
@@ -71,8 +72,8 @@ func (c *cleaner) object(o map[string]any) {
 	for name := range dropped {
 		delete(o, name)
 	}
-	if isTrue(o["rounded"]) || isTrue(o["estimated"]) || isPositive(o["rounded"]) {
-		for _, name := range rounded {
+	if isTrue(o["partial"]) || isTrue(o["rounded"]) || isTrue(o["estimated"]) || isPositive(o["interrupted"]) {
+		for _, name := range counts {
 			delete(o, name)
 		}
 	}

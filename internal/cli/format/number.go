@@ -115,6 +115,17 @@ func ApproximationMark(rounded bool) string {
 	return ""
 }
 
+// Partial adds to a text that it leaves out what the caller may not see.
+func Partial(text string, partial bool) string {
+	switch {
+	case !partial:
+		return text
+	case text == "":
+		return "partial"
+	}
+	return text + ", partial"
+}
+
 // Status returns a status in words.
 func Status(s task.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
 

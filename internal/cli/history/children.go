@@ -45,7 +45,7 @@ type childDocument struct {
 	Result    string                `json:"result,omitempty"` // as the parent got it, or why it is withheld; empty before the next turn of the parent
 	Label     *label.Classification `json:"label,omitempty"`  // of the result
 	Usage     llm.Usage             `json:"tokenUsage"`       // without that of its own children
-	Rounded   bool                  `json:"rounded,omitempty"`
+	Partial   bool                  `json:"partial,omitempty"`
 	Started   time.Time             `json:"startedAt,omitzero"`
 	Ended     time.Time             `json:"endedAt,omitzero"`
 }
@@ -81,7 +81,7 @@ func (t *TaskDocument) addChildren(k *journals.StoredRun, s *journals.StoredTask
 		t.Children = append(t.Children, childDocument{
 			Session: c.Session, Part: c.Part, Agent: c.Agent, Attempt: c.Attempt, Delegated: c.Delegated, Status: c.Status, Code: c.Code,
 			Goal: c.Goal.Text, GoalLabel: c.Goal.Label, Result: c.Result.Text, Label: c.Result.Label,
-			Usage: c.Usage, Rounded: c.Rounded, Started: c.Started, Ended: c.Ended,
+			Usage: c.Usage, Partial: c.Partial, Started: c.Started, Ended: c.Ended,
 		})
 	}
 	for _, h := range k.Holders(s) {
@@ -111,14 +111,14 @@ func (t *TaskDocument) writeChildren(w io.Writer) {
 // write writes a child as text.
 func (c *childDocument) write(w io.Writer) {
 	took, attempt := "", ""
-	if !c.Ended.IsZero() {
+	if !c.Ended.IsZero() && !c.Partial {
 		took = format.Elapsed(c.Ended.Sub(c.Started))
 	}
 	if c.Attempt > 1 {
 		attempt = fmt.Sprintf("attempt %d", c.Attempt)
 	}
 	name := strings.TrimSpace(strings.ReplaceAll(c.Part, "/", " "))
-	fmt.Fprintf(w, "\n%s\n", format.Dotted(name, attempt, c.Agent, c.outcome(), took, format.Tokens(c.Usage, format.ApproximationMark(c.Rounded))))
+	fmt.Fprintf(w, "\n%s\n", format.Dotted(name, attempt, c.Agent, c.outcome(), took, format.Partial(format.Tokens(c.Usage, ""), c.Partial)))
 	if c.Goal != "" {
 		fmt.Fprintf(w, "  goal\n%s", format.QuoteBlock(c.Goal))
 	}

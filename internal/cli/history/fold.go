@@ -59,7 +59,7 @@ func foldedRow(written string, items []*TaskDocument, table format.Table) {
 	var usage llm.Usage
 	var outcomes []string
 	var failures []*TaskDocument
-	counts, rounded := map[string]int{}, false
+	counts, partial, estimated := map[string]int{}, false, false
 	for _, t := range items {
 		outcome := t.outcome()
 		if counts[outcome]++; counts[outcome] == 1 {
@@ -68,7 +68,7 @@ func foldedRow(written string, items []*TaskDocument, table format.Table) {
 		if outcome == format.Failed && len(failures) < maxItems {
 			failures = append(failures, t)
 		}
-		usage, rounded = usage.Add(t.Usage), rounded || t.Rounded
+		usage, partial, estimated = usage.Add(t.Usage), partial || t.Partial, estimated || t.Interrupted > 0
 	}
 	slices.SortStableFunc(outcomes, func(a, b string) int { return counts[b] - counts[a] })
 	state, texts := outcomes[0], make([]string, len(outcomes))
@@ -78,7 +78,7 @@ func foldedRow(written string, items []*TaskDocument, table format.Table) {
 	if counts[format.Failed] > 0 {
 		state = format.Failed
 	}
-	table.Row(state, table.Title(fmt.Sprintf("%s ×%d", written, len(items))), items[0].Agent, "", "", format.Tokens(usage, format.ApproximationMark(rounded)), strings.Join(texts, ", "))
+	table.Row(state, table.Title(fmt.Sprintf("%s ×%d", written, len(items))), items[0].Agent, "", "", format.Partial(format.Tokens(usage, format.ApproximationMark(estimated)), partial), strings.Join(texts, ", "))
 	for _, t := range failures {
 		t.row(table)
 	}

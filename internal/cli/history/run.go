@@ -47,9 +47,10 @@ type RunDocument struct {
 
 // runTokens says how many tokens a run took, and how many it did not.
 type runTokens struct {
-	Usage   llm.Usage `json:"totalTokenUsage"`
-	Rounded bool      `json:"rounded,omitempty"`     // whether the tokens of any task are
-	Saved   int       `json:"tokensSaved,omitempty"` // by the gate, in all prompts
+	Usage     llm.Usage `json:"totalTokenUsage"`
+	Partial   bool      `json:"partial,omitempty"`     // without what the caller may not see
+	Estimated bool      `json:"estimated,omitempty"`   // the tokens of interrupted calls are estimates
+	Saved     int       `json:"tokensSaved,omitempty"` // by the gate, in all prompts
 }
 
 // runProcesses says when processes worked on a run, and which.
@@ -74,6 +75,7 @@ type runView struct {
 	journal    *journals.Flags // the journal that has the run
 	outlook    journals.Outlook
 	titleWidth int
+	estimated  bool               // the tokens of an interrupted call are an estimate
 	answers    []task.ID          // the tasks whose results form the answer
 	titles     map[task.ID]string // of tasks of earlier runs whose results are inputs
 }
@@ -117,7 +119,7 @@ type TaskDocument struct {
 	Label  *label.Classification `json:"label,omitempty"` // of the result
 	attemptCounts
 	Usage   llm.Usage `json:"tokenUsage"`
-	Rounded bool      `json:"rounded,omitempty"`     // the tokens are estimates or classes
+	Partial bool      `json:"partial,omitempty"`     // without what the caller may not see
 	Saved   int       `json:"tokensSaved,omitempty"` // by the gate, in its prompts
 	spanDocument
 	Transfers []string       `json:"transferredTo,omitempty"` // the agents that its conversation was transferred to, in their order
@@ -184,7 +186,8 @@ type promptDocument struct {
 	Started  time.Time      `json:"startedAt,omitzero"`
 	Ended    time.Time      `json:"endedAt,omitzero"`
 	Usage    llm.Usage      `json:"tokenUsage"`
-	Estimate bool           `json:"estimated,omitempty"` // whether the tokens are an estimate or rounded
+	Estimate bool           `json:"estimated,omitempty"` // whether the tokens are an estimate
+	Partial  bool           `json:"partial,omitempty"`   // you may not see all of it
 	Turns    int            `json:"turns,omitempty"`
 	Context  *event.Context `json:"context,omitempty"`
 	Reused   string         `json:"reused,omitempty"`
@@ -225,7 +228,8 @@ func NewRunDocument(k *journals.StoredRun) *RunDocument {
 	}
 	for _, stored := range k.Tasks {
 		t := summarize(k, stored)
-		r.Usage, r.Rounded = r.Usage.Add(t.Usage), r.Rounded || t.Rounded
+		r.Usage, r.Partial = r.Usage.Add(t.Usage), r.Partial || t.Partial
+		r.Estimated = r.Estimated || t.Interrupted > 0
 		r.Saved += t.Saved
 		if t.isStep {
 			r.Steps = append(r.Steps, t)
@@ -265,7 +269,7 @@ func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	t.Transfers = s.TransferredTo()
 	t.questionDocument = newQuestionDocument(s.Questions)
 	t.addTeamwork(k, s)
-	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Calls, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
+	t.Partial = s.IsPartial()
 	for _, x := range s.Calls {
 		t.Saved += x.Context.TokensSaved
 	}
@@ -273,7 +277,7 @@ func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	case t.Status == task.Completed && x != nil:
 		r := k.Result(x)
 		t.Result, t.Structured, t.Label = r.Text, json.RawMessage(r.Structured), &r.Label
-		t.Truncated = x.Result != nil && x.Result.Truncated
+		t.Truncated = x.Result != nil && x.Result.Truncated && !x.Partial
 		t.Call = x.Call
 		if r.Hidden {
 			t.hideReasons()
@@ -305,7 +309,7 @@ func NewTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskD
 		e := promptDocument{
 			named:   partName(holders, x.Session, x.Part),
 			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
-			Usage: x.Usage(), Estimate: x.Rounded, Turns: x.Turns, Reused: x.From, Call: k.FirstCall(x), Warnings: x.Warnings,
+			Usage: x.Usage(), Partial: x.Partial, Turns: x.Turns, Reused: x.From, Call: k.FirstCall(x), Warnings: x.Warnings,
 		}
 		if x.Part == "" {
 			e.Context = &x.Context
@@ -325,7 +329,7 @@ func NewTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskD
 		_, part, _ := strings.Cut(call.Session, fmt.Sprintf("/%s/%d", call.Task, call.Attempt))
 		t.Exchanges = append(t.Exchanges, promptDocument{
 			named: partName(holders, call.Session, part), Session: call.Session, Agent: call.Agent, Model: call.Model, Attempt: call.Attempt, Part: part, State: "interrupted", Started: call.Time,
-			Usage: llm.Usage{InputTokens: journals.EstimatedTokens(call)}, Estimate: true,
+			Usage: llm.Usage{InputTokens: journals.EstimatedTokens(call)}, Estimate: true, Partial: call.Partial,
 		})
 	}
 	t.addChildren(k, s)

@@ -110,7 +110,7 @@ func (r *RunDocument) spanText() string {
 	if r.Ended.IsZero() && r.Holder == nil {
 		return "not ended"
 	}
-	return "took " + durationText(&r.stored.Summary, r.stored.Now) + format.Tokens(r.Usage, ", "+format.ApproximationMark(r.Rounded)) + savedText(r.Saved)
+	return format.Partial("took "+durationText(&r.stored.Summary, r.stored.Now)+format.Tokens(r.Usage, ", "+format.ApproximationMark(r.Estimated)), r.Partial) + savedText(r.Saved)
 }
 
 // savedText says by how many tokens the gate made context smaller; empty for none.
@@ -141,10 +141,10 @@ func (t *TaskDocument) row(table format.Table) {
 		level = t.Label.String()
 	}
 	taken := ""
-	if !t.Ended.IsZero() {
+	if !t.Ended.IsZero() && !t.Partial {
 		taken = format.Elapsed(t.Ended.Sub(t.Started))
 	}
-	table.Row(t.outcome(), table.Title(t.shownName()), t.Agent, level, taken, format.Tokens(t.Usage, format.ApproximationMark(t.Rounded)), t.remarks())
+	table.Row(t.outcome(), table.Title(t.shownName()), t.Agent, level, taken, format.Partial(format.Tokens(t.Usage, format.ApproximationMark(t.Interrupted > 0)), t.Partial), t.remarks())
 }
 
 // remarks lists what else is unusual about a task.

@@ -44,7 +44,7 @@ type UsageRow struct {
 	Calls       int       `json:"calls"` // prompts that were answered or failed
 	Failed      int       `json:"failed,omitempty"`
 	Interrupted int       `json:"interrupted,omitempty"` // calls whose tokens are estimated
-	Rounded     int       `json:"rounded,omitempty"`     // calls whose tokens are rounded, since the viewer may not see prompt or reply
+	Partial     bool      `json:"partial,omitempty"`     // without calls that the caller may not see
 	Uncounted   int       `json:"uncounted,omitempty"`   // calls whose tokens the endpoint did not count
 	Reused      int       `json:"reused,omitempty"`      // prompts with a cached answer
 	Usage       llm.Usage `json:"tokenUsage"`
@@ -68,7 +68,7 @@ func NewUsageDocument(k *journals.StoredRun) *UsageDocument {
 			d.addCall(t, x)
 		}
 		for _, call := range t.Interrupted {
-			d.add(t, call.Agent, call.Model, UsageRow{Interrupted: 1, Usage: llm.Usage{InputTokens: journals.EstimatedTokens(call)}})
+			d.add(t, call.Agent, call.Model, interruptedRow(call))
 		}
 	}
 	for _, r := range slices.Concat(d.Rows, d.Agents, d.Models, []*UsageRow{d.Total}) {
@@ -78,6 +78,14 @@ func NewUsageDocument(k *journals.StoredRun) *UsageDocument {
 		r.SavedCost = r.saved.Dollars()
 	}
 	return d
+}
+
+// interruptedRow returns the row of a call that was interrupted.
+func interruptedRow(call *record.CallStart) UsageRow {
+	if call.Partial {
+		return UsageRow{Partial: true}
+	}
+	return UsageRow{Interrupted: 1, Usage: llm.Usage{InputTokens: journals.EstimatedTokens(call)}}
 }
 
 // unpriced returns the models that were called and have no price.
@@ -98,6 +106,8 @@ func (d *UsageDocument) addCall(t *journals.StoredTask, x *record.AgentCall) {
 	}
 	r := UsageRow{Calls: 1, Usage: x.Usage(), cost: x.Cost}
 	switch {
+	case x.Partial:
+		r = UsageRow{Partial: true}
 	case x.From != "":
 		r = UsageRow{Reused: 1, Saved: x.Saved()}
 	case !x.Completed() && x.Turns == 0 && x.Input+x.Output == 0:
@@ -106,9 +116,6 @@ func (d *UsageDocument) addCall(t *journals.StoredTask, x *record.AgentCall) {
 		r.Failed = 1
 	case x.Turns > 0 && x.Input+x.Output == 0:
 		r.Uncounted = 1
-	}
-	if x.Rounded && x.From == "" {
-		r.Rounded = 1
 	}
 	d.add(t, x.Agent, x.Model, r)
 }
@@ -149,7 +156,7 @@ func (r *UsageRow) add(o *UsageRow) {
 	r.Calls += o.Calls
 	r.Failed += o.Failed
 	r.Interrupted += o.Interrupted
-	r.Rounded += o.Rounded
+	r.Partial = r.Partial || o.Partial
 	r.Uncounted += o.Uncounted
 	r.Reused += o.Reused
 	r.Usage, r.Saved = r.Usage.Add(o.Usage), r.Saved.Add(o.Saved)
@@ -182,7 +189,7 @@ func (d *UsageDocument) write(w io.Writer, titleWidth int) {
 func (d *UsageDocument) sum() string {
 	t, unpriced := d.Total, d.unpriced()
 	text := "sum: " + format.Plural(t.Calls, "call")
-	text += cmp.Or(format.Tokens(t.Usage, ", "+format.ApproximationMark(t.Interrupted+t.Rounded > 0)), ", no tokens counted")
+	text += cmp.Or(format.Tokens(t.Usage, ", "+format.ApproximationMark(t.Interrupted > 0)), ", no tokens counted")
 	switch {
 	case len(unpriced) == 0:
 		text += ", " + format.Dollars(t.cost)
@@ -197,8 +204,8 @@ func (d *UsageDocument) sum() string {
 	if t.Uncounted > 0 {
 		text += fmt.Sprintf("; without the tokens of %s, which the endpoint did not count", format.Plural(t.Uncounted, "call"))
 	}
-	if t.Rounded > 0 {
-		text += fmt.Sprintf("; the tokens of %s are rounded, since you may not see all of their prompts or replies", format.Plural(t.Rounded, "call"))
+	if t.Partial {
+		text += "; partial: without calls whose prompts and replies you may not see"
 	}
 	if t.Reused > 0 {
 		text += fmt.Sprintf("; %s reused%s", format.Plural(t.Reused, "answer"), t.savings())
@@ -214,8 +221,8 @@ func (r *UsageRow) counts() []string {
 	}
 	return []string{
 		format.Number(r.Calls),
-		format.ApproximationMark(r.Interrupted+r.Rounded > 0) + format.Number(r.Usage.InputTokens),
-		format.ApproximationMark(r.Rounded > 0) + format.Number(r.Usage.OutputTokens),
+		format.ApproximationMark(r.Interrupted > 0) + format.Number(r.Usage.InputTokens),
+		format.Number(r.Usage.OutputTokens),
 		cost, r.remarks(),
 	}
 }
@@ -223,6 +230,9 @@ func (r *UsageRow) counts() []string {
 // remarks counts the tokens and calls that differ from the usual.
 func (r *UsageRow) remarks() string {
 	var all []string
+	if r.Partial {
+		all = append(all, "partial")
+	}
 	for _, count := range []struct {
 		n    int
 		what string

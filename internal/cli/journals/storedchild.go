@@ -43,7 +43,7 @@ type StoredChild struct {
 	Goal      ShownText
 	Result    ShownText // what its parent got; empty before the next turn of its parent
 	Usage     llm.Usage // without that of its own children
-	Rounded   bool
+	Partial   bool
 	Started   time.Time
 	Ended     time.Time
 }
@@ -119,7 +119,7 @@ func (k *StoredRun) child(t *StoredTask, s *record.CallStart) StoredChild {
 	}
 	for _, x := range t.Calls {
 		if x.Attempt == s.Attempt && record.ChildOf(x.Part) == c.Part {
-			c.Usage, c.Rounded = c.Usage.Add(x.Usage()), c.Rounded || x.Rounded
+			c.Usage, c.Partial = c.Usage.Add(x.Usage()), c.Partial || x.Partial
 		}
 	}
 	c.Goal = k.textOf(func(session string) bool { return session == c.Session }, gate.Source{Kind: handoff.Plan, Name: string(t.ID) + c.Part}, brief.PartDescription)

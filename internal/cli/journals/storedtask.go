@@ -110,6 +110,12 @@ func (t *StoredTask) Attempts() int {
 	return n
 }
 
+// IsPartial reports whether the caller may not see all of a call for the task.
+func (t *StoredTask) IsPartial() bool {
+	return slices.ContainsFunc(t.Calls, func(x *record.AgentCall) bool { return x.Partial }) ||
+		slices.ContainsFunc(t.Interrupted, func(s *record.CallStart) bool { return s.Partial })
+}
+
 // Usage sums the tokens of a task. For interrupted calls it estimates those of the prompts.
 func (t *StoredTask) Usage() (u llm.Usage) {
 	for _, x := range t.Calls {
@@ -121,8 +127,14 @@ func (t *StoredTask) Usage() (u llm.Usage) {
 	return u
 }
 
-// EstimatedTokens estimates the tokens of a prompt that no endpoint counted.
-func EstimatedTokens(call *record.CallStart) int { return gate.Tokens(call.Bytes) }
+// EstimatedTokens estimates the tokens of a prompt that no endpoint counted: zero if the
+// caller may not see all of it.
+func EstimatedTokens(call *record.CallStart) int {
+	if call.Partial {
+		return 0
+	}
+	return gate.Tokens(call.Bytes)
+}
 
 // Span returns when the first attempt of a task began and the last one ended.
 func (t *StoredTask) Span() (start, end time.Time) {

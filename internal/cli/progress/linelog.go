@@ -219,7 +219,11 @@ func sentence(e event.Event, end state) string {
 	case e.Reused != "":
 		return "cached    " + who + reusedFrom(e)
 	}
-	return fmt.Sprintf("completed %s in %s%s", who, format.Elapsed(e.Duration), format.Tokens(e.Usage(), ", "+format.ApproximationMark(e.Rounded)))
+	text := "completed " + who
+	if !e.Partial {
+		text += " in " + format.Elapsed(e.Duration)
+	}
+	return format.Partial(text+format.Tokens(e.Usage(), ", "), e.Partial)
 }
 
 // who returns the task or step that an event is about, and its agent.

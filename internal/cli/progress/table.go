@@ -41,7 +41,7 @@ func (t *tracker) lines(width, height int, now time.Time, color bool) []terminal
 	if hidden > 0 {
 		text += fmt.Sprintf(", %s not shown", format.Plural(hidden, "row"))
 	}
-	return append(lines, terminal.Line{Text: terminal.Clip(text+format.Tokens(t.usage, ", "+format.ApproximationMark(t.rounded)), width-1)})
+	return append(lines, terminal.Line{Text: terminal.Clip(format.Partial(text+format.Tokens(t.usage, ", "), t.partial), width-1)})
 }
 
 // line renders a row of this width in cells, with columns for states, titles and agents.

@@ -303,9 +303,9 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 	require.Equal(t, "no plan, 2s, 10 tokens in, 1 out", texts(tb.lines(80, 0, at(2), false))[1])
 }
 
-func TestTableMarksRoundedNumbers(t *testing.T) {
+func TestTableMarksPartialNumbers(t *testing.T) {
 	t.Parallel()
 	tb := newTracker(planOf(1), clitest.Noon, interrupted)
-	tb.take(event.Event{Type: event.TaskComplete, Task: "0", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Input: 256, Output: 256, Rounded: true}})
-	require.Equal(t, "1 of 1 task completed, 0s, ~256 tokens in, 256 out", texts(tb.lines(100, 0, clitest.Noon, false))[1])
+	tb.take(event.Event{Type: event.TaskComplete, Task: "0", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Input: 256, Output: 256, Partial: true}})
+	require.Equal(t, "1 of 1 task completed, 0s, 256 tokens in, 256 out, partial", texts(tb.lines(100, 0, clitest.Noon, false))[1])
 }

@@ -41,7 +41,7 @@ type tracker struct {
 	answer   bool   // the coordinator wrote it
 	spent    string // the budget that ended the run, such as "token budget"; empty if none did
 	usage    llm.Usage
-	rounded  bool      // whether the tokens of any row are
+	partial  bool      // whether the tokens of any row are
 	limited  time.Time // until when an endpoint accepts no call
 	commands
 	instances
@@ -270,7 +270,7 @@ func (t *tracker) reopen(r *row) {
 // end updates a row for the event that ends it.
 func (t *tracker) end(r *row, e event.Event) {
 	t.ended++
-	t.usage, t.rounded = t.usage.Add(e.Usage()), t.rounded || e.Rounded
+	t.usage, t.partial = t.usage.Add(e.Usage()), t.partial || e.Partial
 	r.ended, r.took, r.reason, r.state = t.ended, e.Duration, "", outcome(e, r)
 	if !ofCoordinator(e) {
 		t.outcomes.Add(e.Status, e.Root, r.begun > 0)

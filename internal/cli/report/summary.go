@@ -157,10 +157,11 @@ func (e *Ending) totals() string {
 	}
 	text += " in " + format.Elapsed(res.EndedAt.Sub(res.StartedAt))
 	if since, resumed := res.Resumed(); resumed {
-		text += cmp.Or(format.Tokens(since, approximately(res, "; ")), "; no tokens") + format.Tokens(res.Usage, approximately(res, " (")) + " in total)"
+		text += cmp.Or(format.Tokens(since, "; "), "; no tokens") + format.Tokens(res.Usage, " (") + " in total)"
 	} else {
-		text += format.Tokens(res.Usage, approximately(res, "; "))
+		text += format.Tokens(res.Usage, "; ")
 	}
+	text = format.Partial(text, res.IsPartial())
 	if e.Scripted {
 		text += " (scripted)"
 	}
@@ -177,26 +178,10 @@ func waiting(res *engine.Result) (n int) {
 	return n
 }
 
-// approximately returns the text before token or byte counts of a run, with a mark if some are
-// rounded because the caller may not see what was counted.
-func approximately(res *engine.Result, before string) string {
-	for i := range res.Tasks {
-		if res.Tasks[i].Metrics.Rounded {
-			return before + "~"
-		}
-	}
-	for i := range res.Steps {
-		if res.Steps[i].Metrics.Rounded {
-			return before + "~"
-		}
-	}
-	return before
-}
-
 // writeContext writes what the agents did not see, and how much context was sent.
 func (e *Ending) writeContext(b *strings.Builder) {
 	c := &e.Result.Context
-	if c.Prompts == 0 {
+	if c.Prompts == 0 && !e.Result.IsPartial() {
 		return
 	}
 	if w := e.Withheld; w != nil {
@@ -230,12 +215,14 @@ func (e *Ending) writeContext(b *strings.Builder) {
 	if c.TokensSaved > 0 {
 		fmt.Fprintf(b, "The gate left out ~%s of context.\n", format.Plural(c.TokensSaved, "token"))
 	}
-	mark := approximately(e.Result, "")
-	if c.TokensSaved > 0 && c.Sent >= c.Shared { // what stands in their place is as long
-		fmt.Fprintf(b, "%s %s of context, which includes what the prompts say in its place.\n", verb, mark+format.Bytes(c.Sent))
+	if c.Prompts == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s %s of context; sharing everything would have sent %s.\n", verb, mark+format.Bytes(c.Sent), mark+format.Bytes(c.Shared))
+	if c.TokensSaved > 0 && c.Sent >= c.Shared { // what stands in their place is as long
+		fmt.Fprintf(b, "%s %s of context, which includes what the prompts say in its place.\n", verb, format.Bytes(c.Sent))
+		return
+	}
+	fmt.Fprintf(b, "%s %s of context; sharing everything would have sent %s.\n", verb, format.Bytes(c.Sent), format.Bytes(c.Shared))
 }
 
 // A cause is one reason why tasks, or steps of the coordinator, failed.

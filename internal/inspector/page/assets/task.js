@@ -182,7 +182,7 @@ export class TaskPanel {
     if (list.length === 0) return empty("No children", "They appear when the agent spawns one, or delegates a goal.");
     return h("ol", { class: "calls" }, list.map((c) => h("li", { class: "call s-" + ({ complete: "ok", working: "run" }[c.status] ?? "bad") },
       h("div", { class: "call-head" }, statusChip(kind[c.status] ?? "failed", c.status), c.code && code(c.code), c.agent && bold(c.agent), this.promptLink("prompts of " + c.part.replace(/.*\//, ""), c.sessionId), c.attempt > 1 && "attempt " + c.attempt,
-        h("span", { class: "muted num" }, c.rounded && "about ", inOut(c.tokenUsage), c.endedAt && " · " + duration(Date.parse(c.endedAt) - Date.parse(c.startedAt))), labelChip(c.goalLabel)),
+        h("span", { class: "muted num" }, inOut(c.tokenUsage), c.partial && " partial", c.endedAt && !c.partial && " · " + duration(Date.parse(c.endedAt) - Date.parse(c.startedAt))), labelChip(c.goalLabel)),
       c.goal && h("p", { class: "quoted goal" }, bdi(c.goal)), c.result && h("details", null, h("summary", null, "Result ", labelChip(c.label)), h("p", { class: "quoted" }, bdi(c.result))))));
   }
 

@@ -1,0 +1,55 @@
+package journals
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// hideCalls leaves out of a history what its caller may not learn of calls that are hidden: all
+// that they took, and the turns, tools and children of their tasks. Documents read what is left,
+// and need not know which calls are hidden.
+func hideCalls(h *record.History) {
+	hidden := map[task.ID]bool{}
+	for i := range h.Log {
+		e := &h.Log[i]
+		for _, x := range []*record.AgentCall{e.Exchange, e.Turn, e.Rejected} {
+			if x != nil && x.Partial {
+				hidden[x.Task] = true
+				x.Spent, x.SavedTokens, x.From = record.Spent{Partial: true}, record.SavedTokens{}, ""
+				x.Context = event.Context{Withheld: x.Context.Withheld}
+				x.Call, x.Warnings = llm.CallInfo{}, nil
+			}
+		}
+		if e.Asked != nil && e.Asked.Partial {
+			hidden[e.Asked.Task] = true
+		}
+	}
+	if len(hidden) == 0 {
+		return
+	}
+	h.Log = slices.DeleteFunc(h.Log, func(e record.Entry) bool {
+		switch {
+		case e.Exchange != nil:
+			return hidden[e.Exchange.Task] && isWithin(e.Exchange.Session)
+		case e.Asked != nil:
+			return hidden[e.Asked.Task] && isWithin(e.Asked.Session)
+		case e.Turn != nil:
+			return hidden[e.Turn.Task]
+		case e.ToolCall != nil:
+			return hidden[e.ToolCall.Task]
+		case e.ToolResult != nil:
+			return hidden[e.ToolResult.Task]
+		}
+		return false
+	})
+}
+
+// isWithin reports whether a session is of a later turn of an attempt, or of a child.
+func isWithin(session string) bool {
+	return strings.Contains(session, record.TurnPrefix) || strings.Contains(session, record.ChildPrefix)
+}
