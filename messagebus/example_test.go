@@ -32,7 +32,7 @@ func Example() {
 	// Output:
 	// send: unknown agent "scoer": did you mean "scorer"?
 	// 1 2
-	// analyst to writer: envelope "message/1" from "analyst", confidential, up to 1 KiB
+	// analyst to writer: envelope "message/1" from "analyst", confidential
 }
 
 func ExampleBus_Subscribe() {

@@ -50,10 +50,10 @@ func ExampleReader_Summary() {
 	// ## Shared Team Memory
 	//
 	// ### intake
-	// - claim: envelope "0" from "intake", internal, up to 1 KiB
+	// - claim: envelope "0" from "intake", internal
 	//
 	// ### fraud
-	// - score: envelope "1" from "fraud", internal, up to 1 KiB <nil>
+	// - score: envelope "1" from "fraud", internal <nil>
 }
 
 func ExampleFilter() {
