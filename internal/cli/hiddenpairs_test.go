@@ -45,4 +45,5 @@ tasks:
 	short := shown("word", "{input: 7, output: 2}")
 	require.Equal(t, short, shown(strings.Repeat("another word ", 900), "{input: 70000, output: 20000}"))
 	require.Contains(t, short["show --usage -o json"], `"partial":true`)
+	require.NotContains(t, short["show -o json"], "fingerprint", "it differs by what is secret")
 }

@@ -265,12 +265,17 @@ func (s *Session) options(o *RunOptions) RunOptions {
 func (s *Session) run(ctx context.Context, o *RunOptions, again *record.StoredTurn) (*Result, error) {
 	of := o.WithDefaults()
 	accepts := of.RecordClearance()
-	if s.caller == nil {
-		s.caller = &accepts
-	}
-	if *s.caller != accepts {
+	if s.caller != nil && *s.caller != accepts {
 		return nil, fmt.Errorf("%w, who sees up to %v, and this one sees up to %v: begin a new session", ErrOtherCaller, *s.caller, accepts)
 	}
+	res, err := s.runTurn(ctx, o, again)
+	if err == nil {
+		s.caller = &accepts
+	}
+	return res, err
+}
+
+func (s *Session) runTurn(ctx context.Context, o *RunOptions, again *record.StoredTurn) (*Result, error) {
 	switch {
 	case again != nil:
 		SetTurn(o)

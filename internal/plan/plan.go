@@ -172,23 +172,6 @@ type PlannedUser struct {
 	Accepts label.Classification `json:"accepts"`
 }
 
-// CallerSees returns the highest label of what the caller may see of the run, and of what its statuses depend on. A spec
-// is internal. Whatever a policy lowers counts with the label that it had, so another policy changes nothing.
-func (p *Plan) CallerSees() label.Classification {
-	o := p.Options()
-	level := label.Internal
-	for i := range p.Labels {
-		level = level.Join(p.Labels[i]).Join(p.Branches.Of(i))
-	}
-	for i := range o.Inputs {
-		level = level.Join(o.Inputs[i].Classification)
-	}
-	for i := range o.Conversation {
-		level = level.Join(o.Conversation[i].Envelope.Classification())
-	}
-	return min(level, o.RecordClearance())
-}
-
 // userSees reports whether the caller is cleared for the result of a task.
 func (p *Plan) userSees(i int) bool {
 	terms := p.Roster().Terms(p.Graph.Task(i).Assignee, handoff.User)

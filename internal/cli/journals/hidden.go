@@ -5,10 +5,20 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
+
+// hideFromCaller leaves out of a stored run what its caller may not learn: calls that are hidden, and the digest of a
+// spec or input files that the caller may not see, which tells whether they equal those of another run.
+func hideFromCaller(s *journal.Stored) {
+	if s.Info.Label > s.History.Clearance() {
+		s.Info.Fingerprint = ""
+	}
+	hideCalls(&s.History)
+}
 
 // hideCalls leaves out of a history what its caller may not learn of calls that are hidden: all
 // that they took, and the turns, tools and children of their tasks. Documents read what is left,

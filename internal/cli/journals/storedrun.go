@@ -99,7 +99,7 @@ func (k *StoredRun) readRun(ctx context.Context, j *journal.Journal) error {
 		return err
 	}
 	addKeyHints(loaded)
-	hideCalls(&loaded.History)
+	hideFromCaller(loaded)
 	k.Info, k.History, k.Trace = loaded.Info, loaded.History, t
 	if k.Summary, err = j.Find(ctx, k.Run); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (k *StoredRun) readTask(ctx context.Context, j *journal.Journal, name strin
 		return err
 	}
 	addKeyHints(loaded)
-	hideCalls(&loaded.History)
+	hideFromCaller(loaded)
 	k.Info, k.History, k.Trace = loaded.Info, loaded.History, t
 	return nil
 }
