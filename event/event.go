@@ -292,7 +292,6 @@ type Context struct {
 	Truncated int // pieces of context that a size limit cut
 
 	// TokensSaved is by how many tokens the gate made context smaller, summed over its decisions about
-	// prompts, with a fourth of the bytes as tokens. What the caller may not see, and what was withheld
-	// or lowered, counts with its size class.
+	// prompts, with a fourth of the bytes as tokens. What the caller may not see does not count.
 	TokensSaved int
 }

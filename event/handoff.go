@@ -31,6 +31,6 @@ type Handoff struct {
 	Redacted  redact.Counts
 	Revealed  redact.Counts
 
-	Coarse     bool // the user may not see the value: sizes are classes, and there are no paths and counts
+	Coarse     bool // the user may not see the value: there are no sizes, paths and counts
 	Translated bool // a translation rewrote it
 }

@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Class rounds a number of bytes up to 1 KiB, 4 KiB, 16 KiB and so on: all
-// that a viewer learns of the size of a value that the viewer may not see. The
-// classes are coarse, so that names, codes and short records are all alike. Zero
-// means that there is no value, and stays zero.
+// Class rounds a number of bytes up to 1 KiB, 4 KiB, 16 KiB and so on, for files
+// and logs that readers of any clearance may have. The classes are coarse, so that
+// names, codes and short records are all alike. Zero means that there is no value,
+// and stays zero.
 func Class(bytes int) int {
 	if bytes <= 0 {
 		return 0
