@@ -370,7 +370,7 @@ func (a *recordedAPI) recordSteering(c *inspect.Client, calls chan struct{}) {
 		{"/resume", ""}, {"/nodes/Think/cancel", ""}, {"/nodes/Think/rerun", `{"reason":"once more"}`},
 	} {
 		status, answer := a.ask("POST", "/runs/"+run+c.path, c.body)
-		for status == 409 && bytes.Contains(answer, []byte("task Think runs")) { // until its canceled call has returned
+		for status == 409 && bytes.Contains(answer, []byte("runs; interrupt it")) { // until its canceled call has returned
 			status, answer = a.ask("POST", "/runs/"+run+c.path, c.body)
 		}
 		require.Equal(t, 200, status, "%s: %s", c.path, answer)
