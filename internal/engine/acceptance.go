@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -37,7 +38,8 @@ func (x *modelCall) admit(reply gate.Reply, now time.Time) (*envelope.Envelope, 
 	if x.schema != nil {
 		schema = x.schema
 	}
-	reply.Session, reply.ID, reply.TTL = x.contract.Session, envelope.ID(x.identity()), x.task.TTL
+	reply.Session, reply.TTL = x.contract.Session, x.task.TTL
+	reply.ID = envelope.ID(strings.TrimSuffix(x.identity(), turnPart(x.turn))) // the same in whichever turn the agent answers
 	e, _, err := compartment.GateInbound(reply, x.sealed, schema, now)
 	return e, err
 }

@@ -33,7 +33,7 @@ type bus struct {
 	seq   int
 	names map[task.ID]string // of instances, by the keys of their items; nil if none has one
 
-	hidden map[task.ID]bool // tasks with a prompt that the caller may not see: they have no inner events
+	hidden map[task.ID]bool // tasks with a prompt or an answer that the caller may not see: they have no inner events
 }
 
 func newBus(fns []func(event.Event), run string, words *ownEndpoints, log *slog.Logger) *bus {
@@ -95,10 +95,10 @@ func (b *bus) emit(e event.Event) {
 	b.publish(e)
 }
 
-// hide drops the inner events of a task from now on: how many there are depends on what the
-// caller may not see.
+// hide drops the inner events and records of a task from now on: how many there are depends on
+// what the caller may not see.
 func (b *bus) hide(id task.ID) {
-	if !b.live() {
+	if b == nil {
 		return
 	}
 	b.mu.Lock()
@@ -107,6 +107,16 @@ func (b *bus) hide(id task.ID) {
 		b.hidden = map[task.ID]bool{}
 	}
 	b.hidden[id] = true
+}
+
+// hides reports whether the caller learns nothing of the inner calls of a task.
+func (b *bus) hides(id task.ID) bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.hidden[id]
 }
 
 // name sets the name of an instance, for the events that follow.

@@ -91,7 +91,7 @@ func (x *modelCall) reuseAnswer(ctx context.Context, p prompt.Prompt) (done bool
 func (r *recorder) credit(ctx context.Context, x *modelCall, p prompt.Prompt) error {
 	shown, handed := r.shown(p, x.whole), r.handoffs(x, time.Now())
 	rec := record.Prompt{Handoffs: handed, Prompt: &shown}
-	if err := r.callSink(ctx, rec); err != nil {
+	if err := r.callSink(ctx, &x.request, rec); err != nil {
 		return err
 	}
 	r.ledger.add(x.batch, record.Entry{Record: &rec})

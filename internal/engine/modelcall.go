@@ -87,7 +87,7 @@ func (r *request) eventOf(kind event.Type) event.Event {
 
 // isInner reports whether the model call is a later turn, a call of a tool or a child of its attempt.
 func (r *request) isInner() bool {
-	return r.turn > 0 || strings.Contains(r.part, record.ChildPrefix) || strings.Contains(r.part, "/call_")
+	return record.IsInner(r.part)
 }
 
 // A gatedContext is the context that is offered to an agent, and what the gate made of it.
@@ -386,7 +386,7 @@ func (x *modelCall) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, erro
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case over:
+		case over, x.hidden: // how often a call waits depends on its prompt
 			return
 		case w.Err == nil:
 			about.run.reportLimit(&about, w)

@@ -47,7 +47,7 @@ func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prom
 		rec.Prompt = &shown
 	}
 	if len(handed) > 0 || failed == nil {
-		failed = cmp.Or(failed, r.callSink(ctx, rec))
+		failed = cmp.Or(failed, r.callSink(ctx, &x.request, rec))
 	}
 	if r.ledger != nil && (len(handed) > 0 || failed == nil) {
 		failed = cmp.Or(failed, r.enterPrompt(ctx, x, rec, failed == nil))
@@ -91,7 +91,7 @@ func (r *recorder) delivered(d *gate.Decision, by *plan.Roster, session string, 
 	}
 	h := r.handed(d, by, session, now)
 	rec := record.Prompt{Handoffs: []event.Handoff{h}}
-	if err := r.callSink(context.Background(), rec); err != nil {
+	if err := r.callSink(context.Background(), nil, rec); err != nil {
 		return err
 	}
 	r.ledger.note(record.Entry{Record: &rec})
@@ -104,9 +104,10 @@ func (r *recorder) delivered(d *gate.Decision, by *plan.Roster, session string, 
 	return nil
 }
 
-// callSink gives a record to the recorder of the caller, if there is one.
-func (r *recorder) callSink(ctx context.Context, rec record.Prompt) error {
-	if r.sink == nil {
+// callSink gives a record to the recorder of the caller, if there is one, and if the caller may
+// know of the model call that it is about. What no agent reads is about none.
+func (r *recorder) callSink(ctx context.Context, about *request, rec record.Prompt) error {
+	if r.sink == nil || about != nil && about.isInner() && r.bus.hides(about.task.ID) {
 		return nil
 	}
 	if err := callOutside("the recorder", func() error { return r.sink(ctx, rec) }); err != nil {

@@ -101,7 +101,7 @@ func (r *recorder) recordArguments(ctx context.Context, c *toolCall, begins bool
 		return nil
 	}
 	rec := record.Prompt{Handoffs: handed}
-	if err := r.callSink(ctx, rec); err != nil {
+	if err := r.callSink(ctx, &c.delivery.request, rec); err != nil {
 		return err
 	}
 	if r.bus.live() {

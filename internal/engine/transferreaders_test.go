@@ -171,8 +171,8 @@ func TestCoordinatorObeysTheRulesOfAllHolders(t *testing.T) {
 	}
 }
 
-// Records, events and the result have nothing of a later holder that is above the clearance of the user, and
-// nothing of the first holder that a rule keeps from the user.
+// Records, events and the result have nothing of a later holder that is above the clearance of the user, nothing
+// that a rule keeps from the user, and nothing of the calls that follow from it.
 //
 // Requirement: G63.
 func TestUsersSeeOfLaterHoldersWhatTheyMay(t *testing.T) {
@@ -186,8 +186,8 @@ func TestUsersSeeOfLaterHoldersWhatTheyMay(t *testing.T) {
 	}{
 		{"cleared", label.Confidential, nil, []string{vaulted, answered, reasoned, "I look it up.", "ORDER-7"}, nil},
 		{"below the later holder", label.Internal, nil, nil, []string{vaulted, answered, reasoned, "I look it up.", "ORDER-7"}},
-		{"a rule of the first holder", label.Confidential, []handoff.PairRule{{From: "triage", To: handoff.User, Mode: handoff.Minimal}}, []string{"ORDER-7", vaulted}, []string{reasoned, "I look it up.", answered}},
-		{"a rule of the later holder", label.Confidential, []handoff.PairRule{{From: "billing", To: handoff.User, Mode: handoff.Minimal}}, []string{reasoned, "I look it up.", vaulted}, []string{answered}},
+		{"a rule of the first holder", label.Confidential, []handoff.PairRule{{From: "triage", To: handoff.User, Mode: handoff.Minimal}}, []string{"Help the customer."}, []string{reasoned, "I look it up.", "ORDER-7", vaulted, answered}},
+		{"a rule of the later holder", label.Confidential, []handoff.PairRule{{From: "billing", To: handoff.User, Mode: handoff.Minimal}}, []string{reasoned, "I look it up.", "ORDER-7"}, []string{vaulted, answered}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

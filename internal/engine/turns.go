@@ -134,6 +134,9 @@ func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
 	if err != nil { // before any of its calls is made
 		return err
 	}
+	if current.visibility().hidden {
+		a.run.bus.hide(a.task.ID)
+	}
 	a.provider.add(max(current.turn, 1), current.reply.Provider)
 	a.recordTurn(current, said)
 	a.showCost()
@@ -208,7 +211,7 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	calls := make([]brief.Call, len(x.reply.ToolCalls))
 	for i := range x.reply.ToolCalls {
 		c := &x.reply.ToolCalls[i]
-		c.ID = fmt.Sprintf("call_%d_%d", max(x.turn, 1), i+1)
+		c.ID = fmt.Sprintf("%s%d_%d", record.CallPrefix, max(x.turn, 1), i+1)
 		if x.reply.TextCall {
 			c.ID += textCallMark
 		}

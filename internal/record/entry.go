@@ -202,6 +202,15 @@ const TurnPrefix = "/turn/"
 // turns of the child, and its own children, have Parts that begin with that of the child.
 const ChildPrefix = "/child/"
 
+// CallPrefix begins the ID of a call of a tool, which is in the Part of what it reads.
+const CallPrefix = "call_"
+
+// IsInner reports whether a session, or a Part, is of a later turn, a call of a tool or a child of an attempt. Its
+// number depends on what the agent reads.
+func IsInner(session string) bool {
+	return strings.Contains(session, TurnPrefix) || strings.Contains(session, ChildPrefix) || strings.Contains(session, "/"+CallPrefix)
+}
+
 // ChildOf returns the part of a session, or of a Part, that names the child that it belongs to; empty
 // for what belongs to the attempt at a task itself.
 func ChildOf(session string) string {

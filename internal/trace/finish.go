@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -28,6 +29,9 @@ type start struct {
 // finish computes what needs all lines.
 func (r *Reader) finish() *Trace {
 	t := r.trace
+	r.addEventDecisions()
+	t.Handoffs = withoutInner(t.Handoffs, r.hidden)
+	r.dropInnerPrompts()
 	t.order, t.ends = map[*Prompt]int{}, map[task.ID]period{}
 	starts := map[start][]int{}
 	for i := range t.Events {
@@ -54,9 +58,45 @@ func (r *Reader) finish() *Trace {
 	}
 	r.sort(times)
 	t.addUnrecordedEnds()
-	r.addEventDecisions()
 	t.held = heldOf(t)
 	return t
+}
+
+// Visible returns the decisions of a run without those of inner calls of tasks of which the caller may not see all. It
+// may change the list.
+func Visible(list []event.Handoff) []event.Handoff { return withoutInner(list, map[task.ID]bool{}) }
+
+// withoutInner returns decisions without those of inner calls of hidden tasks, whose number depends on what the caller
+// may not see. It adds the tasks with a decision that is hidden. It may change the list.
+func withoutInner(list []event.Handoff, hidden map[task.ID]bool) []event.Handoff {
+	for i := range list {
+		if list[i].Coarse {
+			hidden[list[i].Task] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(h event.Handoff) bool { return hidden[h.Task] && record.IsInner(h.Session) })
+}
+
+// dropInnerPrompts drops the prompts of inner calls of hidden tasks.
+func (r *Reader) dropInnerPrompts() {
+	var places []int
+	for i := range r.trace.Prompts {
+		if of := r.trace.Prompts[i].Receipt; !r.hidden[of.Task] || !record.IsInner(of.Session) {
+			places = append(places, i)
+		}
+	}
+	if len(places) < len(r.trace.Prompts) {
+		r.after = permuted(r.after, places)
+		r.keepPrompts(places)
+	}
+}
+
+// keepPrompts keeps the prompts at these places, in this order.
+func (r *Reader) keepPrompts(places []int) {
+	r.trace.Prompts = permuted(r.trace.Prompts, places)
+	if f := r.o.Finder; f != nil {
+		f.prompts = permuted(f.prompts, places)
+	}
 }
 
 // sort sorts the prompts by the times at which they were sent: a prefetched prompt may wait
@@ -69,19 +109,17 @@ func (r *Reader) sort(times []int) {
 			places[i] = i
 		}
 		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
-		t.Prompts, times = permuted(t.Prompts, places), permuted(times, places)
-		if f := r.o.Finder; f != nil {
-			f.prompts = permuted(f.prompts, places)
-		}
+		times = permuted(times, places)
+		r.keepPrompts(places)
 	}
 	for i := range t.Prompts {
 		t.order[&t.Prompts[i]] = times[i]
 	}
 }
 
-// permuted returns a list in another order: the element at places[i] is at i.
+// permuted returns the elements of a list at these places, in this order.
 func permuted[T any](list []T, places []int) []T {
-	out := make([]T, len(list))
+	out := make([]T, len(places))
 	for i, from := range places {
 		out[i] = list[from]
 	}

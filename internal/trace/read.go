@@ -95,11 +95,13 @@ type Reader struct {
 	open  int             // the prompt to which lines of other kinds may still belong; -1 is none
 	parts bytes.Buffer    // of the result
 	only  []byte          // the ID of the one task that is read; nil reads all
+
+	hidden map[task.ID]bool // tasks with a prompt that the caller may not see
 }
 
 // NewReader returns a Reader before its first line.
 func NewReader(o ReadOptions) *Reader {
-	return &Reader{o: o, trace: &Trace{index: map[task.ID]int{}}, open: -1}
+	return &Reader{o: o, trace: &Trace{index: map[task.ID]int{}}, open: -1, hidden: map[task.ID]bool{}}
 }
 
 // Line reads the next line, with or without its line feed. It may keep the text, which must

@@ -209,6 +209,9 @@ func (r *Reader) complete() {
 	if r.o.Prompt != nil {
 		r.o.Prompt(p)
 	}
+	if p.Withholds() {
+		r.hidden[p.Receipt.Task] = true
+	}
 	if f := r.o.Finder; f != nil {
 		f.prompt(p)
 		p.forget(len(f.prompts[len(f.prompts)-1].found) > 0)

@@ -2,7 +2,6 @@ package journals
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
@@ -45,9 +44,9 @@ func hideCalls(h *record.History) {
 	h.Log = slices.DeleteFunc(h.Log, func(e record.Entry) bool {
 		switch {
 		case e.Exchange != nil:
-			return hidden[e.Exchange.Task] && isWithin(e.Exchange.Session)
+			return hidden[e.Exchange.Task] && record.IsInner(e.Exchange.Session)
 		case e.Asked != nil:
-			return hidden[e.Asked.Task] && isWithin(e.Asked.Session)
+			return hidden[e.Asked.Task] && record.IsInner(e.Asked.Session)
 		case e.Turn != nil:
 			return hidden[e.Turn.Task]
 		case e.ToolCall != nil:
@@ -57,9 +56,4 @@ func hideCalls(h *record.History) {
 		}
 		return false
 	})
-}
-
-// isWithin reports whether a session is of a later turn of an attempt, or of a child.
-func isWithin(session string) bool {
-	return strings.Contains(session, record.TurnPrefix) || strings.Contains(session, record.ChildPrefix)
 }
