@@ -171,7 +171,9 @@ func (b *budgets) count(calls []plan.PriorCall) {
 	for _, s := range calls {
 		cost := b.costOf(&s)
 		for _, a := range b.of(s.Agent) {
-			add(&a.spent, a.amount(s.Usage, cost))
+			if !s.Told {
+				add(&a.spent, a.amount(s.Usage, cost))
+			}
 			if !s.Hidden {
 				add(&a.shown, int64(cost))
 			}
@@ -252,7 +254,7 @@ func (b *budgets) settle(agent string, from []*account, estimate llm.Usage, most
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.keeps {
-		b.calls = append(b.calls, plan.PriorCall{Agent: agent, Usage: took, Cost: cost})
+		b.calls = append(b.calls, plan.PriorCall{Agent: agent, Usage: took, Cost: cost, Hidden: true}) // until show
 	}
 	for _, a := range from {
 		a.reserved -= a.amount(estimate, most)
@@ -267,11 +269,14 @@ func (b *budgets) settle(agent string, from []*account, estimate llm.Usage, most
 
 // show adds a cost to what errors show to the caller.
 func (b *budgets) show(agent string, cost llm.Money) {
-	if len(b.accounts) == 0 {
+	if cost == 0 || len(b.accounts) == 0 && !b.keeps {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.keeps {
+		b.calls = append(b.calls, plan.PriorCall{Agent: agent, Cost: cost, Told: true})
+	}
 	for _, a := range b.of(agent) {
 		add(&a.shown, int64(cost))
 	}

@@ -178,12 +178,12 @@ func (s *Session) Next(text string, level label.Classification, o *RunOptions) R
 	return options
 }
 
-// Spent returns the tokens and the known cost of all turns.
+// Spent returns the tokens and the known cost of all turns, as far as their caller may see them.
 func (s *Session) Spent() (u llm.Usage, cost llm.Money) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.calls {
-		u, cost = u.Add(c.Usage), cost.Add(c.Cost)
+	for _, r := range s.runs {
+		u, cost = u.Add(r.Usage), cost.Add(r.Cost)
 	}
 	return u, cost
 }

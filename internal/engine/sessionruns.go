@@ -3,12 +3,11 @@ package engine
 import (
 	"slices"
 
-	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 )
 
-// A TurnRun is the run of a turn of a session.
+// A TurnRun is the run of a turn of a session, as its caller may see it.
 type TurnRun struct {
 	Turn   int    // from 1
 	Run    string // its ID
@@ -30,13 +29,10 @@ func storedRun(t *record.StoredTurn) TurnRun {
 	if end := t.History.End; end != nil {
 		r.Status = Status(end.Status)
 	}
-	return r.with(paidIn(t))
-}
-
-// with returns the run with what more calls cost.
-func (r TurnRun) with(calls []plan.PriorCall) TurnRun {
-	for _, c := range calls {
-		r.Usage, r.Cost = r.Usage.Add(c.Usage), r.Cost.Add(c.Cost)
+	for _, c := range paidIn(t) {
+		if !c.Hidden {
+			r.Usage, r.Cost = r.Usage.Add(c.Usage), r.Cost.Add(c.Cost)
+		}
 	}
 	return r
 }
@@ -47,6 +43,11 @@ func (s *Session) note(turn int, res *Result) {
 	if last := len(s.runs) - 1; last >= 0 && s.runs[last].Turn == turn {
 		r, s.runs = s.runs[last], s.runs[:last] // it was resumed
 	}
-	r.Status = res.Status
-	s.runs = append(s.runs, r.with(res.calls))
+	r.Status, r.Usage = res.Status, res.Usage
+	for _, c := range res.calls {
+		if c.Told {
+			r.Cost = r.Cost.Add(c.Cost)
+		}
+	}
+	s.runs = append(s.runs, r)
 }

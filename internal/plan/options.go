@@ -91,6 +91,7 @@ type PriorCall struct {
 	Cost  llm.Money // zero if it was not recorded
 
 	Hidden bool // from the caller: only budgets count it
+	Told   bool // only what the caller is told of budgets counts it; they count it by another
 }
 
 // RecordClearance is the highest label of what records of the run contain: events,
