@@ -3,7 +3,6 @@ package envelope
 import (
 	"fmt"
 
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
@@ -47,10 +46,5 @@ func (p Payload) JSON() (canonical string, ok bool) { return p.structured, p.str
 // Size returns the length of both parts in bytes.
 func (p Payload) Size() int { return len(p.text) + len(p.structured) }
 
-// Format writes the size classes of the parts for every verb, so that no verb prints the payload.
-func (p Payload) Format(f fmt.State, _ rune) {
-	fmt.Fprint(f, "text of "+bytesize.ClassText(len(p.text)))
-	if p.structured != "" {
-		fmt.Fprint(f, ", JSON of "+bytesize.ClassText(len(p.structured)))
-	}
-}
+// Format writes "payload" for every verb, so that no verb prints what it holds.
+func (p Payload) Format(f fmt.State, _ rune) { fmt.Fprint(f, "payload") }

@@ -56,8 +56,7 @@ func TestNoVerbPrintsAPayload(t *testing.T) {
 		requireNoCanary(t, fmt.Errorf("%w: %v", envelope.ErrTampered, value).Error())
 	}
 	require.Equal(t, `envelope "e1" from "analyst", confidential`, fmt.Sprintf("%#v", e), "and yet it says which one")
-	require.Equal(t, "text of up to 1 KiB, JSON of up to 1 KiB", fmt.Sprint(payload))
-	require.Equal(t, "text of up to 1 KiB", fmt.Sprint(envelope.Text("abc")))
+	require.Equal(t, "payload", fmt.Sprint(payload), "nor how long it is")
 }
 
 // Requirement: G42.

@@ -12,8 +12,8 @@ type Context struct {
 	Truncated int `json:"truncated,omitempty"` // pieces of context that a size limit cut
 
 	// TokensSaved is by how many tokens the gate made context smaller, summed over its decisions about
-	// prompts, with a fourth of the bytes as tokens. What the caller may not see, and what was withheld
-	// or lowered, counts with the size classes.
+	// prompts, with a fourth of the bytes as tokens. What the caller may not see does not count; what was
+	// withheld from its reader counts with its [bytesize.Class].
 	TokensSaved int `json:"tokensSaved,omitempty"`
 }
 

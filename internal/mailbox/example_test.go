@@ -35,8 +35,8 @@ func Example() {
 	}
 	// Output:
 	// send: unknown agent "scoer": did you mean "scorer"?
-	// taken: message "message/2" from "user" to "*", internal, up to 1 KiB
-	// waits: message "message/1" from "analyst" to "writer", confidential, up to 1 KiB
+	// taken: message "message/2" from "user" to "*", internal
+	// waits: message "message/1" from "analyst" to "writer", confidential
 }
 
 func ExampleBus_Subscribe() {
@@ -54,7 +54,7 @@ func ExampleBus_Subscribe() {
 	cancel()
 	_, _ = bus.Send(mailbox.Draft{From: "analyst", To: "writer", Content: "Not heard."})
 	// Output:
-	// sent: message "message/1" from "analyst" to "writer", internal, up to 1 KiB
+	// sent: message "message/1" from "analyst" to "writer", internal
 }
 
 func ExampleFromSnapshot() {
@@ -76,5 +76,5 @@ func ExampleFromSnapshot() {
 	waiting, _ := again.Unread("writer")
 	fmt.Println(waiting)
 	// Output:
-	// [message "message/2" from "analyst" to "writer", internal, up to 1 KiB]
+	// [message "message/2" from "analyst" to "writer", internal]
 }

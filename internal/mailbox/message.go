@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -57,9 +56,9 @@ func (m Message) classification() label.Classification {
 	return m.Envelope.Classification()
 }
 
-// String returns sender, receiver, label and size class, without the content.
+// String returns sender, receiver, and label, without the content.
 func (m Message) String() string {
-	return fmt.Sprintf("message %q from %q to %q, %v, %s", m.ID, m.From, m.To, m.classification(), bytesize.ClassText(m.Bytes))
+	return fmt.Sprintf("message %q from %q to %q, %v", m.ID, m.From, m.To, m.classification())
 }
 
 // Format writes [Message.String] for every verb, so that no verb prints the content.
@@ -68,7 +67,7 @@ func (m Message) Format(f fmt.State, _ rune) { fmt.Fprint(f, m.String()) }
 // LogValue returns for a structured log what [Message.String] says.
 func (m Message) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", string(m.ID)), slog.String("from", m.From), slog.String("to", m.To),
-		slog.String("classification", m.classification().String()), slog.Int("bytes", bytesize.Class(max(m.Bytes, 1))))
+		slog.String("classification", m.classification().String()))
 }
 
 // outline is the JSON form of what may be shown of a message.
@@ -77,17 +76,16 @@ type outline struct {
 	From           string               `json:"from"`
 	To             string               `json:"to,omitempty"`
 	Classification label.Classification `json:"classification"`
-	Bytes          int                  `json:"bytes"`
 }
 
 // MarshalJSON writes what [Message.String] says. To keep messages, take a [Bus.Snapshot].
 func (m Message) MarshalJSON() ([]byte, error) {
-	return json.Marshal(outline{m.ID, m.From, m.To, m.classification(), bytesize.Class(max(m.Bytes, 1))})
+	return json.Marshal(outline{m.ID, m.From, m.To, m.classification()})
 }
 
-// String returns sender, receiver, label and size class, without the content.
+// String returns sender, receiver, and label, without the content.
 func (d Draft) String() string {
-	return fmt.Sprintf("draft from %.60q to %.60q, %v, %s", d.From, d.To, d.Classification, bytesize.ClassText(len(d.Content)))
+	return fmt.Sprintf("draft from %.60q to %.60q, %v", d.From, d.To, d.Classification)
 }
 
 // Format writes [Draft.String] for every verb, so that no verb prints the content.
@@ -96,10 +94,10 @@ func (d Draft) Format(f fmt.State, _ rune) { fmt.Fprint(f, d.String()) }
 // LogValue returns for a structured log what [Draft.String] says.
 func (d Draft) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("from", d.From), slog.String("to", d.To),
-		slog.String("classification", d.Classification.String()), slog.Int("bytes", bytesize.Class(max(len(d.Content), 1))))
+		slog.String("classification", d.Classification.String()))
 }
 
 // MarshalJSON writes what [Draft.String] says.
 func (d Draft) MarshalJSON() ([]byte, error) {
-	return json.Marshal(outline{From: d.From, To: d.To, Classification: d.Classification, Bytes: bytesize.Class(max(len(d.Content), 1))})
+	return json.Marshal(outline{From: d.From, To: d.To, Classification: d.Classification})
 }

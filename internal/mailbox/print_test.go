@@ -65,23 +65,23 @@ func TestMessagesPrintWithoutContent(t *testing.T) {
 	_, err := b.Send(draft)
 	require.NoError(t, err)
 	m, s := unread(t, b, "writer")[0], b.Snapshot()
-	require.Equal(t, `message "message/1" from "analyst" to "writer", secret, up to 1 KiB`, fmt.Sprintf("%#v", m))
-	require.Equal(t, `draft from "analyst" to "writer", secret, up to 1 KiB`, fmt.Sprint(draft))
+	require.Equal(t, `message "message/1" from "analyst" to "writer", secret`, fmt.Sprintf("%#v", m))
+	require.Equal(t, `draft from "analyst" to "writer", secret`, fmt.Sprint(draft))
 	require.Equal(t, `snapshot version 1, 1 messages`, fmt.Sprint(s))
-	require.Equal(t, `stored message "message/1" from "analyst" to "writer", secret, up to 1 KiB`, fmt.Sprint(s.Messages[0]))
-	require.Equal(t, `message "" from "" to "", internal, up to 1 KiB`, fmt.Sprint(mailbox.Message{}))
+	require.Equal(t, `stored message "message/1" from "analyst" to "writer", secret`, fmt.Sprint(s.Messages[0]))
+	require.Equal(t, `message "" from "" to "", internal`, fmt.Sprint(mailbox.Message{}))
 
 	data, err := json.Marshal(m)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"id": "message/1", "from": "analyst", "to": "writer", "classification": "secret", "bytes": 1024}`, string(data))
+	require.JSONEq(t, `{"id": "message/1", "from": "analyst", "to": "writer", "classification": "secret"}`, string(data))
 	data, err = json.Marshal(draft)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"from": "analyst", "to": "writer", "classification": "secret", "bytes": 1024}`, string(data))
+	require.JSONEq(t, `{"from": "analyst", "to": "writer", "classification": "secret"}`, string(data))
 
 	var log bytes.Buffer
 	slog.New(slog.NewTextHandler(&log, nil)).Info("m", "m", m, "d", draft, "s", s)
-	require.Contains(t, log.String(), `m.id=message/1 m.from=analyst m.to=writer m.classification=secret m.bytes=1024`)
-	require.Contains(t, log.String(), `d.from=analyst d.to=writer d.classification=secret d.bytes=1024`)
+	require.Contains(t, log.String(), `m.id=message/1 m.from=analyst m.to=writer m.classification=secret`)
+	require.Contains(t, log.String(), `d.from=analyst d.to=writer d.classification=secret`)
 	require.Contains(t, log.String(), `s="snapshot version 1, 1 messages"`)
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/task"
 )
 
@@ -45,9 +44,9 @@ func (s Snapshot) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 // LogValue returns [Snapshot.String].
 func (s Snapshot) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// String returns who wrote to whom, the label and the size class, without the content.
+// String returns who wrote to whom, and the label, without the content.
 func (s Stored) String() string {
-	return fmt.Sprintf("stored message %q from %q to %q, %v, %s", s.Envelope.ID, s.From, s.To, s.Envelope.Classification, bytesize.ClassText(len(s.Envelope.Text)))
+	return fmt.Sprintf("stored message %q from %q to %q, %v", s.Envelope.ID, s.From, s.To, s.Envelope.Classification)
 }
 
 // Format writes [Stored.String] for every verb, so that no verb prints the content.

@@ -10,7 +10,6 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/internal/provenance"
@@ -29,7 +28,7 @@ type Goal struct {
 
 // Format writes the label and the size, so that no verb prints the text.
 func (g Goal) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "goal, %v, %s", g.Classification, bytesize.ClassText(len(g.Text)))
+	fmt.Fprintf(f, "goal, %v", g.Classification)
 }
 
 // A Budget limits the tokens and the cost of model calls; see team.Budget.
@@ -87,7 +86,7 @@ type Message struct {
 
 // Format writes the pair and the size, so that no verb prints the text.
 func (m Message) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "message from %q to %q, %v, %s", m.From, m.To, m.Classification, bytesize.ClassText(len(m.Text)))
+	fmt.Fprintf(f, "message from %q to %q, %v", m.From, m.To, m.Classification)
 }
 
 // A Member is an agent and what the gate must know of it; team.Member documents its
@@ -195,7 +194,7 @@ type Input struct {
 
 // Format writes the name and the size, so that no verb prints the text.
 func (i Input) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "input %q, %v, %s", i.Name, i.Classification, bytesize.ClassText(len(i.Text)))
+	fmt.Fprintf(f, "input %q, %v", i.Name, i.Classification)
 }
 
 // MarshalJSON writes the name, the label and the size, without the text.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/label"
 )
 
@@ -28,7 +27,7 @@ type StoredFile struct {
 
 // String names the file and shows nothing of its text.
 func (s StoredFile) String() string {
-	return fmt.Sprintf("copy of %q, %s, %s", s.Path, s.Label, bytesize.ClassText(len(s.Text)))
+	return fmt.Sprintf("copy of %q, %s", s.Path, s.Label)
 }
 
 // Format prints String, whatever the verb.

@@ -40,9 +40,8 @@ RUN. If a file of that name exists it reads that file, a trace that "runteam run
 --trace FILE" wrote; - is standard input. For each prompt it shows every range of
 bytes with its source, what was withheld and by which rule, and what existed but was
 not granted. With --contains it shows where a text occurs and who introduced it. TASK
-is as for runteam show; TASK alone is a task of the newest run. What is above the clearance of the user of the run is not shown; its
-source, label and size class (up to 1, 4, 16 KiB and so on) are, and positions count
-the size class.`,
+is as for runteam show; TASK alone is a task of the newest run. Of what the user of the
+run may not see, it shows source, label and rule, and positions count nothing of it.`,
 		Example: `  runteam explain                              the newest run
   runteam explain 0195c3a1 "Score fraud"
   runteam explain --contains "policy 4417"
