@@ -155,6 +155,7 @@ func drawSetting(t *rapid.T) *setting {
 	}
 	d.rules()
 	d.network()
+	d.toolEntries()
 	return d.s
 }
 

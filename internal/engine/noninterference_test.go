@@ -50,6 +50,8 @@ type tally struct {
 	compared                int // prompts of whom a changed source cannot reach
 	calls                   int // of tools that a changed source cannot reach
 	lowered                 int // calls of tools with arguments that a declassifier lowered
+	loweredResults          int // parts of results of tools that a declassifier lowered
+	endorsed                int // calls of tools with external effects by agents that read results of tools, which an entry endorses
 	unmoved                 int // readers whom a changed source never reaches
 	moved                   int // runs in which a changed source did change a prompt
 	met                     int // canaries found in prompts and in what the user reads
@@ -70,7 +72,7 @@ type tally struct {
 func (t *tally) add(o tally) {
 	t.settings, t.planned, t.runs = t.settings+o.settings, t.planned+o.planned, t.runs+o.runs
 	t.compared, t.unmoved, t.moved, t.met = t.compared+o.compared, t.unmoved+o.unmoved, t.moved+o.moved, t.met+o.met
-	t.calls, t.lowered = t.calls+o.calls, t.lowered+o.lowered
+	t.calls, t.lowered, t.loweredResults, t.endorsed = t.calls+o.calls, t.lowered+o.lowered, t.loweredResults+o.loweredResults, t.endorsed+o.endorsed
 	t.told, t.kept, t.uneven = t.told+o.told, t.kept+o.kept, t.uneven+o.uneven
 	t.branched += o.branched
 	t.sent, t.children, t.blind = t.sent+o.sent, t.children+o.children, t.blind+o.blind
@@ -138,6 +140,8 @@ func (sum tally) requireShares(t *testing.T) {
 	require.Greater(t, sum.compared, sum.runs)
 	require.Greater(t, sum.calls, sum.runs/4)
 	require.Greater(t, sum.lowered, 0)
+	require.Greater(t, sum.loweredResults, sum.planned/40)
+	require.Greater(t, sum.endorsed, sum.planned/40)
 	require.Greater(t, sum.moved, sum.runs/4)
 	require.Greater(t, sum.met, sum.runs*10)
 	require.Greater(t, sum.branched, sum.runs/200)
@@ -269,7 +273,9 @@ func (s *setting) places() (out []spot) {
 		}
 	}
 	for n := range s.sources {
-		add(fmt.Sprintf("tool/%d", n), plain)
+		for _, p := range toolPlaces {
+			out = append(out, spot{fmt.Sprintf("tool/%d", n), string(p)})
+		}
 	}
 	for i := range s.tasks { // what decides is changed more often
 		s.tasks[i].When.Leaves(func(c *task.Condition) {
@@ -798,6 +804,8 @@ func (v *view) is(source string, d *gate.Decision) bool {
 		return src.Kind == handoff.Dependency && strings.HasPrefix(string(d.Envelope), string(task.NewID(src.Name))+"/1") && !d.Translated
 	case handoff.Goal:
 		return src.Kind == handoff.Goal
+	case handoff.ToolResult:
+		return src.Kind == handoff.ToolResult && src.From == d.From
 	}
 	return false
 }
@@ -825,7 +833,10 @@ func (v *view) lawful(at spot, d *gate.Decision, s *sight, system bool) string {
 	if wrong := v.lawless(tokens, d, s); wrong != "" {
 		return wrong
 	}
-	if d.Before > v.clearance(s.agent) {
+	if d.Before > v.clearance(s.agent) || d.After < d.Before {
+		if d.Source.Kind == handoff.ToolResult {
+			v.sum.loweredResults++
+		}
 		return v.lowered(tokens, d)
 	}
 	if system && !slices.ContainsFunc(v.setting.policy.Endorse, func(e handoff.Endorser) bool { return e.From == d.From && e.To == d.To }) {

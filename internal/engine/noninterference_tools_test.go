@@ -230,10 +230,18 @@ func (st *stage) useTool(k, i int, c tool.Call) (tool.Result, error) {
 	if by.held {
 		holder = by.agent
 	}
-	words := st.now.words(st.toolPlace(k, i, holder))
+	place := st.toolPlace(k, i, holder)
+	echoes := echoesOf(canaries.ReplaceAllStringFunc(read, func(c string) string { // its own words have one place each
+		if st.now.ofTool(c, st.setting, k) {
+			return ""
+		}
+		return c
+	}))
 	return tool.Result{
-		Text: "The tool says " + words + " about " + letters(12, read),
-		JSON: json.RawMessage(encoded(map[string]any{"alpha": words, "beta": map[string]any{"x": echoesOf(read)}, "gamma": letters(12, read, "gamma")})),
+		Text: "The tool says " + st.now.words(place) + " about " + letters(12, read),
+		JSON: json.RawMessage(encoded(map[string]any{
+			"alpha": st.now.words(place + "/alpha"), "beta": map[string]any{"x": st.now.words(place+"/beta/x") + " " + echoes}, "gamma": letters(12, read, "gamma"),
+		})),
 	}, nil
 }
 
@@ -319,6 +327,7 @@ type turnAgent struct {
 	agent string
 	level label.Classification // of the prompt
 	held  bool                 // the conversation was transferred to it
+	read  []*prompt.Receipt    // of its prompts so far in this conversation
 }
 
 // A toolSight is what a sight has beside its text if its reader is a tool.
@@ -362,6 +371,9 @@ func (v *view) call(s *sight) string {
 		return fmt.Sprintf("it accepts %v, and read files of a conversation that is %v", accepts, level)
 	default:
 		v.sum.lowered++
+	}
+	if wrong := v.trusted(s); wrong != "" {
+		return wrong
 	}
 	var value any
 	if err := json.Unmarshal(s.call.arguments, &value); err != nil {
@@ -466,7 +478,11 @@ func (st *stage) noteCaller(i int, p prompt.Prompt) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.callers[i] = turnAgent{agent: r.Agent, level: r.Classification, held: st.now.isHolder(p)}
+	by := turnAgent{agent: r.Agent, level: r.Classification, held: st.now.isHolder(p), read: []*prompt.Receipt{r}}
+	if turnNumber(p) > 0 && st.callers[i].agent == by.agent {
+		by.read = append(slices.Clip(st.callers[i].read), r)
+	}
+	st.callers[i] = by
 }
 
 // toolAt is the index of a tool in the table: children have the same tools. It is negative for one that only
