@@ -28,6 +28,7 @@ import (
 func TestMain(m *testing.M) {
 	slowtest.Checks(15)
 	slowtest.FilesInMemory()
+	startCompressors()
 	goleak.VerifyTestMain(m)
 }
 

@@ -49,8 +49,12 @@ func (d *drawing) endorseAll(at int) {
 		from = append(from, s.tools[k].reader())
 	}
 	for _, name := range from {
+		often := 95
+		if strings.HasPrefix(name, gate.ToolReader("")) {
+			often = 60
+		}
 		known := slices.ContainsFunc(s.policy.Endorse, func(e handoff.Endorser) bool { return e.From == name && e.To == to })
-		if !known && d.chance(90, "endorses") {
+		if d.chance(often, "endorses") && !known {
 			s.policy.Endorse = append(s.policy.Endorse, handoff.Endorser{Entry: entry("endorse", name, to)})
 		}
 	}

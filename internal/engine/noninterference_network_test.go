@@ -368,7 +368,9 @@ func (v *view) ofChild(s *sight) string {
 	if k < 0 {
 		return ""
 	}
-	v.sum.children++
+	if !flow.IsApproval(s.step) {
+		v.sum.children++
+	}
 	if s.receipt.Classification > g.Sources[k].Label {
 		return fmt.Sprintf("the prompt of a child is %v, at most %v was said", s.receipt.Classification, g.Sources[k].Label)
 	}

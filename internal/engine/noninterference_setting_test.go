@@ -33,6 +33,7 @@ type setting struct {
 	calls     [][][]int // of tools, by task and turn
 	policy    *handoff.Policy
 	network
+	settingPeople
 
 	goal        bool
 	coordinator label.Classification
@@ -156,6 +157,7 @@ func drawSetting(t *rapid.T) *setting {
 	d.rules()
 	d.network()
 	d.toolEntries()
+	d.drawPeople()
 	return d.s
 }
 

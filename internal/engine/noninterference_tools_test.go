@@ -215,7 +215,7 @@ func (st *stage) useTool(k, i int, c tool.Call) (tool.Result, error) {
 		panic("called " + x.name + ", which the task does not have")
 	}
 	st.called = append(st.called, sight{
-		agent: x.reader(), step: calling(step, x.reader()), text: read,
+		agent: x.reader(), step: calling(step, x.reader()), text: read, policy: st.policy,
 		call: &toolSight{id: c.ID, caller: by, arguments: c.Arguments, files: len(read) > len(c.Arguments)},
 	})
 	if o := &x.options; o.Stateful {
@@ -392,8 +392,8 @@ func (v *view) call(s *sight) string {
 func (v *view) argument(s *sight, path []string, accepts label.Classification) string {
 	level := s.call.caller.level
 	d := &gate.Decision{From: s.call.caller.agent, To: s.agent, Before: level, After: min(level, accepts)}
-	for i := range v.setting.policy.Rules {
-		r := v.setting.policy.Rules[i]
+	for i := range s.policy.Rules {
+		r := s.policy.Rules[i]
 		if r.Ceiling = nil; (r.From != d.From && r.From != handoff.Anyone) || (r.To != d.To && r.To != handoff.Anyone) {
 			continue
 		}

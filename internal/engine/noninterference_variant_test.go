@@ -288,8 +288,9 @@ type sight struct {
 	given        string // the text without what the agent itself said in earlier turns
 	added        string // what the receipt accounts for, if that is not all of the text
 	receipt      *prompt.Receipt
-	written      string     // the receipt as JSON, once the run has ended
-	call         *toolSight // nil unless the reader is a tool
+	written      string          // the receipt as JSON, once the run has ended
+	policy       *handoff.Policy // of the run at that time
+	call         *toolSight      // nil unless the reader is a tool
 }
 
 // A story is what came of a run.
@@ -305,8 +306,9 @@ type story struct {
 // A stage is the team of a setting. One variant after another is played on it.
 type stage struct {
 	*setting
-	team *engine.Team
-	now  *variant // what is played
+	team *engine.Team // by the policy that runs begin with
+	wide *engine.Team // by the policy that delivers most
+	now  *variant     // what is played
 
 	mu      sync.Mutex // guards what is noted
 	sights  []sight    // of agents
@@ -319,6 +321,10 @@ type stage struct {
 
 	kept   bool // a trace and a journal are kept too
 	traced *trace.Writer
+
+	monitor  *record.Monitor
+	policy   *handoff.Policy // of the run, at this time
+	replaced bool            // the policy was to be replaced
 }
 
 // build makes the team, or says why there is none.
@@ -347,6 +353,9 @@ func (s *setting) build() (*stage, error) {
 			return st.now.answer(s, i, s.forms[a], p)
 		})
 		cfg.Agents[a].Agent = does
+		if s.people[a] {
+			cfg.Agents[a].Agent = st.asPerson(a, places)
+		}
 		if s.fallback[cfg.Agents[a].Name] != "" {
 			cfg.Agents[a].Agent = chainAgent{does, s.leaves(&cfg.Agents[a])}
 		}
@@ -363,6 +372,10 @@ func (s *setting) build() (*stage, error) {
 			return nil, err
 		}
 	}
+	if st.wide, err = engine.New(cfg); err != nil {
+		return nil, err
+	}
+	cfg.Policy = s.first()
 	st.team, err = engine.New(cfg)
 	return st, err
 }
@@ -400,7 +413,7 @@ func (st *stage) look(p prompt.Prompt, step string) {
 			given.WriteString(m.Text + "\n")
 		}
 	}
-	st.sights = append(st.sights, sight{agent: r.Agent, step: step, system: p.System(), text: strings.TrimPrefix(conversation(p), p.System()+"\n"), given: given.String(), added: p.Added(), receipt: r})
+	st.sights = append(st.sights, sight{agent: r.Agent, step: step, system: p.System(), text: strings.TrimPrefix(conversation(p), p.System()+"\n"), given: given.String(), added: p.Added(), receipt: r, policy: st.policy})
 }
 
 // heard notes an event without its time and its place among the others.
@@ -458,10 +471,12 @@ func (st *stage) options(w *variant) *engine.RunOptions {
 func (st *stage) play(ctx context.Context, w *variant) (*story, error) {
 	st.now, st.sights, st.called, st.traced = w, nil, nil, nil
 	st.callers, st.states = map[int]turnAgent{}, map[string]string{}
+	st.monitor, st.policy, st.replaced = &record.Monitor{}, st.first(), false
 	st.ruled.Reset()
 	st.told.Reset()
 	st.shown = nil
 	o := st.options(w)
+	o.Monitor, o.AllowWidening = st.monitor, true
 	var k *keeper
 	if st.kept {
 		var err error
@@ -477,6 +492,9 @@ func (st *stage) play(ctx context.Context, w *variant) (*story, error) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if st.hasPeople() { // who are asked while others work
+		slices.SortStableFunc(st.sights, func(a, b sight) int { return strings.Compare(a.receipt.Session, b.receipt.Session) })
+	}
 	st.writeReceipts()
 	slices.SortFunc(st.called, func(a, b sight) int { return strings.Compare(a.call.id, b.call.id) }) // some run at once
 	slices.Sort(st.shown)                                                                             // prompts that are prepared at once are recorded in any order, and so are their events
