@@ -103,9 +103,9 @@ soak:
 graphs:
 	GRAPHS=$(GRAPHS) $(GO) test ./team -run 'TestGraphsHaveThePromptsOfWhatRan|TestDecisionsStayApart|TestAssertionsHoldInRuns|TestEditsAskOnlyForWhatIsNew' -count 1 -v -timeout 0
 
-# Pairs of runs above a viewer, which give the viewer equal bytes on every route.
+# Pairs of runs that differ above a viewer or their caller, who gets equal bytes from every route and command.
 pairs:
-	PAIRS=$(PAIRS) $(GO) test ./internal/cli -run 'TestPairsOfRunsAboveAViewerGiveEqualBytes$$' -count 1 -v -timeout 0
+	PAIRS=$(PAIRS) $(GO) test ./internal/cli -run '^(TestPairsOfRunsAboveAViewer|TestStoredPairsOfHiddenValues)GiveEqualBytes$$' -count 1 -v -timeout 0
 
 # Twenty processes on one journal; five of them are killed at random moments.
 soak-journal:

@@ -67,7 +67,7 @@ var arrows = []struct {
 	{"internal/brief", "internal/gate internal/naming task internal/provenance"},
 	{"prompt", "internal/bytesize internal/naming label task envelope handoff redact internal/gate internal/brief internal/provenance"},
 	{"internal/policytext", "handoff internal/provenance label redact task"},
-	{"internal/promptview", "internal/bytesize label handoff internal/brief prompt"},
+	{"internal/promptview", "internal/naming label handoff internal/brief prompt"},
 	{"steer", "label handoff internal/policytext"},
 	{"internal/event", "handoff internal/gate label llm prompt redact task"},
 	{"event", "steer handoff internal/event label llm prompt redact task"},

@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"strings"
@@ -12,8 +13,10 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 	"github.com/runteam/runteam/tool"
@@ -26,8 +29,8 @@ type hiddenValue struct {
 	closed  string // what the caller may not see of the answer
 }
 
-// Two runs that differ in a value above the caller, in its length and its members, in the turns and
-// calls of tools that it causes and in what they take, give the caller equal bytes.
+// Two runs that differ in a value above the caller, in its length and its members, in the turns,
+// calls of tools, messages, children and transfers that it causes and in what they take, give the caller equal bytes.
 //
 // Requirement: G68.
 func TestPairsOfHiddenValuesGiveEqualBytes(t *testing.T) {
@@ -44,6 +47,12 @@ func TestPairsOfHiddenValuesGiveEqualBytes(t *testing.T) {
 		"long reply": {input: "x", replies: []llm.Response{answer(long, 3, 40000)}},
 		"members":    {input: `{"a":1,"b":[1,2,3],"c":{"d":"ann@example.com"}}`, replies: []llm.Response{answer(`{"a":1,"b":2}`, 9, 9)}},
 		"calls":      {input: "x", replies: []llm.Response{calls("lookup", `{"name":"Ann"}`), calls("lookup", `{"name":"nobody"}`), answer("y", 500, 60)}},
+		"reasons":    {input: "x", replies: []llm.Response{{Text: "y", Reasoning: long, CallInfo: llm.CallInfo{FinishReason: "stop"}}}},
+		"refused":    {input: "x", replies: []llm.Response{calls("lookup", `{"nobody":1}`), calls("guess", `{}`), calls("send_handoff", `{"to":"open"}`), answer("y", 5, 6)}},
+		"messages":   {input: "x", replies: []llm.Response{calls("send_handoff", `{"to":"other","message":"ask"}`), calls("send_handoff", `{"to":"other","message":"ask again"}`), answer("y", 5, 6)}},
+		"children":   {input: "x", replies: []llm.Response{calls("spawn_agent", `{"goal":"find it"}`), says("found"), answer("y", 5, 6)}},
+		"delegates":  {input: "x", replies: []llm.Response{calls("delegate_to_agent", `{"to":"other","goal":"find it"}`), answer("y", 5, 6)}},
+		"transfers":  {input: "x", replies: []llm.Response{calls("lookup", `{"name":"Ann"}`), calls("transfer_to_other", `{"reason":"it is yours"}`)}},
 		"cut":        {input: strings.Repeat(long, 20), replies: []llm.Response{answer("y", 3, 1)}},
 	}
 	want := shownOfHidden(t, values["short"])
@@ -58,12 +67,15 @@ func shownOfHidden(t *testing.T, v hiddenValue) (shown string) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		logs := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		closed, open := &chat{replies: v.replies}, &chat{replies: []llm.Response{says("open")}}
+		closed, open := &chat{replies: v.replies}, &chat{replies: []llm.Response{says("open"), says("open")}}
+		other := team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "other"}, nil })
 		tm, err := team.New(team.Config{
 			Agents: []team.Member{
-				{Name: "closed", Backend: team.Backend{Model: "m"}, Accepts: label.Confidential, Agent: agent.New(closed, agent.Options{}), Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None, Accepts: label.Confidential})}},
+				{Name: "closed", Backend: team.Backend{Model: "m"}, Accepts: label.Confidential, Agent: agent.New(closed, agent.Options{}), Spawn: &team.Spawning{Max: 2}, Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None, Accepts: label.Confidential})}},
+				{Name: "other", Accepts: label.Confidential, Agent: other},
 				{Name: "open", Backend: team.Backend{Model: "m"}, Agent: agent.New(open, agent.Options{})},
 			},
+			Edges:  []handoff.Edge{{From: "closed", To: "other", Delegate: true, Transfer: true}},
 			Prices: map[string]llm.Price{"m": {Input: 3, Output: 15}},
 			Logger: logs,
 		})
@@ -72,6 +84,7 @@ func shownOfHidden(t *testing.T, v hiddenValue) (shown string) {
 		res, err := tm.RunTasks(t.Context(), []task.Spec{
 			{Title: "Open", Description: "Say.", Assignee: "open"},
 			{Title: "Closed", Description: "Say.", Assignee: "closed", Uses: []task.Use{{Name: "key"}}, DependsOn: task.On("Open")},
+			{Title: "Other", Description: "Say.", Assignee: "other", DependsOn: task.On("Closed")},
 		}, &team.RunOptions{
 			RunID: "r", Output: "Open", UserAccepts: new(label.Internal), Inputs: []team.Input{{Name: "key", Text: v.input, Classification: label.Confidential, Cut: true}},
 			Budget:      team.Budget{MaxTokenBudget: 1 << 20, MaxCostBudget: llm.Dollars(10)},
@@ -79,6 +92,7 @@ func shownOfHidden(t *testing.T, v hiddenValue) (shown string) {
 		})
 		require.NoError(t, err)
 		require.Equal(t, team.StatusOK, res.Status, "%+v", res.Tasks)
+		require.Empty(t, closed.replies, "all happened")
 		encoder := json.NewEncoder(&out)
 		require.NoError(t, encoder.Encode(res))
 		for _, e := range events {

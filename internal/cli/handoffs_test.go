@@ -186,7 +186,7 @@ func TestWhatWasSent(t *testing.T) {
 	require.ElementsMatch(t, []rungraph.Way{{From: taskNamed(k, "Report"), To: taskNamed(k, "Edit")}, {From: taskNamed(k, "Listen"), To: taskNamed(k, "Edit")}}, rungraph.New(k, nil, nil).Sent)
 }
 
-// The caller of a run does not see what the policy keeps from it: a handoff is treated like a result of its sender.
+// The caller of a run does not learn of handoffs that the policy keeps from it.
 func TestHandoffsThatThePolicyWithholds(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": pressTeam + "policy: {rules: [{from: reporter, to: user, mode: minimal}]}\n", "script.yaml": pressScript})
@@ -196,7 +196,7 @@ func TestHandoffsThatThePolicyWithholds(t *testing.T) {
 		got := call{dir: dir, args: append([]string{"show", "--handoffs"}, more...)}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Contains(t, got.stdout, "From the source.")
-		require.Contains(t, got.stdout, "[withheld: internal]")
+		require.NotContains(t, got.stdout, "withheld", "how many there are depends on what their sender reads")
 		require.NotContains(t, got.stdout, "Storm")
 		require.NotContains(t, got.stdout, "wind")
 	}

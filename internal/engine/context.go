@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 )
@@ -15,6 +16,9 @@ func (x *modelCall) measureContext() (c Context) {
 	delivered, hidden := 0, x.isPartial()
 	for _, ruling := range x.rulings {
 		d := x.run.decided(ruling)
+		if d.Coarse && d.Source.Kind == handoff.Message {
+			continue // the caller does not know of it
+		}
 		c.Redacted += d.Redacted.Total()
 		c.Revealed += d.Revealed.Total()
 		c.Withheld += len(d.Parts().Dropped)

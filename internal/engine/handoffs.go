@@ -255,9 +255,9 @@ func (a *attempt) postHandoff(x *modelCall, h, of *sentHandoff, draft mailbox.Dr
 	return nil
 }
 
-// emitSent emits an event for a handoff that was sent.
+// emitSent emits an event for a handoff that was sent, if the caller may see it.
 func emitSent(x *modelCall, msg mailbox.Message) {
-	if bus := x.run.bus; bus.live() {
+	if bus := x.run.bus; bus.live() && x.run.messages.isShown(msg) {
 		ev := x.eventOf(event.MessageSent)
 		ev.ID, ev.To, ev.Bytes = x.run.messages.name(msg), msg.To, x.run.sizeOf(msg.Envelope)
 		bus.emit(ev)

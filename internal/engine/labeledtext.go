@@ -18,12 +18,12 @@ import (
 )
 
 // labeledText returns a text that the agent wrote in addition to its result, as the caller
-// may see it, or nil if there is none. Only the caller reads it. It has the label and the
+// may see it, or nil if there is none or the caller may see nothing of it. Only the caller reads it. It has the label and the
 // expiry that the result would have, and for a cached answer at least those that it was
 // stored with. Its Problem may quote the text, so it passes the gate too. Both are
 // redacted first and then cut to maxLabeledText.
 func (x *modelCall) labeledText(source handoff.SourceKind, given record.LabeledText) *record.LabeledText {
-	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" {
+	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" || !x.run.seesResult(x.makers(), x.contract.MaxInput.Join(given.Label)) {
 		return nil
 	}
 	now := time.Now()

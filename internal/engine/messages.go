@@ -65,11 +65,14 @@ func (a *attempt) started() *Outbox {
 	return a.newOutbox(&a.modelCall)
 }
 
-// emitMessages emits an event for each message that a prompt has.
+// emitMessages emits an event for each message that a prompt has and the caller may know of.
 func emitMessages(x *modelCall, messages []gate.Sealed) {
 	for i := range messages {
 		if s := &messages[i]; !s.Withheld() && x.run.bus.live() {
 			d := x.run.decided(s.Decision())
+			if d.Coarse {
+				continue
+			}
 			ev := x.eventOf(event.Message)
 			ev.ID, ev.From, ev.Bytes = d.Source.Name, s.Assignee(), d.BytesAfter
 			x.run.bus.emit(ev)
@@ -77,7 +80,7 @@ func emitMessages(x *modelCall, messages []gate.Sealed) {
 	}
 }
 
-// warnUndelivered warns of the messages that no task of the plan got.
+// warnUndelivered warns of the messages that no task of the plan got, of those that the caller may see.
 func (m *runMessages) warnUndelivered(p *plan.Plan) {
 	if m == nil || p == nil {
 		return
@@ -86,6 +89,9 @@ func (m *runMessages) warnUndelivered(p *plan.Plan) {
 		waiting, err := m.bus.Unread(name)
 		must(err)
 		for _, msg := range waiting {
+			if !m.isShown(msg) {
+				continue
+			}
 			if hasDirected(m.run.priorRun, m.name(msg)) {
 				continue
 			}

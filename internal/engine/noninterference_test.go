@@ -474,8 +474,8 @@ func (v *view) compare(at spot, changed *story) string {
 	}
 	same := v.story.ruled == changed.ruled && slices.Equal(v.story.sizes(), changed.sizes())
 	for i := range was {
-		if !same {
-			is[i].written = was[i].written
+		if !same || was[i].call == nil && strings.Contains(was[i].step, " in Task ") && was[i].receipt.Session != is[i].receipt.Session {
+			is[i].written = was[i].written // the session of a later holder counts the turns before it
 		}
 		if wrong := was[i].differs(&is[i]); wrong != "" {
 			return wrong

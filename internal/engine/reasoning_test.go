@@ -176,16 +176,15 @@ func TestReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 	}
 	full := keep(engine.RunOptions{UserAccepts: new(label.Secret)}, nil)
 	require.Equal(t, &record.LabeledText{Text: "I know " + thought, Label: label.Secret}, full)
-	require.Equal(t, "[withheld: secret]", keep(engine.RunOptions{}, nil).Text)
-	require.Equal(t, "[withheld: secret]", keep(engine.RunOptions{UserAccepts: new(label.Secret), Reveal: true}, nil).Text, "what is revealed is not recorded")
+	require.Nil(t, keep(engine.RunOptions{}, nil), "that there was any depends on what is secret")
+	require.Nil(t, keep(engine.RunOptions{UserAccepts: new(label.Secret), Reveal: true}, nil), "what is revealed is not recorded")
 	lower := &handoff.Policy{
 		Rules:      []handoff.PairRule{{ID: "user", From: "a", To: "user", Mode: handoff.Full}},
 		Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "lower", From: "a", To: "user", Reason: "r"}, LowerTo: label.Internal, Paths: []task.Path{""}, UnsafeText: true}},
 	}
-	got := keep(engine.RunOptions{}, lower).Text
-	require.True(t, strings.HasPrefix(got, "[withheld: "), got)
+	require.Nil(t, keep(engine.RunOptions{}, lower))
 	scoped := &handoff.Policy{Rules: []handoff.PairRule{{ID: "user", From: "a", To: "user", Mode: handoff.Scoped, Allow: []task.Path{"/n"}}}}
-	require.Equal(t, "[withheld: rule]", keep(engine.RunOptions{UserAccepts: new(label.Secret)}, scoped).Text)
+	require.Nil(t, keep(engine.RunOptions{UserAccepts: new(label.Secret)}, scoped))
 }
 
 // TestCachedLabeledTextsPassTheGateAgain has a run whose caller may see less take a cached
@@ -221,7 +220,7 @@ func TestCachedLabeledTextsPassTheGateAgain(t *testing.T) {
 	} {
 		res, _ := ask(o)
 		require.NotContains(t, document(t, res), thought, name)
-		require.Equal(t, [][2]string{{"[withheld: secret]", "[withheld: secret]"}}, refused(of(t, res, "count").Rejected), name)
+		require.Empty(t, of(t, res, "count").Rejected, name)
 	}
 	require.Len(t, m.prompts, calls, "no model was called")
 	same, _ := ask(engine.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true, UserAccepts: new(label.Secret)})

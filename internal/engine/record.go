@@ -95,7 +95,7 @@ func (r *recorder) delivered(d *gate.Decision, by *plan.Roster, session string, 
 		return err
 	}
 	r.ledger.note(record.Entry{Record: &rec})
-	if r.bus.live() {
+	if r.bus.live() && record.IsKnown(&h) {
 		r.bus.emit(event.Event{Type: event.Handed, Task: d.Task, Agent: d.To, Handoff: &h})
 		for _, e := range d.Entries {
 			r.bus.emit(event.Event{Type: uses[e.Use], Task: d.Task, Agent: d.To, From: d.From, Problem: event.Problem{Code: e.Name}})
@@ -104,10 +104,13 @@ func (r *recorder) delivered(d *gate.Decision, by *plan.Roster, session string, 
 	return nil
 }
 
-// callSink gives a record to the recorder of the caller, if there is one, and if the caller may
-// know of the model call that it is about. What no agent reads is about none.
+// callSink gives a record to the recorder of the caller, if there is one, without what the caller may not know of:
+// model calls that are hidden, and decisions about hidden messages. What no agent reads is about no model call.
 func (r *recorder) callSink(ctx context.Context, about *request, rec record.Prompt) error {
 	if r.sink == nil || about != nil && about.isInner() && r.bus.hides(about.task.ID) {
+		return nil
+	}
+	if rec.Handoffs = record.Known(rec.Handoffs); len(rec.Handoffs) == 0 && rec.Prompt == nil {
 		return nil
 	}
 	if err := callOutside("the recorder", func() error { return r.sink(ctx, rec) }); err != nil {
@@ -153,6 +156,9 @@ var uses = map[gate.EntryUse]event.Type{
 // policy that it used.
 func (r *recorder) emitHandoffs(x *modelCall, list []event.Handoff) {
 	for i := range list {
+		if !record.IsKnown(&list[i]) {
+			continue
+		}
 		ev := x.eventOf(event.Handed)
 		ev.Handoff = &list[i]
 		r.bus.emit(ev)

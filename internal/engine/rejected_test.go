@@ -133,7 +133,7 @@ func TestGuardFailuresAreFinal(t *testing.T) {
 }
 
 // TestRejectedAnswersAboveTheCaller checks that a caller below the label of a task
-// sees neither the answer nor what is wrong with it, and that a rule for the caller
+// does not learn that an answer was rejected, and that a rule for the caller
 // counts as it does for results.
 //
 // Requirement: G47.
@@ -148,10 +148,10 @@ func TestRejectedAnswersAboveTheCaller(t *testing.T) {
 	o.Journal = journal
 	tm := newTeam(t, engine.Member{Name: "count", Agent: agent.New(m, agent.Options{}), Accepts: label.Secret}, member("read", says("fine")))
 	res := run(t, tm, o, secret[0], spec("read"))
-	require.Equal(t, [][2]string{{"[withheld: secret]", "[withheld: secret]"}}, refused(of(t, res, "count").Rejected))
+	require.Empty(t, of(t, res, "count").Rejected)
 	require.NotContains(t, told(t, res, a), canary)
 
-	for mode, want := range map[handoff.Mode]string{handoff.Scoped: "[withheld: rule]", handoff.Minimal: "[withheld: minimal]"} {
+	for _, mode := range []handoff.Mode{handoff.Scoped, handoff.Minimal} {
 		rule := handoff.PairRule{ID: "count-user", From: "count", To: "user", Mode: mode}
 		if mode == handoff.Scoped {
 			rule.Allow = []task.Path{"/n"}
@@ -161,6 +161,6 @@ func TestRejectedAnswersAboveTheCaller(t *testing.T) {
 			Policy: &handoff.Policy{Rules: []handoff.PairRule{rule}},
 		})
 		require.NoError(t, err)
-		require.Equal(t, want, of(t, run(t, scoped, nil, counting()...), "count").Rejected[0].Text)
+		require.Empty(t, of(t, run(t, scoped, nil, counting()...), "count").Rejected)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -22,10 +23,17 @@ func TestTheLabelOfARunCountsAllThatItsCallerMaySee(t *testing.T) {
 	secretive := label.Confidential
 	search := &tool.Tool{Name: "search", Description: "Search.", Parameters: []byte(`{"type":"object","properties":{}}`), Options: tool.Options{Accepts: label.Internal, Produces: &secretive},
 		Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }}
+	plans := engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		if p.Receipt().Session == "r/plan" {
+			return agent.Reply{Text: `[{"title":"One","description":"Do it.","assignee":"worker"}]`}, nil
+		}
+		return agent.Reply{Text: "done"}, nil
+	})
 	for name, tt := range map[string]struct {
 		task   func(*task.Spec)
 		other  func(*engine.Member)
 		run    func(*engine.RunOptions)
+		start  func(context.Context, *engine.Team, *engine.RunOptions) error // nil means to run the tasks
 		wanted label.Classification
 	}{
 		"nothing":       {wanted: label.Internal},
@@ -39,6 +47,24 @@ func TestTheLabelOfARunCountsAllThatItsCallerMaySee(t *testing.T) {
 		}, wanted: label.Confidential},
 		"a tool without a task": {other: func(m *engine.Member) { m.Tools = []*tool.Tool{search} }, wanted: label.Confidential},
 		"a memory":              {run: func(o *engine.RunOptions) { o.Memory = teammemory.NewMapStore() }, wanted: label.Confidential},
+		"a goal": {start: func(ctx context.Context, tm *engine.Team, o *engine.RunOptions) error {
+			_, err := tm.RunTeam(ctx, engine.Goal{Text: "x", Classification: label.Internal}, o)
+			return err
+		}, wanted: label.Confidential},
+		"the text of a chat": {start: func(ctx context.Context, tm *engine.Team, o *engine.RunOptions) error {
+			s, err := tm.NewSession(engine.SessionOptions{ID: "r", Agent: "worker"})
+			if err == nil {
+				_, err = s.Send(ctx, "x", label.Confidential, o)
+			}
+			return err
+		}, wanted: label.Confidential},
+		"an earlier turn that cannot be read": {start: func(ctx context.Context, tm *engine.Team, o *engine.RunOptions) error {
+			o.Turn = &record.SessionTurn{Session: "r", Turn: 2, Agent: "worker", Label: label.Internal, Text: "x"}
+			o.Conversation = []plan.ConversationText{{Turn: 1, From: "user"}, {Turn: 1, From: "worker"}}
+			engine.SetTurn(o)
+			_, err := tm.RunTasks(ctx, o.Tasks, o)
+			return err
+		}, wanted: label.Internal},
 		"a caller below": {
 			task: func(s *task.Spec) { s.Classification = label.Confidential }, run: func(o *engine.RunOptions) { o.UserAccepts = new(label.Public) }, wanted: label.Public,
 		},
@@ -60,10 +86,14 @@ func TestTheLabelOfARunCountsAllThatItsCallerMaySee(t *testing.T) {
 			if tt.run != nil {
 				tt.run(o)
 			}
-			tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "worker", Agent: does, Accepts: label.Confidential}, other}})
+			tm, err := engine.New(engine.Config{Coordinator: &engine.Coordinator{Agent: plans}, Agents: []engine.Member{{Name: "worker", Agent: does, Accepts: label.Confidential}, other}})
 			require.NoError(t, err)
 			tasks := []task.Spec{one, {Title: "Open", Assignee: "worker", Description: "Say it.", Classification: label.Public}}
-			_, err = tm.RunTasks(t.Context(), tasks, o)
+			if tt.start == nil {
+				_, err = tm.RunTasks(t.Context(), tasks, o)
+			} else {
+				err = tt.start(t.Context(), tm, o)
+			}
 			require.NoError(t, err)
 			level, err := j.Label(t.Context(), "r")
 			require.NoError(t, err)

@@ -169,9 +169,14 @@ func (m *runMessages) record(msg mailbox.Message, of record.SentMessage) {
 	}
 	s := of // a copy, which is made for a journal only
 	s.ID = msg.Name
-	s.Shown = m.run.sees(msg.From, gate.Source{Kind: handoff.Message, Name: s.ID}, msg.Envelope.Classification())
+	s.Shown = m.isShown(msg)
 	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), gate.RecordOf(msg.Envelope)
 	m.run.ledger.note(record.Entry{Sent: &s})
+}
+
+// isShown reports whether the caller may see all of a message.
+func (m *runMessages) isShown(msg mailbox.Message) bool {
+	return m.run.sees(msg.From, gate.Source{Kind: handoff.Message, Name: m.name(msg)}, msg.Envelope.Classification())
 }
 
 // name returns what the run calls a message.

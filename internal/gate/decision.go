@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -165,7 +166,9 @@ func TokenClass(tokens int) int {
 
 // Outline returns what a viewer may learn of a decision about a value that the
 // viewer may not see: producer, reader, verdict, rule, labels and the names of
-// policy entries. It has no path, no count and no size. The outline of an outline is itself.
+// policy entries. It has no path, no count and no size, and of several agents that made
+// the value it names the first: a transfer depends on what was read. The outline of an
+// outline is itself.
 //
 // Every form of a decision that leaves a run, in an event, a record or a
 // receipt, is this one where its viewer may not see the whole value.
@@ -174,7 +177,7 @@ func (d *Decision) Outline() Decision {
 	if d.byValue {
 		o.Detail = ""
 	}
-	o.Narrowing = inPart(d.Parts().InPart, false)
+	o.From, o.Narrowing = naming.First(d.From), inPart(d.Parts().InPart, false)
 	o.asked, o.Redactions, o.Sizes = 0, Redactions{}, Sizes{Coarse: true}
 	return o
 }

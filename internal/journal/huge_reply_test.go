@@ -135,7 +135,7 @@ func TestHugeReasoningIsCut(t *testing.T) {
 				return agent.Reply{Text: `"` + strings.Repeat("password: Xk9#mP2q ", size/19) + `"`, Reasoning: huge}, nil
 			})}}})
 			require.NoError(t, err)
-			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "huge", Description: "x", Assignee: "a", Classification: level, OutputSchema: []byte(`{"type":"string"}`)}}, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Reveal: true})
+			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "huge", Description: "x", Assignee: "a", Classification: level, OutputSchema: []byte(`{"type":"string"}`)}}, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret)})
 			require.NoError(t, err)
 			require.NoError(t, res.JournalErr)
 			require.Equal(t, task.Completed, res.Tasks[0].Status, "%v", res.Tasks[0].Error)

@@ -45,7 +45,7 @@ func (j *Journal) LoadTrace(ctx context.Context, run string) (*trace.Trace, *Sto
 }
 
 // Decisions returns the decisions of the gate in a run, which is named as for [Journal.Find], in the order
-// in which they were recorded, but for those that [trace.Visible] hides. It reads no prompts.
+// in which they were recorded, but for those of which the caller may not know. It reads no prompts.
 func (a *archive) Decisions(ctx context.Context, run string) (list []event.Handoff, err error) {
 	r, err := a.find(ctx, run)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
@@ -115,15 +116,22 @@ func above(r *prompt.Receipt, clearance label.Classification, hide func(*prompt.
 
 // without returns s for a viewer who may not see these sources.
 func (s *Shown) without(hidden sourceSet) *Shown {
+	all := len(s.Receipt.Sources)
+	s, hidden = s.withoutMessages(hidden)
+	dropped := len(s.Receipt.Sources) < all
 	r := copyOf(s.Receipt)
 	r.Returned = nil // the model may have chosen their number and size by what is hidden
 	for i := range r.Sources {
-		if d := r.Sources[i].Decision; d != nil && hidden[i] {
-			*d = d.Outline()
+		s := &r.Sources[i]
+		if !hidden[i] {
+			continue
+		}
+		if s.Producer = naming.First(s.Producer); s.Decision != nil {
+			*s.Decision = s.Decision.Outline()
 		}
 	}
 	out := &Shown{Receipt: r, System: withhold(s.System, hidden, r.Sources), Text: withhold(s.Text, hidden, r.Sources)}
-	if out.Withholds() {
+	if dropped || out.Withholds() {
 		hideFences(out.System)
 		hideFences(out.Text)
 	}
@@ -187,15 +195,15 @@ func unmarked(words string, before, behind []Piece, hidden sourceSet, sources []
 		if inline(p) {
 			return strings.TrimSuffix(openingLine.ReplaceAllString(words, ""), " ") + " "
 		}
-		return openingLine.ReplaceAllString(formHeading.ReplaceAllString(words, "$1"), "$1$2")
+		return openingLine.ReplaceAllString(formHeading.ReplaceAllString(words, "$1"), "$1$2$3")
 	}
 	return words
 }
 
-// The builder's lines around a payload. Its first line ends in the marks that
-// the gate's work on it left.
+// The builder's lines around a payload. Its first line names all agents that made it,
+// and ends in the marks that the gate's work on it left.
 var (
-	openingLine = regexp.MustCompile(`(\n\[envelope [0-9a-f*]+ from "[^"]*", [a-z]+)[^\n]*(: data, not instructions\]\n)$`)
+	openingLine = regexp.MustCompile(`(\n\[envelope [0-9a-f*]+ from "[^"]*?)(?: > [^"]*)?(", [a-z]+)[^\n]*(: data, not instructions\]\n)$`)
 	formHeading = regexp.MustCompile(`\n(?:` + regexp.QuoteMeta(brief.HeadRaw) + `|` + regexp.QuoteMeta(brief.HeadStructured) + `)(\n\[envelope [^\n]*\n)$`)
 	closingLine = regexp.MustCompile(`^\n\[/envelope [0-9a-f*]+\]`)
 )

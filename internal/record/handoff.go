@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -9,6 +10,36 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
+
+// IsKnown reports whether a caller may know of a decision that is recorded in the form for the caller. Whether a task
+// sends messages, fails on the way or makes files, and how often, depends on what it reads, so the caller knows of none
+// of these that are hidden.
+func IsKnown(h *event.Handoff) bool {
+	switch {
+	case !h.Coarse:
+		return true
+	case h.Source.Kind == handoff.Message:
+		return false
+	}
+	return h.To != handoff.User || h.Source.Kind != handoff.Fault && h.Source.Kind != handoff.Files
+}
+
+// Known returns the decisions of which the caller may know. It does not change the list.
+func Known(list []event.Handoff) []event.Handoff {
+	for i := range list {
+		if IsKnown(&list[i]) {
+			continue
+		}
+		left := slices.Clone(list[:i])
+		for n := i + 1; n < len(list); n++ {
+			if IsKnown(&list[n]) {
+				left = append(left, list[n])
+			}
+		}
+		return left
+	}
+	return list
+}
 
 // NewHandoff returns a decision as records have it, in the form that it is
 // given in.

@@ -30,7 +30,7 @@ type start struct {
 func (r *Reader) finish() *Trace {
 	t := r.trace
 	r.addEventDecisions()
-	t.Handoffs = withoutInner(t.Handoffs, r.hidden)
+	t.Handoffs = r.hidden.visible(t.Handoffs)
 	r.dropInnerPrompts()
 	t.order, t.ends = map[*Prompt]int{}, map[task.ID]period{}
 	starts := map[start][]int{}
@@ -60,21 +60,6 @@ func (r *Reader) finish() *Trace {
 	t.addUnrecordedEnds()
 	t.held = heldOf(t)
 	return t
-}
-
-// Visible returns the decisions of a run without those of inner calls of tasks of which the caller may not see all. It
-// may change the list.
-func Visible(list []event.Handoff) []event.Handoff { return withoutInner(list, map[task.ID]bool{}) }
-
-// withoutInner returns decisions without those of inner calls of hidden tasks, whose number depends on what the caller
-// may not see. It adds the tasks with a decision that is hidden. It may change the list.
-func withoutInner(list []event.Handoff, hidden map[task.ID]bool) []event.Handoff {
-	for i := range list {
-		if list[i].Coarse {
-			hidden[list[i].Task] = true
-		}
-	}
-	return slices.DeleteFunc(list, func(h event.Handoff) bool { return hidden[h.Task] && record.IsInner(h.Session) })
 }
 
 // dropInnerPrompts drops the prompts of inner calls of hidden tasks.

@@ -96,12 +96,12 @@ type Reader struct {
 	parts bytes.Buffer    // of the result
 	only  []byte          // the ID of the one task that is read; nil reads all
 
-	hidden map[task.ID]bool // tasks with a prompt that the caller may not see
+	hidden Hidden
 }
 
 // NewReader returns a Reader before its first line.
 func NewReader(o ReadOptions) *Reader {
-	return &Reader{o: o, trace: &Trace{index: map[task.ID]int{}}, open: -1, hidden: map[task.ID]bool{}}
+	return &Reader{o: o, trace: &Trace{index: map[task.ID]int{}}, open: -1, hidden: Hidden{}}
 }
 
 // Line reads the next line, with or without its line feed. It may keep the text, which must

@@ -38,9 +38,6 @@ func hideCalls(h *record.History) {
 			hidden[e.Asked.Task] = true
 		}
 	}
-	if len(hidden) == 0 {
-		return
-	}
 	h.Log = slices.DeleteFunc(h.Log, func(e record.Entry) bool {
 		switch {
 		case e.Exchange != nil:
@@ -51,6 +48,8 @@ func hideCalls(h *record.History) {
 			return hidden[e.Turn.Task]
 		case e.ToolCall != nil:
 			return hidden[e.ToolCall.Task]
+		case e.Sent != nil:
+			return !e.Sent.Shown
 		case e.ToolResult != nil:
 			return hidden[e.ToolResult.Task]
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
 )
 
@@ -65,7 +66,7 @@ func (f *feeds) join(ctx context.Context, s *site, run string) (*feed, func(), e
 
 // newEventReader returns a reader of the events of a run after a position.
 func newEventReader(run string, after int) *eventReader {
-	return &eventReader{run: run, after: after, titles: map[task.ID]string{}}
+	return &eventReader{run: run, after: after, titles: map[task.ID]string{}, hidden: trace.Hidden{}}
 }
 
 // A reading is what a feed returns to a follower.

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
@@ -136,6 +137,7 @@ type eventReader struct {
 	after  int // the position after which events are wanted
 	at     int // of the last event
 	titles map[task.ID]string
+	hidden trace.Hidden
 }
 
 // read returns the events of rows.
@@ -170,6 +172,17 @@ func (r *eventReader) line(kind string, line []byte) (*inspector.Event, error) {
 		return r.event(value)
 	case record.KindDecision:
 		return r.decision(line)
+	case record.KindCallStart, record.KindTurn: // which come before the inner calls of the task
+		var of struct {
+			Task    task.ID
+			Partial bool
+			Rounded bool // the name that Partial has in a turn
+		}
+		err := json.Unmarshal(value, &of)
+		if of.Partial || of.Rounded {
+			r.hidden[of.Task] = true
+		}
+		return nil, err
 	}
 	return nil, nil
 }
@@ -208,18 +221,21 @@ func (r *eventReader) decision(line []byte) (*inspector.Event, error) {
 	if err := json.NewDecoder(bytes.NewReader(rest)).Decode(&h); err != nil {
 		return nil, err
 	}
-	if r.at+1 <= r.after {
-		r.at++
-		return nil, nil
-	}
-	var of event.Handoff // what an event repeats of it
+	var of event.Handoff // what an event repeats of it, and what says whether the caller may know of it
 	if err := json.Unmarshal(h, &struct {
 		Session *string    `json:"sessionId"`
 		To      *string    `json:"toAgentId"`
 		Task    *task.ID   `json:"taskId"`
 		Time    *time.Time `json:"timestamp"`
-	}{&of.Session, &of.To, &of.Task, &of.Time}); err != nil {
+
+		Coarse  *bool         `json:"coarse"`
+		Verdict *gate.Verdict `json:"verdict"`
+		Source  *gate.Source  `json:"source"`
+	}{&of.Session, &of.To, &of.Task, &of.Time, &of.Coarse, &of.Verdict, &of.Source}); err != nil {
 		return nil, err
+	}
+	if r.hidden.Learn(&of); !r.hidden.Knows(&of) {
+		return nil, nil
 	}
 	made, err := r.made(r.decided(&of))
 	if made != nil {
