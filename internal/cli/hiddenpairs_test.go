@@ -227,7 +227,7 @@ func (w hiddenWork) shown(t *testing.T, e ending) map[string]string {
 	}
 	commands := []string{
 		"show", "show -o json", "show --usage -o json", "show --handoffs -o json", "show Closed", "show Closed -o json --reasoning", "show Count -o json",
-		"explain --contains word -o json", "explain Closed", "explain run.trace -o json", "artifacts", "runs -o json",
+		"explain --contains word -o json", "explain Closed", "explain run.trace -o json", "artifacts", "runs -o json", "replay",
 	}
 	if slowtest.Enabled() { // forms that differ less from those
 		commands = append(commands, "show --usage", "show Ask -o json", "explain", "explain -o json", "explain Closed -o json", "explain run.trace", "artifacts -o json", "artifacts Closed --patch", "runs", "questions", "policy -o json")

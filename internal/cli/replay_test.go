@@ -444,3 +444,20 @@ func TestExplainAndVerifyARunOfTheJournal(t *testing.T) {
 	require.Equal(t, exit.StatusFailed, got.status)
 	require.Contains(t, got.stdout, "of the record of run "+id+": ")
 }
+
+// A replay takes all that the journal has, also a correction of which the caller of the run may not know.
+func TestReplayOfAHiddenCorrection(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `
+model: m
+baseURL: http://127.0.0.1:1/v1
+output: Open
+agents: [{name: open}, {name: counter}]
+policy: {rules: [{from: counter, to: user, mode: minimal}]}
+tasks:
+  - {title: Open, assignee: open, description: Say what is open.}
+  - {title: Count, assignee: counter, description: Count., outputSchema: {type: object, properties: {n: {type: integer}}, required: [n]}}
+`, "script.yaml": `replies: [{task: Count, turn: 1, text: none}, {task: Count, turn: 2, text: '{"n": 1}'}, {text: open}]`})
+	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}, "--script", "script.yaml").status)
+	require.Contains(t, call{dir: dir, args: []string{"replay"}}.run(t).stderr, "equal to the byte")
+}

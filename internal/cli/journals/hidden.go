@@ -21,14 +21,16 @@ func hideFromCaller(s *journal.Stored) {
 
 // hideCalls leaves out of a history what its caller may not learn of calls that are hidden: all
 // that they took, and the turns, tools and children of their tasks. Documents read what is left,
-// and need not know which calls are hidden.
+// and need not know which calls are hidden. The log that it had does not change.
 func hideCalls(h *record.History) {
 	hidden := map[task.ID]bool{}
+	h.Log = slices.Clone(h.Log)
 	for i := range h.Log {
 		e := &h.Log[i]
-		for _, x := range []*record.AgentCall{e.Exchange, e.Turn, e.Rejected} {
-			if x != nil && x.Partial {
-				hidden[x.Task] = true
+		for _, of := range []**record.AgentCall{&e.Exchange, &e.Turn, &e.Rejected} {
+			if *of != nil && (*of).Partial {
+				x := new(**of)
+				*of, hidden[x.Task] = x, true
 				x.Spent, x.SavedTokens, x.From = record.Spent{Partial: true}, record.SavedTokens{}, ""
 				x.Context = event.Context{Withheld: x.Context.Withheld}
 				x.Call, x.Warnings = llm.CallInfo{}, nil

@@ -29,7 +29,8 @@ import (
 type StoredRun struct {
 	journal.Summary
 	Info    journal.Info
-	History record.History
+	History record.History // as its caller may see it
+	Whole   record.History // all of it, for a run that repeats it
 	Trace   *trace.Trace
 	ShortID string // the shortest unique beginning of its ID; empty if only one task was loaded
 	Now     time.Time
@@ -99,6 +100,7 @@ func (k *StoredRun) readRun(ctx context.Context, j *journal.Journal) error {
 		return err
 	}
 	addKeyHints(loaded)
+	k.Whole = loaded.History
 	hideFromCaller(loaded)
 	k.Info, k.History, k.Trace = loaded.Info, loaded.History, t
 	if k.Summary, err = j.Find(ctx, k.Run); err != nil {
@@ -116,6 +118,7 @@ func (k *StoredRun) readTask(ctx context.Context, j *journal.Journal, name strin
 		return err
 	}
 	addKeyHints(loaded)
+	k.Whole = loaded.History
 	hideFromCaller(loaded)
 	k.Info, k.History, k.Trace = loaded.Info, loaded.History, t
 	return nil

@@ -58,11 +58,11 @@ func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *re
 		return nil, nil, err
 	}
 	file := s.File
-	t, err := s.Repeater(con.LookupEnv, r.run.History.Log)
+	t, err := s.Repeater(con.LookupEnv, r.run.Whole.Log)
 	if err != nil {
 		return nil, nil, err
 	}
-	o := s.RepeatOptions(r.run.Run, &r.run.History, r.mask)
+	o := s.RepeatOptions(r.run.Run, &r.run.Whole, r.mask)
 	o.Assert = nil // they held when the run started
 	if flags.reveal {
 		o.UserAccepts, o.Reveal = new(label.Secret), true
