@@ -132,7 +132,7 @@ type ledTally struct {
 // Requirement: G54.
 func TestNonInterferenceOfGoals(t *testing.T) {
 	t.Parallel()
-	seeds := 60 / slowtest.Every(4)
+	seeds := 40 / slowtest.Every(4)
 	if slowtest.Enabled() {
 		seeds = 1000
 	}
