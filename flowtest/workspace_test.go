@@ -21,8 +21,8 @@ import (
 )
 
 // repair is a team that works on a folder. The developer is granted a part of it. The reviewer
-// gets the files that the developer changed, and otherwise a result without a text. The tester reads confidential keys too, so that the
-// auditor may not have its files. The writer has no tools.
+// gets that part as the developer leaves it, and otherwise a result without a text. The tester reads confidential keys too, so that the
+// auditor may not have the files that it writes, but those of the folder. The writer has no tools.
 const repair = `name: repair
 model: none
 inputs:
@@ -74,12 +74,13 @@ func TestCanariesAreFollowedThroughFiles(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		mode, tools string
-		reviewed    bool
+		reviewed    bool // the files that the developer writes
+		given       bool // the files that the developer was given
 	}{
-		{"full", "grep", true},
-		{"full", "file_read", true},
-		{"full", "glob", false}, // it shows names
-		{"minimal", "grep", false},
+		{"full", "grep", true, true},
+		{"full", "file_read", true, true},
+		{"full", "glob", false, false}, // it shows names
+		{"minimal", "grep", false, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.mode+" "+tt.tools, func(t *testing.T) {
@@ -87,21 +88,21 @@ func TestCanariesAreFollowedThroughFiles(t *testing.T) {
 			require.Empty(t, inRepair(t, tt.mode, tt.tools, func(f *flowtest.Flow) {
 				readme, slug, secret := f.PlantInput("repo", "/README.md"), f.PlantInput("repo", "/src/slug.py"), f.PlantInput("repo", "/src/secret.py")
 				fix, key := f.PlantResult("Fix", ""), f.PlantInput("keys", "/key.txt")
-				f.Reaches(readme, "tester", "user")
-				f.Never(readme, "developer", "reviewer", "auditor", "writer")
-				f.Reaches(slug, "developer", "tester", "user")
-				f.Never(slug, "auditor", "writer")
-				f.Reaches(secret, "developer")
-				f.Never(secret, "tester", "auditor", "writer")
+				f.Reaches(readme, "tester", "auditor", "user")
+				f.Never(readme, "developer", "reviewer", "writer")
+				f.Reaches(slug, "developer", "tester", "auditor", "user")
+				f.Never(slug, "writer")
+				f.Reaches(secret, "developer", "auditor") // a rule keeps it from the tester alone
+				f.Never(secret, "tester", "writer")
 				f.Never(fix, "developer") // an agent does not read what it writes
 				f.Reaches(key, "tester", "user")
 				f.Never(key, "developer", "reviewer", "auditor", "writer")
-				if tt.reviewed {
-					f.Reaches(slug, "reviewer")
-					f.Reaches(fix, "reviewer")
-				} else {
-					f.Never(slug, "reviewer")
-					f.Never(fix, "reviewer")
+				for canary, reaches := range map[flowtest.Canary]bool{slug: tt.given, fix: tt.reviewed} {
+					if reaches {
+						f.Reaches(canary, "reviewer")
+					} else {
+						f.Never(canary, "reviewer")
+					}
 				}
 			}))
 		})
@@ -141,7 +142,7 @@ func TestCommandsReadAndWriteTheirWorkspace(t *testing.T) {
 		f.Agent("developer", &agent.Process{Command: "sh", Args: []string{"-c", `cp src/slug.py src/copy.py; echo '{"done": true}'`}, Confine: new(false)})
 		f.Never(slug, "reviewer")
 	})
-	requireFailure(t, got, `never reaches reviewer, but it is in the prompt of "Review" (reviewer)`, `input "repo" → task "Fix"`)
+	requireFailure(t, got, `never reaches reviewer, but it is in the prompt of "Review" (reviewer)`, `input "repo" → task "Review"`)
 }
 
 func TestLeaksThroughFilesAreFound(t *testing.T) {

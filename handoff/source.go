@@ -18,6 +18,7 @@ const (
 	Arguments  SourceKind = "arguments"  // of a call of a tool, which reads them
 	ToolResult SourceKind = "toolResult" // what a tool returned
 	Files      SourceKind = "files"      // the output files of a task
+	Folder     SourceKind = "folder"     // files that another task passes on as it was given them: the output files of a task, or the files of an input
 	Condition  SourceKind = "condition"  // what the condition of a task compares
 
 	Conversation SourceKind = "conversation" // a text of the person or an answer, of an earlier turn of a session

@@ -52,7 +52,7 @@ var ofList = [lists]place{
 	listInputs:      {name: "Inputs", kinds: kinds{brief.Work: {handoff.Input, handoff.Arguments, handoff.Plan, handoff.Fault}}},
 	listDrafts:      {name: "Drafts", kinds: kinds{brief.Planning: {handoff.Plan, handoff.Fault}}},
 	listResults:     {name: "Dependencies", kinds: kinds{brief.Work: {handoff.Dependency}, brief.Synthesis: {handoff.Dependency, handoff.Digest}}},
-	listFiles:       {name: "Files", kinds: kinds{brief.Work: {handoff.Files}}},
+	listFiles:       {name: "Files", kinds: kinds{brief.Work: {handoff.Files, handoff.Folder}}},
 	listFailed:      {name: "Failed", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Failed},
 	listSkipped:     {name: "Skipped", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Skipped},
 	listMemory:      {name: "Memory", kinds: kinds{brief.Work: {handoff.Memory}, brief.Synthesis: {handoff.Memory}}},

@@ -208,7 +208,7 @@ func (r *renderer) sections() []section {
 // that it needs context of its kind. How many such pieces there are is up to who makes them.
 func isHidden(d *gate.Decision) bool {
 	switch d.Source.Kind {
-	case handoff.Memory, handoff.Message, handoff.Transferred:
+	case handoff.Memory, handoff.Message, handoff.Transferred, handoff.Folder:
 		return !d.IsDelivered()
 	}
 	return false

@@ -67,7 +67,7 @@ func (r *renderer) granted(heading string, pieces []piece, recast string) {
 		}
 		r.frame("\n### ")
 		r.put(brief.PartHeading, p.source, p.Title())
-		if p.Source().Kind == handoff.Dependency || p.Source().Kind == handoff.Files {
+		if kind := p.Source().Kind; kind == handoff.Dependency || kind == handoff.Files || kind == handoff.Folder && p.Producer() != handoff.User {
 			r.by(" (by ", p.source, p.Assignee())
 		}
 		r.body(p)

@@ -88,7 +88,8 @@ type wireDependency struct {
 	Optional bool     `json:"optional,omitempty"`
 	Files    []Path   `json:"files,omitempty"`
 
-	MaxContextBytes int `json:"maxContextBytes,omitempty"`
+	OnConflict      string `json:"onConflict,omitempty"`
+	MaxContextBytes int    `json:"maxContextBytes,omitempty"`
 }
 
 // MarshalJSON writes the id alone when the rest is empty.

@@ -145,13 +145,25 @@ type Ref struct {
 	Optional bool   // the dependent runs even if the result is missing or withheld
 
 	// Files are paths of output files of the other task that are granted, such as /src/**;
-	// [Whole] means all of them. They are put into the workspace of the dependent.
+	// [Whole] means all of them. They are put into the workspace of the dependent. The folder is as the
+	// other task left it: what that task was given is in it too.
 	Files []Path
+
+	// OnConflict says which version of a file the dependent gets if two tasks changed it and neither was
+	// given the version of the other: "fail", the default, ends the task with FILES_CONFLICT; "both" gives it
+	// both, as NAME.TASK.EXT; the title, key or ID of a task takes its version.
+	OnConflict string
 
 	// MaxContextBytes limits the size of what is delivered; zero means the limit of the
 	// agent that reads it. See team.Limits.
 	MaxContextBytes int
 }
+
+// Values of [Ref].OnConflict that name no task.
+const (
+	FailOnConflict = "fail"
+	KeepBoth       = "both"
+)
 
 // MayBeMissing reports whether a task can run without this dependency: it is optional, one of
 // several alternatives, or of an instance that a shorter list does not have.

@@ -51,7 +51,7 @@ func (x *modelCall) accept(ctx context.Context, e *envelope.Envelope, now time.T
 	}
 	if len(x.task.OutputFiles) > 0 && x.outputs == nil { // there was no workspace
 		var err error
-		if x.outputs, err = outputsOf(e, filetree.Tree{}, filetree.Tree{}); err != nil {
+		if x.outputs, err = outputsOf(e, filetree.Tree{}, filetree.Tree{}, nil); err != nil {
 			return err
 		}
 	}

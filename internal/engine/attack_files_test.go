@@ -97,18 +97,31 @@ func TestControlTokensInNamesOfFilesAreBroken(t *testing.T) {
 	require.NotContains(t, sent[0], "<|im_start|>")
 }
 
-func TestFileThatBecomesAFolderIsNoOutput(t *testing.T) {
+func TestFilesBecomeFoldersAndBack(t *testing.T) {
 	t.Parallel()
-	a := &agent.Process{Command: "sh", Args: []string{"-c", "rm a; mkdir a; echo text > a/b"}}
+	a := &agent.Process{Command: "sh", Args: []string{"-c", "if test -f a; then rm a; mkdir a; echo text > a/b; else rm -r a; echo again > a; fi"}}
 	if a.Unconfined() {
 		t.Skip("this system cannot confine commands")
 	}
 	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "mover", Agent: a}}})
 	require.NoError(t, err)
-	specs := []task.Spec{{Title: "Move", Description: "D", Assignee: "mover", Uses: []task.Use{{Name: "repo", At: "."}}, OutputFiles: []string{"**"}}}
+	move := func(title string, on ...string) task.Spec {
+		s := task.Spec{Title: title, Description: "D", Assignee: "mover", OutputFiles: []string{"**"}}
+		for _, of := range on {
+			s.DependsOn = append(s.DependsOn, task.Ref{Task: of, Files: []task.Path{task.Whole}})
+		}
+		return s
+	}
+	specs := []task.Spec{move("First"), move("Second", "First"), move("Third", "Second"), move("Last", "First", "Third")}
+	specs[0].Uses = []task.Use{{Name: "repo", At: "."}}
 	res, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{Inputs: []engine.Input{{Name: "repo", Folder: files(t, "a", "old")}}})
 	require.NoError(t, err)
-	require.ErrorContains(t, res.Err(), "a was a file and is a folder now")
+	require.NoError(t, res.Err())
+	folder, file := map[string]string{"a/b": "text\n"}, map[string]string{"a": "again\n"}
+	require.Equal(t, folder, of(t, res, "First").OutputFiles)
+	require.Equal(t, file, of(t, res, "Second").OutputFiles)
+	require.Equal(t, folder, of(t, res, "Third").OutputFiles)
+	require.Equal(t, file, of(t, res, "Last").OutputFiles, "it has what the third task left")
 }
 
 func TestFileThatIsNamedLikeAFolderOfTheWorkspaceIsLeftOut(t *testing.T) {

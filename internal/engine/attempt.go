@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/event"
@@ -33,7 +34,9 @@ type attempt struct {
 	unreadable    error          // why its condition could not be read; nil if it was
 	granted       int            // how many offers there are before those of the memory
 	messageCount  int            // among the offers, behind all that the task itself is granted
-	given         filetree.Tree  // the files that it is granted, at their paths in the workspace
+	folder        []folderLayer  // of the files that it is granted
+	given         filetree.Tree  // these files, at their paths in the workspace
+	givenFrom     []envelope.ID  // of what they are from
 	*conversation                // of an attempt that calls tools; nil of any other
 	runtimeCalls
 	attemptRelations
@@ -80,10 +83,11 @@ func (r *results) gather(a *attempt, i int) {
 			o.Title, a.grants[len(a.grants)-1].List = u.Title, r.branches.decoded.get(string(plan.InputID(u.Name)))
 		} else if at, ok := p.Folder(i, j); ok {
 			o.Folder = at
+			useFolder(a, r, u.Name, at)
 		}
 	}
 	r.branches.offerDependencies(a, i)
-	offerFiles(a, r, i)
+	offerFolder(a, r, i)
 	if t.Reads > 0 || t.Instance != nil {
 		r.branches.offerCondition(a, i)
 	}
@@ -170,7 +174,10 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	var err error
-	if a.given, err = filesIn(a.sealed); err != nil {
+	if err := a.checkRequired(); err != nil {
+		return prompt.Prompt{}, err
+	}
+	if a.given, a.givenFrom, err = mergeFolder(a.sealed, a.folder, a.task.DependsOn); err != nil {
 		return prompt.Prompt{}, err
 	}
 	if err := checkGiven(a); err != nil {

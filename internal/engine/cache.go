@@ -135,7 +135,7 @@ func (x *modelCall) reissueAnswer(ctx context.Context, e *record.AgentCall, own 
 		made = old // it is this run's own, and is what it was
 	}
 	if len(x.task.OutputFiles) > 0 {
-		if x.outputs, err = outputsOf(made, changed, before); err != nil {
+		if x.outputs, err = outputsOf(made, changed, before, filesAmong(x.sealed)); err != nil {
 			return false, err
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
-	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/label"
@@ -33,52 +32,8 @@ var ErrFilesConflict = errors.New("the files of the task conflict")
 // maxOutputFiles bounds the texts of the output files of a task, in bytes.
 const maxOutputFiles = 4 << 20
 
-// offerFiles offers an attempt at task i the output files of its dependencies.
-func offerFiles(a *attempt, r *results, i int) {
-	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
-	for j := range r.branches.granted(i) {
-		up := ups[j]
-		d, from := &t.DependsOn[j], r.plan.Graph.Task(int(up))
-		if len(d.Files) == 0 {
-			continue
-		}
-		a.filesOffered++
-		a.grants = append(a.grants, r.plan.FilesGrant(i, j))
-		a.offers = append(a.offers, gate.Offer{
-			Source: gate.Source{Kind: handoff.Files, Name: string(d.Task)}, Title: plan.TitleInPrompts(plan.ReadBy(r.plan, i), from, plan.WrittenTitle(from)), Assignee: from.Assignee,
-			Status: r.queue.Status(int(up)), Envelope: r.tasks[up].Files, As: gate.AsFiles, Folder: ".", Optional: d.Optional,
-		})
-	}
-}
-
-// filesIn returns the files among what was sealed, at their paths in the workspace: folders
-// first, and then the files of dependencies, which replace them. It returns nil if there are none.
-func filesIn(sealed []gate.Sealed) (filetree.Tree, error) {
-	if !hasFiles(sealed) {
-		return nil, nil
-	}
-	all, by := filetree.Tree{}, map[string]bool{} // by: paths of dependencies
-	for i := range sealed {
-		s := &sealed[i]
-		tree, folder := s.Files()
-		for name, text := range tree.Under(folder) {
-			if name == brief.HistoryDir || name == brief.OutputsDir || strings.HasPrefix(name, brief.HistoryDir+"/") {
-				continue // the workspace has folders of its own there
-			}
-			if s.Source().Kind == handoff.Files {
-				if by[name] && !filetree.SameText(all[name], text) {
-					return nil, fmt.Errorf("%w: two dependencies have different versions of %s", ErrFilesConflict, name)
-				}
-				by[name] = true
-			}
-			all[name] = text
-		}
-	}
-	if at := all.Conflict(); at != "" {
-		return nil, fmt.Errorf("%w: %s is a file and a folder", ErrFilesConflict, at)
-	}
-	return all, nil
-}
+// givenTime is the time of files as a task was given them, so that it shows which ones were written again.
+var givenTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // writeFiles writes files into a workspace. Those that begin with #! are executable.
 func writeFiles(root *os.Root, files filetree.Tree) error {
@@ -97,12 +52,15 @@ func writeFiles(root *os.Root, files filetree.Tree) error {
 		if err := root.WriteFile(name, []byte(*text), mode); err != nil {
 			return err
 		}
+		if err := root.Chtimes(name, givenTime, givenTime); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// changedFiles returns the files of a workspace that match globs and are not as they were
-// given.
+// changedFiles returns the files of a workspace that match globs and were written, also again with the same text, or
+// removed.
 func changedFiles(root *os.Root, globs []string, given filetree.Tree) (filetree.Tree, error) {
 	found, skipped, err := filetree.Read(workspace.FS(root), []string{brief.HistoryDir + "/**", brief.OutputFile("call_*")})
 	if err != nil {
@@ -110,12 +68,12 @@ func changedFiles(root *os.Root, globs []string, given filetree.Tree) (filetree.
 	}
 	changed := filetree.Tree{}
 	for name, text := range found {
-		if filetree.Matches(globs, name) && !filetree.SameText(given[name], text) {
+		if filetree.Matches(globs, name) && (!filetree.SameText(given[name], text) || isWritten(root, name)) {
 			changed[name] = text
 		}
 	}
-	for name, text := range given {
-		if text != nil && found[name] == nil && filetree.Matches(globs, name) {
+	for name := range given {
+		if found[name] == nil && filetree.Matches(globs, name) && !hasReplaced(changed, name) {
 			changed[name] = nil
 		}
 	}
@@ -124,21 +82,40 @@ func changedFiles(root *os.Root, globs []string, given filetree.Tree) (filetree.
 			return nil, fmt.Errorf("%w: %s is not a UTF-8 text", ErrOutputFiles, name)
 		}
 	}
-	if at := changed.Conflict(); at != "" {
-		return nil, fmt.Errorf("%w: %s was a file and is a folder now, or the other way round; use another name", ErrOutputFiles, at)
-	}
 	if n := changed.Bytes(); n > maxOutputFiles {
 		return nil, fmt.Errorf("%w: they have %d bytes, at most %d", ErrOutputFiles, n, maxOutputFiles)
 	}
 	return changed, nil
 }
 
+// isWritten reports whether a file has another time than it was given with.
+func isWritten(root *os.Root, name string) bool {
+	info, err := root.Lstat(name)
+	return err == nil && !info.ModTime().Equal(givenTime)
+}
+
+// hasReplaced reports whether a file is a folder now, or its folder a file, which says that it was removed.
+func hasReplaced(changed filetree.Tree, name string) bool {
+	for above := path.Dir(name); above != "."; above = path.Dir(above) {
+		if changed[above] != nil {
+			return true
+		}
+	}
+	return changed.Has(name)
+}
+
 // outputsOf makes the output files of a task a result of their own, which is as sensitive as
 // its answer and expires with it. Its text has the files, and its structured part what they
-// were before, which only the caller reads.
-func outputsOf(answer *envelope.Envelope, changed, before filetree.Tree) (*envelope.Envelope, error) {
+// were before, which only the caller reads. given are the IDs of what the files in the workspace were from: their versions
+// are older than these.
+func outputsOf(answer *envelope.Envelope, changed, before filetree.Tree, given []envelope.ID) (*envelope.Envelope, error) {
 	h := answer.Header()
 	h.ID += "/files"
+	for _, id := range given {
+		if !slices.Contains(h.DerivedFrom, id) {
+			h.DerivedFrom = append(slices.Clip(h.DerivedFrom), id)
+		}
+	}
 	v, err := jsonvalue.Parse(before.JSON())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutputFiles, err)
@@ -173,7 +150,7 @@ func takeOutputs(o purpose, result *envelope.Envelope) error {
 	if len(tree) == 0 {
 		warnNoOutputs(a)
 	}
-	a.outputs, err = outputsOf(result, tree, versionsBefore(a.given, tree))
+	a.outputs, err = outputsOf(result, tree, versionsBefore(a.given, tree), a.givenFrom)
 	return err
 }
 
@@ -300,4 +277,14 @@ func hasFiles(sealed []gate.Sealed) bool {
 		}
 	}
 	return false
+}
+
+// filesAmong returns the IDs of what has files among what was sealed.
+func filesAmong(sealed []gate.Sealed) (ids []envelope.ID) {
+	for i := range sealed {
+		if tree, _ := sealed[i].Files(); tree != nil {
+			ids = append(ids, sealed[i].Decision().Envelope)
+		}
+	}
+	return ids
 }

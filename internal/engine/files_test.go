@@ -73,10 +73,11 @@ func TestFilesGoFromAnInputThroughATaskToAnother(t *testing.T) {
 	require.NotContains(t, strings.Join(fixer, ""), "ann@")
 	require.Equal(t, map[string]string{"main.go": "package main // feature of [REDACTED:email]\n", "notes/new.md": "new"}, res.Tasks[0].OutputFiles)
 
-	require.Contains(t, reviewer[0], "## Files from prerequisite tasks\n\n### Fix (by fixer)\nThese files are in your workspace:\n")
+	require.Contains(t, reviewer[0], "## Files from prerequisite tasks\n\n### repo\nThese files are in your workspace:\n")
+	require.Contains(t, reviewer[0], "### Fix (by fixer)\nThese files are in your workspace:\n")
 	require.Contains(t, reviewer[0], "main.go (44 bytes)\nnotes/new.md (3 bytes)")
 	require.Contains(t, reviewer[1], "feature of")
-	require.NotContains(t, strings.Join(reviewer, ""), "lib.go", "it is not granted the input")
+	require.Contains(t, reviewer[2], "lib/lib.go", "the folder is as the other task left it")
 	require.NotContains(t, strings.Join(reviewer, ""), "scratch")
 }
 

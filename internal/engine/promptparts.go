@@ -85,8 +85,8 @@ func contextName(s gate.Source, offers []gate.Offer, part string) string {
 	switch s.Kind {
 	case handoff.Dependency:
 		return fmt.Sprintf("result of task %q", title)
-	case handoff.Files:
-		return fmt.Sprintf("files of task %q", title)
+	case handoff.Files, handoff.Folder:
+		return fmt.Sprintf("files of %q", title)
 	case handoff.Input:
 		return fmt.Sprintf("input %q", title)
 	case handoff.Memory:

@@ -266,7 +266,7 @@ func (a *attempt) newHolder(x *modelCall, said *envelope.Envelope, call *llm.Too
 func (h *attempt) offerTransferred() {
 	root, r := h.root, h.run
 	h.offers, h.grants = nil, nil
-	h.said, h.dependencies, h.filesOffered = root.said, root.dependencies, root.filesOffered
+	h.said, h.dependencies, h.filesOffered, h.folder = root.said, root.dependencies, root.filesOffered, root.folder
 	n := root.said + len(root.task.Uses) + root.dependencies + root.filesOffered
 	if root.planned {
 		n++

@@ -48,7 +48,11 @@ func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Sele
 		d.withhold(RulePayload, ReasonRule, "it is not a folder")
 		return nil
 	}
-	if !s.Whole() {
+	switch {
+	case s.Whole():
+	case o.Source.Kind == handoff.Folder && !s.Apply(tree.Value()).Any:
+		tree = filetree.Tree{} // nobody expects some of the granted files in each layer of a folder
+	default:
 		var ok bool
 		if tree, ok = c.pickFiles(g, s, d, tree); !ok {
 			return nil

@@ -75,7 +75,7 @@ const (
 // that is [RuleGrant].
 var granted = map[handoff.SourceKind]handoff.Rule{
 	handoff.Dependency: RuleDependsOn, handoff.Condition: RuleWhen, handoff.Input: RuleUses, handoff.Memory: RuleMemory, handoff.Message: RuleMessage,
-	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Arguments: RuleTools, handoff.ToolResult: RuleTools, handoff.Files: RuleFiles, handoff.Conversation: RuleTurns, handoff.Transferred: RuleTransfer, Reasoning: RuleResult, Stream: RuleResult,
+	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Arguments: RuleTools, handoff.ToolResult: RuleTools, handoff.Files: RuleFiles, handoff.Folder: RuleFiles, handoff.Conversation: RuleTurns, handoff.Transferred: RuleTransfer, Reasoning: RuleResult, Stream: RuleResult,
 }
 
 // rule returns what lets the granted context through if no rule of the policy does.

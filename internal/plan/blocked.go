@@ -118,16 +118,33 @@ func (c *labelCheck) edits(list []blockedTask, level label.Classification) strin
 func (c *labelCheck) root(i int) root {
 	for {
 		switch by := c.raised[i]; by.kind {
-		case handoff.Input:
-			return root{task: -1, input: c.plan.Graph.Task(i).Uses[by.n].Name}
+		case handoff.Input, handoff.Dependency, handoff.Files, handoff.Condition:
+			up, input := c.madeBy(i, by)
+			if up < 0 {
+				return root{task: -1, input: input}
+			}
+			i = up
 		case handoff.Message:
 			return root{task: -1, from: c.options.Messages[by.n].From}
 		case handoff.Conversation:
 			return root{task: -1, from: c.options.Conversation[by.n].From}
-		case handoff.Dependency, handoff.Files, handoff.Condition:
-			i = int(c.plan.Graph.Upstream(i)[by.n])
 		default:
 			return root{task: i}
 		}
 	}
+}
+
+// madeBy returns the task that made a part of task i, or -1 and the name of the input that it is.
+func (c *labelCheck) madeBy(i int, part partOf) (up int, input string) {
+	switch part.kind {
+	case handoff.Input:
+		return -1, c.plan.Graph.Task(i).Uses[part.n].Name
+	case handoff.Files:
+		l := &c.plan.layers[i][part.n]
+		if l.Task >= 0 {
+			return l.Task, ""
+		}
+		return -1, l.Source(c.plan).Name
+	}
+	return int(c.plan.Graph.Upstream(i)[part.n]), ""
 }

@@ -81,18 +81,21 @@ func (c *pathCheck) checkFilesGrants(i int) {
 	t, gets := c.plan.Graph.Task(i), false
 	for j := range t.DependsOn {
 		files := t.DependsOn[j].Files
+		c.checkOnConflict(i, j)
 		if len(files) == 0 {
 			continue
 		}
 		gets = true
-		up := c.plan.Graph.Task(int(c.plan.Graph.Upstream(i)[j]))
+		up := int(c.plan.Graph.Upstream(i)[j])
 		at := func() subject { return dependency(c.checker, i, j) }
-		if len(up.OutputFiles) == 0 {
-			at().report(fmt.Sprintf("task %q has no output files", up.Title), "list them in outputFiles of that task", task.ErrInvalid)
+		if len(folderOf(c.plan, up)) == 0 {
+			at().report(fmt.Sprintf("task %q has no files", c.plan.Graph.Task(up).Title), "list its output files in outputFiles of that task", task.ErrInvalid)
 			continue
 		}
-		grant := c.plan.FilesGrant(i, j)
-		c.contradicts(at, &grant, up.Assignee, t.Assignee, nil)
+		if n := slices.IndexFunc(c.plan.layers[i], func(l FileLayer) bool { return l.Task == up }); n >= 0 {
+			grant := c.plan.LayerGrant(i, &c.plan.layers[i][n])
+			c.contradicts(at, &grant, c.plan.Graph.Task(up).Assignee, t.Assignee, nil)
+		}
 	}
 	for _, u := range t.Uses {
 		gets = gets || c.input(u).Folder != nil && u.Item == ""
@@ -125,14 +128,21 @@ func (p *Plan) isFiles(i int, a *delivery) bool {
 	return folder
 }
 
-// filesEdge adds the output files of a dependency that a task gets. They are part of what the
-// other task makes, and no path of its result says which part. See addGranted for by.
+// filesEdge adds a layer of the folder that a task gets. The files of a task are part of what it makes, and no path of its
+// result says which part. See addGranted for by.
 func (b *flowBuilder) filesEdge(i, n, to int, a *delivery, by *gate.Terms) {
-	grant := b.plan.FilesGrant(i, n)
+	l := &b.plan.layers[i][n]
+	grant, source := b.plan.LayerGrant(i, l), l.Input
 	if to != i {
 		grant.Terms = by
 	}
-	e := b.passage(b.results+int(b.plan.Graph.Upstream(i)[n]), grant.Terms, nil, a)
+	if l.Task >= 0 {
+		source = b.results + l.Task
+	}
+	e := b.passage(source, grant.Terms, nil, a)
 	e.Task, e.Line, e.Rule, e.Delivers, e.Note = to, cmp.Or(e.Line, grant.Line), cmp.Or(e.Rule, gate.RuleFiles), pick.Everything(), "output files"
+	if l.Task < 0 {
+		e.Note = "files of a dependency"
+	}
 	b.graph.Edges = append(b.graph.Edges, e)
 }

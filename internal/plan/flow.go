@@ -21,6 +21,9 @@ func (c *checker) checkFlow() {
 	p.Labels = make([]label.Classification, n)
 	p.least = make([]label.Classification, n)
 	p.InputIndex = c.inputs
+	if needsLayers(p) {
+		p.layers = make([][]FileLayer, n)
+	}
 	for i := range n {
 		t := g.Task(i)
 		m, _ := c.team.Index(t.Assignee)
@@ -105,6 +108,9 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 	for _, at := range g.Order() {
 		i := int(at)
 		t := g.Task(i)
+		if p.layers != nil {
+			p.layers[i] = layersTo(p, i)
+		}
 		parts = p.deliveries(parts[:0], i)
 		if t.MemoryScope == task.ScopeAll {
 			most := min(c.memory[i], c.team.Capabilities[p.Members[i]].Clearance()) // what is above the clearance is withheld
@@ -225,10 +231,8 @@ func deliveriesTo(list []delivery, p *Plan, i int, reader *gate.Capabilities) []
 		}
 		add(kind, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
 		list[len(list)-1].other = len(t.DependsOn[j].OneOf) > 0 || t.DependsOn[j].Each != ""
-		if len(t.DependsOn[j].Files) > 0 {
-			add(handoff.Files, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
-		}
 	}
+	list = deliveriesOfFiles(list, p, i, reader)
 	for k := range o.Messages {
 		if m := &o.Messages[k]; reads(p.Roster(), m, reader.Agent) {
 			add(handoff.Message, k, m.From, m.Classification, m.Classification, true)
@@ -254,7 +258,9 @@ func (p *Plan) grantOf(i int, a *delivery) (g gate.Grant, need []task.Path) {
 	case handoff.Dependency, handoff.Condition:
 		return p.DependencyGrant(i, n, int(p.Graph.Upstream(i)[n])), t.DependsOn[n].Need
 	case handoff.Files:
-		return p.FilesGrant(i, n), t.DependsOn[n].Files
+		l := &p.layers[i][n]
+		g = p.LayerGrant(i, l)
+		return g, g.Paths
 	}
 	return gate.Grant{Terms: termsTo(p, i, a.from)}, nil
 }

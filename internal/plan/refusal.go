@@ -163,7 +163,9 @@ func (c *labelCheck) part(i int, p partOf) subject {
 	switch at := c.task(i); p.kind {
 	case handoff.Input:
 		return at.at("uses", p.n)
-	case handoff.Dependency, handoff.Files, handoff.Condition:
+	case handoff.Files:
+		return dependency(c.checker, i, c.plan.layers[i][p.n].Via[0])
+	case handoff.Dependency, handoff.Condition:
 		return dependency(c.checker, i, int(p.n))
 	case handoff.Message:
 		return at.at("assignee")
@@ -185,11 +187,8 @@ const longestPath = 8
 func (c *labelCheck) path(i int) string {
 	var b strings.Builder
 	for n := 0; ; n++ {
-		t, by, level := c.plan.Graph.Task(i), c.raised[i], c.plan.Labels[i]
+		by, level := c.raised[i], c.plan.Labels[i]
 		switch {
-		case by.kind == handoff.Input:
-			fmt.Fprintf(&b, "%v by input %q", level, t.Uses[by.n].Name)
-			return b.String()
 		case by.kind == handoff.Message:
 			fmt.Fprintf(&b, "%v by a message from %q", level, c.options.Messages[by.n].From)
 			return b.String()
@@ -210,11 +209,16 @@ func (c *labelCheck) path(i int) string {
 			b.WriteString("and others before it")
 			return b.String()
 		}
+		up, input := c.madeBy(i, by)
+		if up < 0 {
+			fmt.Fprintf(&b, "%v by input %q", level, input)
+			return b.String()
+		}
 		how := "through"
 		if by.kind == handoff.Condition {
 			how = "by the condition on"
 		}
-		i = int(c.plan.Graph.Upstream(i)[by.n])
+		i = up
 		fmt.Fprintf(&b, "%s %q, ", how, c.plan.Graph.Task(i).Title)
 	}
 }

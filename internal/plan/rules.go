@@ -94,15 +94,6 @@ func (p *Plan) DependencyGrant(i, j, up int) gate.Grant {
 	return g
 }
 
-// FilesGrant is the grant of the output files of dependency j to task i.
-func (p *Plan) FilesGrant(i, j int) gate.Grant {
-	t, from := p.Graph.Task(i), p.Graph.Task(int(p.Graph.Upstream(i)[j]))
-	d := &t.DependsOn[j]
-	g := gate.WholeOf(gate.Source{Kind: handoff.Files, Name: string(d.Task)}, p.Line(i))
-	g.Paths, g.Terms = d.Files, termsTo(p, i, from.Assignee)
-	return g
-}
-
 // InputGrant is the grant of a named input to task i.
 func (p *Plan) InputGrant(i, j int) gate.Grant {
 	t := p.Graph.Task(i)

@@ -76,7 +76,7 @@ func TestBadFolders(t *testing.T) {
 		"at of a text":       {"repo: {text: x}", "uses: [{name: repo, at: x}]", "at is for folders"},
 		"at outside":         {"repo: {dir: repo}", "uses: [{name: repo, at: ../x}]", `cannot be put at "../x"`},
 		"at of history":      {"repo: {dir: repo}", "uses: [{name: repo, at: history/x}]", "history and outputs are reserved"},
-		"no output files":    {"repo: {dir: repo}", "dependsOn: [{task: First, files: ['**']}]", `task "First" has no output files`},
+		"no output files":    {"repo: {dir: repo}", "dependsOn: [{task: First, files: ['**']}]", `task "First" has no files`},
 		"part of a name":     {"repo: {dir: repo}", "dependsOn: [{task: First, files: ['*.md']}]", "only whole names can be *"},
 		"path with no match": {"repo: {dir: repo}", "uses: [{name: repo, need: [/nothing]}]", "input \"repo\" has no /nothing"},
 	} {

@@ -98,7 +98,7 @@ func (r *reader) readTask(f *fields, s *task.Spec) {
 }
 
 func dependencyMembers(r *task.Ref) members {
-	return members{{"task", &r.Task}, {"oneOf", &r.OneOf}, {"each", &r.Each}, {"round", &r.Round}, {"as", &r.As}, {"need", &r.Need}, {"optional", &r.Optional}, {"files", (*filePaths)(&r.Files)}, {"maxContextBytes", &r.MaxContextBytes}}
+	return members{{"task", &r.Task}, {"oneOf", &r.OneOf}, {"each", &r.Each}, {"round", &r.Round}, {"as", &r.As}, {"need", &r.Need}, {"optional", &r.Optional}, {"files", (*filePaths)(&r.Files)}, {"onConflict", &r.OnConflict}, {"maxContextBytes", &r.MaxContextBytes}}
 }
 
 func useMembers(u *task.Use) members {

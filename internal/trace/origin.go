@@ -88,7 +88,11 @@ func (s *search) source(d *gate.Decision) {
 		s.origin(Origin{By: d.From, Kind: FromInput, Name: name})
 	case handoff.Goal:
 		s.origin(Origin{By: d.From, Kind: FromGoal, Name: name})
-	case handoff.Dependency, handoff.Files:
+	case handoff.Dependency, handoff.Files, handoff.Folder:
+		if d.From == handoff.User {
+			s.origin(Origin{By: d.From, Kind: FromInput, Name: name})
+			return
+		}
 		s.work(task.ID(name), s.trace.Title(task.ID(name)), d.From)
 	case handoff.Memory:
 		if id, ok := resultIn(name); ok {
@@ -123,7 +127,7 @@ func (s *search) statement(kind Kind, by, name string) {
 func resultOf(d *gate.Decision) (id task.ID, ok bool) {
 	switch {
 	case d == nil:
-	case d.Source.Kind == handoff.Dependency, d.Source.Kind == handoff.Files:
+	case d.Source.Kind == handoff.Dependency, d.Source.Kind == handoff.Files, d.Source.Kind == handoff.Folder && d.From != handoff.User:
 		return task.ID(d.Source.Name), true
 	case d.Source.Kind == handoff.Memory:
 		return resultIn(d.Source.Name)

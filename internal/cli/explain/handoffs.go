@@ -104,7 +104,7 @@ func newHandoff(t *trace.Trace, i int) HandoffDocument {
 // sourceTask returns the task whose result a decision is about; empty for other context.
 func sourceTask(h *event.Handoff) task.ID {
 	switch h.Source.Kind {
-	case handoff.Dependency, handoff.Files, handoff.Condition:
+	case handoff.Dependency, handoff.Files, handoff.Folder, handoff.Condition:
 		id, _, _ := strings.Cut(h.Source.Name, record.TurnPrefix)
 		return task.ID(id)
 	}

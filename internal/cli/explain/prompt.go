@@ -157,6 +157,11 @@ func (x *Document) named(s gate.Source, by string) string {
 		return "result of " + title + " from " + by
 	case handoff.Files:
 		return "output files of " + title + " from " + by
+	case handoff.Folder:
+		if by == handoff.User {
+			return "files of input " + s.Name
+		}
+		return "output files of " + title + " from " + by
 	case handoff.Input:
 		return "input " + s.Name
 	case handoff.Message:

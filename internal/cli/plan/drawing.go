@@ -168,6 +168,11 @@ func origin(r *engine.Reading) (key string, kind kind, line string) {
 	switch r.Kind {
 	case handoff.Dependency, handoff.Files, handoff.Condition:
 		return taskKey(r.Task), taskKind, r.Name
+	case handoff.Folder:
+		if r.Task != "" {
+			return taskKey(r.Task), taskKind, r.Name
+		}
+		return inputKey(r.Name), inputKind, r.Name
 	case handoff.Input:
 		return inputKey(r.Name), inputKind, r.Name
 	case handoff.Memory:

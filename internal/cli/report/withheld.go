@@ -243,7 +243,7 @@ func writeRows(out io.Writer, rows []withheldRow, spec string, titles map[task.I
 // sourceName names where a row's context comes from.
 func (r *withheldRow) sourceName(titles map[task.ID]string) string {
 	switch r.source.Kind {
-	case handoff.Dependency, handoff.Files:
+	case handoff.Dependency, handoff.Files, handoff.Folder:
 		return cmp.Or(titles[task.ID(r.source.Name)], r.source.Name)
 	case handoff.Goal, handoff.Roster:
 		return "the " + string(r.source.Kind)

@@ -1,0 +1,282 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
+)
+
+// A change is what a task does to a file of its workspace.
+type change struct {
+	name string
+	text string // "" removes the file, "=" writes it again as it is
+}
+
+// A worker is a task that sees the files of its workspace and changes some.
+type worker struct {
+	title   string
+	level   label.Classification // of its agent, and of what it makes
+	on      []task.Ref
+	changes []change
+
+	mu   sync.Mutex
+	seen map[string]string // nil if it did not work
+}
+
+// member returns the agent of a worker.
+func (w *worker) member(t require.TestingT) engine.Member {
+	o := tool.Options{Effect: tool.Workspace, Accepts: label.Secret, Produces: new(label.Public)}
+	work := &tool.Tool{Name: "work_" + w.title, Parameters: json.RawMessage(`{"type":"object"}`), Options: o, ReadsWorkspace: true, Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
+		root, err := c.Workspace()
+		require.NoError(t, err)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.seen = filesOf(t, root)
+		for _, c := range w.changes {
+			w.apply(t, root, c)
+		}
+		return tool.Result{Text: "done"}, nil
+	}}
+	m := engine.Member{Name: w.title, Accepts: w.level, Produces: &w.level, Tools: []*tool.Tool{work}, AllowUntrusted: []string{work.Name}}
+	m.Agent = agent.New(byTurn(func(turn int, _ llm.Request) llm.Response {
+		if turn == 1 {
+			return llm.Response{ToolCalls: []llm.ToolCall{call(work.Name, `{}`)}}
+		}
+		return llm.Response{Text: "done"}
+	}), agent.Options{})
+	return m
+}
+
+func (w *worker) apply(t require.TestingT, root *os.Root, c change) {
+	switch text, exists := w.seen[c.name]; {
+	case c.text == "" && exists:
+		require.NoError(t, root.Remove(c.name))
+	case c.text == "" || c.text == "=" && !exists:
+	default:
+		if c.text != "=" {
+			text = c.text
+		}
+		require.NoError(t, root.MkdirAll(path.Dir(c.name), 0o755))
+		require.NoError(t, root.WriteFile(c.name, []byte(text), 0o644))
+	}
+}
+
+// filesOf returns the files of a workspace, but for those of the runtime.
+func filesOf(t require.TestingT, root *os.Root) map[string]string {
+	files := map[string]string{}
+	require.NoError(t, fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(name, "history/") {
+			return err
+		}
+		text, err := root.ReadFile(name)
+		files[name] = string(text)
+		return err
+	}))
+	return files
+}
+
+// perform runs workers as a team.
+func perform(t require.TestingT, ctx context.Context, workers []*worker, inputs ...engine.Input) *engine.Result {
+	config, specs := engine.Config{}, []task.Spec{}
+	for _, w := range workers {
+		config.Agents = append(config.Agents, w.member(t))
+		s := task.Spec{Title: w.title, Description: "Work.", Assignee: w.title, Classification: w.level, OutputFiles: []string{"**"}, DependsOn: w.on}
+		if len(inputs) > 0 && len(w.on) == 0 {
+			s.Uses = []task.Use{{Name: inputs[0].Name, At: "."}}
+		}
+		specs = append(specs, s)
+	}
+	tm, err := engine.New(config)
+	require.NoError(t, err)
+	res, err := tm.RunTasks(ctx, specs, &engine.RunOptions{Inputs: inputs, UserAccepts: new(label.Secret)})
+	require.NoError(t, err)
+	return res
+}
+
+// filesFrom returns a dependency that grants the files of some paths.
+func filesFrom(title string, paths ...task.Path) task.Ref {
+	if len(paths) == 0 {
+		paths = []task.Path{task.Whole}
+	}
+	return task.Ref{Task: title, Files: paths, Optional: true}
+}
+
+// A modelVersion is a file as the model of a folder has it.
+type modelVersion struct {
+	by       int
+	name     string
+	text     string // "" if it was removed
+	level    label.Classification
+	replaces []*modelVersion
+}
+
+// A modelFolder says what each worker should see, by a plain model: each task passes on the versions that it was offered,
+// sees the newest ones within its clearance, and replaces those that it sees.
+type modelFolder struct {
+	offered [][]*modelVersion
+	left    [][]*modelVersion // by a task that completed; nil of any other
+	seen    []map[string]string
+}
+
+func (m *modelFolder) work(w *worker, i int, index map[string]int) {
+	var offered []*modelVersion
+	for _, d := range w.on {
+		for _, v := range m.left[index[d.Task]] {
+			if inGrant := d.Files[0] == task.Whole || strings.HasPrefix(v.name, "d/"); inGrant && !slices.Contains(offered, v) {
+				offered = append(offered, v)
+			}
+		}
+	}
+	current := map[string][]*modelVersion{}
+	for _, v := range offered {
+		if v.level <= w.level {
+			current[v.name] = append(current[v.name], v)
+		}
+	}
+	seen := map[string]string{}
+	for name, all := range current {
+		var newest []*modelVersion
+		for _, v := range all {
+			if !slices.ContainsFunc(all, func(o *modelVersion) bool { return slices.Contains(o.replaces, v) }) {
+				newest = append(newest, v)
+			}
+		}
+		for _, v := range newest[1:] {
+			if v.text != newest[0].text {
+				return // a conflict: it does not work
+			}
+		}
+		if newest[0].text != "" {
+			seen[name] = newest[0].text
+		}
+	}
+	m.seen[i], m.left[i] = seen, offered
+	after := maps.Clone(seen)
+	written := map[string]bool{}
+	for _, c := range w.changes {
+		text, exists := seen[c.name]
+		switch {
+		case c.text == "" && exists:
+			after[c.name] = ""
+		case c.text == "" || c.text == "=" && !exists:
+			continue
+		case c.text == "=":
+			after[c.name] = text
+		default:
+			after[c.name] = c.text
+		}
+		written[c.name] = true
+	}
+	for name := range written {
+		m.left[i] = append(slices.Clip(m.left[i]), &modelVersion{i, name, after[name], w.level, current[name]})
+	}
+}
+
+// Whatever tasks do to the files of a folder, each sees the newest versions that it may have.
+//
+// Requirement: G67.
+func TestFoldersAreAsTheirModel(t *testing.T) {
+	t.Parallel()
+	conflicts := 0
+	rapid.Check(t, func(t *rapid.T) {
+		workers, index := drawWorkers(t)
+		m := &modelFolder{left: make([][]*modelVersion, len(workers)), seen: make([]map[string]string, len(workers))}
+		res := perform(t, context.Background(), workers)
+		for i, w := range workers {
+			m.work(w, i, index)
+			require.Equal(t, m.seen[i], w.seen, "%s: %v", w.title, res.Errors)
+			if of := &res.Tasks[i]; of.Status == task.Failed {
+				conflicts++
+				require.Equal(t, codes.FilesConflict, of.Error.Code)
+			}
+		}
+	})
+	require.NotZero(t, conflicts)
+}
+
+// drawWorkers draws tasks that depend on some of those before. Each changes a file at most once.
+func drawWorkers(t *rapid.T) ([]*worker, map[string]int) {
+	var workers []*worker
+	index := map[string]int{}
+	for i := range rapid.IntRange(3, 7).Draw(t, "tasks") {
+		w := &worker{title: fmt.Sprint("w", i), level: rapid.SampledFrom([]label.Classification{label.Internal, label.Confidential}).Draw(t, "level")}
+		for k := range i {
+			if rapid.IntRange(0, 2).Draw(t, "depends") > 0 {
+				w.on = append(w.on, filesFrom(workers[k].title, rapid.SampledFrom([]task.Path{task.Whole, task.Whole, "/d/**"}).Draw(t, "granted")))
+			}
+		}
+		for _, name := range []string{"a", "d/b"} {
+			text := rapid.SampledFrom([]string{fmt.Sprint("by ", i), "same", "=", "", "none"}).Draw(t, name)
+			if text != "none" {
+				w.changes = append(w.changes, change{name, text})
+			}
+		}
+		workers, index[w.title] = append(workers, w), i
+	}
+	return workers, index
+}
+
+// What two tasks changed, neither of which had the version of the other, is a conflict, unless the dependent says which
+// version it wants.
+func TestConflictsOfFilesAreSettled(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		on   string
+		want map[string]string // nil if the task fails
+	}{
+		{"", nil},
+		{task.FailOnConflict, nil},
+		{task.KeepBoth, map[string]string{"main.left.go": "left", "main.right.go": "right", "new.go": "new"}},
+		{"left", map[string]string{"main.go": "left", "new.go": "new"}},
+		{"Right", map[string]string{"main.go": "right", "new.go": "new"}},
+	} {
+		t.Run(tt.on, func(t *testing.T) {
+			t.Parallel()
+			last := &worker{title: "last", on: []task.Ref{filesFrom("left"), filesFrom("right")}}
+			last.on[1].OnConflict = tt.on
+			res := perform(t, t.Context(), []*worker{
+				{title: "first", changes: []change{{"main.go", "first"}}},
+				{title: "left", on: []task.Ref{filesFrom("first")}, changes: []change{{"main.go", "left"}}},
+				{title: "right", on: []task.Ref{filesFrom("first")}, changes: []change{{"main.go", "right"}, {"new.go", "new"}}},
+				last,
+			})
+			require.Equal(t, tt.want, last.seen)
+			if tt.want == nil {
+				require.Equal(t, codes.FilesConflict, of(t, res, "last").Error.Code)
+				require.ErrorIs(t, res.Err(), engine.ErrFilesConflict)
+				require.Contains(t, of(t, res, "last").Error.Message, `"left" and "right" have changed main.go, and neither was given the version of the other: set onConflict of a dependency`)
+			}
+		})
+	}
+}
+
+// A task whose files are all above the reader leaves nothing for it, so a required dependency fails it.
+func TestFoldersOfWhichNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	secret := &worker{title: "secret", level: label.Confidential, changes: []change{{"a", "secret"}}}
+	open := &worker{title: "open", on: []task.Ref{filesFrom("secret")}, changes: []change{{"b", "open"}}}
+	reader := &worker{title: "reader", on: []task.Ref{filesFrom("open")}}
+	cleared := &worker{title: "cleared", level: label.Confidential, on: []task.Ref{filesFrom("open")}}
+	require.NoError(t, perform(t, t.Context(), []*worker{secret, open, reader, cleared}).Err())
+	require.Equal(t, map[string]string{"b": "open"}, reader.seen)
+	require.Equal(t, map[string]string{"a": "secret", "b": "open"}, cleared.seen, "a file stays in the folder for those who may have it")
+}

@@ -1,0 +1,272 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A FileLayer is what one source adds to the folder that a task gets from those that it depends on: the output files of a
+// task, or the files of an input. A folder is a list of layers, so that each file keeps its producer, its label and its
+// rule through every task that leaves it in place.
+type FileLayer struct {
+	Task  int // whose output files they are; -1 of an input
+	Input int // an index into [Options].Inputs; -1 of a task
+	At    string
+	Paths []task.Path // of the workspace, which are granted
+
+	// Floor is the label of what decided whether the tasks ran through which the layer came: that it is there
+	// tells that they did.
+	Floor label.Classification
+
+	Via    []int // the dependencies of its reader that grant it
+	Direct bool  // its reader depends on the task whose output files they are, or uses the input itself
+}
+
+// IsOf reports whether a layer has files of the same source as another one, at the same place.
+func (l *FileLayer) IsOf(o *FileLayer) bool {
+	return l.Task == o.Task && l.Input == o.Input && l.At == o.At
+}
+
+// Source names the layer for the gate.
+func (l *FileLayer) Source(p *Plan) gate.Source {
+	s := gate.Source{Kind: handoff.Folder}
+	switch {
+	case l.Task < 0:
+		if s.Name = p.Options().Inputs[l.Input].Name; l.Direct {
+			s.Kind = handoff.Input
+		}
+	default:
+		if s.Name = string(p.Graph.Task(l.Task).ID); l.Direct {
+			s.Kind = handoff.Files
+		}
+	}
+	return s
+}
+
+// Producer returns who made the files.
+func (l *FileLayer) Producer(p *Plan) string {
+	if l.Task < 0 {
+		return handoff.User
+	}
+	return p.Graph.Task(l.Task).Assignee
+}
+
+// LayerGrant is the grant of a layer to task i.
+func (p *Plan) LayerGrant(i int, l *FileLayer) gate.Grant {
+	g := gate.WholeOf(l.Source(p), p.Line(i))
+	g.Paths, g.Terms = below(l.Paths, l.At), termsTo(p, i, l.Producer(p))
+	return g
+}
+
+// below returns paths of a workspace as those of one of its folders.
+func below(paths []task.Path, folder string) []task.Path {
+	if folder == "." {
+		return paths
+	}
+	prefix := inFolder(folder, "")
+	var out []task.Path
+	for _, path := range pick.Intersect(paths, []task.Path{task.Path(prefix + "/**")}) {
+		out = append(out, task.Path(strings.TrimPrefix(string(path), prefix)))
+	}
+	return out
+}
+
+// inFolder returns a path in a folder of a workspace as one of the workspace.
+func inFolder(folder string, path task.Path) string {
+	if folder == "." {
+		return string(path)
+	}
+	var b strings.Builder
+	for name := range strings.SplitSeq(folder, "/") {
+		b.WriteString(naming.Pointer(name))
+	}
+	return b.String() + string(path)
+}
+
+// LayersVia returns the layers that dependency j grants to task i, of the folder that the other task leaves.
+func (p *Plan) LayersVia(i, j int, folder []FileLayer) (layers []FileLayer) {
+	files, up := p.Graph.Task(i).DependsOn[j].Files, int(p.Graph.Upstream(i)[j])
+	for _, l := range folder {
+		if l.Direct = l.Task == up; !l.Direct {
+			l.Floor = l.Floor.Join(p.Branches.Of(up))
+		}
+		if l.Paths = pick.Intersect(l.Paths, files); len(l.Paths) > 0 && !p.usesFolder(i, &l) {
+			l.Via = []int{j}
+			layers = append(layers, l)
+		}
+	}
+	return layers
+}
+
+// usesFolder reports whether a task uses the input of a layer itself, at the same place.
+func (p *Plan) usesFolder(i int, l *FileLayer) bool {
+	if l.Task >= 0 {
+		return false
+	}
+	for j := range p.Graph.Task(i).Uses {
+		if at, ok := p.Folder(i, j); ok && at == l.At && p.InputIndex[strings.ToLower(p.Graph.Task(i).Uses[j].Name)] == l.Input {
+			return true
+		}
+	}
+	return false
+}
+
+// FolderOf returns the folder that task i leaves: inputs, the layers that it was given, and its own output files.
+func (p *Plan) FolderOf(i int, given []FileLayer) (folder []FileLayer) {
+	t := p.Graph.Task(i)
+	for j, u := range t.Uses {
+		at, ok := p.Folder(i, j)
+		if !ok {
+			continue
+		}
+		need := u.Need
+		if need == nil {
+			need = []task.Path{task.Whole}
+		}
+		l := FileLayer{Task: -1, Input: p.InputIndex[strings.ToLower(u.Name)], At: at}
+		for _, path := range need {
+			if path == task.Whole && at != "." {
+				path = "/**"
+			}
+			l.Paths = append(l.Paths, task.Path(inFolder(at, path)))
+		}
+		folder = append(folder, l)
+	}
+	folder = append(folder, given...)
+	if len(t.OutputFiles) > 0 {
+		folder = append(folder, FileLayer{Task: i, Input: -1, At: ".", Paths: []task.Path{task.Whole}})
+	}
+	return folder
+}
+
+// MergeLayers adds layers to those before, each source once: its paths are those of all of its layers.
+func MergeLayers(layers, more []FileLayer) []FileLayer {
+	for _, l := range more {
+		k := slices.IndexFunc(layers, func(o FileLayer) bool { return o.IsOf(&l) })
+		if k < 0 {
+			layers = append(layers, l)
+			continue
+		}
+		o := &layers[k]
+		o.Direct = o.Direct || l.Direct
+		o.Floor, o.Via, o.Paths = o.Floor.Join(l.Floor), slices.Concat(o.Via, l.Via), slices.Clip(o.Paths)
+		for _, path := range l.Paths {
+			if !slices.Contains(o.Paths, path) {
+				o.Paths = append(o.Paths, path)
+			}
+		}
+	}
+	return layers
+}
+
+// layersTo returns the layers that task i may be given, if all of its dependencies have completed.
+func layersTo(p *Plan, i int) (layers []FileLayer) {
+	t, ups := p.Graph.Task(i), p.Graph.Upstream(i)
+	for j := range t.DependsOn {
+		if len(t.DependsOn[j].Files) > 0 {
+			layers = MergeLayers(layers, p.LayersVia(i, j, folderOf(p, int(ups[j]))))
+		}
+	}
+	return layers
+}
+
+// folderOf returns the folder that a task may leave.
+func folderOf(p *Plan, i int) []FileLayer {
+	t := p.Graph.Task(i)
+	if !Joins(t) {
+		return p.FolderOf(i, p.layers[i])
+	}
+	var given []FileLayer
+	for j, up := range p.Graph.Upstream(i) {
+		if !isRead(t, j) && !isReread(t, j) {
+			given = MergeLayers(given, p.layers[up])
+		}
+	}
+	return p.FolderOf(i, given)
+}
+
+// needsLayers reports whether a task of the plan gets files of another one.
+func needsLayers(p *Plan) bool {
+	for i := range p.Graph.Len() {
+		if slices.ContainsFunc(p.Graph.Task(i).DependsOn, hasFiles) {
+			return true
+		}
+	}
+	return false
+}
+
+// deliveriesOfFiles appends the layers of the folder of task i to list. A layer may be missing or withheld; a required
+// dependency fails its dependent only if that is so for all of its layers.
+func deliveriesOfFiles(list []delivery, p *Plan, i int, reader *gate.Capabilities) []delivery {
+	if p.layers == nil {
+		return list
+	}
+	deliver := func(n int, optional bool) delivery {
+		l := &p.layers[i][n]
+		least, most := l.levels(p)
+		from := l.Producer(p)
+		a := deliveryOf(ReadBy(p, i).Terms(from, reader.Agent), least, most, optional, reader)
+		a.part, a.from, a.most = partOf{handoff.Files, int32(n)}, from, most
+		return a
+	}
+	first := len(list)
+	for n := range p.layers[i] {
+		list = append(list, deliver(n, true))
+	}
+	for n, l := range p.layers[i] {
+		for _, j := range l.Via {
+			isLeft := func(a delivery) bool { return !a.Withheld && slices.Contains(p.layers[i][a.part.n].Via, j) }
+			if l.Task == int(p.Graph.Upstream(i)[j]) && !p.Graph.Task(i).DependsOn[j].Optional && !slices.ContainsFunc(list[first:], isLeft) {
+				list[first+n] = deliver(n, false)
+			}
+		}
+	}
+	return list
+}
+
+// levels returns the lowest and the highest label that a layer can have.
+func (l *FileLayer) levels(p *Plan) (least, most label.Classification) {
+	if l.Task >= 0 {
+		return p.least[l.Task].Join(l.Floor), p.Labels[l.Task].Join(l.Floor)
+	}
+	level := p.Options().Inputs[l.Input].Classification.Join(l.Floor)
+	return level, level
+}
+
+// IsNamed reports whether a name in a spec means a task: its title, as written or with its round, its key or its ID.
+func IsNamed(t *task.Task, name string) bool {
+	name = strings.TrimSpace(name)
+	return strings.EqualFold(name, t.Title) || strings.EqualFold(name, WrittenTitle(t)) || name != "" && (name == t.Key || name == string(t.ID))
+}
+
+// checkOnConflict reports an onConflict of dependency j of task i that can never count.
+func (c *pathCheck) checkOnConflict(i, j int) {
+	d := &c.plan.Graph.Task(i).DependsOn[j]
+	at := func() subject { return dependency(c.checker, i, j).at("onConflict") }
+	switch {
+	case d.OnConflict == "":
+	case len(d.Files) == 0:
+		at().report("onConflict is about files, and the dependency grants none", "add files, or remove onConflict", task.ErrInvalid)
+	case d.OnConflict == task.FailOnConflict, d.OnConflict == task.KeepBoth:
+	default:
+		var titles []string
+		for _, l := range c.plan.layers[i] {
+			if l.Task < 0 {
+				continue
+			}
+			t := c.plan.Graph.Task(l.Task)
+			if titles = append(titles, WrittenTitle(t)); IsNamed(t, d.OnConflict) {
+				return
+			}
+		}
+		at().report(fmt.Sprintf("%s is neither fail nor both, and no task of that name has files in the folder", naming.Quote(d.OnConflict)), naming.Suggest(d.OnConflict, titles), task.ErrInvalid)
+	}
+}
