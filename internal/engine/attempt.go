@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/event"
-	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/plan"
@@ -30,13 +28,10 @@ type attempt struct {
 	unwritten     []*resultWrite // results of these tasks that were not in memory yet
 	said          int            // texts of earlier turns, among the offers
 	dependencies  int            // among the offers: results, then output files
-	filesOffered  int            //
 	unreadable    error          // why its condition could not be read; nil if it was
 	granted       int            // how many offers there are before those of the memory
 	messageCount  int            // among the offers, behind all that the task itself is granted
-	folder        []folderLayer  // of the files that it is granted
-	given         filetree.Tree  // these files, at their paths in the workspace
-	givenFrom     []envelope.ID  // of what they are from
+	given         *givenFiles    // nil if it is granted none
 	*conversation                // of an attempt that calls tools; nil of any other
 	runtimeCalls
 	attemptRelations
@@ -83,11 +78,11 @@ func (r *results) gather(a *attempt, i int) {
 			o.Title, a.grants[len(a.grants)-1].List = u.Title, r.branches.decoded.get(string(plan.InputID(u.Name)))
 		} else if at, ok := p.Folder(i, j); ok {
 			o.Folder = at
-			useFolder(a, r, u.Name, at)
+			r.folders.use(a, u.Name, at)
 		}
 	}
 	r.branches.offerDependencies(a, i)
-	offerFolder(a, r, i)
+	r.folders.offer(a, i)
 	if t.Reads > 0 || t.Instance != nil {
 		r.branches.offerCondition(a, i)
 	}
@@ -173,11 +168,7 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 	if err := a.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
-	var err error
-	if err := a.checkRequired(); err != nil {
-		return prompt.Prompt{}, err
-	}
-	if a.given, a.givenFrom, err = mergeFolder(a.sealed, a.folder, a.task.DependsOn); err != nil {
+	if err := a.given.take(a.sealed, a.task.DependsOn); err != nil {
 		return prompt.Prompt{}, err
 	}
 	if err := checkGiven(a); err != nil {
@@ -205,7 +196,7 @@ func (a *attempt) brief(sealed []gate.Sealed) brief.Brief {
 	b.Conversation, rest = rest[:a.said], rest[a.said:]
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
 	b.Dependencies, rest = rest[:a.dependencies], rest[a.dependencies:]
-	b.Files = rest[:a.filesOffered]
+	b.Files = rest[:a.given.ofOthers()]
 	memory := len(sealed) - len(a.inherited)
 	b.Messages, b.Memory, b.Transferred = a.messagesIn(sealed), digest(sealed[a.granted:memory]), sealed[memory:]
 	return b

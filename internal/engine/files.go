@@ -143,14 +143,15 @@ func takeOutputs(o purpose, result *envelope.Envelope) error {
 	if err != nil {
 		return err
 	}
-	tree, err := changedFiles(root, a.task.OutputFiles, a.given)
+	given, from := a.given.delivered()
+	tree, err := changedFiles(root, a.task.OutputFiles, given)
 	if err != nil {
 		return err
 	}
 	if len(tree) == 0 {
 		warnNoOutputs(a)
 	}
-	a.outputs, err = outputsOf(result, tree, versionsBefore(a.given, tree), a.givenFrom)
+	a.outputs, err = outputsOf(result, tree, versionsBefore(given, tree), from)
 	return err
 }
 
@@ -202,7 +203,7 @@ func (x *modelCall) filesEntry(mounts []record.Mount) record.Entry {
 // mountsOf returns where the folders among what was sealed are in the workspace. Files of a
 // dependency are at the paths that they had in its workspace, so its folders count too, unless
 // several dependencies had different ones.
-func mountsOf(r *results, sealed []gate.Sealed) (mounts []record.Mount) {
+func (f *folders) mountsOf(sealed []gate.Sealed) (mounts []record.Mount) {
 	var inherited [][]record.Mount
 	for i := range sealed {
 		s := &sealed[i]
@@ -211,7 +212,7 @@ func mountsOf(r *results, sealed []gate.Sealed) (mounts []record.Mount) {
 		case s.Source().Kind == handoff.Input:
 			mounts = append(mounts, record.Mount{Input: s.Source().Name, At: at})
 		case s.Source().Kind == handoff.Files && len(tree) > 0:
-			inherited = append(inherited, r.mounts[task.ID(s.Source().Name)])
+			inherited = append(inherited, f.mounts[task.ID(s.Source().Name)])
 		}
 	}
 	if inherited = slices.CompactFunc(inherited, slices.Equal); len(inherited) == 1 {

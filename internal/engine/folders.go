@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -49,85 +50,153 @@ func grants(paths []task.Path, files filetree.Tree) bool {
 	return err == nil && len(files) > 0 && (s.Whole() || s.Apply(files.Value()).Any)
 }
 
-// layersOf returns the layers that task i was offered, or is if its dependencies have ended.
-func (r *results) layersOf(i int) []plan.FileLayer {
-	if layers, known := r.layers[i]; known {
+// Folders are those that the tasks of a run leave.
+type folders struct {
+	run    *results
+	layers map[int][]plan.FileLayer   // that tasks were offered; see to
+	mounts map[task.ID][]record.Mount // of each task with output files: the inputs in its workspace
+}
+
+// to returns the layers that task i was offered, or is if its dependencies have ended.
+func (f *folders) to(i int) []plan.FileLayer {
+	p := f.run.plan
+	if len(p.Folders.To(i)) == 0 {
+		return nil
+	}
+	if layers, known := f.layers[i]; known {
 		return layers
 	}
 	var layers []plan.FileLayer
-	ups := r.plan.Graph.Upstream(i)
-	for j := range r.branches.granted(i) {
-		if len(r.plan.Graph.Task(i).DependsOn[j].Files) > 0 {
-			layers = plan.MergeLayers(layers, r.plan.LayersVia(i, j, r.folderOf(int(ups[j]))))
+	ups := p.Graph.Upstream(i)
+	for j := range f.run.branches.granted(i) {
+		if len(p.Graph.Task(i).DependsOn[j].Files) > 0 {
+			layers = plan.MergeLayers(layers, p.Folders.Via(i, j, f.leftBy(int(ups[j]))))
 		}
 	}
-	r.layers[i] = layers
+	if f.layers == nil {
+		f.layers = map[int][]plan.FileLayer{}
+	}
+	f.layers[i] = layers
 	return layers
 }
 
-// folderOf returns the folder that a task has left: nothing if it has failed. That of a loop is that of its last round.
-func (r *results) folderOf(i int) []plan.FileLayer {
-	t := r.plan.Graph.Task(i)
+// leftBy returns the folder that a task has left: nothing if it has failed. That of a loop is that of its last round.
+func (f *folders) leftBy(i int) []plan.FileLayer {
+	p := f.run.plan
+	t := p.Graph.Task(i)
 	switch {
-	case r.queue.Status(i) != task.Completed:
+	case f.run.queue.Status(i) != task.Completed:
 		isOther := func(l plan.FileLayer) bool { return l.Task != i }
-		return slices.DeleteFunc(r.plan.FolderOf(i, nil), isOther) // which says why there are no files
+		return slices.DeleteFunc(p.Folders.LeftBy(i, nil), isOther) // which says why there are no files
 	case !plan.Joins(t):
-		return r.plan.FolderOf(i, r.layersOf(i))
+		return p.Folders.LeftBy(i, f.to(i))
 	}
-	ups := r.plan.Graph.Upstream(i)
-	return r.plan.FolderOf(i, r.layersOf(r.branches.alternative(ups[:len(ups)-t.Reads])))
+	ups := p.Graph.Upstream(i)
+	return p.Folders.LeftBy(i, f.to(f.run.branches.alternative(ups[:len(ups)-t.Reads])))
 }
 
-// layer returns a layer with its files; they are nil if there are none.
-func (r *results) layer(l plan.FileLayer) folderLayer {
-	out := folderLayer{FileLayer: l, source: l.Source(r.plan)}
+// layer returns a layer that is the offer with this index, with its files; they are nil if there are none.
+func (f *folders) layer(l plan.FileLayer, offer int) folderLayer {
+	r := f.run
+	out := folderLayer{FileLayer: l, source: l.Source(r.plan), offer: offer}
 	if l.Task < 0 {
 		out.title, out.envelope = out.source.Name, gate.Raise(r.inputs[l.Input], l.Floor)
 		return out
 	}
 	out.task = r.plan.Graph.Task(l.Task)
-	out.title, out.envelope, out.given = out.task.Title, gate.Raise(r.tasks[l.Task].Files, l.Floor), r.folderOf(l.Task)
+	out.title, out.envelope, out.given = out.task.Title, gate.Raise(r.tasks[l.Task].Files, l.Floor), f.leftBy(l.Task)
 	return out
 }
 
-// offerFolder offers an attempt at task i the files of its dependencies, layer by layer.
-func offerFolder(a *attempt, r *results, i int) {
-	for _, l := range r.layersOf(i) {
-		layer := r.layer(l)
-		layer.offer = len(a.offers)
+// offer offers an attempt at task i the files of its dependencies, layer by layer.
+func (f *folders) offer(a *attempt, i int) {
+	r := f.run
+	for _, l := range f.to(i) {
+		layer := f.layer(l, len(a.offers))
 		o := gate.Offer{Source: layer.source, Title: layer.title, Envelope: layer.envelope, As: gate.AsFiles, Folder: l.At, Optional: true}
 		if l.Task >= 0 {
-			from := r.plan.Graph.Task(l.Task)
-			o.Title, o.Assignee, o.Status = plan.TitleInPrompts(plan.ReadBy(r.plan, i), from, plan.WrittenTitle(from)), from.Assignee, r.queue.Status(l.Task)
+			o.Title, o.Assignee, o.Status = plan.TitleInPrompts(plan.ReadBy(r.plan, i), layer.task, plan.WrittenTitle(layer.task)), layer.task.Assignee, r.queue.Status(l.Task)
 		}
-		a.filesOffered++
-		a.folder, a.grants, a.offers = append(a.folder, layer), append(a.grants, r.plan.LayerGrant(i, &l)), append(a.offers, o)
+		a.given = a.given.with(layer)
+		a.given.offered++
+		a.grants, a.offers = append(a.grants, l.Grant(r.plan, i)), append(a.offers, o)
 	}
 }
 
-// useFolder notes that an attempt was offered an input as a folder.
-func useFolder(a *attempt, r *results, name, at string) {
-	l := r.layer(plan.FileLayer{Task: -1, Input: r.plan.InputIndex[strings.ToLower(name)], At: at, Direct: true})
-	l.offer = len(a.offers) - 1
-	a.folder = append(a.folder, l)
+// use notes that the last offer to an attempt is an input as a folder.
+func (f *folders) use(a *attempt, name, at string) {
+	l := plan.FileLayer{Task: -1, Input: f.run.plan.InputIndex[strings.ToLower(name)], At: at, Direct: true}
+	a.given = a.given.with(f.layer(l, len(a.offers)-1))
+}
+
+// givenFiles are the files that an attempt is granted.
+type givenFiles struct {
+	layers  []folderLayer
+	offered int           // of the layers, what other tasks leave, which the offers have behind the results
+	tree    filetree.Tree // the files that were delivered, at their paths in the workspace
+	from    []envelope.ID // of what they are from
+}
+
+// with returns the files with those of another layer.
+func (g *givenFiles) with(l folderLayer) *givenFiles {
+	if g == nil {
+		g = &givenFiles{}
+	}
+	g.layers = append(g.layers, l)
+	return g
+}
+
+// again returns the same layers for another reader.
+func (g *givenFiles) again() *givenFiles {
+	if g == nil {
+		return nil
+	}
+	return &givenFiles{layers: g.layers, offered: g.offered}
+}
+
+// ofOthers returns how many layers are of what other tasks leave.
+func (g *givenFiles) ofOthers() int {
+	if g == nil {
+		return 0
+	}
+	return g.offered
+}
+
+// delivered returns the files that were delivered, and the IDs of what they are from.
+func (g *givenFiles) delivered() (filetree.Tree, []envelope.ID) {
+	if g == nil {
+		return nil, nil
+	}
+	return g.tree, g.from
+}
+
+// take sets the files that were delivered.
+func (g *givenFiles) take(sealed []gate.Sealed, on []task.Ref) (err error) {
+	if g == nil {
+		return nil
+	}
+	if err := g.checkRequired(sealed, on); err != nil {
+		return err
+	}
+	g.tree, g.from, err = mergeFolder(sealed, g.layers, on)
+	return err
 }
 
 // checkRequired returns an error if something is withheld of the folder that a required dependency leaves, and nothing
 // is left of it.
-func (a *attempt) checkRequired() error {
+func (g *givenFiles) checkRequired(sealed []gate.Sealed, on []task.Ref) error {
 	left, withheld := map[int]bool{}, map[int]*gate.Decision{}
-	for i := range a.folder {
-		s := &a.sealed[a.folder[i].offer]
+	for i := range g.layers {
+		s := &sealed[g.layers[i].offer]
 		tree, _ := s.Files()
-		for _, j := range a.folder[i].Via {
-			if left[j] = left[j] || len(tree) > 0; s.Withheld() && (withheld[j] == nil || a.folder[i].Direct) {
+		for _, j := range g.layers[i].Via {
+			if left[j] = left[j] || len(tree) > 0; s.Withheld() && (withheld[j] == nil || g.layers[i].Direct) {
 				withheld[j] = s.Decision()
 			}
 		}
 	}
-	for j := range a.task.DependsOn {
-		if withheld[j] != nil && !left[j] && !a.task.DependsOn[j].Optional {
+	for j := range on {
+		if withheld[j] != nil && !left[j] && !on[j].Optional {
 			return &gate.WithheldError{Decision: *withheld[j]}
 		}
 	}

@@ -13,11 +13,10 @@ type results struct {
 	*runScope
 	plan     *plan.Plan
 	queue    *readyqueue.Queue
-	tasks    []TaskResult               // empty until [results.prepare]
-	faults   []*envelope.Envelope       // of each task, why it failed by itself
-	planned  []*envelope.Envelope       // of each task, its description if a coordinator wrote it; nil if none did
-	mounts   map[task.ID][]record.Mount // of each task with output files: the inputs in its workspace
-	layers   map[int][]plan.FileLayer   // that tasks were offered; see layersOf
+	tasks    []TaskResult         // empty until [results.prepare]
+	faults   []*envelope.Envelope // of each task, why it failed by itself
+	planned  []*envelope.Envelope // of each task, its description if a coordinator wrote it; nil if none did
+	folders  folders
 	branches *brancher
 	readBy   []*plan.Roster // of each task, by whose policy its last attempt read; nil if there was none
 	batch    *batch         // what becomes durable together with the result of the attempt that has just ended
@@ -27,8 +26,9 @@ type results struct {
 func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 	r := &results{
 		runScope: scope, plan: p, queue: readyqueue.New(p.Graph),
-		faults: make([]*envelope.Envelope, p.Graph.Len()), readBy: make([]*plan.Roster, p.Graph.Len()), mounts: map[task.ID][]record.Mount{}, layers: map[int][]plan.FileLayer{},
+		faults: make([]*envelope.Envelope, p.Graph.Len()), readBy: make([]*plan.Roster, p.Graph.Len()),
 	}
+	r.folders = folders{run: r, mounts: map[task.ID][]record.Mount{}}
 	r.branches = &brancher{run: r, names: itemNamer{run: r}, decided: map[int]error{}, rounds: map[string]*comparedRounds{}}
 	var err error
 	if r.planned, err = r.plannedTexts(); err != nil {

@@ -266,8 +266,8 @@ func (a *attempt) newHolder(x *modelCall, said *envelope.Envelope, call *llm.Too
 func (h *attempt) offerTransferred() {
 	root, r := h.root, h.run
 	h.offers, h.grants = nil, nil
-	h.said, h.dependencies, h.filesOffered, h.folder = root.said, root.dependencies, root.filesOffered, root.folder
-	n := root.said + len(root.task.Uses) + root.dependencies + root.filesOffered
+	h.said, h.dependencies, h.given = root.said, root.dependencies, root.given.again()
+	n := root.said + len(root.task.Uses) + root.dependencies + root.given.ofOthers()
 	if root.planned {
 		n++
 	}

@@ -39,7 +39,8 @@ const memoryDir = "/dev/shm"
 
 // placeOf returns the place of the workspace of an attempt.
 func placeOf(a *attempt) workspacePlace {
-	p := workspacePlace{prefix: "runteam-", given: a.given, limits: workspaceLimits(a.task), words: a.by.Rules.Words()}
+	given, _ := a.given.delivered()
+	p := workspacePlace{prefix: "runteam-", given: given, limits: workspaceLimits(a.task), words: a.by.Rules.Words()}
 	var of record.Workspaces
 	if k, ok := a.run.log.(record.WorkspaceKeeper); ok {
 		of = k.Workspaces()

@@ -94,7 +94,8 @@ func filesKey(folder string, of workspace.Digest) record.Key {
 // workspace.
 func checkGiven(a *attempt) error {
 	l := workspaceLimits(a.task)
-	if n, bytes := len(a.given), a.given.Bytes(); n > l.Files || bytes > l.Bytes {
+	given, _ := a.given.delivered()
+	if n, bytes := len(given), given.Bytes(); n > l.Files || bytes > l.Bytes {
 		return fmt.Errorf("%w from the start: the task is given %d files with %d bytes, and may have %d files with %d bytes", ErrWorkspaceLimit, n, bytes, l.Files, l.Bytes)
 	}
 	return nil

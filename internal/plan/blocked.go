@@ -140,7 +140,7 @@ func (c *labelCheck) madeBy(i int, part partOf) (up int, input string) {
 	case handoff.Input:
 		return -1, c.plan.Graph.Task(i).Uses[part.n].Name
 	case handoff.Files:
-		l := &c.plan.layers[i][part.n]
+		l := &c.plan.Folders.layers[i][part.n]
 		if l.Task >= 0 {
 			return l.Task, ""
 		}

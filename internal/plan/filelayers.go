@@ -30,6 +30,30 @@ type FileLayer struct {
 	Direct bool  // its reader depends on the task whose output files they are, or uses the input itself
 }
 
+// Folders say which layers tasks get of those that they depend on.
+type Folders struct {
+	plan   *Plan
+	layers [][]FileLayer // of each task, if all of its dependencies complete
+}
+
+// newFolders returns the folders of a plan, before their layers are known; nil if no task gets files of another one.
+func newFolders(p *Plan) *Folders {
+	for i := range p.Graph.Len() {
+		if slices.ContainsFunc(p.Graph.Task(i).DependsOn, hasFiles) {
+			return &Folders{p, make([][]FileLayer, p.Graph.Len())}
+		}
+	}
+	return nil
+}
+
+// To returns the layers that task i may be given.
+func (f *Folders) To(i int) []FileLayer {
+	if f == nil {
+		return nil
+	}
+	return f.layers[i]
+}
+
 // IsOf reports whether a layer has files of the same source as another one, at the same place.
 func (l *FileLayer) IsOf(o *FileLayer) bool {
 	return l.Task == o.Task && l.Input == o.Input && l.At == o.At
@@ -59,8 +83,8 @@ func (l *FileLayer) Producer(p *Plan) string {
 	return p.Graph.Task(l.Task).Assignee
 }
 
-// LayerGrant is the grant of a layer to task i.
-func (p *Plan) LayerGrant(i int, l *FileLayer) gate.Grant {
+// Grant is the grant of a layer to task i.
+func (l *FileLayer) Grant(p *Plan, i int) gate.Grant {
 	g := gate.WholeOf(l.Source(p), p.Line(i))
 	g.Paths, g.Terms = below(l.Paths, l.At), termsTo(p, i, l.Producer(p))
 	return g
@@ -91,14 +115,15 @@ func inFolder(folder string, path task.Path) string {
 	return b.String() + string(path)
 }
 
-// LayersVia returns the layers that dependency j grants to task i, of the folder that the other task leaves.
-func (p *Plan) LayersVia(i, j int, folder []FileLayer) (layers []FileLayer) {
+// Via returns the layers that dependency j grants to task i, of the folder that the other task leaves.
+func (f *Folders) Via(i, j int, folder []FileLayer) (layers []FileLayer) {
+	p := f.plan
 	files, up := p.Graph.Task(i).DependsOn[j].Files, int(p.Graph.Upstream(i)[j])
 	for _, l := range folder {
 		if l.Direct = l.Task == up; !l.Direct {
 			l.Floor = l.Floor.Join(p.Branches.Of(up))
 		}
-		if l.Paths = pick.Intersect(l.Paths, files); len(l.Paths) > 0 && !p.usesFolder(i, &l) {
+		if l.Paths = pick.Intersect(l.Paths, files); len(l.Paths) > 0 && !l.isUsed(p, i) {
 			l.Via = []int{j}
 			layers = append(layers, l)
 		}
@@ -106,8 +131,8 @@ func (p *Plan) LayersVia(i, j int, folder []FileLayer) (layers []FileLayer) {
 	return layers
 }
 
-// usesFolder reports whether a task uses the input of a layer itself, at the same place.
-func (p *Plan) usesFolder(i int, l *FileLayer) bool {
+// isUsed reports whether task i uses the input of a layer itself, at the same place.
+func (l *FileLayer) isUsed(p *Plan, i int) bool {
 	if l.Task >= 0 {
 		return false
 	}
@@ -119,8 +144,9 @@ func (p *Plan) usesFolder(i int, l *FileLayer) bool {
 	return false
 }
 
-// FolderOf returns the folder that task i leaves: inputs, the layers that it was given, and its own output files.
-func (p *Plan) FolderOf(i int, given []FileLayer) (folder []FileLayer) {
+// LeftBy returns the folder that task i leaves: inputs, the layers that it was given, and its own output files.
+func (f *Folders) LeftBy(i int, given []FileLayer) (folder []FileLayer) {
+	p := f.plan
 	t := p.Graph.Task(i)
 	for j, u := range t.Uses {
 		at, ok := p.Folder(i, j)
@@ -167,50 +193,44 @@ func MergeLayers(layers, more []FileLayer) []FileLayer {
 	return layers
 }
 
-// layersTo returns the layers that task i may be given, if all of its dependencies have completed.
-func layersTo(p *Plan, i int) (layers []FileLayer) {
-	t, ups := p.Graph.Task(i), p.Graph.Upstream(i)
+// find finds the layers that task i may be given, from those of the tasks before it.
+func (f *Folders) find(i int) {
+	if f == nil {
+		return
+	}
+	t, ups := f.plan.Graph.Task(i), f.plan.Graph.Upstream(i)
+	f.layers[i] = nil
 	for j := range t.DependsOn {
 		if len(t.DependsOn[j].Files) > 0 {
-			layers = MergeLayers(layers, p.LayersVia(i, j, folderOf(p, int(ups[j]))))
+			f.layers[i] = MergeLayers(f.layers[i], f.Via(i, j, f.mayLeave(int(ups[j]))))
 		}
 	}
-	return layers
 }
 
-// folderOf returns the folder that a task may leave.
-func folderOf(p *Plan, i int) []FileLayer {
-	t := p.Graph.Task(i)
+// mayLeave returns the folder that a task may leave.
+func (f *Folders) mayLeave(i int) []FileLayer {
+	t := f.plan.Graph.Task(i)
 	if !Joins(t) {
-		return p.FolderOf(i, p.layers[i])
+		return f.LeftBy(i, f.layers[i])
 	}
 	var given []FileLayer
-	for j, up := range p.Graph.Upstream(i) {
+	for j, up := range f.plan.Graph.Upstream(i) {
 		if !isRead(t, j) && !isReread(t, j) {
-			given = MergeLayers(given, p.layers[up])
+			given = MergeLayers(given, f.layers[up])
 		}
 	}
-	return p.FolderOf(i, given)
+	return f.LeftBy(i, given)
 }
 
-// needsLayers reports whether a task of the plan gets files of another one.
-func needsLayers(p *Plan) bool {
-	for i := range p.Graph.Len() {
-		if slices.ContainsFunc(p.Graph.Task(i).DependsOn, hasFiles) {
-			return true
-		}
-	}
-	return false
-}
-
-// deliveriesOfFiles appends the layers of the folder of task i to list. A layer may be missing or withheld; a required
-// dependency fails its dependent only if that is so for all of its layers.
-func deliveriesOfFiles(list []delivery, p *Plan, i int, reader *gate.Capabilities) []delivery {
-	if p.layers == nil {
+// deliveries appends the layers of the folder of task i to list. A layer may be missing or withheld; a required dependency
+// fails its dependent only if that is so for all of its layers.
+func (f *Folders) deliveries(list []delivery, i int, reader *gate.Capabilities) []delivery {
+	if f == nil {
 		return list
 	}
+	p, layers := f.plan, f.layers[i]
 	deliver := func(n int, optional bool) delivery {
-		l := &p.layers[i][n]
+		l := &layers[n]
 		least, most := l.levels(p)
 		from := l.Producer(p)
 		a := deliveryOf(ReadBy(p, i).Terms(from, reader.Agent), least, most, optional, reader)
@@ -218,12 +238,12 @@ func deliveriesOfFiles(list []delivery, p *Plan, i int, reader *gate.Capabilitie
 		return a
 	}
 	first := len(list)
-	for n := range p.layers[i] {
+	for n := range layers {
 		list = append(list, deliver(n, true))
 	}
-	for n, l := range p.layers[i] {
+	for n, l := range layers {
 		for _, j := range l.Via {
-			isLeft := func(a delivery) bool { return !a.Withheld && slices.Contains(p.layers[i][a.part.n].Via, j) }
+			isLeft := func(a delivery) bool { return !a.Withheld && slices.Contains(layers[a.part.n].Via, j) }
 			if l.Task == int(p.Graph.Upstream(i)[j]) && !p.Graph.Task(i).DependsOn[j].Optional && !slices.ContainsFunc(list[first:], isLeft) {
 				list[first+n] = deliver(n, false)
 			}
@@ -258,7 +278,7 @@ func (c *pathCheck) checkOnConflict(i, j int) {
 	case d.OnConflict == task.FailOnConflict, d.OnConflict == task.KeepBoth:
 	default:
 		var titles []string
-		for _, l := range c.plan.layers[i] {
+		for _, l := range c.plan.Folders.To(i) {
 			if l.Task < 0 {
 				continue
 			}

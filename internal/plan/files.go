@@ -88,12 +88,12 @@ func (c *pathCheck) checkFilesGrants(i int) {
 		gets = true
 		up := int(c.plan.Graph.Upstream(i)[j])
 		at := func() subject { return dependency(c.checker, i, j) }
-		if len(folderOf(c.plan, up)) == 0 {
+		if len(c.plan.Folders.mayLeave(up)) == 0 {
 			at().report(fmt.Sprintf("task %q has no files", c.plan.Graph.Task(up).Title), "list its output files in outputFiles of that task", task.ErrInvalid)
 			continue
 		}
-		if n := slices.IndexFunc(c.plan.layers[i], func(l FileLayer) bool { return l.Task == up }); n >= 0 {
-			grant := c.plan.LayerGrant(i, &c.plan.layers[i][n])
+		if n := slices.IndexFunc(c.plan.Folders.layers[i], func(l FileLayer) bool { return l.Task == up }); n >= 0 {
+			grant := c.plan.Folders.layers[i][n].Grant(c.plan, i)
 			c.contradicts(at, &grant, c.plan.Graph.Task(up).Assignee, t.Assignee, nil)
 		}
 	}
@@ -131,8 +131,8 @@ func (p *Plan) isFiles(i int, a *delivery) bool {
 // filesEdge adds a layer of the folder that a task gets. The files of a task are part of what it makes, and no path of its
 // result says which part. See addGranted for by.
 func (b *flowBuilder) filesEdge(i, n, to int, a *delivery, by *gate.Terms) {
-	l := &b.plan.layers[i][n]
-	grant, source := b.plan.LayerGrant(i, l), l.Input
+	l := &b.plan.Folders.layers[i][n]
+	grant, source := l.Grant(b.plan, i), l.Input
 	if to != i {
 		grant.Terms = by
 	}

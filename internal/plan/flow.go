@@ -21,9 +21,7 @@ func (c *checker) checkFlow() {
 	p.Labels = make([]label.Classification, n)
 	p.least = make([]label.Classification, n)
 	p.InputIndex = c.inputs
-	if needsLayers(p) {
-		p.layers = make([][]FileLayer, n)
-	}
+	p.Folders = newFolders(p)
 	for i := range n {
 		t := g.Task(i)
 		m, _ := c.team.Index(t.Assignee)
@@ -108,9 +106,7 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 	for _, at := range g.Order() {
 		i := int(at)
 		t := g.Task(i)
-		if p.layers != nil {
-			p.layers[i] = layersTo(p, i)
-		}
+		p.Folders.find(i)
 		parts = p.deliveries(parts[:0], i)
 		if t.MemoryScope == task.ScopeAll {
 			most := min(c.memory[i], c.team.Capabilities[p.Members[i]].Clearance()) // what is above the clearance is withheld
@@ -232,7 +228,7 @@ func deliveriesTo(list []delivery, p *Plan, i int, reader *gate.Capabilities) []
 		add(kind, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
 		list[len(list)-1].other = len(t.DependsOn[j].OneOf) > 0 || t.DependsOn[j].Each != ""
 	}
-	list = deliveriesOfFiles(list, p, i, reader)
+	list = p.Folders.deliveries(list, i, reader)
 	for k := range o.Messages {
 		if m := &o.Messages[k]; reads(p.Roster(), m, reader.Agent) {
 			add(handoff.Message, k, m.From, m.Classification, m.Classification, true)
@@ -258,8 +254,7 @@ func (p *Plan) grantOf(i int, a *delivery) (g gate.Grant, need []task.Path) {
 	case handoff.Dependency, handoff.Condition:
 		return p.DependencyGrant(i, n, int(p.Graph.Upstream(i)[n])), t.DependsOn[n].Need
 	case handoff.Files:
-		l := &p.layers[i][n]
-		g = p.LayerGrant(i, l)
+		g = p.Folders.layers[i][n].Grant(p, i)
 		return g, g.Paths
 	}
 	return gate.Grant{Terms: termsTo(p, i, a.from)}, nil

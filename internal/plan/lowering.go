@@ -33,8 +33,8 @@ func (c *checker) checkLowered(i int, parts []delivery) {
 			up := int(c.plan.Graph.Upstream(i)[part.n])
 			c.checkBounded(lower, c.plan.Schemas[up], fmt.Sprintf("the result of %q", c.plan.Graph.Task(up).Title), inOutputSchema)
 		case part.kind == handoff.Files:
-			what := fmt.Sprintf("input %q", c.plan.layers[i][part.n].Source(c.plan).Name)
-			if up := c.plan.layers[i][part.n].Task; up >= 0 {
+			what := fmt.Sprintf("input %q", c.plan.Folders.layers[i][part.n].Source(c.plan).Name)
+			if up := c.plan.Folders.layers[i][part.n].Task; up >= 0 {
 				what = fmt.Sprintf("the output files of %q", c.plan.Graph.Task(up).Title)
 			}
 			c.checkBounded(lower, nil, what, inOutputSchema)

@@ -64,7 +64,7 @@ type Plan struct {
 	Labels   []label.Classification `json:"-"` // of each task's prompt and result, at most
 	least    []label.Classification // the same if everything optional is missing
 	Branches BranchLabels           `json:"-"`
-	layers   [][]FileLayer          // of each task, the files that it is granted of others; nil if none is
+	Folders  *Folders               `json:"-"` // that tasks get of others; nil if none does
 	memory   []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
 	alongEdges
 	lists      map[string]*InputList // in inputs, by where they are written
@@ -288,7 +288,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 			from := p.Graph.Task(int(p.Graph.Upstream(i)[n]))
 			r.Task, r.Name, r.As = from.ID, from.Title, task.Structured
 		case handoff.Files:
-			l := &p.layers[i][n]
+			l := &p.Folders.layers[i][n]
 			r.As, r.Optional = gate.AsFiles, a.Optional
 			if r.Name = l.Source(p).Name; l.Task >= 0 {
 				r.Task, r.Name = p.Graph.Task(l.Task).ID, p.Graph.Task(l.Task).Title

@@ -164,7 +164,7 @@ func (c *labelCheck) part(i int, p partOf) subject {
 	case handoff.Input:
 		return at.at("uses", p.n)
 	case handoff.Files:
-		return dependency(c.checker, i, c.plan.layers[i][p.n].Via[0])
+		return dependency(c.checker, i, c.plan.Folders.layers[i][p.n].Via[0])
 	case handoff.Dependency, handoff.Condition:
 		return dependency(c.checker, i, int(p.n))
 	case handoff.Message:
