@@ -207,6 +207,20 @@ func (f *Folders) find(i int) {
 	}
 }
 
+// reachesLaterRounds reports whether a task of a later round than the first may be given files of task i.
+func (f *Folders) reachesLaterRounds(i int) bool {
+	if f == nil {
+		return false
+	}
+	for k, layers := range f.layers {
+		of := f.plan.Graph.Task(k).Instance
+		if of != nil && of.Round > 1 && slices.ContainsFunc(layers, func(l FileLayer) bool { return l.Task == i }) {
+			return true
+		}
+	}
+	return false
+}
+
 // mayLeave returns the folder that a task may leave.
 func (f *Folders) mayLeave(i int) []FileLayer {
 	t := f.plan.Graph.Task(i)

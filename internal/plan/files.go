@@ -109,6 +109,21 @@ func (c *pathCheck) checkFilesGrants(i int) {
 	}
 }
 
+// isPattern reports whether a glob may match other files in each round.
+func isPattern(glob string) bool { return strings.ContainsAny(glob, "*?[{") }
+
+// checkDroppedFiles warns of loops whose rounds begin without the files of the round before.
+func (c *pathCheck) checkDroppedFiles() {
+	for i := range c.plan.Graph.Len() {
+		t := c.plan.Graph.Task(i)
+		if of := t.Instance; of == nil || of.Round != 1 || of.Rounds < 2 || !slices.ContainsFunc(t.OutputFiles, isPattern) || c.plan.Folders.reachesLaterRounds(i) {
+			continue
+		}
+		c.advise(c.task(i).at("outputFiles"), "each round begins without the files of the round before, so only those of the last round are left",
+			fmt.Sprintf("to build one folder, let it depend on {task: %s, round: previous, files: [\"**\"], optional: true}", WrittenTitle(t)))
+	}
+}
+
 // Folder returns where in the workspace the files of use j of task i belong, and whether the
 // input is a folder.
 func (p *Plan) Folder(i, j int) (at string, ok bool) {

@@ -44,6 +44,7 @@ func (c *checker) checkFlow() {
 		c.checkLowered(i, parts)
 		labels.checkRefusals(i, parts)
 	})
+	paths.checkDroppedFiles()
 	labels.reportBlocked()
 	c.checkBranches()
 	c.checkLoweredOutside()
