@@ -30,8 +30,14 @@ type folderLayer struct {
 	task     *task.Task // nil of an input
 	title    string     // of the task, or the name of the input
 	envelope *envelope.Envelope
-	given    []plan.FileLayer // what the task that made it was offered
-	offer    int              // an index into the offers to the attempt
+	given    []givenLayer // what the task that made it was offered
+	offer    int          // an index into the offers to the attempt
+}
+
+// A givenLayer is a layer that the task which made another one was offered.
+type givenLayer struct {
+	plan.FileLayer
+	files pick.Selection // which of them it was granted, and the policy let through
 }
 
 // follows reports whether the task that made a layer was given a file of another layer.
@@ -39,15 +45,19 @@ func (l *folderLayer) follows(o *folderLayer, name string) bool {
 	if l.envelope == nil || o.envelope == nil || !slices.Contains(l.envelope.Header().DerivedFrom, o.envelope.ID()) {
 		return false
 	}
-	return slices.ContainsFunc(l.given, func(g plan.FileLayer) bool {
-		return g.IsOf(&o.FileLayer) && grants(g.Paths, filetree.Tree{name: new("")})
+	if o.At != "." {
+		name = strings.TrimPrefix(name, o.At+"/")
+	}
+	return slices.ContainsFunc(l.given, func(g givenLayer) bool {
+		return g.IsOf(&o.FileLayer) && (g.files.Whole() || selects(g.files, name))
 	})
 }
 
-// grants reports whether paths select a file of a folder.
-func grants(paths []task.Path, files filetree.Tree) bool {
-	s, err := pick.Everything().Only(paths...)
-	return err == nil && len(files) > 0 && (s.Whole() || s.Apply(files.Value()).Any)
+// selects reports whether a selection has a file of a folder.
+func selects(s pick.Selection, name string) bool {
+	folder, isFolder := s.Apply(filetree.Tree{name: new("")}.Value()).Value.(map[string]any)
+	files, err := filetree.Of(folder)
+	return isFolder && err == nil && len(files) > 0
 }
 
 // Folders are those that the tasks of a run leave.
@@ -104,7 +114,10 @@ func (f *folders) layer(l plan.FileLayer, offer int) folderLayer {
 		return out
 	}
 	out.task = r.plan.Graph.Task(l.Task)
-	out.title, out.envelope, out.given = out.task.Title, gate.Raise(r.tasks[l.Task].Files, l.Floor), f.leftBy(l.Task)
+	out.title, out.envelope = out.task.Title, gate.Raise(r.tasks[l.Task].Files, l.Floor)
+	for _, given := range f.leftBy(l.Task) {
+		out.given = append(out.given, givenLayer{given, given.Delivers(r.plan, l.Task)})
+	}
 	return out
 }
 
@@ -248,7 +261,7 @@ func mergeFolder(sealed []gate.Sealed, folder []folderLayer, on []task.Ref) (fil
 			}
 		}
 	}
-	files, err := withoutReplaced(newest)
+	files, err := withoutReplaced(newest, versions)
 	return files, ids, err
 }
 
@@ -301,25 +314,30 @@ func besides(name, title string) string {
 	return strings.TrimSuffix(name, ext) + "." + title + ext
 }
 
-// withoutReplaced returns files without those that became folders, and without files of folders that became files.
-func withoutReplaced(newest map[string]version) (filetree.Tree, error) {
+// withoutReplaced returns files without those that became folders, and without files of folders that became files. All
+// versions count, since what replaced a file may have been removed later.
+func withoutReplaced(newest map[string]version, versions map[string][]version) (filetree.Tree, error) {
 	files := filetree.Tree{}
 	for name, v := range newest {
 		files[name] = v.text
 	}
-	for name, v := range newest {
+	isReplaced := func(name string, by []version) bool {
+		v, isFile := newest[name]
+		return isFile && slices.ContainsFunc(by, func(o version) bool { return o.text != nil && o.of.follows(v.of, name) })
+	}
+	for name := range versions {
 		for above := path.Dir(name); above != "."; above = path.Dir(above) {
-			o, isFile := newest[above]
-			switch {
-			case !isFile:
-			case v.of.follows(o.of, above):
+			if isReplaced(above, versions[name]) {
 				delete(files, above)
-			case o.of.follows(v.of, name):
+			}
+			if isReplaced(name, versions[above]) {
 				delete(files, name)
-			default:
-				return nil, fmt.Errorf("%w: %s is a file of %q, and a folder of %q", ErrFilesConflict, above, o.of.title, v.of.title)
 			}
 		}
+	}
+	if above := files.Conflict(); above != "" {
+		below := slices.IndexFunc(files.Paths(), func(name string) bool { return strings.HasPrefix(name, above+"/") })
+		return nil, fmt.Errorf("%w: %s is a file of %q, and a folder of %q", ErrFilesConflict, above, newest[above].of.title, newest[files.Paths()[below]].of.title)
 	}
 	return files, nil
 }

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/label"
@@ -74,6 +75,9 @@ func (w *worker) apply(t require.TestingT, root *os.Root, c change) {
 	default:
 		if c.text != "=" {
 			text = c.text
+		}
+		if info, err := root.Stat(c.name); err == nil && info.IsDir() {
+			require.NoError(t, root.RemoveAll(c.name))
 		}
 		require.NoError(t, root.MkdirAll(path.Dir(c.name), 0o755))
 		require.NoError(t, root.WriteFile(c.name, []byte(text), 0o644))
@@ -279,4 +283,78 @@ func TestFoldersOfWhichNothingIsLeft(t *testing.T) {
 	require.NoError(t, perform(t, t.Context(), []*worker{secret, open, reader, cleared}).Err())
 	require.Equal(t, map[string]string{"b": "open"}, reader.seen)
 	require.Equal(t, map[string]string{"a": "secret", "b": "open"}, cleared.seen, "a file stays in the folder for those who may have it")
+}
+
+// A file that became a folder does not come back when the folder is gone, and the other way round.
+func TestReplacedFilesDoNotComeBack(t *testing.T) {
+	t.Parallel()
+	file, inFolder := change{"d", "file"}, change{"d/x", "inner"}
+	for _, tt := range [][]change{{file, inFolder}, {inFolder, file}} {
+		t.Run(tt[0].name, func(t *testing.T) {
+			t.Parallel()
+			last := &worker{title: "last", on: []task.Ref{filesFrom("third")}}
+			res := perform(t, t.Context(), []*worker{
+				{title: "first", changes: []change{tt[0], {"kept", "kept"}}},
+				{title: "second", on: []task.Ref{filesFrom("first")}, changes: []change{{tt[0].name, ""}, tt[1]}},
+				{title: "third", on: []task.Ref{filesFrom("second")}, changes: []change{{tt[1].name, ""}}},
+				last,
+			})
+			require.NoError(t, res.Err())
+			require.Equal(t, map[string]string{"kept": "kept"}, last.seen)
+		})
+	}
+}
+
+// A file that a rule blocked from the writer of another version of it is not replaced by that one.
+func TestBlockedFilesAreNotReplaced(t *testing.T) {
+	t.Parallel()
+	workers := []*worker{
+		{title: "first", changes: []change{{"a", "first"}, {"b", "b"}}},
+		{title: "second", on: []task.Ref{filesFrom("first")}, changes: []change{{"a", "second"}}},
+		{title: "last", on: []task.Ref{filesFrom("second")}},
+	}
+	config, specs := engine.Config{Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "first", To: "second", Block: []task.Path{"/a"}}}}}, []task.Spec{}
+	for _, w := range workers {
+		config.Agents = append(config.Agents, w.member(t))
+		specs = append(specs, task.Spec{Title: w.title, Description: "Work.", Assignee: w.title, OutputFiles: []string{"**"}, DependsOn: w.on})
+	}
+	tm, err := engine.New(config)
+	require.NoError(t, err)
+	res, err := tm.RunTasks(t.Context(), specs, nil)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"b": "b"}, workers[1].seen)
+	require.Equal(t, codes.FilesConflict, of(t, res, "last").Error.Code)
+}
+
+// The paths of a dependency are those of the workspace, also for an input in one of its folders.
+func TestInputsInFoldersArePassedOn(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		at   string
+		path task.Path
+		want map[string]string
+	}{
+		{"repo", "", map[string]string{"repo/a": "a", "repo/src/b": "b"}},
+		{"2024", "", map[string]string{"2024/a": "a", "2024/src/b": "b"}},
+		{"a/07/b", "/a/*/b/src/**", map[string]string{"a/07/b/src/b": "b"}},
+		{"a~1b", "/a~01b/a", map[string]string{"a~1b/a": "a"}},
+		{"src", "/*/src/*", map[string]string{"src/src/b": "b"}},
+		{"src", "/*", map[string]string{}},
+		{"src", "/src", map[string]string{}},
+		{".", "/src", map[string]string{}},
+	} {
+		t.Run(tt.at+string(tt.path), func(t *testing.T) {
+			t.Parallel()
+			first, last := &worker{title: "first"}, &worker{title: "last", on: []task.Ref{filesFrom("first", tt.path)}}
+			tm, err := engine.New(engine.Config{Agents: []engine.Member{first.member(t), last.member(t)}})
+			require.NoError(t, err)
+			res, err := tm.RunTasks(t.Context(), []task.Spec{
+				{Title: "first", Description: "Work.", Assignee: "first", Uses: []task.Use{{Name: "repo", At: tt.at}}},
+				{Title: "last", Description: "Work.", Assignee: "last", DependsOn: last.on},
+			}, &engine.RunOptions{Inputs: []engine.Input{{Name: "repo", Folder: files(t, "a", "a", "src/b", "b")}}})
+			require.NoError(t, err)
+			require.NoError(t, res.Err())
+			require.Equal(t, tt.want, last.seen)
+		})
+	}
 }

@@ -59,16 +59,26 @@ var anyStep = step{any: true, index: -1}
 func (p pattern) isWhole() bool { return p.deep && len(p.steps) == 0 }
 
 func parseAllow(p task.Path) (pattern, error) {
+	out, err := parseFiles(p)
+	if err != nil {
+		return pattern{}, err
+	}
+	segments := Tokens(p)
+	for i, s := range segments {
+		if isNumber(s) {
+			segments[i] = "*"
+			return pattern{}, refuse(p, "%q is the number of one array element: write %s", s, join(segments, out.deep))
+		}
+	}
+	return out, nil
+}
+
+// parseFiles parses an allow path of files, whose names can be numbers.
+func parseFiles(p task.Path) (pattern, error) {
 	rest, deep := trimDeep(string(p))
 	segments, err := split(p, rest)
 	if err != nil {
 		return pattern{}, err
-	}
-	for i, s := range segments {
-		if isNumber(s) {
-			segments[i] = "*"
-			return pattern{}, refuse(p, "%q is the number of one array element: write %s", s, join(segments, deep))
-		}
 	}
 	return pattern{text: p, steps: steps(segments), deep: deep || rest == ""}, nil
 }

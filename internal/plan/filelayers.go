@@ -95,12 +95,17 @@ func below(paths []task.Path, folder string) []task.Path {
 	if folder == "." {
 		return paths
 	}
-	prefix := inFolder(folder, "")
-	var out []task.Path
-	for _, path := range pick.Intersect(paths, []task.Path{task.Path(prefix + "/**")}) {
-		out = append(out, task.Path(strings.TrimPrefix(string(path), prefix)))
+	return pick.Below(paths, strings.Split(folder, "/")...)
+}
+
+// Delivers returns which files of a layer task i is granted, at their paths in the layer.
+func (l *FileLayer) Delivers(p *Plan, i int) pick.Selection {
+	g := l.Grant(p, i)
+	s, err := g.Terms.Delivers(g.Paths)
+	if err != nil || len(g.Paths) == 0 {
+		return pick.Selection{} // nothing
 	}
-	return out
+	return s
 }
 
 // inFolder returns a path in a folder of a workspace as one of the workspace.
@@ -123,7 +128,7 @@ func (f *Folders) Via(i, j int, folder []FileLayer) (layers []FileLayer) {
 		if l.Direct = l.Task == up; !l.Direct {
 			l.Floor = l.Floor.Join(p.Branches.Of(up))
 		}
-		if l.Paths = pick.Intersect(l.Paths, files); len(l.Paths) > 0 && !l.isUsed(p, i) {
+		if l.Paths = pick.Intersect(l.Paths, files); len(below(l.Paths, l.At)) > 0 && !l.isUsed(p, i) {
 			l.Via = []int{j}
 			layers = append(layers, l)
 		}

@@ -57,7 +57,8 @@ func (c *checker) checkFiles(about func() subject, s *task.Spec) {
 		if out := leftOut(filetree.TreeOf(c.options.Inputs[k].Folder)); at == "." && out != "" {
 			c.advise(about().at("uses", j), fmt.Sprintf("%s of input %q is left out: the workspace has its own", out, u.Name), "write at: FOLDER to put the input into a folder of the workspace")
 		}
-		if top, _, _ := strings.Cut(at, "/"); !fs.ValidPath(at) || top == brief.HistoryDir || top == brief.OutputsDir {
+		isWildcard := func(name string) bool { return name == "*" || name == "**" } // which paths of files cannot tell from any name
+		if names := strings.Split(at, "/"); !fs.ValidPath(at) || names[0] == brief.HistoryDir || names[0] == brief.OutputsDir || slices.ContainsFunc(names, isWildcard) {
 			about().at("uses", j).report(fmt.Sprintf("a folder cannot be put at %q of the workspace", at), "write a path such as repo, or . for the workspace itself; history and outputs are reserved", task.ErrInvalid)
 		}
 	}
