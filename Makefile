@@ -31,7 +31,7 @@ test:
 # of other projects. They share nothing, so -j3 runs them side by side.
 slow: long sample foreign
 long:
-	tests=$$($(LIST) slow) && RUNTEAM_SLOW=1 $(GO) test -vet=off -timeout 20m $$tests
+	tests=$$($(LIST) slow) && RUNTEAM_SLOW=1 $(GO) test -vet=off -timeout 45m $$tests
 sample:
 	$(MAKE) mutants MUTANTS=$(SAMPLE)
 
@@ -57,7 +57,7 @@ mutants:
 # SQLite, translated from C, is spared both detectors, of races and of unsafe pointers: they multiply its time. The
 # garbage collector runs less often, since it takes longest under the race detector.
 LIST = $(GO) run ./internal/slowtest/list
-RACE = GOGC=400 $(GO) test -race -vet=off -timeout 20m -gcflags='modernc.org/...=-race=false -d=checkptr=0'
+RACE = GOGC=400 $(GO) test -race -vet=off -timeout 45m -gcflags='modernc.org/...=-race=false -d=checkptr=0'
 race:
 	tests=$$($(LIST) packages) && $(RACE) $$tests
 	tests=$$($(LIST) concurrent) && $(RACE) $$tests
