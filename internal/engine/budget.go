@@ -254,7 +254,7 @@ func (b *budgets) settle(agent string, from []*account, estimate llm.Usage, most
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.keeps {
-		b.calls = append(b.calls, plan.PriorCall{Agent: agent, Usage: took, Cost: cost, Hidden: true}) // until show
+		b.calls = append(b.calls, plan.PriorCall{Agent: agent, Usage: took, Cost: cost, Hidden: true}) // see show
 	}
 	for _, a := range from {
 		a.reserved -= a.amount(estimate, most)

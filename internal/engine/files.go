@@ -62,7 +62,7 @@ func writeFiles(root *os.Root, files filetree.Tree) error {
 // changedFiles returns the files of a workspace that match globs and were written, also again with the same text, or
 // removed.
 func changedFiles(root *os.Root, globs []string, given filetree.Tree) (filetree.Tree, error) {
-	found, skipped, err := filetree.Read(workspace.FS(root), []string{brief.HistoryDir + "/**", brief.OutputFile("call_*")})
+	found, skipped, err := filetree.Read(workspace.FS(root), []string{brief.HistoryDir + "/**", brief.OutputFile(record.CallPrefix + "*")})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutputFiles, err)
 	}

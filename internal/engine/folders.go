@@ -128,6 +128,7 @@ func (f *folders) offer(a *attempt, i int) {
 		layer := f.layer(l, len(a.offers))
 		o := gate.Offer{Source: layer.source, Title: layer.title, Envelope: layer.envelope, As: gate.AsFiles, Folder: l.At, Optional: true}
 		if l.Task >= 0 {
+			layer.title = plan.TitleInPrompts(plan.ReadBy(r.plan, i), layer.task, layer.task.Title)
 			o.Title, o.Assignee, o.Status = plan.TitleInPrompts(plan.ReadBy(r.plan, i), layer.task, plan.WrittenTitle(layer.task)), layer.task.Assignee, r.queue.Status(l.Task)
 		}
 		a.given = a.given.with(layer)
@@ -145,7 +146,7 @@ func (f *folders) use(a *attempt, name, at string) {
 // givenFiles are the files that an attempt is granted.
 type givenFiles struct {
 	layers  []folderLayer
-	offered int           // of the layers, what other tasks leave, which the offers have behind the results
+	offered int           // how many of the layers are of folders that other tasks leave
 	tree    filetree.Tree // the files that were delivered, at their paths in the workspace
 	from    []envelope.ID // of what they are from
 }

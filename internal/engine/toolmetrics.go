@@ -79,7 +79,7 @@ type turnPlace struct{ turn, place int }
 func placesOfCall(session string) (list []turnPlace) {
 	for part := range strings.SplitSeq(session, "/") {
 		var at turnPlace
-		if n, _ := fmt.Sscanf(part, "call_%d_%d", &at.turn, &at.place); n == 2 {
+		if n, _ := fmt.Sscanf(part, record.CallPrefix+"%d_%d", &at.turn, &at.place); n == 2 {
 			list = append(list, at)
 		}
 	}

@@ -51,7 +51,7 @@ func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Sele
 	switch {
 	case s.Whole():
 	case o.Source.Kind == handoff.Folder && !s.Apply(tree.Value()).Any:
-		tree = filetree.Tree{} // nobody expects some of the granted files in each layer of a folder
+		tree = filetree.Tree{} // a layer of a folder may have none of the granted files
 	default:
 		var ok bool
 		if tree, ok = c.pickFiles(g, s, d, tree); !ok {

@@ -17,10 +17,10 @@ import (
 // task, or the files of an input. A folder is a list of layers, so that each file keeps its producer, its label and its
 // rule through every task that leaves it in place.
 type FileLayer struct {
-	Task  int // whose output files they are; -1 of an input
-	Input int // an index into [Options].Inputs; -1 of a task
-	At    string
-	Paths []task.Path // of the workspace, which are granted
+	Task  int         // whose output files they are; -1 of an input
+	Input int         // an index into [Options].Inputs; -1 of a task
+	At    string      // the folder of the workspace that they belong in; "." is the workspace itself
+	Paths []task.Path // that are granted, as paths of the workspace
 
 	// Floor is the label of what decided whether the tasks ran through which the layer came: that it is there
 	// tells that they did.

@@ -90,8 +90,8 @@ type PriorCall struct {
 	Usage llm.Usage
 	Cost  llm.Money // zero if it was not recorded
 
-	Hidden bool // from the caller: only budgets count it
-	Told   bool // only what the caller is told of budgets counts it; they count it by another
+	Hidden bool // from the caller: budgets count it, and their errors do not show it
+	Told   bool // it is no call, but a cost that errors of budgets show to the caller
 }
 
 // RecordClearance is the highest label of what records of the run contain: events,

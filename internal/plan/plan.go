@@ -289,7 +289,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 			r.Task, r.Name, r.As = from.ID, from.Title, task.Structured
 		case handoff.Files:
 			l := &p.Folders.layers[i][n]
-			r.As, r.Optional = gate.AsFiles, a.Optional
+			r.As, r.Optional = gate.AsFiles, !slices.ContainsFunc(l.Via, func(j int) bool { return !tk.DependsOn[j].Optional })
 			if r.Name = l.Source(p).Name; l.Task >= 0 {
 				r.Task, r.Name = p.Graph.Task(l.Task).ID, p.Graph.Task(l.Task).Title
 			}
