@@ -151,15 +151,18 @@ func TestTeamworkIsShownLive(t *testing.T) {
 	p.showsIn(".panel .status", "waiting for a reply of helper")
 	p.click(".subtabs button", "Handoffs")
 	p.showsIn(".panel .sent .reply", "waiting for a reply")
-	close(help)
-	close(end)
-	p.showsIn(".panel .sent .reply", "no reply: NO_REPLY")
-	p.until(`document.querySelectorAll(".node.n-completed").length === 2`)
 
-	// The prompt after the first call says what went back to the provider, and nothing of it.
+	// The prompt after the first call says what went back to the provider, and nothing of it. The one that is chosen stays
+	// when the panel reads the task again, as it does for turn 3.
 	p.click(".subtabs button", "Prompt")
-	p.showsIn(".turns button", "turn 2")
 	p.click(".turns button", "turn 2")
 	p.showsIn(".prompt p", "Returned to the provider: extra_content of call_1_1")
 	require.NotContains(t, p.text(".prompt"), "canary")
+	close(help)
+	close(end)
+	p.showsIn(".turns button", "turn 3")
+	p.showsIn(".prompt p", "Returned to the provider: extra_content of call_1_1")
+	p.click(".subtabs button", "Handoffs")
+	p.showsIn(".panel .sent .reply", "no reply: NO_REPLY")
+	p.until(`document.querySelectorAll(".node.n-completed").length === 2`)
 }

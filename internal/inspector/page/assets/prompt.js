@@ -8,8 +8,9 @@ import { origin } from "./trace.js";
 const colors = 10;
 
 export class PromptView {
-  constructor(page, task, prompts, at, exchanges, session) {
-    Object.assign(this, { page, task, prompts, exchanges });
+  // onchoose is called with the session of the prompt that somebody chooses.
+  constructor(page, task, prompts, at, exchanges, session, onchoose) {
+    Object.assign(this, { page, task, prompts, exchanges, onchoose });
     this.el = h("div", { class: "prompt" });
     this.texts = [];
     this.at = at;
@@ -62,7 +63,7 @@ export class PromptView {
       }
       return [(p.attempt > 1 || this.prompts.some((q) => q.attempt > 1)) && "attempt " + (p.attempt ?? 1), who.trim(), rest.slice(1).replaceAll("/", " ")].filter(Boolean).join(", ") || "first turn";
     };
-    return h("div", { class: "turns", role: "group", "aria-label": "Prompts of the task" }, this.prompts.map((p, i) => button(name(p), () => { this.show(i); this.el.querySelector(".turns [aria-pressed=true]")?.focus(); }, { class: "small", "aria-pressed": i === current ? "true" : "false" })));
+    return h("div", { class: "turns", role: "group", "aria-label": "Prompts of the task" }, this.prompts.map((p, i) => button(name(p), () => { this.onchoose(p.sessionId); this.show(i); this.el.querySelector(".turns [aria-pressed=true]")?.focus(); }, { class: "small", "aria-pressed": i === current ? "true" : "false" })));
   }
 
   // number gives each source that has bytes in the prompt a number, in the order of the prompt.
