@@ -44,8 +44,7 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 // setReceipt sets the receipt of the prompt, and its form for the caller.
 func (x *modelCall) setReceipt(p prompt.Prompt, whole *prompt.Receipt) {
 	x.whole = whole
-	x.receipt, x.shownSize = x.run.receiptOf(p, whole)
-	if x.hidden = x.receipt != whole; x.hidden {
+	if x.receipt, x.shownSize, x.hidden = x.run.receiptOf(p, whole); x.hidden {
 		x.run.bus.hide(x.task.ID)
 	}
 }

@@ -29,9 +29,9 @@ func (r viewer) shown(p prompt.Prompt, whole *prompt.Receipt) promptview.Shown {
 	return promptview.Show(p, whole, r.accepts, r.hides())
 }
 
-// receiptOf returns the receipt of a prompt as the caller may see it, and how many
-// bytes the prompt has in that form.
-func (r viewer) receiptOf(p prompt.Prompt, whole *prompt.Receipt) (*prompt.Receipt, int) {
+// receiptOf returns the receipt of a prompt as the caller may see it, how many
+// bytes the prompt has in that form, and whether words are left out.
+func (r viewer) receiptOf(p prompt.Prompt, whole *prompt.Receipt) (shown *prompt.Receipt, bytes int, hid bool) {
 	return promptview.Receipt(p, whole, r.accepts, r.hides())
 }
 

@@ -35,14 +35,21 @@ type Piece struct {
 // the words of the sources for which hide is true; a nil hide is true for none. A piece
 // is as sensitive as its source. The builder's own words are public, except for the
 // fences of a prompt with withheld context, and what their first lines say about a
-// payload that is withheld.
+// payload that is withheld. The lines of a task that gave the reader nothing stay: its title, its status and the
+// reason are everybody's.
 func Show(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) Shown {
+	shown, _ := show(p, r, clearance, hide)
+	return shown
+}
+
+// show is [Show]. It also reports whether words may have been left out.
+func show(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) (shown Shown, hid bool) {
 	whole := Shown{Receipt: r, System: pieces(r.System, p.System()), Text: pieces(r.Text, p.Added())}
 	if hidden := above(r, clearance, hide); hidden != nil {
-		return *whole.without(hidden)
+		return whole.without(hidden)
 	}
 	whole.Receipt = copyOf(r)
-	return whole
+	return whole, false
 }
 
 // copyOf returns a receipt that shares nothing with r that could be changed: a recorder
@@ -62,14 +69,14 @@ func copyOf(r *prompt.Receipt) *prompt.Receipt {
 	return &c
 }
 
-// Receipt returns the receipt of [Show], which must not be changed, and how many bytes
-// both texts have there.
-func Receipt(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) (shown *prompt.Receipt, bytes int) {
+// Receipt returns the receipt of [Show], which must not be changed, how many bytes
+// both texts have there, and whether words may have been left out.
+func Receipt(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) (shown *prompt.Receipt, bytes int, hid bool) {
 	if above(r, clearance, hide) == nil {
-		return r, len(p.System()) + len(p.Added())
+		return r, len(p.System()) + len(p.Added()), false
 	}
-	s := Show(p, r, clearance, hide)
-	return s.Receipt, s.Bytes()
+	s, hid := show(p, r, clearance, hide)
+	return s.Receipt, s.Bytes(), hid
 }
 
 // Lower returns the prompt for a viewer with a lower clearance, as [Show] does, and
@@ -79,11 +86,12 @@ func (s *Shown) Lower(clearance label.Classification) (lowered *Shown, hid bool)
 		return &Shown{}, true
 	}
 	hidden := above(s.Receipt, clearance, nil)
-	worded := func(p Piece) bool { return p.Words != "" && hidden.has(p.Source) }
+	worded := func(p Piece) bool { return p.Words != "" && hidden.withholds(p.Source, s.Receipt.Sources) }
 	hid = slices.ContainsFunc(s.System, worded) || slices.ContainsFunc(s.Text, worded)
 	for i := range hidden {
 		if d := s.Receipt.Sources[i].Decision; hid || hidden[i] && d != nil && !d.Coarse {
-			return s.without(hidden), hid
+			shown, _ := s.without(hidden)
+			return &shown, hid
 		}
 	}
 	return s, false
@@ -94,6 +102,16 @@ type sourceSet []bool
 
 func (set sourceSet) has(source int32) bool {
 	return source >= 0 && int(source) < len(set) && set[source]
+}
+
+// withholds reports whether words of a hidden source are withheld: of all but a task that gave the reader nothing,
+// whose title, status and reason are all that a prompt has.
+func (set sourceSet) withholds(source int32, sources []prompt.Source) bool {
+	if !set.has(source) {
+		return false
+	}
+	d := sources[source].Decision
+	return d == nil || d.IsDelivered() || d.Source.Kind != handoff.Dependency
 }
 
 // above returns the sources that a viewer may not see; nil if there are none.
@@ -114,29 +132,31 @@ func above(r *prompt.Receipt, clearance label.Classification, hide func(*prompt.
 	return hidden
 }
 
-// without returns s for a viewer who may not see these sources.
-func (s *Shown) without(hidden sourceSet) *Shown {
+// without returns s for a viewer who may not see these sources, and whether words may have been left out: also of
+// a source that has none, since the viewer would learn that.
+func (s *Shown) without(hidden sourceSet) (shown Shown, hid bool) {
 	all := len(s.Receipt.Sources)
 	s, hidden = s.withoutMessages(hidden)
-	dropped := len(s.Receipt.Sources) < all
+	hid = len(s.Receipt.Sources) < all
 	r := copyOf(s.Receipt)
-	r.Returned = nil // the model may have chosen their number and size by what is hidden
 	for i := range r.Sources {
 		s := &r.Sources[i]
 		if !hidden[i] {
 			continue
 		}
+		hid = hid || hidden.withholds(int32(i), r.Sources)
 		if s.Producer = naming.First(s.Producer); s.Decision != nil {
 			*s.Decision = s.Decision.Outline()
 		}
 	}
-	out := &Shown{Receipt: r, System: withhold(s.System, hidden, r.Sources), Text: withhold(s.Text, hidden, r.Sources)}
-	if dropped || out.Withholds() {
-		hideFences(out.System)
-		hideFences(out.Text)
+	shown = Shown{Receipt: r, System: withhold(s.System, hidden, r.Sources), Text: withhold(s.Text, hidden, r.Sources)}
+	if hid {
+		r.Returned = nil // the model may have chosen their number and size by what is hidden
+		hideFences(shown.System)
+		hideFences(shown.Text)
 	}
-	r.System, r.Text = ranges(out.System), ranges(out.Text)
-	return out
+	r.System, r.Text = ranges(shown.System), ranges(shown.Text)
+	return shown, hid
 }
 
 // Withholds reports whether a piece is withheld from the viewer.
@@ -156,7 +176,7 @@ func withhold(from []Piece, hidden sourceSet, sources []prompt.Source) []Piece {
 			i += 2 // text and structured part are one, with the words between them
 		}
 		switch {
-		case hidden.has(p.Source):
+		case hidden.withholds(p.Source, sources):
 			p.Words, p.Withheld = "", true
 		case p.Part == brief.PartFrame:
 			p.Words = unmarked(p.Words, from[:i], from[i+1:], hidden, sources)

@@ -8,15 +8,15 @@ import { origin } from "./trace.js";
 const colors = 10;
 
 export class PromptView {
-  // onchoose is called with the session of the prompt that somebody chooses.
-  constructor(page, task, prompts, at, exchanges, session, onchoose) {
-    Object.assign(this, { page, task, prompts, exchanges, onchoose });
+  // The panel keeps which prompt somebody chose.
+  constructor(panel, prompts) {
+    const { page, id: task, at, session } = panel;
+    Object.assign(this, { panel, page, task, prompts, at });
     this.el = h("div", { class: "prompt" });
     this.texts = [];
-    this.at = at;
-    let i = prompts.length > 0 ? prompts.findIndex((p) => p.attempt === prompts.at(-1).attempt) : 0;
-    if (at) i = Math.max(0, prompts.findIndex((p) => (!at.attempt || p.attempt === at.attempt) && (at.where === "system" ? p.system : p.text).some((x) => x.start <= at.range[0] && x.end > at.range[0])));
-    if (session && !at) i = prompts.findIndex((p) => p.sessionId === session);
+    let i = prompts.findIndex((p) => p.attempt === prompts.at(-1).attempt);
+    if (at) i = prompts.findIndex((p) => (!at.attempt || p.attempt === at.attempt) && (at.where === "system" ? p.system : p.text).some((x) => x.start <= at.range[0] && x.end > at.range[0]));
+    else if (session) i = prompts.findIndex((p) => p.sessionId === session);
     this.show(Math.max(0, i));
   }
 
@@ -63,7 +63,7 @@ export class PromptView {
       }
       return [(p.attempt > 1 || this.prompts.some((q) => q.attempt > 1)) && "attempt " + (p.attempt ?? 1), who.trim(), rest.slice(1).replaceAll("/", " ")].filter(Boolean).join(", ") || "first turn";
     };
-    return h("div", { class: "turns", role: "group", "aria-label": "Prompts of the task" }, this.prompts.map((p, i) => button(name(p), () => { this.onchoose(p.sessionId); this.show(i); this.el.querySelector(".turns [aria-pressed=true]")?.focus(); }, { class: "small", "aria-pressed": i === current ? "true" : "false" })));
+    return h("div", { class: "turns", role: "group", "aria-label": "Prompts of the task" }, this.prompts.map((p, i) => button(name(p), () => { Object.assign(this.panel, { session: p.sessionId, at: null }); this.show(i); this.el.querySelector(".turns [aria-pressed=true]")?.focus(); }, { class: "small", "aria-pressed": i === current ? "true" : "false" })));
   }
 
   // number gives each source that has bytes in the prompt a number, in the order of the prompt.

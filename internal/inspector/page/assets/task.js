@@ -144,7 +144,7 @@ export class TaskPanel {
   async prompts() {
     const doc = await this.receipts();
     if (!doc.prompts?.length) return doc.unsent?.length ? unsent(doc.unsent) : empty("No prompt", this.task.status === "completed" ? "This task called no model." : "It appears when the task starts: with every byte and its source.");
-    const view = new PromptView(this.page, this.id, doc.prompts, this.at, this.doc?.exchanges ?? [], this.session, (session) => Object.assign(this, { session, at: null }));
+    const view = new PromptView(this, doc.prompts);
     this.views.push(view);
     return [doc.unsent?.length > 0 && unsent(doc.unsent), view.el];
   }
