@@ -44,7 +44,7 @@ func TestClearedViewerSeesTheWholePrompt(t *testing.T) {
 			t.Parallel()
 			p, receipt, err := prompt.Build(layout(newDesk(t)))
 			require.NoError(t, err)
-			s := promptview.Show(p, receipt, label.Secret, nil)
+			s, _ := promptview.Show(p, receipt, label.Secret, nil)
 			require.Equal(t, p.System(), words(s.System))
 			require.Equal(t, p.Text(), words(s.Text))
 			require.Equal(t, receipt, s.Receipt)
@@ -69,7 +69,7 @@ func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 	b.System = "You write."
 	b.Dependencies = []gate.Sealed{d.at(label.Internal, "Open", "what all may know"), d.at(label.Confidential, "Closed", canary)}
 	p, whole := built(t, b)
-	s := promptview.Show(p, whole, label.Internal, nil)
+	s, _ := promptview.Show(p, whole, label.Internal, nil)
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), canary)
@@ -85,6 +85,35 @@ func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int32{0}, lengths)
+}
+
+// What a task that gave the reader nothing has in a prompt is its title, its status and the reason, which everybody may
+// see: a prompt with no other hidden source is shown whole, and so is the call that it was for. Only the decision about
+// the value is an outline.
+//
+// Requirement: G68.
+func TestATaskThatGaveNothingHidesNoWords(t *testing.T) {
+	t.Parallel()
+	shown := func(text string) (promptview.Shown, bool) {
+		d := newDesk(t)
+		b := d.brief()
+		o := d.offer(handoff.Dependency, "Closed", "analyst", envelope.Text("none"))
+		e, err := envelope.New(envelope.Header{ID: "e-closed", Producer: "analyst", Classification: label.Confidential, CreatedAt: noon}, envelope.Text(text))
+		require.NoError(t, err)
+		o.Envelope = e
+		o.Optional, d.gate.Contract.Grants = true, nil
+		b.Dependencies = []gate.Sealed{d.gated(o)}
+		require.True(t, b.Dependencies[0].Withheld())
+		p, whole := built(t, b)
+		s, hid := promptview.Show(p, whole, label.Internal, nil)
+		require.Equal(t, p.Text(), words(s.Text))
+		return s, hid
+	}
+	one, hid := shown("short")
+	require.False(t, hid)
+	require.Contains(t, words(one.Text), "Closed")
+	other, _ := shown(strings.Repeat("long ", 5000))
+	require.Equal(t, one, other)
 }
 
 // Two prompts that differ in what is withheld from a viewer are shown alike: no mark, no fence line around a message, no
@@ -107,7 +136,7 @@ func TestShownPromptsAreAlike(t *testing.T) {
 		b.Memory = []gate.Sealed{of(handoff.Memory, "one", label.Internal, "for all"), of(handoff.Memory, "two", label.Confidential, entry)}
 		b.Messages = []gate.Sealed{of(handoff.Message, "m1", label.Confidential, message), of(handoff.Message, "m2", label.Internal, "for all"), of(handoff.Message, "m3", label.Confidential, message)}
 		p, whole := built(t, b)
-		s := promptview.Show(p, whole, label.Internal, nil)
+		s, _ := promptview.Show(p, whole, label.Internal, nil)
 		return s, p.Text()
 	}
 	was, plain := shown("yes", "one line", "yes")
@@ -147,7 +176,7 @@ func TestShowAddsTextToTheReceipt(t *testing.T) {
 		}
 		p, whole := built(t, b)
 		clearance := levels.Draw(t, "clearance")
-		s := promptview.Show(p, whole, clearance, nil)
+		s, _ := promptview.Show(p, whole, clearance, nil)
 		hidden := slices.ContainsFunc(append(slices.Clone(s.System), s.Text...), func(p promptview.Piece) bool { return p.Withheld })
 		for _, side := range []struct {
 			pieces []promptview.Piece
@@ -200,10 +229,12 @@ func TestShowingALoweredPromptEqualsShowingItToTheReader(t *testing.T) {
 		}
 		p, whole := built(t, b)
 		first, then := levels.Draw(t, "first"), levels.Draw(t, "then")
-		s := promptview.Show(p, whole, first, nil)
+		s, _ := promptview.Show(p, whole, first, nil)
 		lowered, hid := s.Lower(then)
-		require.Equal(t, promptview.Show(p, whole, first, nil), s)
-		require.Equal(t, promptview.Show(p, whole, min(first, then), nil), *lowered)
+		again, _ := promptview.Show(p, whole, first, nil)
+		require.Equal(t, again, s)
+		atOnce, _ := promptview.Show(p, whole, min(first, then), nil)
+		require.Equal(t, atOnce, *lowered)
 		require.Equal(t, hid, words(lowered.Text) != words(s.Text))
 		if !hid {
 			require.Same(t, &s, lowered)
@@ -217,8 +248,9 @@ var fence = regexp.MustCompile(`(\[/?envelope )[0-9a-f]{32}`)
 func TestShownPromptIsItsOwn(t *testing.T) {
 	t.Parallel()
 	p, whole := built(t, newDesk(t).brief())
-	s := promptview.Show(p, whole, label.Secret, nil)
+	s, _ := promptview.Show(p, whole, label.Secret, nil)
 	s.Text[0].Words, s.Receipt.Text[0].End, s.Receipt.Agent = "other", 99, "other"
-	require.Equal(t, p.Text(), words(promptview.Show(p, whole, label.Secret, nil).Text))
+	again, _ := promptview.Show(p, whole, label.Secret, nil)
+	require.Equal(t, p.Text(), words(again.Text))
 	require.Equal(t, "writer", p.Receipt().Agent)
 }

@@ -84,6 +84,7 @@ type ending struct {
 	Retried bool // the first attempt at a task runs out of time
 	Fails   bool // its last attempt fails
 	ByRule  bool // what agents say is hidden, and the value is not
+	Again   bool // a second run reuses the answers
 }
 
 // A hiddenWork is what agents do because of a value that the caller may not see.
@@ -99,6 +100,7 @@ type hiddenWork struct {
 	Corrected bool     // an answer does not match the schema at first
 	Items     int      // of a list
 	Delay     int      // milliseconds of a call
+	Refused   []int    // statuses of the first calls of a task
 }
 
 // drawHiddenWork draws what agents do.
@@ -110,6 +112,7 @@ func drawHiddenWork(name string) *rapid.Generator[hiddenWork] {
 		w := hiddenWork{
 			Words: 1 + draw("words", 20000), Turns: turns.Draw(t, name+" turns"), Size: draw("size", 3), Approves: is("approves"), Transfers: is("transfers"), Answer: 1 + draw("answer", 300),
 			Reasons: max(0, draw("reasons", 100)-50), Tokens: draw("tokens", 50000), Corrected: is("corrected"), Items: draw("items", 5), Delay: draw("delay", 3),
+			Refused: rapid.SliceOfN(rapid.SampledFrom([]int{429, 500, 503}), 0, 2).Draw(t, name+" refused"),
 		}
 		return w
 	})
@@ -195,6 +198,9 @@ func (w hiddenWork) script(t *testing.T, e ending) string {
 	}
 	add("Goal", "", 0, map[string]any{"text": words(w.Size + 1)})
 	turn = 1
+	for _, status := range w.Refused {
+		add("Count", "You help.", turn, map[string]any{"status": status, "retryAfter": "0s", "times": 1})
+	}
 	if w.Corrected {
 		add("Count", "You help.", turn, map[string]any{"text": "none"})
 		turn++
@@ -224,6 +230,10 @@ func (w hiddenWork) shown(t *testing.T, e ending) map[string]string {
 	forms["run"] = fmt.Sprint(got.status, got.stdout, got.stderr)
 	for _, name := range []string{"events.jsonl", "run.trace"} {
 		forms[name] = clitest.Contents(t, filepath.Join(dir, name))
+	}
+	if e.Again {
+		got := offlineRun(t, call{dir: dir}, "--script", "script.yaml", "--reuse", "--stream")
+		forms["run again"] = fmt.Sprint(got.status, got.stdout, got.stderr)
 	}
 	commands := []string{
 		"show", "show -o json", "show --usage -o json", "show --handoffs -o json", "show Closed", "show Closed -o json --reasoning", "show Count -o json",
@@ -267,7 +277,10 @@ func (w hiddenWork) shown(t *testing.T, e ending) map[string]string {
 		}
 	}
 	for name, text := range forms {
-		forms[name] = strings.ReplaceAll(withoutTimes(text, runs[0].Run), dir, "DIR")
+		for _, r := range runs {
+			text = withoutTimes(text, r.Run)
+		}
+		forms[name] = strings.ReplaceAll(text, dir, "DIR")
 	}
 	lines := strings.SplitAfter(placesInTrace.ReplaceAllString(forms["run.trace"], ""), "\n")
 	slices.Sort(lines) // events come when they are durable
@@ -283,13 +296,15 @@ var (
 	// digestsShown finds digests under the key of a journal, and those of records with their numbers of lines, which the
 	// file of the journal shows too.
 	digestsShown = regexp.MustCompile(`hmac-sha256:[0-9a-f]{64}|[0-9a-f]{64}:\d+`)
+	// durations finds members that are left out if they are 0.
+	durations = regexp.MustCompile(`,?"(took|duration|start|end)Ms": ?\d+`)
 	// timesShown finds times, the time between two of them, and numbers that an endpoint gives to all its calls.
-	timesShown = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*Z?|"(took|duration|start|end)Ms": ?\d+|\b\d+\.\ds\b|chatcmpl-\d+`)
+	timesShown = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*Z?|\b\d+\.\ds\b|chatcmpl-\d+`)
 )
 
 // withoutTimes replaces the ID of a run, times, and digests under the key of a journal.
 func withoutTimes(text, run string) string {
-	text = timesShown.ReplaceAllString(strings.ReplaceAll(text, run, "RUN"), "time")
+	text = timesShown.ReplaceAllString(durations.ReplaceAllString(strings.ReplaceAll(text, run, "RUN"), ""), "time")
 	text = digestsShown.ReplaceAllString(text, "digest")
 	if strings.Contains(text, `{"`) {
 		return text
@@ -319,7 +334,7 @@ func TestStoredPairsOfHiddenValuesGiveEqualBytes(t *testing.T) {
 	})
 	for i := range pairs {
 		pair := draw.Example(i)
-		e := ending{Retried: i%3 == 1, Fails: i%5 == 4, ByRule: i%2 == 1}
+		e := ending{Retried: i%3 == 1, Fails: i%5 == 4, ByRule: i%2 == 1, Again: i%4 >= 2}
 		if e.ByRule { // the caller sees the value
 			pair[1].Words = pair[0].Words
 		}

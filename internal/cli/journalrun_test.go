@@ -407,15 +407,23 @@ func TestLockedJournal(t *testing.T) {
 	server.takeCalls()
 	unlock := lockDatabase(t, filepath.Join(dir, ".runteam", "runs.db"))
 	defer unlock()
-	con, stdout, stderr := clitest.Console(t, "run", filepath.Join(dir, "team.yaml"))
-	signals := make(chan os.Signal, 1)
-	con.WorkDir, con.Signals, con.LookupEnv = workdir.Dir(dir), signals, func(name string) (string, bool) { value, ok := server.env()[name]; return value, ok }
-	time.AfterFunc(200*time.Millisecond, func() { signals <- syscall.SIGTERM }) // else it waits for 30 s
-	require.Equal(t, exit.StatusNoRun, runCommandLine(con), "%s", stderr)
-	require.Contains(t, stderr.String(), "another process has kept the file locked for too long")
-	require.Contains(t, stderr.String(), "--no-journal")
+	run := func(signalAfter time.Duration) (int, string, string) {
+		con, stdout, stderr := clitest.Console(t, "run", filepath.Join(dir, "team.yaml"))
+		signals := make(chan os.Signal, 1)
+		con.WorkDir, con.Signals, con.LookupEnv = workdir.Dir(dir), signals, func(name string) (string, bool) { value, ok := server.env()[name]; return value, ok }
+		time.AfterFunc(signalAfter, func() { signals <- syscall.SIGTERM }) // else it waits for 30 s
+		return runCommandLine(con), stdout.String(), stderr.String()
+	}
+	const terminated = 128 + int(syscall.SIGTERM)
+	status, stdout, stderr := terminated, "", ""
+	for after := 200 * time.Millisecond; status == terminated; after *= 2 { // the signal came before it had the journal to open
+		status, stdout, stderr = run(after)
+	}
+	require.Equal(t, exit.StatusNoRun, status, "%s", stderr)
+	require.Contains(t, stderr, "another process has kept the file locked for too long")
+	require.Contains(t, stderr, "--no-journal")
 	require.Empty(t, server.takeCalls())
-	require.Empty(t, stdout.String())
+	require.Empty(t, stdout)
 }
 
 // The command waits for a short lock of another process.

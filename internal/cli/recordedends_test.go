@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -82,7 +85,7 @@ replies:
   - {task: Second try, delay: 1h, times: 1, text: no}
   - {task: Second try, text: at last}
 `,
-			short: []string{"TASK", "1500"}, long: []string{"TASK", "3600000"},
+			short: []string{"TASK", "LIMIT"}, long: []string{"TASK", "3600000"},
 			want:    []string{"Slow", "TIMEOUT", "Second try", "completed: at last"},
 			entries: []string{"ended: timeout"},
 		},
@@ -94,17 +97,17 @@ agents: [{name: solo, systemPrompt: Answer., timeoutMs: TASK}]
 tasks: [{title: Slow, assignee: solo, description: Wait.}]
 `,
 			script: "replies: [{task: Slow, delay: 1h, text: no}]",
-			short:  []string{"TASK", "300"}, long: []string{"TASK", "3600000"},
+			short:  []string{"TASK", "LIMIT"}, long: []string{"TASK", "3600000"},
 			want: []string{"Slow", "TIMEOUT"}, entries: []string{"ended: timeout"},
 		},
 		"of a child": {
 			spec: spawning, script: twoChildren + "  - {goal: pears, delay: 1h, text: no}\n",
-			short: []string{"CHILD", "1500", "TASK", "3600000"}, long: []string{"CHILD", "3600000", "TASK", "3600000"},
+			short: []string{"CHILD", "LIMIT", "TASK", "3600000"}, long: []string{"CHILD", "3600000", "TASK", "3600000"},
 			want: []string{"Report", "red No result: TIMEOUT."}, entries: []string{"ended: timeout"},
 		},
 		"of a parent": {
 			spec: spawning, script: twoChildren + "  - {goal: pears, delay: 1h, text: no}\n",
-			short: []string{"CHILD", "3600000", "TASK", "1500"}, long: []string{"CHILD", "3600000", "TASK", "3600000"},
+			short: []string{"CHILD", "3600000", "TASK", "LIMIT"}, long: []string{"CHILD", "3600000", "TASK", "3600000"},
 			want: []string{"Report", "TIMEOUT"}, entries: []string{"ended: task timeout"},
 		},
 		"of a child with a child": {
@@ -112,20 +115,29 @@ tasks: [{title: Slow, assignee: solo, description: Wait.}]
   - {goal: eat them, delay: 1h, text: no}
   - {goal: pears, turn: 1, delay: 300ms, toolCalls: [{name: spawn_agent, arguments: {goal: Eat them}}]}
 `,
-			short: []string{"CHILD", "1500", "TASK", "3600000"}, long: []string{"CHILD", "3600000", "TASK", "3600000"},
+			short: []string{"CHILD", "LIMIT", "TASK", "3600000"}, long: []string{"CHILD", "3600000", "TASK", "3600000"},
 			want: []string{"Report", "red No result: TIMEOUT."}, entries: []string{"ended: child timeout"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := clitest.Folder(t, map[string]string{"short.yaml": replaced(tt.spec, tt.short), "long.yaml": replaced(tt.spec, tt.long)})
-			first := call{dir: dir, args: []string{"run", "short.yaml", "--record", "rec.yaml", "-o", "json"}, env: hangingModel(t, tt.script)}.run(t)
+			dir := clitest.Folder(t, map[string]string{"long.yaml": replaced(tt.spec, tt.long)})
+			var first outcome
+			var recorded string
+			for limit := 1500; ; limit *= 2 { // a busy computer needs longer until the call that hangs
+				short := strings.ReplaceAll(replaced(tt.spec, tt.short), "LIMIT", strconv.Itoa(limit))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "short.yaml"), []byte(short), 0o600))
+				first = call{dir: dir, args: []string{"run", "short.yaml", "--record", "rec.yaml", "--force", "-o", "json"}, env: hangingModel(t, tt.script)}.run(t)
+				recorded = clitest.Contents(t, filepath.Join(dir, "rec.yaml"))
+				if limit > 20_000 || !slices.ContainsFunc(tt.entries, func(entry string) bool { return !strings.Contains(recorded, entry) }) {
+					break
+				}
+			}
 			want := taskEnds(t, first.stdout)
 			for i := 0; i < len(tt.want); i += 2 {
 				require.Contains(t, want[tt.want[i]], tt.want[i+1], "%+v", first)
 			}
-			recorded := clitest.Contents(t, filepath.Join(dir, "rec.yaml"))
 			for _, entry := range tt.entries {
 				require.Contains(t, recorded, entry)
 			}

@@ -26,7 +26,8 @@ type viewer struct {
 
 // shown returns a prompt with this receipt as the caller may see it.
 func (r viewer) shown(p prompt.Prompt, whole *prompt.Receipt) promptview.Shown {
-	return promptview.Show(p, whole, r.accepts, r.hides())
+	s, _ := promptview.Show(p, whole, r.accepts, r.hides())
+	return s
 }
 
 // receiptOf returns the receipt of a prompt as the caller may see it, how many

@@ -114,7 +114,7 @@ func (f *fakeRun) record(of *task.Task, offers []gate.Offer, clearance label.Cla
 		}
 	}
 	p, whole, err := prompt.Build(b)
-	shown := promptview.Show(must(p, err), whole, clearance, nil)
+	shown, _ := promptview.Show(must(p, err), whole, clearance, nil)
 	r.Prompt = &shown
 	return r, len(p.System()) + len(p.Text())
 }

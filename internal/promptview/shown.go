@@ -36,14 +36,8 @@ type Piece struct {
 // is as sensitive as its source. The builder's own words are public, except for the
 // fences of a prompt with withheld context, and what their first lines say about a
 // payload that is withheld. The lines of a task that gave the reader nothing stay: its title, its status and the
-// reason are everybody's.
-func Show(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) Shown {
-	shown, _ := show(p, r, clearance, hide)
-	return shown
-}
-
-// show is [Show]. It also reports whether words may have been left out.
-func show(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) (shown Shown, hid bool) {
+// reason are everybody's. It also reports whether words may have been left out.
+func Show(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) (shown Shown, hid bool) {
 	whole := Shown{Receipt: r, System: pieces(r.System, p.System()), Text: pieces(r.Text, p.Added())}
 	if hidden := above(r, clearance, hide); hidden != nil {
 		return whole.without(hidden)
@@ -75,7 +69,7 @@ func Receipt(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification,
 	if above(r, clearance, hide) == nil {
 		return r, len(p.System()) + len(p.Added()), false
 	}
-	s, hid := show(p, r, clearance, hide)
+	s, hid := Show(p, r, clearance, hide)
 	return s.Receipt, s.Bytes(), hid
 }
 

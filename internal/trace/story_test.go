@@ -121,7 +121,7 @@ func recordOf(t testing.TB, of *task.Task, system string, offers ...offer) recor
 	}
 	p, whole, err := prompt.Build(b)
 	require.NoError(t, err)
-	shown := promptview.Show(p, whole, label.Internal, nil)
+	shown, _ := promptview.Show(p, whole, label.Internal, nil)
 	r.Prompt = &shown
 	return r
 }
