@@ -121,7 +121,7 @@ func (c *pathCheck) checkDroppedFiles() {
 			continue
 		}
 		c.advise(c.task(i).at("outputFiles"), "each round begins without the files of the round before, so only those of the last round are left",
-			fmt.Sprintf("to build one folder, let it depend on {task: %s, round: previous, files: [\"**\"], optional: true}", WrittenTitle(t)))
+			"to build one folder, write workspace: {round: previous}")
 	}
 }
 

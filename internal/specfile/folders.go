@@ -236,6 +236,9 @@ func (r *reader) readWorkspace(n *node) (uses []task.Use, limits *task.Workspace
 	if w == nil {
 		return nil, nil
 	}
+	if files := w.own("files"); files != nil && !continues(n) {
+		r.bad(files, "add task, the task whose folder it continues, or round: previous", "files: there is no folder to pick files from")
+	}
 	var l task.WorkspaceLimits
 	if workspaceMembers(&l).read(w.own); l != (task.WorkspaceLimits{}) {
 		limits = &l
@@ -249,4 +252,40 @@ func (r *reader) readWorkspace(n *node) (uses []task.Use, limits *task.Workspace
 	use := task.Use{Name: text(w.own("input")), At: "."}
 	members{{"need", &use.Need}}.read(w.own)
 	return []task.Use{use}, limits
+}
+
+// continues reports whether the key workspace of a task names a folder that another task or round leaves.
+func continues(w *node) bool { return w.get("task") != nil || w.get("round") != nil }
+
+// continueFolder returns the dependencies of a task with the one that its key workspace stands for. It belongs to the
+// entry of dependsOn for the same task, if there is one, and else it is the last.
+func (r *reader) continueFolder(f *fields, s *task.Spec) []task.Ref {
+	n := f.get("workspace")
+	if !continues(n) {
+		return s.DependsOn
+	}
+	r.subject = r.mine
+	of := task.Ref{Task: s.Title, As: task.Payload(text(f.get("dependencyPayload"))), Files: filePathsOf(n.get("files"))}
+	if name := n.get("task"); name != nil {
+		of.Task = name.text
+	}
+	if len(of.Files) == 0 {
+		of.Files = []task.Path{task.Whole}
+	}
+	if n.get("round") != nil {
+		of.Round, of.Optional = task.Previous, true
+	}
+	k := slices.IndexFunc(s.DependsOn, func(d task.Ref) bool {
+		return d.Round == of.Round && naming.Normalize(d.Task) == naming.Normalize(of.Task)
+	})
+	if k < 0 {
+		return append(s.DependsOn, of)
+	}
+	switch d := &s.DependsOn[k]; {
+	case d.Files == nil:
+		d.Files = of.Files
+	case !slices.Equal(d.Files, of.Files):
+		r.bad(n, "write the files in one of the two places", "workspace: it continues the folder of %s with other files than dependsOn[%d] says", quote(of.Task), k)
+	}
+	return s.DependsOn
 }

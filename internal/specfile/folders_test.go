@@ -112,3 +112,69 @@ func TestInputOfAWorkspaceHasItsPlace(t *testing.T) {
 		})
 	}
 }
+
+// The folder that a workspace continues is a dependency with files.
+func TestWorkspaceContinuesAFolder(t *testing.T) {
+	t.Parallel()
+	all, src := []task.Path{task.Whole}, []task.Path{"/src/**"}
+	for name, tt := range map[string]struct {
+		tasks string
+		want  []task.Ref
+	}{
+		"task":               {"workspace: {task: Fix}", []task.Ref{{Task: "Fix", Files: all}}},
+		"some files":         {"workspace: {task: Fix, files: [src/**]}", []task.Ref{{Task: "Fix", Files: src}}},
+		"other dependencies": {"dependsOn: [Plan], workspace: {task: Fix}", []task.Ref{{Task: "Plan"}, {Task: "Fix", Files: all}}},
+		"the same one":       {"dependsOn: [{task: ' FIX', as: both, onConflict: both}, Plan], workspace: {task: Fix}", []task.Ref{{Task: " FIX", As: task.Both, OnConflict: "both", Files: all}, {Task: "Plan"}}},
+		"the same files":     {"dependsOn: [{task: Fix, files: [src/**]}], workspace: {task: Fix, files: [src/**]}", []task.Ref{{Task: "Fix", Files: src}}},
+		"form of all":        {"dependencyPayload: both, workspace: {task: Fix}", []task.Ref{{Task: "Fix", As: task.Both, Files: all}}},
+		"round":              {"workspace: {round: previous}", []task.Ref{{Task: "T", Round: task.Previous, Optional: true, Files: all}}},
+		"round of a task":    {"dependsOn: [Fix], workspace: {task: Fix, round: previous, files: [src/**]}", []task.Ref{{Task: "Fix"}, {Task: "Fix", Round: task.Previous, Optional: true, Files: src}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "team.yaml", "agents: [{name: a}]\ntasks:\n  - {title: Plan, description: d}\n  - {title: Fix, description: d, outputFiles: ['**']}\n  - {title: T, description: d, "+tt.tasks+"}\n")
+			f, err := specfile.Load(specfile.Options{Path: dir})
+			require.NoError(t, err)
+			require.Equal(t, tt.want, f.Tasks[2].DependsOn)
+		})
+	}
+}
+
+func TestBadFolderToContinue(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ tasks, want string }{
+		"unknown task":           {"workspace: {task: Fixx}", `4:50: task "T": workspace: no task "Fixx" (did you mean "Fix"?)`},
+		"itself":                 {"workspace: {task: T}", `4:50: task "T": workspace: it depends on itself`},
+		"later":                  {"workspace: {task: Later}", `4:5: task "T": dependency cycle: T -> Later -> T`},
+		"no files":               {"workspace: {task: Plan}", `4:50: task "T": task "Plan" has no files (list its output files in outputFiles of that task)`},
+		"no files, named before": {"dependsOn: [Plan], workspace: {task: Plan}", `task "T": task "Plan" has no files`},
+		"named by its key":       {"dependsOn: [f], workspace: {task: Fix}", `4:66: task "T": workspace: "Fix" is named before (name the task as dependsOn does, which then gets its files too)`},
+		"other files":            {"dependsOn: [{task: Fix, files: [src/**]}], workspace: {task: Fix}", `4:86: task "T": workspace: it continues the folder of "Fix" with other files than dependsOn[0] says (write the files in one of the two places)`},
+		"no round":               {"workspace: {round: previous}", `4:51: task "T": the task is not in a loop, so it has no previous round (remove round)`},
+		"files alone":            {"workspace: {files: [a]}", `4:51: task "T": files: there is no folder to pick files from (add task, the task whose folder it continues, or round: previous)`},
+		"empty files":            {"workspace: {task: Fix, files: []}", `4:62: task "T": files: the list is empty`},
+		"part of a name":         {"workspace: {task: Fix, files: ['*.md']}", `only whole names can be *`},
+		"no conflict is set":     {"dependsOn: [{task: Fix, onConflict: Nobody}], workspace: {task: Fix}", `4:68: task "T": "Nobody" is neither fail nor both`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "team.yaml", "agents: [{name: a}]\ntasks:\n  - {title: Plan, description: d}\n  - {title: T, description: d, "+tt.tasks+"}\n  - {title: Fix, key: f, description: d, outputFiles: ['**']}\n  - {title: Later, description: d, outputFiles: ['**'], dependsOn: [T]}\n")
+			_, err := check(specfile.Options{Path: dir})
+			requireProblem(t, err, tt.want)
+		})
+	}
+	dir := t.TempDir()
+	write(t, dir, "team.yaml", "agents: [{name: a}]\ntaskDefaults: {workspace: {round: previous}}\ntasks: [{title: T, description: d}]\n")
+	_, err := check(specfile.Options{Path: dir})
+	requireProblem(t, err, `2:27: workspace: which folder a task continues is no default (write task and round in the tasks themselves)`)
+}
+
+// requireProblem requires that an error says something, which may end with a hint.
+func requireProblem(t *testing.T, err error, want string) {
+	t.Helper()
+	message, hint, _ := strings.Cut(strings.TrimSuffix(want, ")"), " (")
+	require.ErrorContains(t, err, message)
+	require.ErrorContains(t, err, hint)
+}

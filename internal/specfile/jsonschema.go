@@ -90,7 +90,7 @@ func (p *place) schema() object {
 	case "condition":
 		s = append(s, conditionRules()...)
 	case "workspace":
-		s = append(s, member{"dependentRequired", object{{"need", []string{"input"}}}})
+		s = append(s, member{"dependentRequired", object{{"need", []string{"input"}}}}, member{"dependentSchemas", object{{"files", anyOf(required("task"), required("round"))}}})
 	}
 	return s
 }

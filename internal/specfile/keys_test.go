@@ -85,7 +85,7 @@ var samples = map[string]string{
 	"task.needToKnow": "[/x]", "dependency.need": "[/x]", "use.need": "[/x]", "use.reveal": "{iban: [\"\"]}",
 	"task.provenance": "{from: coordinator}", "provenance.from": "user", "provenance.run": "r", "provenance.envelope": "e",
 	"provenance.createdAt": "\"2026-01-31T09:30:00Z\"", "provenance.expiresAt": "\"2026-01-31T09:30:00.5Z\"",
-	"input.dir": "testdata/folder", "input.exclude": "[b.txt]", "task.workspace": "{input: claim}", "workspace.input": "claim", "workspace.need": "[/a.txt]", "workspace.maxBytes": "1000", "workspace.maxFiles": "100", "workspace.maxOutputs": "5", "workspace.maxOutputBytes": "500", "use.at": "here", "dependency.files": "[src/**]", "dependency.onConflict": "both", "task.outputFiles": "[\"*.md\"]",
+	"input.dir": "testdata/folder", "input.exclude": "[b.txt]", "task.workspace": "{input: claim}", "workspace.input": "claim", "workspace.need": "[/a.txt]", "workspace.task": "First", "workspace.round": "previous", "workspace.files": "[src/**]", "workspace.maxBytes": "1000", "workspace.maxFiles": "100", "workspace.maxOutputs": "5", "workspace.maxOutputBytes": "500", "use.at": "here", "dependency.files": "[src/**]", "dependency.onConflict": "both", "task.outputFiles": "[\"*.md\"]",
 	"task.repeat": "{maxRounds: 2, until: {task: A, path: /x, exists: true}, output: A, tasks: [{title: A, description: d}]}", "task.forEach": "{task: First, path: /x, maxItems: 3}", "input.format": "csv",
 	"repeat.maxRounds": "5", "repeat.until": "{task: A, path: /y, exists: true}", "repeat.output": "B", "repeat.tasks": "[{title: B, description: d}]", "repeat.onLimit": "fail", "repeat.onRepeat": "continue",
 	"forEach.input": "claim", "forEach.files": "[\"*.md\"]", "forEach.tasks": "[{title: A, description: d}]", "forEach.output": "A", "forEach.maxParallel": "2", "forEach.task": "Second", "forEach.path": "/y", "forEach.key": "/email", "forEach.as": "query", "forEach.maxItems": "7", "forEach.onOverflow": "first", "dependency.each": "First", "dependency.round": "previous",
@@ -277,7 +277,11 @@ func task3(place, key, value string) string {
 		words = append(words, "requires: {"+key+": "+value+"}")
 	}
 	if place == "workspace" {
-		words = append(words, "workspace: {"+with("workspace", place, key, value, "input: claim")+"}")
+		of := []string{"input: claim"}
+		if key == "files" {
+			of = append(of, "task: First")
+		}
+		words = append(words, "workspace: {"+with("workspace", place, key, value, of...)+"}")
 	}
 	if place == "dependency" && key == "files" {
 		words = append(words, "outputFiles: [\"**\"]")

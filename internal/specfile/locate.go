@@ -121,6 +121,11 @@ func (p *places) find(t task.Problem) finding {
 		return finding{Problem: Problem{Message: p.options.called("Goal") + ": " + message, Hint: t.Hint, Err: t}}
 	}
 	out := finding{Problem: Problem{Message: message, Hint: strings.ReplaceAll(t.Hint, "leave dependencyPayload out", "leave "+p.payloadKey(parts)+" out"), Err: t}}
+	if f, rest := p.taskAt(parts); f != nil && len(rest) > 1 && rest[0] == "dependsOn" && inWorkspace(f, rest)[0] == "workspace" {
+		if out.Message = strings.Replace(message, "dependsOn["+rest[1]+"]: ", "workspace: ", 1); errors.Is(t.Err, task.ErrDuplicate) {
+			out.Hint = "name the task as dependsOn does, which then gets its files too"
+		}
+	}
 	n, src, at := p.resolve(parts)
 	out.Hint = p.tools.respell(inFileWords.Replace(out.Hint))
 	out.Message = p.tools.respell(out.Message)
@@ -384,15 +389,25 @@ func inFields(f *fields, parts []string) (*node, *source, int) {
 	return walk(n, parts[1:])
 }
 
-// inWorkspace returns a pointer into the uses of a task as the file has it: the first use can be
-// that of the key workspace.
+// inWorkspace returns a pointer into the uses or the dependencies of a task as the file has it: the first use and the last
+// dependency can be those of the key workspace, and so can the files of another dependency.
 func inWorkspace(f *fields, parts []string) []string {
-	if len(parts) < 2 || parts[0] != "uses" || f.get("workspace").get("input") == nil {
+	w := f.get("workspace")
+	if len(parts) < 2 || w == nil {
 		return parts
 	}
 	i, err := strconv.Atoi(parts[1])
 	switch {
 	case err != nil:
+		return parts
+	case parts[0] == "dependsOn" && continues(w):
+		item, _, _ := walk(f.own("dependsOn"), parts[1:2])
+		if len(parts) > 2 && parts[2] == "files" && item.get("files") == nil || item == nil {
+			keys := append(slices.Clone(parts[2:min(3, len(parts))]), "task", "round")
+			return []string{"workspace", keys[slices.IndexFunc(keys, func(key string) bool { return w.get(key) != nil })]}
+		}
+		return parts
+	case parts[0] != "uses" || w.get("input") == nil:
 		return parts
 	case i > 0:
 		return append([]string{"uses", strconv.Itoa(i - 1)}, parts[2:]...)
@@ -404,6 +419,9 @@ func inWorkspace(f *fields, parts []string) []string {
 
 // walk follows a pointer from a node as far as possible.
 func walk(n *node, parts []string) (*node, *source, int) {
+	if n == nil {
+		return nil, nil, 0
+	}
 	for _, part := range parts {
 		var next *node
 		switch n.is {

@@ -187,8 +187,11 @@ func badPart(n *node) *node {
 // needed returns the need of a dependency or an input: its own, or for a dependency that of
 // the task; nil if there is none.
 func needed(f *fields, parts []string) *node {
-	if parts = inWorkspace(f, parts); parts[0] == "workspace" {
+	isUse := parts[0] == "uses"
+	if parts = inWorkspace(f, parts); parts[0] == "workspace" && isUse {
 		return f.get("workspace").get("need")
+	} else if parts[0] == "workspace" {
+		return f.get("needToKnow")
 	}
 	item, _, _ := walk(f.get(parts[0]), parts[1:])
 	if own := item.get("need"); own != nil || parts[0] != "dependsOn" {

@@ -18,7 +18,11 @@ func (r *reader) readTasks() {
 		defaults = r.fields(n, "taskDefaults", nil)
 		r.subject = nil // as for a task that inherits them
 		r.readUses(defaults.own("uses"))
-		r.readWorkspace(defaults.own("workspace"))
+		w := defaults.own("workspace")
+		r.readWorkspace(w)
+		if continues(w) {
+			r.bad(w, "write task and round in the tasks themselves", "workspace: which folder a task continues is no default")
+		}
 		r.readRequires(defaults.own("requires"))
 		r.metadata(defaults.own("metadata"))
 	}
@@ -87,6 +91,7 @@ func (r *reader) readTask(f *fields, s *task.Spec) {
 	who.read(f.get)
 	what.read(f.get)
 	bounds.read(f.get)
+	s.DependsOn = r.continueFolder(f, s)
 	s.Tools = r.toolsOfTask(r.pick(f, "tools"), s.Assignee)
 	s.MaxRetries = max(s.MaxRetries, 0)
 	s.Description, s.Source.Params = r.fill("description", r.pick(f, "description"))
