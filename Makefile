@@ -75,13 +75,14 @@ foreign:
 browser:
 	cd browser && npm ci --silent && $(GO) vet ./... && RUNTEAM_BROWSER=1 $(GO) test -count 1 ./...
 
-# Runs of 1,000 to 100,000 tasks compared with the least possible cost, assignment of tasks,
-# reading a plan of 1,000, replies, the gate, redaction and the flow table.
+# Runs of 1,000 to 100,000 tasks compared with the least possible cost, folders that tasks pass on, assignment
+# of tasks, reading a plan of 1,000, replies, the gate, redaction and the flow table.
 bench:
 	$(GO) test ./internal/engine -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
 	$(GO) test ./internal/engine -run '^$$' -bench 'Benchmark(FanOut|ResumeOpenQuestions)$$' -benchtime 3x
 	$(GO) test ./internal/engine -run '^$$' -bench 'BenchmarkPolicyLock$$' -benchtime 300x
 	$(GO) test ./internal/engine -run '^$$' -bench 'Benchmark(Messages|MessagesFloor|UnusedEdges|Children)$$' -benchtime 5x
+	$(GO) test ./internal/engine -run '^$$' -bench 'BenchmarkFolderChain$$' -benchtime 3x
 	$(GO) test ./internal/assign ./internal/planning -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
 	$(GO) test ./llm/openai -run '^$$' -bench 'BenchmarkReply$$' -benchtime 3x
 	$(GO) test ./internal/gate ./redact ./internal/flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Repeated|Table)$$' -benchtime 1s

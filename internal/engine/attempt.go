@@ -102,7 +102,7 @@ func inputOffer(r *results, name string) gate.Offer {
 	if k, ok := r.plan.InputIndex[strings.ToLower(name)]; ok {
 		o.Envelope = r.inputs[k]
 		if r.plan.Options().Inputs[k].Folder != nil {
-			o.As = gate.AsFiles
+			o.As, o.Cache = gate.AsFiles, &r.contents
 		}
 	}
 	return o

@@ -4,9 +4,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,66 +33,36 @@ var ErrFilesConflict = errors.New("the files of the task conflict")
 // maxOutputFiles bounds the texts of the output files of a task, in bytes.
 const maxOutputFiles = 4 << 20
 
-// givenTime is the time of files as a task was given them, so that it shows which ones were written again.
-var givenTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// writeFiles writes files into a workspace. Those that begin with #! are executable.
-func writeFiles(root *os.Root, files filetree.Tree) error {
-	for _, name := range files.Paths() {
-		text := files[name]
-		if text == nil {
-			continue
-		}
-		mode := os.FileMode(0o644)
-		if strings.HasPrefix(*text, "#!") {
-			mode = 0o755
-		}
-		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-			return err
-		}
-		if err := root.WriteFile(name, []byte(*text), mode); err != nil {
-			return err
-		}
-		if err := root.Chtimes(name, givenTime, givenTime); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // changedFiles returns the files of a workspace that match globs and were written, also again with the same text, or
-// removed.
-func changedFiles(root *os.Root, globs []string, given filetree.Tree) (filetree.Tree, error) {
-	found, skipped, err := filetree.Read(workspace.FS(root), []string{brief.HistoryDir + "/**", brief.OutputFile(record.CallPrefix + "*")})
+// removed. It reads no others.
+func changedFiles(f *workspace.Folder, globs []string, given filetree.Tree) (filetree.Tree, error) {
+	exists := map[string]bool{}
+	isChanged := func(name string, info fs.FileInfo) bool {
+		if !filetree.Matches(globs, name) {
+			return false
+		}
+		exists[name] = true
+		return f.IsWritten(name, info, given[name])
+	}
+	own := []string{brief.HistoryDir + "/**", brief.OutputFile(record.CallPrefix + "*")}
+	changed, skipped, err := filetree.ReadSome(workspace.FS(f.Root), own, maxOutputFiles, isChanged)
+	if large, ok := errors.AsType[*filetree.TooLargeError](err); ok {
+		return nil, fmt.Errorf("%w: %w, of those that match its outputFiles and that it changed; narrow outputFiles, or change less", ErrOutputFiles, large)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutputFiles, err)
 	}
-	changed := filetree.Tree{}
-	for name, text := range found {
-		if filetree.Matches(globs, name) && (!filetree.SameText(given[name], text) || isWritten(root, name)) {
-			changed[name] = text
+	for _, name := range skipped {
+		if filetree.Matches(globs, name) {
+			return nil, fmt.Errorf("%w: %s is not a UTF-8 text, but a link or something else; narrow outputFiles, or remove it", ErrOutputFiles, name)
 		}
 	}
 	for name := range given {
-		if found[name] == nil && filetree.Matches(globs, name) && !hasReplaced(changed, name) {
+		if !exists[name] && filetree.Matches(globs, name) && !hasReplaced(changed, name) {
 			changed[name] = nil
 		}
 	}
-	for _, name := range skipped {
-		if filetree.Matches(globs, name) {
-			return nil, fmt.Errorf("%w: %s is not a UTF-8 text", ErrOutputFiles, name)
-		}
-	}
-	if n := changed.Bytes(); n > maxOutputFiles {
-		return nil, fmt.Errorf("%w: they have %d bytes, at most %d", ErrOutputFiles, n, maxOutputFiles)
-	}
 	return changed, nil
-}
-
-// isWritten reports whether a file has another time than it was given with.
-func isWritten(root *os.Root, name string) bool {
-	info, err := root.Lstat(name)
-	return err == nil && !info.ModTime().Equal(givenTime)
 }
 
 // hasReplaced reports whether a file is a folder now, or its folder a file, which says that it was removed.
@@ -139,12 +110,12 @@ func takeOutputs(o purpose, result *envelope.Envelope) error {
 	if err := checkCommandFiles(a); err != nil || len(a.task.OutputFiles) == 0 {
 		return err
 	}
-	root, err := a.files()
-	if err != nil {
+	if _, err := a.files(); err != nil {
 		return err
 	}
+	folder, _ := a.current()
 	given, from := a.given.delivered()
-	tree, err := changedFiles(root, a.task.OutputFiles, given)
+	tree, err := changedFiles(folder, a.task.OutputFiles, given)
 	if err != nil {
 		return err
 	}
@@ -255,19 +226,25 @@ func outputFiles(outputs *envelope.Envelope, shown string) map[string]string {
 
 // withFiles returns a key of a prompt that covers the files in the workspace too: the prompt
 // has only their list.
-func withFiles(key record.Key, sealed []gate.Sealed) record.Key {
+func withFiles(key record.Key, sealed []gate.Sealed, contents *gate.FolderCache) record.Key {
 	if !hasFiles(sealed) {
 		return key
 	}
-	h := sha256.New()
+	var of []byte
 	for i := range sealed {
-		if tree, folder := sealed[i].Files(); tree != nil {
-			text := tree.JSON()
-			fmt.Fprintf(h, "%d:%s%d:%s", len(folder), folder, len(text), text)
+		tree, folder := sealed[i].Files()
+		if tree == nil {
+			continue
+		}
+		of = strconv.AppendInt(strconv.AppendQuote(of, folder), int64(len(tree)), 10)
+		for _, name := range tree.Paths() {
+			if of = strconv.AppendQuote(of, name); tree[name] != nil {
+				sum := contents.Sum(tree[name])
+				of = append(of, sum[:]...)
+			}
 		}
 	}
-	h.Write(key[:])
-	return record.Key(h.Sum(nil))
+	return sha256.Sum256(append(of, key[:]...))
 }
 
 // hasFiles reports whether there are files among what was sealed.

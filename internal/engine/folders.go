@@ -126,7 +126,7 @@ func (f *folders) offer(a *attempt, i int) {
 	r := f.run
 	for _, l := range f.to(i) {
 		layer := f.layer(l, len(a.offers))
-		o := gate.Offer{Source: layer.source, Title: layer.title, Envelope: layer.envelope, As: gate.AsFiles, Folder: l.At, Optional: true}
+		o := gate.Offer{Source: layer.source, Title: layer.title, Envelope: layer.envelope, As: gate.AsFiles, Folder: l.At, Cache: &r.contents, Optional: true}
 		if l.Task >= 0 {
 			layer.title = plan.TitleInPrompts(plan.ReadBy(r.plan, i), layer.task, layer.task.Title)
 			o.Title, o.Assignee, o.Status = plan.TitleInPrompts(plan.ReadBy(r.plan, i), layer.task, plan.WrittenTitle(layer.task)), layer.task.Assignee, r.queue.Status(l.Task)

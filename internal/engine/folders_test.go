@@ -3,11 +3,13 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +22,8 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -38,6 +42,8 @@ type worker struct {
 	level   label.Classification // of its agent, and of what it makes
 	on      []task.Ref
 	changes []change
+	links   map[string]string // the targets of links, by the names of files or folders that they replace
+	outputs []string          // globs; nil means all files
 
 	mu   sync.Mutex
 	seen map[string]string // nil if it did not work
@@ -54,6 +60,9 @@ func (w *worker) member(t require.TestingT) engine.Member {
 		w.seen = filesOf(t, root)
 		for _, c := range w.changes {
 			w.apply(t, root, c)
+		}
+		for name, target := range w.links {
+			require.NoError(t, errors.Join(root.RemoveAll(name), root.Symlink(target, name)))
 		}
 		return tool.Result{Text: "done"}, nil
 	}}
@@ -103,7 +112,10 @@ func perform(t require.TestingT, ctx context.Context, workers []*worker, inputs 
 	config, specs := engine.Config{}, []task.Spec{}
 	for _, w := range workers {
 		config.Agents = append(config.Agents, w.member(t))
-		s := task.Spec{Title: w.title, Description: "Work.", Assignee: w.title, Classification: w.level, OutputFiles: []string{"**"}, DependsOn: w.on}
+		s := task.Spec{Title: w.title, Description: "Work.", Assignee: w.title, Classification: w.level, OutputFiles: w.outputs, DependsOn: w.on}
+		if w.outputs == nil {
+			s.OutputFiles = []string{"**"}
+		}
 		if len(inputs) > 0 && len(w.on) == 0 {
 			s.Uses = []task.Use{{Name: inputs[0].Name, At: "."}}
 		}
@@ -301,6 +313,63 @@ func TestReplacedFilesDoNotComeBack(t *testing.T) {
 			})
 			require.NoError(t, res.Err())
 			require.Equal(t, map[string]string{"kept": "kept"}, last.seen)
+		})
+	}
+}
+
+// A task may be given as many files as a folder can have, and change some; what it does not pass on is not read.
+func TestLargeFoldersArePassedOn(t *testing.T) {
+	t.Parallel()
+	slowtest.NotUnderRace(t)
+	given := make([]string, 0, 2*filetree.MaxFiles)
+	for i := range filetree.MaxFiles {
+		given = append(given, fmt.Sprintf("part%d/file%d", i%100, i), "x")
+	}
+	large := strings.Repeat("line of 16 bytes", 33<<20/16)
+	first := &worker{title: "first", outputs: []string{"part*/**", "new"}, changes: []change{{"new", "new"}, {"part1/file1", "changed"}, {"scratch", large}}}
+	last := &worker{title: "last", on: []task.Ref{filesFrom("first", "/new", "/part1/file1")}}
+	require.NoError(t, perform(t, t.Context(), []*worker{first, last}, engine.Input{Name: "repo", Folder: files(t, given...)}).Err())
+	require.Equal(t, map[string]string{"new": "new", "part1/file1": "changed"}, last.seen)
+
+	res := perform(t, t.Context(), []*worker{{title: "only", changes: []change{{"scratch", large}}}})
+	require.ErrorIs(t, of(t, res, "only").Error, engine.ErrOutputFiles)
+	require.ErrorContains(t, of(t, res, "only").Error, "more than 4 MiB, of those that match its outputFiles and that it changed; narrow outputFiles")
+}
+
+// Names that differ only in case are two files where the file system has two.
+func TestNamesThatDifferInCaseArePassedOn(t *testing.T) {
+	t.Parallel()
+	first := &worker{title: "first", changes: []change{{"Readme", "upper"}, {"readme", "lower"}}}
+	last := &worker{title: "last", on: []task.Ref{filesFrom("first")}}
+	require.NoError(t, perform(t, t.Context(), []*worker{first, last}).Err())
+	require.Equal(t, map[string]string{"Readme": "upper", "readme": "lower"}, last.seen)
+}
+
+// What is behind a link is in no result, also if the link took the place of a folder.
+func TestLinksArePassedOnToNobody(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "x"), []byte("outside"), 0o600))
+	for _, tt := range []struct {
+		name    string
+		outputs []string
+		err     string
+		want    map[string]string
+	}{
+		{"link matches", []string{"**"}, "d is not a UTF-8 text, but a link or something else", nil},
+		{"link does not match", []string{"d/x"}, "", map[string]string{"kept": "kept"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			link := &worker{title: "link", outputs: tt.outputs, links: map[string]string{"d": outside}}
+			last := &worker{title: "last", on: []task.Ref{filesFrom("link")}}
+			res := perform(t, t.Context(), []*worker{link, last}, engine.Input{Name: "repo", Folder: files(t, "d/x", "inside", "kept", "kept")})
+			if tt.err != "" {
+				require.ErrorContains(t, of(t, res, "link").Error, tt.err)
+				return
+			}
+			require.NoError(t, res.Err())
+			require.Equal(t, tt.want, last.seen)
 		})
 	}
 }

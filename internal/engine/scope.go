@@ -34,9 +34,10 @@ type runScope struct {
 	fresh    freshTasks
 	inputs   []*envelope.Envelope // parallel to options.Inputs
 	budgets  *budgets
-	messages *runMessages  // nil without messages
-	memory   *memoryAccess // nil if no task and no later run may read what is written
-	calls    *callIDs      // of tools
+	messages *runMessages     // nil without messages
+	memory   *memoryAccess    // nil if no task and no later run may read what is written
+	calls    *callIDs         // of tools
+	contents gate.FolderCache // of the folders that tasks are given
 
 	steering  *steering  // nil if nobody can steer the run
 	questions *questions // to people

@@ -360,8 +360,8 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 	t.call.sentSize = t.sentBytes(messages)
 	if t.call.run.keyed() {
 		before := t.of.earlier[len(t.of.earlier)-1]
-		t.call.key = withFiles(keyOfTurn(before.key, step, p.Added()), t.of.sealed)
-		t.call.core, t.call.prior = t.call.key, withFiles(keyOfTurn(before.prior, step, p.Added()), t.of.sealed)
+		t.call.key = withFiles(keyOfTurn(before.key, step, p.Added()), t.of.sealed, &t.call.run.contents)
+		t.call.core, t.call.prior = t.call.key, withFiles(keyOfTurn(before.prior, step, p.Added()), t.of.sealed, &t.call.run.contents)
 	}
 	return p, nil
 }

@@ -25,13 +25,14 @@ import (
 
 // A workspacePlace says where the workspace of a conversation is, and what it begins with.
 type workspacePlace struct {
-	parent string // empty means the folder for temporary files
-	prefix string // of its name
-	lasts  bool   // a later process can find it
-	err    error  // why there cannot be one
-	given  filetree.Tree
-	limits workspace.Limits
-	words  *redact.Redactor
+	parent   string // empty means the folder for temporary files
+	prefix   string // of its name
+	lasts    bool   // a later process can find it
+	err      error  // why there cannot be one
+	given    filetree.Tree
+	contents *gate.FolderCache
+	limits   workspace.Limits
+	words    *redact.Redactor
 }
 
 // memoryDir is a tmpfs, for data that must not be written to disk.
@@ -40,7 +41,7 @@ const memoryDir = "/dev/shm"
 // placeOf returns the place of the workspace of an attempt.
 func placeOf(a *attempt) workspacePlace {
 	given, _ := a.given.delivered()
-	p := workspacePlace{prefix: "runteam-", given: given, limits: workspaceLimits(a.task), words: a.by.Rules.Words()}
+	p := workspacePlace{prefix: "runteam-", given: given, contents: &a.run.contents, limits: workspaceLimits(a.task), words: a.by.Rules.Words()}
 	var of record.Workspaces
 	if k, ok := a.run.log.(record.WorkspaceKeeper); ok {
 		of = k.Workspaces()
@@ -121,7 +122,7 @@ func (c *conversation) makeFiles() (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(f.Mkdir(brief.HistoryDir, 0o755), f.Mkdir(brief.OutputsDir, 0o755), writeFiles(f.Root, c.place.given))
+	err = errors.Join(f.Mkdir(brief.HistoryDir, 0o755), f.Mkdir(brief.OutputsDir, 0o755), f.Give(c.place.given, c.place.contents.Sum))
 	if err == nil {
 		err = c.use(f)
 	}

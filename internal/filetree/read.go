@@ -17,13 +17,16 @@ import (
 var excluded = []string{".git", ".runteam", ".runteam-*"}
 
 // A TooLargeError reports a folder with more than a tree may have.
-type TooLargeError struct{ Files, Bytes int } // so many were found when the search ended
+type TooLargeError struct {
+	Files, Bytes int // so many were found when the search ended
+	limit        int // of bytes
+}
 
 func (e *TooLargeError) Error() string {
 	if e.Files > MaxFiles {
 		return fmt.Sprintf("the folder has more than %d files", MaxFiles)
 	}
-	return fmt.Sprintf("the texts of the folder have more than %d MiB", MaxBytes>>20)
+	return fmt.Sprintf("the texts of the folder have more than %d MiB", e.limit>>20)
 }
 
 // Read reads the texts of a folder. Files and folders that match one of the globs in
@@ -32,6 +35,11 @@ func (e *TooLargeError) Error() string {
 // any depth. Other spellings of a name are left out with it, see [pick.Loose]: some file systems
 // take them for the same file.
 func Read(fsys fs.FS, exclude []string) (t Tree, skipped []string, err error) {
+	return ReadSome(fsys, exclude, MaxBytes, func(string, fs.FileInfo) bool { return true })
+}
+
+// ReadSome is [Read] for the files that are wanted. The texts of these may have so many bytes together.
+func ReadSome(fsys fs.FS, exclude []string, maxBytes int, isWanted func(name string, info fs.FileInfo) bool) (t Tree, skipped []string, err error) {
 	if err := CheckGlobs(exclude); err != nil {
 		return nil, nil, err
 	}
@@ -53,15 +61,24 @@ func Read(fsys fs.FS, exclude []string) (t Tree, skipped []string, err error) {
 			skipped = append(skipped, name)
 			return nil
 		}
-		content, ok, err := readText(fsys, name, MaxBytes-bytes)
+		info, err := d.Info()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // it was removed meanwhile
+		case err != nil:
+			return err
+		case !isWanted(name, info):
+			return nil
+		}
+		content, ok, err := readText(fsys, name, maxBytes-bytes)
 		switch {
 		case err != nil:
 			return err
 		case !ok:
 			skipped = append(skipped, name)
 			return nil
-		case bytes > MaxBytes-len(content) || len(t) == MaxFiles:
-			return &TooLargeError{len(t) + 1, bytes + len(content)}
+		case bytes > maxBytes-len(content) || len(t) == MaxFiles:
+			return &TooLargeError{len(t) + 1, bytes + len(content), maxBytes}
 		}
 		t[name], bytes = new(string(content)), bytes+len(content)
 		return nil

@@ -43,7 +43,7 @@ func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Sele
 		d.withhold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "files cannot be translated")
 		return nil
 	}
-	tree, err := filetree.Parse(o.Envelope.Open().Text())
+	tree, err := o.Cache.read(o.Source.Name, o.Envelope.Open().Text())
 	if err != nil {
 		d.withhold(RulePayload, ReasonRule, "it is not a folder")
 		return nil
@@ -62,7 +62,7 @@ func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Sele
 		d.withholdValue(RuleSize, fmt.Sprintf("its files have more than %d bytes, the most that can be checked", filetree.MaxBytes))
 		return nil
 	}
-	clean, err := c.redactFiles(ctx, g, d, tree)
+	clean, err := c.redactFiles(ctx, o, g, d, tree)
 	if err != nil {
 		d.withholdValue(RuleRedact, "it could not be checked for secrets and personal data")
 		return fmt.Errorf("redact %s %q: %w", d.Source.Kind, d.Source.Name, err)
@@ -127,7 +127,7 @@ func (c *Compartment) pickFiles(g *Grant, s pick.Selection, d *Ruling, tree file
 
 // redactFiles takes secrets and personal data out of the names and the texts of files, but
 // for what the grant reveals.
-func (c *Compartment) redactFiles(ctx context.Context, g *Grant, d *Ruling, tree filetree.Tree) (filetree.Tree, error) {
+func (c *Compartment) redactFiles(ctx context.Context, o *Offer, g *Grant, d *Ruling, tree filetree.Tree) (filetree.Tree, error) {
 	r := standardRedactor(c.Contract.Callee)
 	if g.Terms != nil {
 		r = g.Terms.redactor
@@ -135,22 +135,12 @@ func (c *Compartment) redactFiles(ctx context.Context, g *Grant, d *Ruling, tree
 	reveal := g.reveals(c.Contract.toAgent())
 	clean := make(filetree.Tree, len(tree))
 	for _, path := range tree.Paths() {
-		name, out, _, err := r.TextRevealing(ctx, path, nil)
+		f, err := o.Cache.redact(ctx, r, o.Source.Name, path, tree[path], reveal)
 		if err != nil {
 			return nil, err
 		}
-		d.Redacted = sum(d.Redacted, out)
-		of := tree[path]
-		if of == nil {
-			clean[name] = nil
-			continue
-		}
-		text, out, shown, err := redactText(ctx, r, *of, revealIn(path, reveal))
-		if err != nil {
-			return nil, err
-		}
-		d.Redacted, d.Revealed = sum(d.Redacted, out), sum(d.Revealed, shown)
-		clean[name] = &text
+		clean[f.name] = f.text
+		d.Redacted, d.Revealed = sum(d.Redacted, f.redacted), sum(d.Revealed, f.revealed)
 	}
 	return clean, nil
 }

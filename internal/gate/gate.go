@@ -68,6 +68,7 @@ type Offer struct {
 	Envelope   *envelope.Envelope // nil when there is no result
 	As         task.Payload
 	Folder     string             // AsFiles: of the workspace, for the list of files; "." is the workspace itself
+	Cache      *FolderCache       // AsFiles: may be nil
 	Optional   bool               // when withheld, the reader sees a line instead of failing
 	Translated *envelope.Envelope // the answer to NeedsTranslation, derived from Envelope
 }

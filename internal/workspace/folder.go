@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +16,9 @@ import (
 // A Folder is a workspace. Its methods are not safe for concurrent use; those of its root are.
 type Folder struct {
 	*os.Root
-	seen map[string]seenFile // by path: contents that need not be read again
+	seen  map[string]seenFile                  // by path: contents that need not be read again
+	given map[string]givenFile                 // by path: what [Folder.Give] wrote
+	sumOf func(text *string) [sha256.Size]byte // of what it wrote
 }
 
 // keptPrefix begins the names of folders that stay when their run has ended.
