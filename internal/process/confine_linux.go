@@ -11,8 +11,8 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -23,11 +23,11 @@ import (
 var systemFiles = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store",
 	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
-	"/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/ssl/certs", "/etc/mime.types", "/etc/magic",
+	"/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/mime.types", "/etc/magic",
 }
 
 // devices are the devices that a confined program may read and write.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
+var devices = []string{"/dev/null", "/dev/zero", "/dev/urandom"}
 
 const (
 	readAccess = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
@@ -40,45 +40,49 @@ const (
 	allAccessBits = 15 // in version 3: EXECUTE to TRUNCATE
 )
 
-// forbidden are the system calls that a confined program may not make.
-var forbidden = []uint32{
-	unix.SYS_SOCKET, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET,
-	unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
-}
-
-// pretended are the system calls that change modes, owners and times, also of files that a
-// confined program may not open, and the processors that a program uses. They report success and do nothing, so that programs that
-// make them on files of their own go on.
-var pretended = []uint32{
-	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, sysFchmodat2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
-	unix.SYS_SCHED_SETAFFINITY, // see yieldProcessors
-	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
-}
-
-// sysFchmodat2 is the number of fchmodat2 on every architecture.
-const sysFchmodat2 = 452
-
-// Confines reports whether this system can confine programs.
-var Confines = sync.OnceValue(func() bool {
-	dir, err := os.MkdirTemp("", "runteam")
-	if err != nil {
-		return false
-	}
-	defer os.RemoveAll(dir)
-	cmd := exec.Command("/bin/sh", "-c", "exit 0")
-	cmd.Dir = dir
+// Missing says what this system lacks to confine programs; empty if it can confine them. Only what
+// the kernel says counts: if something else fails, such as a want of memory, programs are still
+// to be confined, and do not start until that works.
+var Missing = sync.OnceValue(func() string {
+	const noProgram = "/dev/null/program" // what fails here is its start, once everything is set
+	cmd := exec.Command(noProgram)
+	cmd.Dir = "/"
 	ownGroup(cmd)
-	q := newQuota(dir, defaultLimits())
-	defer close(q.stopped)
-	return startConfined(cmd, nil, q) == nil && cmd.Wait() == nil
+	q := &quota{dir: cmd.Dir, limits: defaultLimits(), stopped: make(chan struct{})}
+	close(q.stopped)
+	return whatLacks(startConfined(cmd, nil, q))
 })
+
+// whatLacks returns what the kernel lacks if a confined program could not start for this reason.
+func whatLacks(err error) string {
+	if lack, ok := errors.AsType[*lackError](err); ok {
+		return lack.what
+	}
+	if start, ok := errors.AsType[*fs.PathError](err); !ok || start.Op != "fork/exec" {
+		return "" // of no call that makes namespaces
+	}
+	const how = "user namespaces, or does not permit them"
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS):
+		return how
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
+		if most, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err == nil && strings.TrimSpace(string(most)) == "0" {
+			return how
+		}
+	}
+	return ""
+}
+
+// A lackError reports a part of the kernel that confinement needs.
+type lackError struct{ what string }
+
+func (e *lackError) Error() string { return "the kernel lacks " + e.what }
 
 // startConfined starts cmd with access only to the folder of q and the system's programs. Landlock
 // blocks all other files, /proc and /tmp included, and on newer kernels signals to other
-// processes. A seccomp filter blocks sockets of every family, key rings and tracing, and makes
-// calls that change modes, owners and times do nothing. A PID namespace ends all children with
-// the program. What remains possible is to find out with stat whether a file exists.
+// processes. A seccomp filter permits the calls of the tables in calls_linux.go. A PID namespace
+// ends all children with the program. What remains possible is to find out with stat whether a
+// file exists.
 //
 // All of this applies to a thread and its children, so a dedicated thread applies it, starts
 // the program and exits once the quota has stopped. The limits on resources apply to a process,
@@ -86,35 +90,53 @@ var Confines = sync.OnceValue(func() bool {
 //
 // If this process is killed, the kernel kills the program, and with it the namespace.
 func startConfined(cmd *exec.Cmd, readable []string, q *quota) error {
-	cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
+	cmd.SysProcAttr.Cloneflags |= ownNamespaces
 	cmd.SysProcAttr.Ptrace, cmd.SysProcAttr.Pdeathsig = true, unix.SIGKILL
 	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Setsid = false, true // schedulers divide time between sessions
-	err := make(chan error, 1)
+	began, limited, released := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked, so that the thread ends with this goroutine
-		if e := restrictThread(q.dir, readable); e != nil {
-			err <- fmt.Errorf("confine %s: %w", cmd.Path, e)
+		if err := restrictThread(q.dir, readable); err != nil {
+			began <- fmt.Errorf("confine %s: %w", cmd.Path, err)
 			return
 		}
-		if e := cmd.Start(); e != nil {
-			err <- e
+		if err := cmd.Start(); err != nil {
+			began <- err
 			return
 		}
-		if e := release(cmd.Process.Pid, q.limits); e != nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			err <- fmt.Errorf("limit %s: %w", cmd.Path, e)
+		began <- awaitStop(cmd.Process.Pid)
+		if <-limited != nil {
 			return
 		}
-		err <- nil
-		<-q.stopped // Pdeathsig is sent when the thread ends, not the process
+		err := os.NewSyscallError("ptrace", unix.PtraceDetach(cmd.Process.Pid))
+		if released <- err; err == nil {
+			<-q.stopped // Pdeathsig is sent when the thread ends, not the process
+		}
 	}()
-	return <-err
+	err := <-began
+	if cmd.Process == nil {
+		return err
+	}
+	if err == nil {
+		err = applyLimits(cmd.Process.Pid, q.limits) // not by the thread above, which may no longer
+	}
+	if err != nil { // before that thread ends, since a program that is no longer traced continues
+		_ = cmd.Process.Kill()
+	}
+	if limited <- err; err == nil {
+		err = <-released
+	}
+	if err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return fmt.Errorf("limit %s: %w", cmd.Path, err)
+	}
+	return nil
 }
 
-// release sets the limits of a program that has stopped before its first instruction, and
-// lets it continue. The thread that started the program must call it.
-func release(pid int, l *Limits) error {
+// awaitStop waits until a program has stopped before its first instruction. The thread that started
+// the program must call it.
+func awaitStop(pid int) error {
 	var status unix.WaitStatus
 	for {
 		_, err := unix.Wait4(pid, &status, unix.WALL, nil)
@@ -128,10 +150,7 @@ func release(pid int, l *Limits) error {
 	if !status.Stopped() {
 		return errors.New("it ended before its limits were set")
 	}
-	if err := applyLimits(pid, l); err != nil {
-		return err
-	}
-	return os.NewSyscallError("ptrace", unix.PtraceDetach(pid))
+	return nil
 }
 
 // restrictThread applies the limits to the current thread.
@@ -142,7 +161,7 @@ func restrictThread(dir string, readable []string) error {
 	}
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 || version < minVersion {
-		return errors.New("the kernel lacks Landlock, or has too old a version")
+		return &lackError{fmt.Sprintf("Landlock of version %d or later (Linux 6.2)", minVersion)}
 	}
 	rules := unix.LandlockRulesetAttr{Handled_access_fs: 1<<allAccessBits - 1}
 	if version >= deviceVersion {
@@ -203,42 +222,13 @@ func allow(set int, path string, access uint64) error {
 	return nil
 }
 
-// filterCalls installs a seccomp filter that refuses the forbidden system calls, tracing, and
-// all calls of another architecture.
+// filterCalls installs a seccomp filter for the calls that a confined program may make.
 func filterCalls() error {
-	const (
-		load, jumpEqual, jumpAtLeast, give = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, unix.BPF_RET | unix.BPF_K
-
-		offsetOfCall, offsetOfArch, offsetOfArgument = 0, 4, 16   // in struct seccomp_data
-		otherABI                                     = 0x40000000 // numbers of the x32 ABI of amd64 begin here
-	)
-	arch := uint32(unix.AUDIT_ARCH_X86_64)
-	if runtime.GOARCH == "arm64" {
-		arch = unix.AUDIT_ARCH_AARCH64
+	program := filter()
+	f := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&f)), 0, 0)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
+		return &lackError{"seccomp filters, or does not permit them"}
 	}
-	refuse := unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO | uint32(syscall.EACCES)}
-	program := []unix.SockFilter{
-		{Code: load, K: offsetOfArch},
-		{Code: jumpEqual, K: arch, Jt: 1},
-		refuse,
-		{Code: load, K: offsetOfCall},
-		{Code: jumpAtLeast, K: otherABI, Jf: 1},
-		refuse,
-	}
-	for _, call := range forbidden {
-		program = append(program, unix.SockFilter{Code: jumpEqual, K: call, Jf: 1}, refuse)
-	}
-	pretend := unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO} // with no error
-	for _, call := range append(pretended, oldCalls...) {
-		program = append(program, unix.SockFilter{Code: jumpEqual, K: call, Jf: 1}, pretend)
-	}
-	permit := unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW}
-	program = append(program, // a program is traced only until its limits are set; see release
-		unix.SockFilter{Code: jumpEqual, K: unix.SYS_PTRACE, Jf: 5},
-		unix.SockFilter{Code: load, K: offsetOfArgument},
-		unix.SockFilter{Code: jumpEqual, K: unix.PTRACE_TRACEME, Jt: 2},
-		unix.SockFilter{Code: jumpEqual, K: unix.PTRACE_DETACH, Jt: 1},
-		refuse, permit, permit)
-	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	return os.NewSyscallError("seccomp", unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&filter)), 0, 0))
+	return os.NewSyscallError("seccomp", err)
 }

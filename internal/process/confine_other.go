@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// Confines reports whether this system can confine programs.
-func Confines() bool { return false }
+// Missing says what this system lacks to confine programs.
+func Missing() string { return "Linux on amd64 or arm64" }
 
 func startConfined(*exec.Cmd, []string, *quota) error { return errors.ErrUnsupported }

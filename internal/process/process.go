@@ -208,9 +208,10 @@ func (c *Command) start(cmd *exec.Cmd) (*quota, error) {
 	if !c.Confine {
 		return nil, cmd.Start()
 	}
-	if !Confines() {
-		return nil, fmt.Errorf("%s: confinement is not supported on this system", c.Path)
+	if missing := Missing(); missing != "" {
+		return nil, fmt.Errorf("%s: this system cannot confine programs: it lacks %s", c.Path, missing)
 	}
+	cmd.Env = append(cmd.Env, "GIT_CONFIG_NOSYSTEM=1") // git ends if it may not read a file of its configuration
 	q := newQuota(c.Dir, cmp.Or(c.Limits, defaultLimits()))
 	if err := startConfined(cmd, c.Readable, q); err != nil {
 		return nil, err
@@ -218,6 +219,9 @@ func (c *Command) start(cmd *exec.Cmd) (*quota, error) {
 	q.watch(cmd)
 	return q, nil
 }
+
+// Confines reports whether this system can confine programs; see [Missing].
+func Confines() bool { return Missing() == "" }
 
 // How a command of an agent runs, in plans.
 const (

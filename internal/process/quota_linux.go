@@ -3,17 +3,9 @@
 package process
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,10 +21,18 @@ func applyLimits(pid int, l *Limits) error {
 	for resource, most := range map[int]uint64{
 		unix.RLIMIT_NPROC: uint64(l.Processes), unix.RLIMIT_DATA: uint64(l.Memory), unix.RLIMIT_FSIZE: uint64(l.FileSize),
 		unix.RLIMIT_CPU: cpu, unix.RLIMIT_CORE: 0,
+		unix.RLIMIT_NOFILE: maxOpenFiles,
 	} {
 		limit := unix.Rlimit{Cur: most, Max: most}
-		if resource == unix.RLIMIT_CPU {
+		switch resource {
+		case unix.RLIMIT_CPU:
 			limit.Max++ // after a signal that the program may handle
+		case unix.RLIMIT_NOFILE:
+			var own unix.Rlimit
+			if err := unix.Prlimit(pid, resource, nil, &own); err != nil {
+				return os.NewSyscallError("prlimit", err)
+			}
+			limit = unix.Rlimit{Cur: min(own.Cur, most), Max: min(own.Max, most)}
 		}
 		if err := unix.Prlimit(pid, resource, &limit, nil); err != nil {
 			return os.NewSyscallError("prlimit", err)
@@ -75,16 +75,6 @@ type quota struct {
 	exceeded string        // the limit that was reached; read after done
 }
 
-// A usage is what a program uses.
-type usage struct {
-	processes int
-	memory    int64
-	cpu       time.Duration
-	disk      int64
-	largest   int64 // bytes of the largest file
-	free      int64 // bytes of the file system
-}
-
 // Times between two looks at what a program uses.
 const (
 	countEach = 10 * time.Millisecond  // how often all threads of the machine are counted, which is fast
@@ -120,9 +110,9 @@ func (q *quota) watch(cmd *exec.Cmd) {
 			}
 			began := time.Now()
 			var now usage
-			now.readProcesses(cmd.Process.Pid, q.limits.Processes)
+			members := now.readProcesses(cmd.Process.Pid, q.limits.Processes)
 			if now.processes < q.limits.Processes {
-				now.readDisk(q.dir)
+				now.readOpenFiles(members, now.readDisk(q.dir), q.limits.FileSize)
 			}
 			if q.exceeded = q.reached(&now); q.exceeded != "" {
 				killGroup(cmd) // the end of the first process of the namespace ends all others
@@ -175,130 +165,14 @@ func (q *quota) reached(u *usage) string {
 		return fmt.Sprintf("it used %v of processor time", l.CPU)
 	case u.disk > l.Disk && u.disk > q.before.disk:
 		return fmt.Sprintf("its files take more than %s", bytesize.Text(int(l.Disk)))
+	case u.tooDeep:
+		return fmt.Sprintf("its folders are nested so deeply that a path has more than %s", bytesize.Text(maxPath))
+	case u.unseen:
+		return "its open files cannot be counted"
 	case u.disk > 0 && u.free < min(reserve, q.before.free/2):
 		return "the disk is nearly full"
 	}
 	return ""
-}
-
-// readProcesses adds what a process and its descendants use. Orphans become children of the
-// first process of the namespace, so no process is missed. It stops at a number of processes
-// and threads: among thousands, reading takes long.
-func (u *usage) readProcesses(root, most int) {
-	var pids []int
-	for _, name := range namesIn("/proc") {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	slices.SortFunc(pids, func(a, b int) int { // those that are newer than the root first, and parents before their children
-		return cmp.Or(boolInt(a < root)-boolInt(b < root), a-b)
-	})
-	members, others := map[int]bool{}, map[int]*process{}
-	add := func(pid int, p *process) {
-		members[pid] = true
-		u.processes += p.threads
-		u.memory += p.memory
-		u.cpu += p.cpu
-	}
-	for _, pid := range pids {
-		p := readProcess(pid)
-		switch {
-		case p == nil:
-		case pid == root || members[p.parent]:
-			if add(pid, p); u.processes >= most {
-				return
-			}
-		default:
-			others[pid] = p
-		}
-	}
-	for found := true; found; { // numbers begin again at 1 some time, so a child may come before its parent
-		found = false
-		for pid, p := range others {
-			if members[p.parent] {
-				add(pid, p)
-				delete(others, pid)
-				found = true
-			}
-		}
-	}
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// A process is what the kernel says about one process.
-type process struct {
-	parent  int
-	threads int
-	memory  int64
-	cpu     time.Duration // its own and that of its children that have ended
-}
-
-// ticks is the unit of processor times in /proc on all architectures here.
-const ticks = time.Second / 100
-
-// readProcess returns what the kernel says about a process, or nil if it has ended.
-func readProcess(pid int) *process {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return nil
-	}
-	const state, parent, userTime, threads, resident = 0, 1, 11, 17, 21 // behind the name, which is in parentheses
-	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
-	if len(fields) <= resident || fields[state] == "Z" {
-		return nil
-	}
-	number := func(i int) int64 {
-		n, _ := strconv.ParseInt(fields[i], 10, 64)
-		return n
-	}
-	p := &process{parent: int(number(parent)), threads: int(number(threads)), memory: number(resident) * int64(os.Getpagesize())}
-	for i := range 4 { // of the process in user and system mode, and of its children
-		p.cpu += time.Duration(number(userTime+i)) * ticks
-	}
-	return p
-}
-
-// namesIn returns the names in a folder.
-func namesIn(dir string) []string {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	names, _ := f.Readdirnames(-1)
-	return names
-}
-
-// readDisk adds what the files of a folder take.
-func (u *usage) readDisk(dir string) {
-	const least, block = 4 << 10, 512
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // it was removed, or took its own rights away
-		}
-		info, err := d.Info()
-		if err != nil {
-			return nil
-		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-			u.disk += max(stat.Blocks*block, least)
-		}
-		if info.Mode().IsRegular() {
-			u.largest = max(u.largest, info.Size())
-		}
-		return nil
-	})
-	var system unix.Statfs_t
-	if err := unix.Statfs(dir, &system); err == nil {
-		u.free = int64(system.Bavail) * system.Bsize
-	}
 }
 
 // totalMemory returns the memory of this machine.

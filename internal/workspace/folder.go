@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -45,8 +46,10 @@ func Make(parent, prefix string) (*Folder, error) {
 	return &Folder{Root: root, seen: map[string]seenFile{}}, nil
 }
 
-// makeDir makes a folder with a name of its own.
+// makeDir makes a folder with a name of its own, which no other program can guess: a confined command
+// can find out whether a file exists wherever it is.
 func makeDir(parent, prefix string) (string, error) {
+	prefix += rand.Text()
 	if parent == "" {
 		return os.MkdirTemp("", prefix)
 	}

@@ -1,0 +1,210 @@
+//go:build linux && (amd64 || arm64)
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxPath is the length of the longest path in the folder of a confined program. The kernel
+	// bounds only the length of one that is given to it, and not how deeply folders are nested.
+	maxPath = 16 << 10
+
+	// maxOpenFiles is how many files one process may have open.
+	maxOpenFiles = 4096
+
+	pipeBuffer = 64 << 10 // bytes that a pipe can hold; a confined program cannot change it
+	// socketBuffer is what a socket can hold: the kernel's default, and a half for the message that
+	// exceeds it. A confined program cannot change it.
+	socketBuffer = 320 << 10
+
+	leastFile, block = 4 << 10, 512 // bytes that a file counts at least, and those of a block
+)
+
+// seenFiles are the files of a folder that have been counted: those with several names, and those
+// without any.
+type seenFiles struct {
+	device uint64
+	path   string // of the folder, without symbolic links
+	inodes map[uint64]bool
+}
+
+// readDisk adds what the files of a folder take. It follows no symbolic link.
+func (u *usage) readDisk(dir string) *seenFiles {
+	seen := &seenFiles{inodes: map[uint64]bool{}}
+	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return seen
+	}
+	defer unix.Close(root)
+	var stat unix.Stat_t
+	if err := unix.Fstat(root, &stat); err == nil {
+		seen.device = stat.Dev
+		seen.path, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", root))
+		u.disk += max(stat.Blocks*block, leastFile)
+	}
+	for folders := []string{"."}; len(folders) > 0; {
+		folder := folders[len(folders)-1]
+		folders = append(folders[:len(folders)-1], u.readFolder(root, folder, seen)...)
+	}
+	var system unix.Statfs_t
+	if err := unix.Statfs(dir, &system); err == nil {
+		u.free = int64(system.Bavail) * system.Bsize
+	}
+	return seen
+}
+
+// readFolder adds what a folder below a root has, and returns the folders in it.
+func (u *usage) readFolder(root int, path string, seen *seenFiles) (folders []string) {
+	if len(path) > maxPath {
+		u.tooDeep = true
+		return nil
+	}
+	fd, err := openFolder(root, path)
+	if err != nil {
+		return nil // it was removed, or replaced by a link
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	names, _ := f.Readdirnames(-1)
+	for _, name := range names {
+		var stat unix.Stat_t
+		if err := unix.Fstatat(fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			continue
+		}
+		if stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+			folders = append(folders, path+"/"+name)
+			u.disk += max(stat.Blocks*block, leastFile)
+			continue
+		}
+		u.addFile(&stat, seen)
+	}
+	return folders
+}
+
+// addFile adds a file that is no folder.
+func (u *usage) addFile(stat *unix.Stat_t, seen *seenFiles) {
+	if stat.Nlink != 1 {
+		if seen.inodes[stat.Ino] {
+			return
+		}
+		seen.inodes[stat.Ino] = true
+	}
+	u.disk += max(stat.Blocks*block, leastFile)
+	if stat.Mode&unix.S_IFMT == unix.S_IFREG {
+		u.largest = max(u.largest, stat.Size)
+	}
+}
+
+// openFolder opens a folder below a root for reading. The path may be longer than the kernel
+// permits, and leads through no symbolic link. A folder without the right to read gets it, since a
+// program could make one to hide its files.
+func openFolder(root int, path string) (int, error) {
+	const most = 3 << 10 // bytes of a path for one call, and less than 1 KiB of one name
+	at := root
+	for {
+		piece := path
+		if len(path) > most {
+			cut := strings.LastIndexByte(path[:most], '/')
+			piece, path = path[:cut], path[cut+1:]
+		}
+		last := len(piece) == len(path)
+		next, err := openBelow(at, piece, last)
+		if at != root {
+			unix.Close(at)
+		}
+		if err != nil || last {
+			return next, err
+		}
+		at = next
+	}
+}
+
+// openBelow opens a folder below another one, for reading or only as a place.
+func openBelow(at int, path string, read bool) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+	place, err := unix.Openat2(at, path, &how)
+	if err != nil || !read {
+		return place, err
+	}
+	defer unix.Close(place)
+	name := fmt.Sprintf("/proc/self/fd/%d", place)
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EACCES) && unix.Chmod(name, 0o700) == nil {
+		fd, err = unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	return fd, err
+}
+
+// readOpenFiles adds what processes hold and no folder shows: files that have lost their last name,
+// and what pipes and sockets can hold. No file is on its way from one process to another, since the
+// sockets of a confined program do not carry any.
+func (u *usage) readOpenFiles(tasks []string, seen *seenFiles, largest int64) {
+	buffers := map[uint64]bool{}
+	for _, task := range tasks {
+		names, err := readNames(task + "/fd")
+		if errors.Is(err, unix.EACCES) {
+			u.unseen = true
+		}
+		for i := range names {
+			names[i] = "/fd/" + names[i]
+		}
+		for _, name := range append(names, "/exe") {
+			var stat unix.Stat_t
+			if err := unix.Stat(task+name, &stat); err == nil {
+				u.addOpenFile(&stat, seen, buffers)
+			}
+		}
+	}
+	for _, task := range tasks {
+		u.readMappedFiles(task, seen, largest)
+	}
+}
+
+// readMappedFiles adds the files without a name that a process has only in its memory. Their size is
+// not known, so each counts as the largest that there can be.
+func (u *usage) readMappedFiles(task string, seen *seenFiles, largest int64) {
+	raw, err := os.ReadFile(task + "/maps")
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(raw)) {
+		line, deleted := strings.CutSuffix(strings.TrimSuffix(line, "\n"), " (deleted)")
+		if !deleted || !strings.Contains(line, " "+seen.path+"/") {
+			continue
+		}
+		const inode = 4 // of the fields of a line
+		number, err := strconv.ParseUint(strings.Fields(line)[inode], 10, 64)
+		if err == nil && !seen.inodes[number] {
+			seen.inodes[number] = true
+			u.disk += largest
+		}
+	}
+}
+
+// addOpenFile adds an open file unless a folder shows it.
+func (u *usage) addOpenFile(stat *unix.Stat_t, seen *seenFiles, buffers map[uint64]bool) {
+	size := int64(0)
+	switch stat.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		if stat.Nlink == 0 && stat.Dev == seen.device {
+			u.addFile(stat, seen)
+		}
+		return
+	case unix.S_IFIFO:
+		size = pipeBuffer
+	case unix.S_IFSOCK:
+		size = socketBuffer
+	}
+	if size > 0 && !buffers[stat.Ino] {
+		buffers[stat.Ino] = true
+		u.memory += size
+	}
+}
