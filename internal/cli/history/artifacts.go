@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,8 @@ func ArtifactsCommand(con *console.Console) *cobra.Command {
 		Use:   "artifacts [RUN] [TASK]",
 		Short: "List or save the results and output files of a run, or print them as a patch",
 		Long: `artifacts lists what the tasks of a run made: their results, and the files that they
-declare as outputFiles. RUN is the newest run unless given; with TASK, only that task.
+declare as outputFiles, with the versions that these replace. RUN is the newest run unless given; with TASK, only
+that task.
 --save writes them into a folder, --patch prints the changes of files as a patch for
 git apply in the folder that was the input. What is above the clearance of the user of the run, or has expired, is
 withheld.`,
@@ -71,6 +73,14 @@ type ArtifactDocument struct {
 	Removed bool                 `json:"removed,omitempty"`
 	Reason  string               `json:"withheld,omitempty"` // why it cannot be read
 
+	// Of a file: its place among the versions of its path that the user of the run may see, how many these are, and what
+	// its task was given that it replaces: URIs of other versions, or an input that has the file.
+	Version  int      `json:"version,omitempty"`
+	Versions int      `json:"versions,omitempty"`
+	Replaces []string `json:"replaces,omitempty"`
+	Input    string   `json:"input,omitempty"`
+	Way      string   `json:"way,omitempty"` // these in words
+
 	folder string
 	text   string
 }
@@ -90,7 +100,7 @@ func artifacts(con *console.Console, cmd *cobra.Command, a *artifactFlags) error
 		return err
 	}
 	defer j.Close()
-	k, err := journals.Load(cmd.Context(), con, j, found, a.Task)
+	k, err := journals.Load(cmd.Context(), con, j, found, "") // the versions of other tasks too
 	if err != nil {
 		return err
 	}
@@ -114,7 +124,8 @@ func artifacts(con *console.Console, cmd *cobra.Command, a *artifactFlags) error
 // not empty.
 func Artifacts(k *journals.StoredRun, only task.ID) []ArtifactDocument {
 	list := []ArtifactDocument{}
-	folders := map[string]bool{}
+	folders, all := map[string]bool{}, changesOf(k)
+	versions := versionsOf(all)
 	for _, t := range k.Tasks {
 		x := t.Accepted()
 		if x == nil || t.Step || only != "" && t.ID != only {
@@ -127,7 +138,7 @@ func Artifacts(k *journals.StoredRun, only task.ID) []ArtifactDocument {
 		add := func(kind, name, text string, level label.Classification) *ArtifactDocument {
 			sum := sha256.Sum256([]byte(text))
 			list = append(list, ArtifactDocument{
-				URI: "artifact://" + k.Run + "/" + string(t.ID) + "/" + name, Task: t.ID, Title: t.Title, Name: name, Type: kind,
+				URI: artifactURI(k, t, name), Task: t.ID, Title: t.Title, Name: name, Type: kind,
 				Bytes: len(text), SHA256: hex.EncodeToString(sum[:]), Label: level, folder: folder, text: text,
 			})
 			return &list[len(list)-1]
@@ -137,30 +148,54 @@ func Artifacts(k *journals.StoredRun, only task.ID) []ArtifactDocument {
 		if r.Structured != "" {
 			name, text = "result.json", r.Structured
 		}
-		outputs, changed, err := outputFiles(k, t)
+		var outputs taskFiles // none
+		if i := slices.IndexFunc(all, func(f taskFiles) bool { return f.task == t }); i >= 0 {
+			outputs = all[i]
+		}
+		changed := outputs.changed
 		for isTaken(changed, name) {
 			name = "task-" + name
 		}
 		if d := add("result", name, text, r.Label); r.Hidden {
 			d.withhold(r.Text)
 		}
-		switch {
-		case outputs == nil:
-		case err != nil:
-			add("file", "files", "", outputs.Label).withhold(outputs.Text)
-		default:
-			for _, path := range changed.Paths() {
-				text := changed[path]
-				if text == nil {
-					d := add("file", path, "", outputs.Label)
-					d.Removed, d.SHA256 = true, ""
-					continue
-				}
-				add("file", path, *text, outputs.Label)
+		if outputs.err != nil {
+			add("file", "files", "", outputs.label).withhold(outputs.err.Error())
+			continue
+		}
+		for _, path := range changed.Paths() {
+			text := changed[path]
+			d := add("file", path, *cmp.Or(text, new("")), outputs.label)
+			if text == nil {
+				d.Removed, d.SHA256 = true, ""
 			}
+			d.showVersion(k, versions[path])
 		}
 	}
 	return list
+}
+
+// showVersion adds which of the versions of its path a file is.
+func (d *ArtifactDocument) showVersion(k *journals.StoredRun, of []*fileVersion) {
+	v := of[slices.IndexFunc(of, func(v *fileVersion) bool { return v.of.task.ID == d.Task })]
+	d.Version, d.Versions, d.Input = v.number, len(of), v.input
+	var way []string
+	if d.Versions > 1 {
+		way = append(way, fmt.Sprintf("version %d", d.Version))
+	}
+	if d.Input != "" {
+		way = append(way, "replaces that of input "+d.Input)
+	}
+	for _, o := range v.replaces {
+		d.Replaces = append(d.Replaces, artifactURI(k, o.of.task, d.Name))
+		way = append(way, "replaces that of "+o.of.task.Title)
+	}
+	d.Way = strings.Join(way, ", ")
+}
+
+// artifactURI returns the URI of an artifact of a task.
+func artifactURI(k *journals.StoredRun, t *journals.StoredTask, name string) string {
+	return "artifact://" + k.Run + "/" + string(t.ID) + "/" + name
 }
 
 // isTaken reports whether an output file has a name, or is in a folder with that name.
@@ -258,7 +293,7 @@ func writeArtifacts(w io.Writer, list []ArtifactDocument) {
 		case d.Removed:
 			size = "removed"
 		}
-		table.Row(terminal.CleanLine(d.Title), terminal.CleanLine(d.Name), d.Label.String(), terminal.CleanLine(size))
+		table.Row(terminal.CleanLine(d.Title), terminal.CleanLine(d.Name), d.Label.String(), terminal.CleanLine(size), terminal.CleanLine(d.Way))
 	}
 	table.Flush()
 }

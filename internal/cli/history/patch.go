@@ -11,7 +11,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/filetree"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -29,6 +28,11 @@ func printPatch(con *console.Console, k *journals.StoredRun, only task.ID) error
 	}
 	if p.note != "" {
 		fmt.Fprintln(con.Screen, "note: "+terminal.CleanLine(p.note))
+	}
+	if only == "" {
+		for _, way := range waysOf(Artifacts(k, "")) {
+			fmt.Fprintln(con.Screen, "note: "+terminal.CleanLine(way))
+		}
 	}
 	if filetree.HasEmptyFiles(text) {
 		fmt.Fprintln(con.Screen, "note: the patch adds or removes empty files, which git apply skips in a subfolder of a repository; use git apply --directory=SUBFOLDER at its root")
@@ -49,17 +53,10 @@ type patchSet struct {
 	note            string // what the paths are, if they are not those of an input
 }
 
-// taskFiles are the output files of a task, by their paths in its workspace.
-type taskFiles struct {
-	changed, before filetree.Tree
-	label           label.Classification
-	mounts          []record.Mount
-}
-
 // collectPatch returns the files of the patch of a run, or of one task. If all of them are in one
 // input, their paths are those in that input, and else those in the workspace.
 func collectPatch(k *journals.StoredRun, only task.ID) (*patchSet, error) {
-	all, err := changesOf(k, only)
+	all, err := readableChanges(k, only)
 	if err != nil {
 		return nil, err
 	}
@@ -84,24 +81,18 @@ func collectPatch(k *journals.StoredRun, only task.ID) (*patchSet, error) {
 	return p, nil
 }
 
-// changesOf returns the output files of the tasks of a run, or of one task.
-func changesOf(k *journals.StoredRun, only task.ID) (all []taskFiles, err error) {
-	for _, t := range k.Tasks {
-		if only != "" && t.ID != only {
+// readableChanges returns the output files of the tasks of a run, or of one task, that are not empty.
+func readableChanges(k *journals.StoredRun, only task.ID) (all []taskFiles, err error) {
+	for _, t := range changesOf(k) {
+		if only != "" && t.task.ID != only {
 			continue
 		}
-		r, changed, err := outputFiles(k, t)
-		if err != nil {
-			return nil, fmt.Errorf("task %q: %w", t.Title, err)
+		if t.err != nil {
+			return nil, fmt.Errorf("task %q: %w", t.task.Title, t.err)
 		}
-		if len(changed) == 0 {
-			continue
+		if len(t.changed) > 0 {
+			all = append(all, t)
 		}
-		before, err := filetree.Parse(r.Structured)
-		if err != nil {
-			return nil, fmt.Errorf("task %q: %w", t.Title, err)
-		}
-		all = append(all, taskFiles{changed, before, r.Label, t.Files().Mounts})
 	}
 	if len(all) == 0 {
 		return nil, exit.Usagef("no task of the run has output files: list them in outputFiles of a task")

@@ -143,7 +143,7 @@ export class TaskPanel {
 
   async prompts() {
     const doc = await this.receipts();
-    if (!doc.prompts?.length) return doc.unsent?.length ? unsent(doc.unsent) : empty("No prompt", this.task.status === "completed" ? "This task called no model." : "It appears when the task starts: with every byte and its source.");
+    if (!doc.prompts?.length) return doc.unsent?.length ? unsent(doc.unsent) : empty("No prompt", this.task.status === "completed" ? "This task called no model." : "It appears when the task starts.");
     const view = new PromptView(this, doc.prompts);
     this.views.push(view);
     return [doc.unsent?.length > 0 && unsent(doc.unsent), view.el];
@@ -161,8 +161,8 @@ export class TaskPanel {
     return [
       view ? h("section", null, hint("Select any text to see how it got here.", d.truncated && h("span", { class: "tag warn" }, "truncated")), view.el) : empty("No result", d.error?.message ? bdi(d.error.message) : "The task has not completed."),
       structured && h("details", { open: !view }, h("summary", null, "Structured result"), structured.el),
-      mine.length > 0 && section("Artifacts", h("table", { class: "grid slim" }, heads(["Name", "Type", "Label", "Size"]),
-        h("tbody", null, mine.map((a) => h("tr", null, h("td", { class: "mono" }, bdi(a.name)), h("td", null, a.removed ? "removed" : a.type), h("td", null, labelChip(a.label)), h("td", { class: "num" }, a.withheld ? h("span", { class: "tag warn" }, bdi(a.withheld)) : bytes(a.bytes ?? 0))))))),
+      mine.length > 0 && section("Artifacts", h("table", { class: "grid slim" }, heads(["Name", "Type", "Label", "Size", "Version"]),
+        h("tbody", null, mine.map((a) => h("tr", null, h("td", { class: "mono" }, bdi(a.name)), h("td", null, a.removed ? "removed" : a.type), h("td", null, labelChip(a.label)), h("td", { class: "num" }, a.withheld ? h("span", { class: "tag warn" }, bdi(a.withheld)) : bytes(a.bytes ?? 0)), h("td", null, a.way && bdi(a.way))))))),
     ];
   }
 
