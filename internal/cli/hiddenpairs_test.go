@@ -291,8 +291,8 @@ func (w hiddenWork) shown(t *testing.T, e ending) map[string]string {
 var (
 	// placesInTrace finds what a line of a trace says of the lines before it.
 	placesInTrace = regexp.MustCompile(`"(seq|previous|beside|digest)": ?("[^"]*"|\d+),?`)
-	// shortIDs finds what may be the beginning of the ID of a run.
-	shortIDs = regexp.MustCompile(`[0-9a-f]{4,8}(-[0-9a-f-]+)?`)
+	// shortIDs finds what may be the beginning of the ID of a run, and columns of places in files.
+	shortIDs = regexp.MustCompile(`:\d{4,5}:|[0-9a-f]{4,8}(-[0-9a-f-]+)?`)
 	// digestsShown finds digests under the key of a journal, and those of records with their numbers of lines, which the
 	// file of the journal shows too.
 	digestsShown = regexp.MustCompile(`hmac-sha256:[0-9a-f]{64}|[0-9a-f]{64}:\d+`)
