@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/oneline"
 )
 
@@ -104,15 +105,27 @@ func (t *sessionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.listen(r), nil
 	}
 	res, err := t.client.Transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.Method != http.MethodPost {
+		res.Body = responseBody{membudget.Events(r.Context(), res.Body), res.Body}
+		return res, nil
+	}
+	res.Body = responseBody{membudget.Reader(r.Context(), res.Body), res.Body}
 	switch {
-	case err != nil || r.Method != http.MethodPost:
-		return res, err
 	case res.StatusCode >= http.StatusBadRequest:
 		return t.refused(r, res)
 	case res.StatusCode < http.StatusMultipleChoices && isCall(r):
 		return answered(res)
 	}
 	return res, nil
+}
+
+// A responseBody is what is read of a response, and what closes it.
+type responseBody struct {
+	io.Reader
+	io.Closer
 }
 
 // isCall reports whether a request has a call, which wants a result.
@@ -185,7 +198,7 @@ func (t *sessionTransport) listen(r *http.Request) *http.Response {
 		if err == nil {
 			kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 			if res.StatusCode == http.StatusOK && kind == "text/event-stream" {
-				_, _ = io.Copy(writer, res.Body)
+				_, _ = io.Copy(writer, membudget.Events(r.Context(), res.Body))
 				t.conn.deaf.Store(true)
 			}
 			res.Body.Close()

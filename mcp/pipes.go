@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/runteam/runteam/internal/mask"
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/internal/process"
 )
@@ -40,10 +41,11 @@ type pipes struct {
 	queue    []jsonrpc.Message // of a line with several messages
 	requests requests
 	writing  sync.Mutex // held during a write
+	giveBack func()     // the memory for the request that was read last
 }
 
 func newPipes(s *Server, c *connection) *pipes {
-	return &pipes{server: s, conn: c, process: c.process, lines: bufio.NewReaderSize(c.process.Stdout, 64<<10)}
+	return &pipes{server: s, conn: c, process: c.process, lines: bufio.NewReaderSize(c.process.Stdout, 64<<10), giveBack: func() {}}
 }
 
 // Connect returns p.
@@ -59,7 +61,7 @@ func (p *pipes) Close() error {
 
 // Write sends a message.
 func (p *pipes) Write(ctx context.Context, m jsonrpc.Message) error {
-	raw, err := jsonrpc.EncodeMessage(p.requests.sent(m))
+	raw, err := jsonrpc.EncodeMessage(p.requests.sent(ctx, m))
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,8 @@ func (p *pipes) Write(ctx context.Context, m jsonrpc.Message) error {
 }
 
 // Read returns the next message.
-func (p *pipes) Read(context.Context) (jsonrpc.Message, error) {
+func (p *pipes) Read(ctx context.Context) (jsonrpc.Message, error) {
+	p.giveBack()
 	for {
 		for len(p.queue) == 0 {
 			line, err := p.line()
@@ -100,6 +103,11 @@ func (p *pipes) Read(context.Context) (jsonrpc.Message, error) {
 			// The handler of the SDK runs later than the response that follows the notification.
 			if m.Method == "notifications/tools/list_changed" && p.conn.changed.Swap(true) {
 				continue // a flood of them says no more than one
+			}
+			var scoped context.Context
+			scoped, p.giveBack = membudget.Within(ctx, membudget.Attempt)
+			if membudget.Take(scoped, membudget.Decoded(m.Params)) != nil {
+				continue // no request of a server needs that much
 			}
 		}
 		return m, nil
@@ -142,16 +150,23 @@ func (p *pipes) longLine(start []byte) ([]byte, error) {
 
 // messagesIn returns the messages of a line, which may be an array of them, and what else it has.
 func messagesIn(line []byte) (messages []jsonrpc.Message, other []byte) {
-	parts := []json.RawMessage{line}
-	if line[0] == '[' && json.Unmarshal(line, &parts) != nil {
-		return nil, line
-	}
-	for _, part := range parts {
+	add := func(part []byte) {
 		if m, err := jsonrpc.DecodeMessage(part); err == nil {
 			messages = append(messages, m)
 		} else {
 			other = append(other, part...)
 		}
+	}
+	if line[0] != '[' || !json.Valid(line) {
+		add(line)
+		return messages, other
+	}
+	parts := json.NewDecoder(bytes.NewReader(line)) // one after the other, since millions of them would take much memory
+	_, _ = parts.Token()                            // the bracket
+	for parts.More() {
+		var part json.RawMessage
+		_ = parts.Decode(&part) // the line is valid
+		add(part)
 	}
 	return messages, other
 }

@@ -225,6 +225,11 @@ func (s *rawServer) call(m rawRequest) {
 	case "long result":
 		s.result(m, `{"content":[{"type":"text","text":"`+strings.Repeat("y", 1<<20)+`"}]}`)
 		return
+	case "many values":
+		if n == 1 {
+			s.result(m, `{"content":[],"structuredContent":{"a":[`+strings.Repeat("[],", 2<<20)+`[]]}}`)
+			return
+		}
 	case "flood of changes":
 		for range 1000 {
 			s.changed()

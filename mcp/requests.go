@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
@@ -10,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/runteam/runteam/internal/membudget"
 )
 
 // requests give the requests of a connection IDs that cannot be guessed, in place of the SDK's, which
@@ -17,11 +20,17 @@ import (
 // unless its author read the request.
 type requests struct {
 	mu      sync.Mutex            // guards pending
-	pending map[string]jsonrpc.ID // the SDK's IDs of the requests without a response, by the IDs that were sent
+	pending map[string]ownRequest // the requests without a response, by the IDs that were sent
+}
+
+// An ownRequest is a request without a response.
+type ownRequest struct {
+	id  jsonrpc.ID      // the SDK's
+	ctx context.Context // of the call, whose memory the response takes
 }
 
 // sent returns a message with the IDs that are sent.
-func (r *requests) sent(m jsonrpc.Message) jsonrpc.Message {
+func (r *requests) sent(ctx context.Context, m jsonrpc.Message) jsonrpc.Message {
 	request, ok := m.(*jsonrpc.Request)
 	if !ok {
 		return m
@@ -31,7 +40,7 @@ func (r *requests) sent(m jsonrpc.Message) jsonrpc.Message {
 	changed := *request
 	switch {
 	case request.IsCall():
-		changed.ID = r.newID(request.ID)
+		changed.ID = r.newID(ownRequest{request.ID, ctx})
 	case request.Method == "notifications/cancelled":
 		changed.Params = r.cancel(request.Params)
 	}
@@ -40,7 +49,7 @@ func (r *requests) sent(m jsonrpc.Message) jsonrpc.Message {
 
 // newID returns the ID under which a request is sent. It has 31 bits, since servers may not read
 // larger numbers.
-func (r *requests) newID(own jsonrpc.ID) jsonrpc.ID {
+func (r *requests) newID(own ownRequest) jsonrpc.ID {
 	for {
 		var random [4]byte
 		_, _ = rand.Read(random[:]) // it returns no error
@@ -50,7 +59,7 @@ func (r *requests) newID(own jsonrpc.ID) jsonrpc.ID {
 			continue
 		}
 		if r.pending == nil {
-			r.pending = map[string]jsonrpc.ID{}
+			r.pending = map[string]ownRequest{}
 		}
 		r.pending[key] = own
 		id, _ := jsonrpc.MakeID(float64(n)) // it takes numbers
@@ -66,7 +75,7 @@ func (r *requests) cancel(params json.RawMessage) json.RawMessage {
 		return params
 	}
 	for key, own := range r.pending {
-		if id, err := json.Marshal(own.Raw()); err == nil && bytes.Equal(id, p["requestId"]) {
+		if id, err := json.Marshal(own.id.Raw()); err == nil && bytes.Equal(id, p["requestId"]) {
 			delete(r.pending, key)
 			p["requestId"] = json.RawMessage(key)
 			if changed, err := json.Marshal(p); err == nil {
@@ -81,14 +90,19 @@ func (r *requests) cancel(params json.RawMessage) json.RawMessage {
 func keyOf(id jsonrpc.ID) string { return fmt.Sprint(id.Raw()) }
 
 // answer gives a response the SDK's ID of its request. It reports whether there is one that had no
-// response.
+// response. A result that takes too much memory becomes an error.
 func (r *requests) answer(m *jsonrpc.Response) bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	own, ok := r.pending[keyOf(m.ID)]
 	delete(r.pending, keyOf(m.ID))
-	m.ID = own
-	return ok
+	r.mu.Unlock()
+	if m.ID = own.id; !ok {
+		return false
+	}
+	if err := membudget.Take(own.ctx, membudget.Decoded(m.Result)); err != nil {
+		m.Result, m.Error = nil, err
+	}
+	return true
 }
 
 // isPending reports whether a message is a response to a request that has none.

@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -63,6 +64,9 @@ func (p *pinned) call(ctx context.Context, name string, c tool.Call) (tool.Resul
 
 // callFailed returns the error of a call.
 func (s *Server) callFailed(ctx context.Context, c *connection, err error) error {
+	if full := membudget.Refused(ctx); full != nil {
+		err = fmt.Errorf("the result: %w", full)
+	}
 	failed := s.failed(ctx, c, withoutRequest(err))
 	switch {
 	case !s.isExternal() || isAnswer(err) || ctx.Err() != nil: // who gave up knows that the call may have been made

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/mcp"
 	"github.com/runteam/runteam/tool"
 )
@@ -268,6 +269,30 @@ func TestLongMessage(t *testing.T) {
 	res, err := task.tools["test__a"].Run(t.Context(), tool.Call{Arguments: json.RawMessage(`{}`), Shared: task.shared})
 	require.NoError(t, err)
 	require.Len(t, res.Text, 1<<20)
+}
+
+// A result of 6 MiB whose values would take half a gigabyte is an error of its call. The session goes on.
+//
+// Requirement: G66.
+func TestResultThatTakesTooMuchMemory(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(t *testing.T) *rawTask{
+		"pipes": func(t *testing.T) *rawTask { return newTask(t, raw(t, "many values")) },
+		"HTTP":  func(t *testing.T) *rawTask { return newWeb(t, "many values").task(t, noEffect) },
+	}
+	for name, start := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			task := start(t)
+			scope, end := membudget.Within(t.Context(), membudget.Attempt)
+			defer end()
+			_, err := task.tools["test__a"].Run(scope, tool.Call{ID: "1", Arguments: json.RawMessage(`{}`), Shared: task.shared})
+			require.ErrorIs(t, err, membudget.ErrFull)
+			require.ErrorContains(t, err, "of 256 MiB; ask for less at once")
+			_, _, err = task.call("a")
+			require.NoError(t, err)
+		})
+	}
 }
 
 // A list of tools that does not end is an error.

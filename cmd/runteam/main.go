@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/runteam/runteam/internal/cli"
+	"github.com/runteam/runteam/internal/membudget"
 )
 
 // headroom is memory that counts as live for the garbage collector and is never touched,
@@ -14,6 +15,7 @@ import (
 const headroom = 16 << 20
 
 func main() {
+	membudget.LimitHeap()
 	reserved := make([]byte, headroom)
 	status := cli.Main()
 	runtime.KeepAlive(reserved)

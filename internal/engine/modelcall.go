@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
@@ -164,6 +165,11 @@ type purpose interface {
 // perform makes a model call. It returns a result even if the agent panics, or ends
 // the goroutine as a failed assertion of a test does.
 func perform(ctx context.Context, x *modelCall, o purpose) {
+	if x.schema != nil || len(x.tools) > 0 { // else nothing decodes what the agent says
+		var giveBack func()
+		ctx, giveBack = membudget.Within(ctx, membudget.Attempt)
+		defer giveBack()
+	}
 	returned := false
 	defer func() {
 		if p := recover(); p != nil {
@@ -282,6 +288,9 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 	watched, end := x.stream.watch(ctx, x)
 	x.reply, err = x.ask(meter.context.Begin(withWorkspace(watched, x, o), meter, max(x.turn, 1), providerTurnsOf(o).turns), text)
 	end()
+	if err == nil && (x.schema != nil || len(x.reply.ToolCalls) > 0) {
+		err = membudget.Take(ctx, decodedReply(&x.reply))
+	}
 	err = asRecorded(x, attemptOf(o), err)
 	err = meter.settleReply(&x.reply, err)
 	x.paid, x.cost = meter.addUsage(&x.reply)
@@ -397,6 +406,15 @@ func (x *modelCall) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, erro
 		ev.Message, _ = about.run.explain(&about, ev.Code, w.Err.Error())
 		bus.emit(ev)
 	}), p)
+}
+
+// decodedReply returns what reading a reply takes, in bytes.
+func decodedReply(r *agent.Reply) int64 {
+	n := membudget.Decoded(r.Text)
+	for i := range r.ToolCalls {
+		n += membudget.Decoded(r.ToolCalls[i].Arguments)
+	}
+	return n
 }
 
 // withCause adds to an agent's error why its context ended, if it did.

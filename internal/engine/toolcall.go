@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
@@ -359,6 +360,8 @@ func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) 
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
+	limited, giveBack := membudget.Within(limited, membudget.Attempt)
+	defer giveBack()
 	arguments, _ := c.delivery.sealed[0].Payload().JSON()
 	began := time.Now()
 	files, shared := c.workspaceOf(a), &a.shared // a call that is abandoned may outlive the attempt
@@ -375,6 +378,9 @@ func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) 
 	if errors.Is(err, tool.ErrUncertain) && c.once() && !interrupted {
 		answer.made = &ToolCallMetrics{Tool: c.tool.Name, Duration: time.Since(began), Failed: true}
 		return fmt.Errorf("%w: tool %s: %s", ErrEffectsUncertain, c.tool.Name, a.run.errorText(err.Error()))
+	}
+	if err == nil {
+		err = membudget.Take(limited, membudget.Decoded(result.JSON))
 	}
 	switch {
 	case err != nil && interrupted && c.isExternal():

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"crypto/rand"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,29 @@ func FuzzRows(f *testing.F) {
 			result("r1", d.stored)
 		}
 	})
+}
+
+// A row in which little text says that it is more than a row may have is damaged, and that is found out before any of it
+// is unpacked.
+//
+// Requirement: G66.
+func TestRowsAreUnpackedWithinTheirLimit(t *testing.T) {
+	t.Parallel()
+	block := []byte{0x02 | 1<<4, 0, 0x10, 'x'} // 128 KiB of one byte: its size from bit 3 on, its kind, and that more follow
+	unsized := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58}, bytes.Repeat(block, 10_000)...)
+	last := []byte{0x01, 0, 0}
+	sized := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x3f}, last...) // 1 GiB, it says
+	small := compressor().EncodeAll([]byte("{}\n"), nil)
+	for name, text := range map[string][]byte{"blocks": append(unsized, last...), "header": sized, "many": bytes.Repeat(compressor().EncodeAll(append(bytes.Repeat([]byte("x"), 1<<20), '\n'), nil), 200)} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		b := bundle{kept: text, rest: small, parts: []byte{1, 1}}
+		_, err := b.unpack()
+		runtime.ReadMemStats(&after)
+		require.ErrorIs(t, err, errRow, name)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20), name)
+	}
+	require.LessOrEqual(t, decompressedSize(small), int64(128<<10))
 }
 
 // FuzzBundle unpacks what a damaged row may hold; what was packed comes back.

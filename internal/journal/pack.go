@@ -29,8 +29,9 @@ var decompressor = sync.OnceValue(func() *zstd.Decoder {
 	return r
 })
 
-// maxRow is how many bytes the lines of a row may have.
-const maxRow = 1 << 30
+// maxRow is how many bytes the lines of a row may have: those of [maxLines], and of one request, whose few lines have
+// [record.MaxLine] at most.
+const maxRow = 128 << 20
 
 // A bundle is the lines of a row. Those of the history are separate, so that they are read
 // without the others.
@@ -163,10 +164,60 @@ func (b *bundle) unpack() ([]byte, error) {
 // errRow is the error of a damaged row.
 var errRow = fmt.Errorf("%w: a row of it is not as it was written", ErrCorrupt)
 
+// unpackedSize returns how many bytes all lines have at most, by what the compressed ones say of themselves.
+func (b *bundle) unpackedSize() int64 { return decompressedSize(b.rest) + decompressedSize(b.kept) }
+
+// decompressedSize returns how many bytes compressed lines have at most: more than a row may have if that is not clear.
+// Zstandard stores the size of a frame in its header, or, if the encoder leaves that out for less than 256 bytes, as
+// much as its blocks may have: https://www.rfc-editor.org/rfc/rfc8878#name-frames.
+func decompressedSize(text []byte) (size int64) {
+	const blockHeader, checksum, mostOfBlock = 3, 4, 128 << 10
+	const repeated, compressed = 1, 2
+	for len(text) > 0 {
+		var h zstd.Header
+		if h.Decode(text) != nil || h.Skippable {
+			return maxRow + 1
+		}
+		size += int64(min(h.FrameContentSize, maxRow+1))
+		at := h.HeaderSize
+		for last := false; !last; {
+			if at+blockHeader > len(text) {
+				return maxRow + 1
+			}
+			block := int(text[at]) | int(text[at+1])<<8 | int(text[at+2])<<16
+			kind, n := block>>1&3, block>>3
+			last = block&1 == 1
+			if at += blockHeader; kind == repeated {
+				at++
+			} else {
+				at += n
+			}
+			switch {
+			case h.HasFCS:
+			case kind == compressed:
+				size += mostOfBlock
+			default:
+				size += int64(n)
+			}
+		}
+		if h.HasCheckSum {
+			at += checksum
+		}
+		if at > len(text) || size > maxRow {
+			return maxRow + 1
+		}
+		text = text[at:]
+	}
+	return size
+}
+
 // decompress decompresses lines, and requires a line feed at their end.
 func decompress(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
+	}
+	if decompressedSize(text) > maxRow {
+		return nil, errRow
 	}
 	lines, err := decompressor().DecodeAll(text, nil)
 	if err != nil || len(lines) == 0 || lines[len(lines)-1] != '\n' {

@@ -77,12 +77,15 @@ type batchRow struct {
 // pageSize is how many rows are read and unpacked at a time.
 const pageSize = 16
 
+// pageBytes is how many bytes of lines are unpacked at a time. It is more than 16 usual rows have.
+const pageBytes = 64 << 20
+
 // rows yields the rows of a run in order, unpacked: with all lines if whole, else with those
 // of the history. An error ends them.
 func (s *store) rows(ctx context.Context, run int64, whole bool) iter.Seq2[*batchRow, error] {
 	return func(yield func(*batchRow, error) bool) {
 		for after := int64(0); ; {
-			page, err := s.page(ctx, run, after, whole)
+			page, more, err := s.page(ctx, run, after, whole)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -93,7 +96,7 @@ func (s *store) rows(ctx context.Context, run int64, whole bool) iter.Seq2[*batc
 				}
 				after = page[i].n
 			}
-			if len(page) < pageSize {
+			if !more {
 				return
 			}
 		}

@@ -288,17 +288,24 @@ func scanRun(rows *sql.Rows, r *row) (err error) {
 	return err
 }
 
-// page returns the next rows of a run behind one; unless they are to be whole, without
-// the lines that a history does not need.
-func (s *store) page(ctx context.Context, run, after int64, whole bool) ([]batchRow, error) {
+// page returns the next rows of a run behind one, and whether there may be more; unless they are to be whole, without
+// the lines that a history does not need. It has at most pageSize rows, and pageBytes unpacked, but one row at least.
+func (s *store) page(ctx context.Context, run, after int64, whole bool) (page []batchRow, more bool, err error) {
 	if err := s.checkPresent(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	rest := "x''"
 	if whole {
 		rest = "b.rest"
 	}
-	return s.batchRows(ctx, "select b.n, b.run, '', b.parts, b.kept, "+rest+" from batches b where b.run = ? and b.n > ? order by b.n limit ?", run, after, pageSize)
+	page, err = s.batchRows(ctx, "select b.n, b.run, '', b.parts, b.kept, "+rest+" from batches b where b.run = ? and b.n > ? order by b.n limit ?", run, after, pageSize)
+	size := int64(0)
+	for i := range page {
+		if size += page[i].lines.unpackedSize(); size > pageBytes && i > 0 {
+			return page[:i], true, err
+		}
+	}
+	return page, len(page) == pageSize, err
 }
 
 // marked returns the numbers and marks of all rows of a run, in order.

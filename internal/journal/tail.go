@@ -33,7 +33,7 @@ func (t *Tail) Run() string { return t.run }
 // does not wait. If ended is true, the run has ended or its process has, and there are no rows left, unless
 // the run is resumed later. The error wraps [ErrUnknownRun] if the run was removed.
 func (t *Tail) Next(ctx context.Context) (rows [][]byte, ended bool, err error) {
-	page, err := t.c.store.page(ctx, t.n, t.after, true)
+	page, _, err := t.c.store.page(ctx, t.n, t.after, true)
 	if err != nil {
 		return nil, false, t.c.fail("read", err)
 	}
@@ -48,7 +48,7 @@ func (t *Tail) Next(ctx context.Context) (rows [][]byte, ended bool, err error) 
 		if now.turn.status == "" && t.c.live(now.held) {
 			return nil, false, nil
 		}
-		if page, err = t.c.store.page(ctx, t.n, t.after, true); err != nil { // what came with the end
+		if page, _, err = t.c.store.page(ctx, t.n, t.after, true); err != nil { // what came with the end
 			return nil, false, t.c.fail("read", err)
 		}
 		ended = len(page) == 0

@@ -104,7 +104,7 @@ func (s *events) read() error {
 		case err == nil, errors.Is(err, io.EOF):
 			return err
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return s.report.cut("the connection broke", err)
+			return s.report.unread(err)
 		}
 	}
 }

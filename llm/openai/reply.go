@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -40,10 +41,12 @@ func (r *request) attempt(ctx context.Context, emit func(llm.Delta) error) (res 
 	in := bufio.NewReader(sent.Body)
 	p := &replyReader{request: r, report: report, header: sent.Header, emit: emit}
 	if isEvents(sent.Header, in) { // some proxies always stream
-		res, err = p.stream(in)
+		res, err = p.stream(bufio.NewReader(membudget.Events(ctx, in)))
 		return res, true, err
 	}
-	res, err = p.whole(in, sent.ContentLength)
+	ctx, giveBack := membudget.Within(ctx, membudget.Attempt)
+	defer giveBack()
+	res, err = p.whole(membudget.Reader(ctx, in), sent.ContentLength)
 	if err == nil && emit != nil && res.Text != "" {
 		if err := emit(llm.Delta{Text: res.Text, Attempt: 1}); err != nil {
 			return llm.Response{}, true, &emitError{err}
@@ -77,7 +80,7 @@ func (p *replyReader) read(in io.Reader, announced int64) ([]byte, error) {
 	case int64(body.Len()) > limit:
 		return nil, p.report.tooLarge()
 	case err != nil:
-		return nil, p.report.cut("the connection broke", err)
+		return nil, p.report.unread(err)
 	}
 	return body.Bytes(), nil
 }

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/callfault"
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/llm"
 )
@@ -34,6 +36,14 @@ func (p *reporter) error(kind string, message string) *llm.Error {
 
 // bad returns the error of a reply that cannot be used.
 func (p *reporter) bad(message string) *llm.Error { return p.error(callfault.BadResponse, message) }
+
+// unread returns the error of a reply that could not be read to its end.
+func (p *reporter) unread(err error) error {
+	if errors.Is(err, membudget.ErrFull) {
+		return p.error(callfault.TooLarge, err.Error())
+	}
+	return p.cut("the connection broke", err)
+}
 
 // cut returns the error of a reply that ended too early.
 func (p *reporter) cut(message string, err error) *llm.Error {

@@ -24,6 +24,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/tool"
@@ -165,15 +166,25 @@ func openFile(root *os.Root, name string) (*os.File, error) {
 }
 
 // readText returns a text file of at most maxFile bytes.
-func readText(root *os.Root, name string) (string, error) {
+func readText(ctx context.Context, root *os.Root, name string) (string, error) {
 	f, err := openFile(root, name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	info, err := f.Stat()
+	if err != nil {
+		return "", plain(err)
+	}
+	size := min(info.Size(), maxFile) + 1
+	if err := membudget.Take(ctx, 2*size); err != nil { // also as a string
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	raw := make([]byte, size)
+	n, err := io.ReadFull(f, raw)
+	raw = raw[:n]
 	switch {
-	case err != nil:
+	case err != nil && err != io.EOF && err != io.ErrUnexpectedEOF:
 		return "", plain(err)
 	case len(raw) > maxFile:
 		return "", fmt.Errorf("%s: larger than %d MiB", name, maxFile>>20)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/tool"
 	"github.com/runteam/runteam/tool/builtin"
@@ -253,6 +254,29 @@ func TestLargeFilesAreReadInPieces(t *testing.T) {
 
 	_, err = call(t, root, "file_read", `{"path": "line.txt"}`)
 	require.ErrorContains(t, err, "line 1 is longer than 2 MiB")
+}
+
+// What a model asks for may be far more than it may get: 3 GB of text after an edit, or all lines of a large file.
+//
+// Requirement: G66.
+func TestResultsAreBoundedBeforeTheyAreMade(t *testing.T) {
+	t.Parallel()
+	root := workspace(t, map[string]string{"lines.txt": strings.Repeat("a\n", 1<<20), "long.txt": strings.Repeat("b", 8<<20)})
+	_, err := call(t, root, "file_edit", fmt.Sprintf(`{"path": "lines.txt", "old_string": "a", "new_string": %q, "replace_all": true}`, strings.Repeat("c", 3<<10)))
+	require.ErrorContains(t, err, "lines.txt: would be 3073 MiB after the edit, more than 16 MiB")
+	got, err := call(t, root, "grep", `{"pattern": "a", "maxResults": 9007199254740992}`)
+	require.NoError(t, err)
+	require.Less(t, len(got), 2<<20+100)
+	require.Regexp(t, `More than \d+ lines match; narrow the search\.\n$`, got)
+	scope, end := membudget.Within(t.Context(), 1<<20)
+	defer end()
+	for _, f := range tools {
+		if f.Name == "file_edit" || f.Name == "grep" {
+			_, err := f.Run(scope, tool.Call{ID: "1", Arguments: json.RawMessage(`{"path": "long.txt", "pattern": "b", "old_string": "b", "new_string": "c"}`), Workspace: func() (*os.Root, error) { return root, nil }})
+			require.ErrorIs(t, err, membudget.ErrFull, f.Name)
+			require.ErrorContains(t, err, "long.txt: too much memory: 16 MiB more, of 1 MiB")
+		}
+	}
 }
 
 func TestSearchEndsWithItsContext(t *testing.T) {

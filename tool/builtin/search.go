@@ -16,6 +16,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/workspace"
 )
 
@@ -35,11 +36,13 @@ type globArguments struct {
 func glob(ctx context.Context, root *os.Root, in globArguments) (string, error) {
 	limit := cmp.Or(max(in.MaxFiles, 0), defaultFiles)
 	var out strings.Builder
-	n := 0
+	n, isMore := 0, false
 	err := walk(ctx, root, in.Path, in.Pattern, func(name string) error {
-		if n++; n > limit {
+		if n == limit || out.Len()+len(name) >= maxRead {
+			isMore = true
 			return fs.SkipAll
 		}
+		n++
 		out.WriteString(name)
 		out.WriteByte('\n')
 		return nil
@@ -49,8 +52,8 @@ func glob(ctx context.Context, root *os.Root, in globArguments) (string, error) 
 		return "", err
 	case n == 0:
 		return "No files match.", nil
-	case n > limit:
-		fmt.Fprintf(&out, "More than %d files match; narrow the pattern.\n", limit)
+	case isMore:
+		fmt.Fprintf(&out, "More than %d files match; narrow the pattern.\n", n)
 	}
 	return out.String(), nil
 }
@@ -102,17 +105,24 @@ func grep(ctx context.Context, root *os.Root, in grepArguments) (string, error) 
 	}
 	limit := cmp.Or(max(in.MaxResults, 0), defaultResults)
 	var out bytes.Buffer
-	n := 0
+	n, isMore := 0, false
 	err = walk(ctx, root, in.Path, in.Glob, func(name string) error {
 		f, err := openFile(root, name)
 		if err != nil {
 			return nil // removed since, or unreadable
 		}
 		defer f.Close()
+		ctx, end := membudget.Within(ctx, membudget.Attempt)
+		defer end()
+		if err := takeLines(ctx, f); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 		return matches(ctx, f, re, func(line int, text []byte) error {
-			if n++; n > limit {
+			if n == limit || out.Len()+len(name)+min(len(text), maxLine) >= maxRead {
+				isMore = true
 				return fs.SkipAll
 			}
+			n++
 			fmt.Fprintf(&out, "%s:%d:%s\n", name, line, bytes.ToValidUTF8(text[:min(len(text), maxLine)], nil))
 			return nil
 		})
@@ -122,10 +132,19 @@ func grep(ctx context.Context, root *os.Root, in grepArguments) (string, error) 
 		return "", err
 	case n == 0:
 		return "No lines match.", nil
-	case n > limit:
-		fmt.Fprintf(&out, "More than %d lines match; narrow the search.\n", limit)
+	case isMore:
+		fmt.Fprintf(&out, "More than %d lines match; narrow the search.\n", n)
 	}
 	return out.String(), nil
+}
+
+// takeLines takes the memory for the longest line that a file may have.
+func takeLines(ctx context.Context, f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return plain(err)
+	}
+	return membudget.Take(ctx, 2*min(info.Size(), maxFile)) // the buffer doubles
 }
 
 // matches calls f for each line of a text that matches. It skips files that are no text.

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/workspace"
 )
 
@@ -59,12 +61,12 @@ type editArguments struct {
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence, default false"`
 }
 
-func edit(_ context.Context, root *os.Root, in editArguments) (string, error) {
+func edit(ctx context.Context, root *os.Root, in editArguments) (string, error) {
 	name, err := writable(root, in.Path)
 	if err != nil {
 		return "", err
 	}
-	text, err := readText(root, name)
+	text, err := readText(ctx, root, name)
 	if err != nil {
 		return "", err
 	}
@@ -78,6 +80,13 @@ func edit(_ context.Context, root *os.Root, in editArguments) (string, error) {
 		return "", fmt.Errorf("%s: does not contain old_string; read the file and copy the text exactly", name)
 	case n > 1 && !in.ReplaceAll:
 		return "", fmt.Errorf("%s: contains old_string %d times; add lines around it, or set replace_all", name, n)
+	}
+	size := int64(len(text)) + int64(n)*int64(len(in.New)-len(in.Old))
+	if size > maxFile {
+		return "", fmt.Errorf("%s: would be %s after the edit, more than %d MiB", name, bytesize.Text(int(size)), maxFile>>20)
+	}
+	if err := membudget.Take(ctx, size); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	if err := store(root, name, strings.ReplaceAll(text, in.Old, in.New)); err != nil {
 		return "", err
