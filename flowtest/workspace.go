@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/matcher"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -111,7 +112,7 @@ func workspaceOf(ctx context.Context) (root *os.Root, texts string, err error) {
 	if root, err = open(); err != nil {
 		return nil, "", err
 	}
-	tree, _, err := filetree.Read(root.FS(), nil)
+	tree, _, err := filetree.Read(ctx, root.FS(), nil)
 	for _, text := range tree {
 		texts += "\n" + *text
 	}
@@ -150,10 +151,16 @@ var choices = regexp.MustCompile(`\{([^{},]*)[^{}]*\}|\[([^]!^])[^]]*\]`)
 // nameFor returns a path that matches one of the globs, or "" if it finds none. Tasks with equal
 // globs have different paths, if the globs allow that.
 func nameFor(globs []string, id task.ID) string {
+	parsed, err := filetree.ParseGlobs(globs)
+	if err != nil {
+		return "" // the plan reports it
+	}
+	b := matcher.NewBudget(context.Background(), filetree.MaxSteps)
 	own := word(string(id))[:8]
 	stars := strings.NewReplacer("**/", "", "**", own, "*", own, "?", "x")
 	for _, g := range globs {
-		if name := stars.Replace(choices.ReplaceAllString(g, "$1$2")); filetree.Matches(globs, name) {
+		name := stars.Replace(choices.ReplaceAllString(g, "$1$2"))
+		if found, err := parsed.Match(b, name); found && err == nil {
 			return name
 		}
 	}

@@ -25,7 +25,7 @@ func (x *modelCall) close(ctx context.Context, o purpose, now time.Time) error {
 	if err != nil {
 		return x.explainRefusal(ctx, err)
 	}
-	if err := takeOutputs(o, e); err != nil {
+	if err := takeOutputs(ctx, o, e); err != nil {
 		return err
 	}
 	return x.accept(ctx, e, now)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/matcher"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/label"
@@ -35,32 +37,43 @@ const maxOutputFiles = 4 << 20
 
 // changedFiles returns the files of a workspace that match globs and were written, also again with the same text, or
 // removed. It reads no others.
-func changedFiles(f *workspace.Folder, globs []string, given filetree.Tree) (filetree.Tree, error) {
-	exists := map[string]bool{}
-	isChanged := func(name string, info fs.FileInfo) bool {
-		if !filetree.Matches(globs, name) {
-			return false
-		}
-		exists[name] = true
-		return f.IsWritten(name, info, given[name])
-	}
-	own := []string{brief.HistoryDir + "/**", brief.OutputFile(record.CallPrefix + "*")}
-	changed, skipped, err := filetree.ReadSome(workspace.FS(f.Root), own, maxOutputFiles, isChanged)
-	if large, ok := errors.AsType[*filetree.TooLargeError](err); ok {
-		return nil, fmt.Errorf("%w: %w, of those that match its outputFiles and that it changed; narrow outputFiles, or change less", ErrOutputFiles, large)
-	}
+func changedFiles(ctx context.Context, f *workspace.Folder, globs []string, given filetree.Tree) (filetree.Tree, error) {
+	outputs, err := filetree.ParseGlobs(globs)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutputFiles, err)
 	}
+	b := matcher.NewBudget(ctx, filetree.MaxSteps)
+	exists := map[string]bool{}
+	isChanged := func(name string, info fs.FileInfo) (bool, error) {
+		if is, err := outputs.Match(b, name); !is || err != nil {
+			return false, err
+		}
+		exists[name] = true
+		return f.IsWritten(name, info, given[name]), nil
+	}
+	own := []string{brief.HistoryDir + "/**", brief.OutputFile(record.CallPrefix + "*")}
+	changed, skipped, err := filetree.ReadSome(ctx, workspace.FS(f.Root), own, maxOutputFiles, isChanged)
+	if large, ok := errors.AsType[*filetree.TooLargeError](err); ok {
+		return nil, fmt.Errorf("%w: %w, of those that match its outputFiles and that it changed; narrow outputFiles, or change less", ErrOutputFiles, large)
+	}
+	isOutput := func(name string) (is bool) {
+		if err == nil {
+			is, err = outputs.Match(b, name)
+		}
+		return is
+	}
 	for _, name := range skipped {
-		if filetree.Matches(globs, name) {
+		if isOutput(name) {
 			return nil, fmt.Errorf("%w: %s is not a UTF-8 text, but a link or something else; narrow outputFiles, or remove it", ErrOutputFiles, name)
 		}
 	}
 	for name := range given {
-		if !exists[name] && filetree.Matches(globs, name) && !hasReplaced(changed, name) {
+		if !exists[name] && isOutput(name) && !hasReplaced(changed, name) {
 			changed[name] = nil
 		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutputFiles, err)
 	}
 	return changed, nil
 }
@@ -96,7 +109,7 @@ func outputsOf(answer *envelope.Envelope, changed, before filetree.Tree, given [
 
 // takeOutputs makes the files that the agent left in its workspace part of its result. There is
 // no workspace unless the agent calls tools or is a command.
-func takeOutputs(o purpose, result *envelope.Envelope) error {
+func takeOutputs(ctx context.Context, o purpose, result *envelope.Envelope) error {
 	a, ok := o.(*attempt)
 	if !ok || a.conversation == nil {
 		return nil
@@ -115,8 +128,11 @@ func takeOutputs(o purpose, result *envelope.Envelope) error {
 	}
 	folder, _ := a.current()
 	given, from := a.given.delivered()
-	tree, err := changedFiles(folder, a.task.OutputFiles, given)
-	if err != nil {
+	tree, err := changedFiles(ctx, folder, a.task.OutputFiles, given)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return withCause(ctx, ctx.Err())
+	case err != nil:
 		return err
 	}
 	if len(tree) == 0 {

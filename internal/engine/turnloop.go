@@ -123,7 +123,7 @@ func (a *attempt) acceptTurn(ctx context.Context, last *turn) error {
 	own := a.reply
 	a.reply = last.call.reply
 	a.reply.Usage, a.reply.Turns, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // later turns account for their own
-	if err := takeOutputs(a, last.call.envelope); err != nil {
+	if err := takeOutputs(ctx, a, last.call.envelope); err != nil {
 		return err
 	}
 	return a.accept(ctx, last.call.envelope, time.Now())

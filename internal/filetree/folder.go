@@ -1,6 +1,7 @@
 package filetree
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -19,7 +20,7 @@ type Folder struct {
 // at any depth. Symbolic links, and files that are not UTF-8 text, are left out too: see
 // [Folder.Skipped]. It is an error if there are more than 10,000 files or 32 MiB.
 func ReadFolder(fsys fs.FS, exclude ...string) (*Folder, error) {
-	t, skipped, err := Read(fsys, exclude)
+	t, skipped, err := Read(context.Background(), fsys, exclude)
 	if err != nil {
 		return nil, err
 	}

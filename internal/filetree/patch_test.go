@@ -1,6 +1,7 @@
 package filetree_test
 
 import (
+	"context"
 	"maps"
 	"os"
 	"os/exec"
@@ -39,7 +40,7 @@ func apply(t tb, root, patch string, to filetree.Tree) (filetree.Tree, error) {
 			return nil, &exec.Error{Name: string(output), Err: err}
 		}
 	}
-	got, _, err := filetree.Read(os.DirFS(dir), nil)
+	got, _, err := filetree.Read(context.Background(), os.DirFS(dir), nil)
 	require.NoError(t, err)
 	return got, nil
 }

@@ -1,6 +1,7 @@
 package filetree
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/runteam/runteam/internal/matcher"
 	"github.com/runteam/runteam/internal/pick"
 )
+
+// MaxSteps is the budget of the globs that are matched with the paths of one folder.
+const MaxSteps = 200_000_000
 
 // excluded are folders that [Read] always leaves out: what is below them is for other programs.
 var excluded = []string{".git", ".runteam", ".runteam-*"}
@@ -33,29 +37,35 @@ func (e *TooLargeError) Error() string {
 // exclude are left out, and so are .git, .runteam, symbolic links, and files that are not
 // UTF-8 text; skipped names the files among them. A glob without a slash matches a name at
 // any depth. Other spellings of a name are left out with it, see [pick.Loose]: some file systems
-// take them for the same file.
-func Read(fsys fs.FS, exclude []string) (t Tree, skipped []string, err error) {
-	return ReadSome(fsys, exclude, MaxBytes, func(string, fs.FileInfo) bool { return true })
+// take them for the same file. The error is the cause of the end of ctx if that ends before, and a
+// [*matcher.LimitError] if a glob takes too much work.
+func Read(ctx context.Context, fsys fs.FS, exclude []string) (t Tree, skipped []string, err error) {
+	return ReadSome(ctx, fsys, exclude, MaxBytes, func(string, fs.FileInfo) (bool, error) { return true, nil })
 }
 
 // ReadSome is [Read] for the files that are wanted. The texts of these may have so many bytes together.
-func ReadSome(fsys fs.FS, exclude []string, maxBytes int, isWanted func(name string, info fs.FileInfo) bool) (t Tree, skipped []string, err error) {
-	if err := CheckGlobs(exclude); err != nil {
+func ReadSome(ctx context.Context, fsys fs.FS, exclude []string, maxBytes int, isWanted func(name string, info fs.FileInfo) (bool, error)) (t Tree, skipped []string, err error) {
+	x, err := newExclusion(ctx, exclude)
+	if err != nil {
 		return nil, nil, err
 	}
 	t, bytes := Tree{}, 0
 	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case err != nil:
 			return err
 		case name == ".":
 			return nil
-		case matchesLoosely(exclude, name), d.IsDir() && matchesLoosely(excluded, name):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir():
+		}
+		left, err := x.leavesOut(name, d.IsDir())
+		switch {
+		case err != nil:
+			return err
+		case left && d.IsDir():
+			return fs.SkipDir
+		case left, d.IsDir():
 			return nil
 		case !d.Type().IsRegular() || !isName(path.Base(name)):
 			skipped = append(skipped, name)
@@ -67,8 +77,9 @@ func ReadSome(fsys fs.FS, exclude []string, maxBytes int, isWanted func(name str
 			return nil // it was removed meanwhile
 		case err != nil:
 			return err
-		case !isWanted(name, info):
-			return nil
+		}
+		if wanted, err := isWanted(name, info); !wanted || err != nil {
+			return err
 		}
 		content, ok, err := readText(fsys, name, maxBytes-bytes)
 		switch {
@@ -110,43 +121,75 @@ func readText(fsys fs.FS, name string, limit int) (content []byte, ok bool, err 
 	return content, IsText(content) || len(content) > limit, err
 }
 
-// CheckGlobs returns an error about the first glob that is not valid.
-func CheckGlobs(globs []string) error {
-	for _, g := range globs {
-		switch {
-		case g == "" || !doublestar.ValidatePattern(g):
-			return fmt.Errorf("%q is not a valid glob; write one such as **/*.go", g)
-		case g[0] == '/' || strings.HasPrefix(g, "./") || slices.Contains(strings.Split(g, "/"), ".."):
-			return fmt.Errorf("%q matches no file; write a path from the folder, such as src/*.go, without a / or a dot before it", g)
-		}
-	}
-	return nil
-}
-
-// Matches reports whether one of the globs matches a path. A glob without a slash matches
-// the last part of the path.
-func Matches(globs []string, name string) bool {
-	for _, g := range globs {
-		subject := name
-		if !strings.Contains(g, "/") && g != "**" {
-			subject = path.Base(name)
-		}
-		if ok, err := doublestar.Match(g, subject); ok && err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// matchesLoosely reports whether one of the globs matches a path, or matches it but for the
-// spelling of names.
-func matchesLoosely(globs []string, name string) bool {
-	if Matches(globs, name) {
-		return true
-	}
-	loose := make([]string, len(globs))
+// ParseGlobs reads globs of paths below a folder. The error is about the first one that is not valid,
+// or too large.
+func ParseGlobs(globs []string) (matcher.Globs, error) {
+	parsed := make(matcher.Globs, len(globs))
 	for i, g := range globs {
-		loose[i] = pick.Loose(g)
+		var err error
+		parsed[i], err = matcher.ParseGlob(g)
+		switch {
+		case g == "" || errors.Is(err, matcher.ErrGlob):
+			return nil, fmt.Errorf("%q is not a valid glob; write one such as **/*.go", g)
+		case err != nil:
+			return nil, err
+		case g[0] == '/' || strings.HasPrefix(g, "./") || slices.Contains(strings.Split(g, "/"), ".."):
+			return nil, fmt.Errorf("%q matches no file; write a path from the folder, such as src/*.go, without a / or a dot before it", g)
+		}
 	}
-	return Matches(loose, pick.Loose(name))
+	return parsed, nil
+}
+
+// An exclusion decides what a walk through a folder leaves out.
+type exclusion struct {
+	own    looseGlobs
+	always looseGlobs // folders
+	budget *matcher.Budget
+}
+
+func newExclusion(ctx context.Context, globs []string) (x exclusion, err error) {
+	if _, err = ParseGlobs(globs); err != nil {
+		return x, err
+	}
+	if x.own, err = parseLoosely(globs); err != nil {
+		return x, err
+	}
+	x.always, err = parseLoosely(excluded)
+	x.budget = matcher.NewBudget(ctx, MaxSteps)
+	return x, err
+}
+
+// leavesOut reports whether a path is left out.
+func (x *exclusion) leavesOut(name string, isDir bool) (bool, error) {
+	if is, err := x.own.match(x.budget, name); is || err != nil || !isDir {
+		return is, err
+	}
+	return x.always.match(x.budget, name)
+}
+
+// looseGlobs match a path, or match it but for the spelling of names.
+type looseGlobs struct{ exact, loose matcher.Globs }
+
+func parseLoosely(globs []string) (l looseGlobs, err error) {
+	if l.exact, err = matcher.ParseGlobs(globs); err != nil {
+		return l, err
+	}
+	for _, g := range globs {
+		loose, err := matcher.ParseGlob(pick.Loose(g))
+		if errors.Is(err, matcher.ErrGlob) {
+			continue // it only is a glob in its own spelling
+		}
+		if err != nil {
+			return l, err
+		}
+		l.loose = append(l.loose, loose)
+	}
+	return l, nil
+}
+
+func (l *looseGlobs) match(b *matcher.Budget, name string) (bool, error) {
+	if found, err := l.exact.Match(b, name); found || err != nil {
+		return found, err
+	}
+	return l.loose.Match(b, pick.Loose(name))
 }

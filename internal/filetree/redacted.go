@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // placeholder is what stands in place of redacted data.
@@ -97,13 +98,39 @@ func (f *givenFile) values(from, to int) map[string]string {
 // to read the line.
 func valuesIn(line, plain string) (values []string, ok bool) {
 	kept := placeholder.Split(line, -1)
-	for i := range kept {
-		kept[i] = regexp.QuoteMeta(kept[i])
+	last := len(kept) - 1
+	if last == 0 {
+		return nil, line == plain
 	}
-	short := regexp.MustCompile(`(?s)^` + strings.Join(kept, `(.+?)`) + `$`).FindStringSubmatch(plain)
-	long := regexp.MustCompile(`(?s)^` + strings.Join(kept, `(.+)`) + `$`).FindStringSubmatch(plain)
-	if short == nil || !slices.Equal(short, long) {
+	rest, begins := strings.CutPrefix(plain, kept[0])
+	rest, ends := strings.CutSuffix(rest, kept[last])
+	if !begins || !ends {
 		return nil, false
 	}
-	return short[1:], true
+	late := make([]string, last) // with each piece as late as possible
+	from := rest
+	for k := last - 1; k > 0; k-- {
+		i := -1
+		if _, n := utf8.DecodeLastRuneInString(rest); n > 0 {
+			i = strings.LastIndex(rest[:len(rest)-n], kept[k])
+		}
+		if i < 0 {
+			return nil, false
+		}
+		late[k], rest = rest[i+len(kept[k]):], rest[:i]
+	}
+	late[0], rest = rest, from
+	for k := 1; k < last; k++ {
+		_, n := utf8.DecodeRuneInString(rest)
+		i := strings.Index(rest[n:], kept[k])
+		if i < 0 {
+			return nil, false
+		}
+		values, rest = append(values, rest[:n+i]), rest[n+i+len(kept[k]):]
+	}
+	values = append(values, rest)
+	if slices.Contains(values, "") || !slices.Equal(values, late) {
+		return nil, false
+	}
+	return values, true
 }

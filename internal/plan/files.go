@@ -29,7 +29,7 @@ func (in *Input) checkFolder(about subject) {
 
 // checkFiles checks what task i says about files, before its references are resolved.
 func (c *checker) checkFiles(about func() subject, s *task.Spec) {
-	if err := filetree.CheckGlobs(s.OutputFiles); err != nil {
+	if _, err := filetree.ParseGlobs(s.OutputFiles); err != nil {
 		about().at("outputFiles").report(err.Error(), "", task.ErrInvalid)
 	}
 	for j := range s.DependsOn {

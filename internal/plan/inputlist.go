@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/listformat"
+	"github.com/runteam/runteam/internal/matcher"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
@@ -179,12 +181,19 @@ func (list *InputList) measure(n, bytes int) {
 
 // fillFiles finds the files that are items, in the order of their paths.
 func (list *InputList) fillFiles(tree filetree.Tree, l *task.List) error {
-	if err := filetree.CheckGlobs(l.Files); err != nil {
+	globs, err := filetree.ParseGlobs(l.Files)
+	if err != nil {
 		return err
 	}
+	b := matcher.NewBudget(context.Background(), filetree.MaxSteps)
 	for _, name := range tree.Paths() {
 		path := fileAt(name)
-		if tree[name] == nil || l.Files != nil && !filetree.Matches(l.Files, name) || !strings.HasPrefix(string(path), string(l.Path)+"/") {
+		if tree[name] == nil || !strings.HasPrefix(string(path), string(l.Path)+"/") {
+			continue
+		}
+		if found, err := globs.Match(b, name); err != nil {
+			return err
+		} else if !found && l.Files != nil {
 			continue
 		}
 		list.files = append(list.files, path)

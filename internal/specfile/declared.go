@@ -1,6 +1,10 @@
 package specfile
 
-import "github.com/runteam/runteam/label"
+import (
+	"context"
+
+	"github.com/runteam/runteam/label"
+)
 
 // Declared is what may be given to a spec when it is run.
 type Declared struct {
@@ -31,9 +35,9 @@ type DeclaredParam struct {
 // Declare returns what may be given to a spec. The error is that of [Load] with a text for each input
 // and a value for each parameter: everything else that is wrong. Inputs that are folders are left out,
 // since a text cannot replace one.
-func Declare(o Options) (*Declared, error) {
+func Declare(ctx context.Context, o Options) (*Declared, error) {
 	o.unbound = true
-	f, err := Load(o)
+	f, err := LoadContext(ctx, o)
 	if err != nil {
 		return nil, err
 	}

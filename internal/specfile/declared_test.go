@@ -46,7 +46,7 @@ tasks: [{title: T, assignee: a, uses: [claim, law, bare, code], description: "${
 			dir := t.TempDir()
 			write(t, dir, "src/a.txt", "A.")
 			o := at(t, dir, "spec", tt.give)
-			got, err := specfile.Declare(o)
+			got, err := specfile.Declare(t.Context(), o)
 			require.NoError(t, err)
 			require.Equal(t, filepath.Join(dir, "spec.yaml"), got.Path)
 			got.Path = ""
@@ -60,10 +60,10 @@ func TestDeclareReportsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	const good = "model: m\nparams: {x: }\ninputs: {i: }\nagents: [{name: a}]\ntasks: [{title: T, uses: [i], description: 'x ${params.x}'}]\n"
 	dir := t.TempDir()
-	_, err := specfile.Declare(at(t, dir, "good", good))
+	_, err := specfile.Declare(t.Context(), at(t, dir, "good", good))
 	require.NoError(t, err)
 	_, err = specfile.Load(at(t, dir, "good", good))
 	require.Len(t, messages(t, err), 2)
-	_, err = specfile.Declare(at(t, dir, "bad", good+"bogus: 1"))
+	_, err = specfile.Declare(t.Context(), at(t, dir, "bad", good+"bogus: 1"))
 	require.Len(t, messages(t, err), 1)
 }

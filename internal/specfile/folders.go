@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/matcher"
 	"github.com/runteam/runteam/internal/naming"
 	selection "github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
@@ -59,9 +60,22 @@ func (r *reader) readFolderInput(in *engine.Input, f *fields) {
 		defer root.Close()
 		return root.OpenRoot(path)
 	})
-	if err != nil {
+	switch limit, isLimit := errors.AsType[*matcher.LimitError](err); {
+	case isLimit:
+		r.badAs(globAt(limit.Pattern, f.own("exclude")), err, "", "exclude: %v", err)
+	case err != nil:
 		r.badAs(n, err, folderHint(err), "dir: %s: %v", quote(n.text), err)
 	}
+}
+
+// globAt returns the item of a list that is a glob, or the list.
+func globAt(glob string, list *node) *node {
+	for _, item := range list.parts() {
+		if item.text == glob || selection.Loose(item.text) == glob {
+			return item
+		}
+	}
+	return list
 }
 
 // givenFolder reads the folder that an option names as an input. It is not ok if the path
@@ -92,7 +106,7 @@ func (r *reader) readFolder(in *engine.Input, whole, role string, exclude []stri
 			return "", unreadable(err)
 		}
 		defer root.Close()
-		tree, left, err := filetree.Read(root.FS(), exclude)
+		tree, left, err := filetree.Read(r.ctx, root.FS(), exclude)
 		skipped = left
 		if err != nil {
 			return "", err
@@ -215,7 +229,7 @@ func checkGlobs(r *report, key string, n *node) {
 		return
 	}
 	for _, item := range n.parts() {
-		if err := filetree.CheckGlobs([]string{item.text}); err != nil {
+		if _, err := filetree.ParseGlobs([]string{item.text}); err != nil {
 			r.bad(item, "", "%s: %v", key, err)
 		}
 	}

@@ -1,6 +1,8 @@
 package specfile_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -177,4 +179,38 @@ func requireProblem(t *testing.T, err error, want string) {
 	message, hint, _ := strings.Cut(strings.TrimSuffix(want, ")"), " (")
 	require.ErrorContains(t, err, message)
 	require.ErrorContains(t, err, hint)
+}
+
+// A glob once was tried with each choice of its alternatives in turn, so check took years.
+func TestGlobsThatAreTooMuchWorkHaveTheirPlace(t *testing.T) {
+	t.Parallel()
+	folder, long := "repo/"+strings.Repeat(strings.Repeat("x", 250)+"/", 10), "**/*"+strings.Repeat("x", 125)+"!"
+	for name, tt := range map[string]struct{ glob, want string }{
+		"alternatives": {strings.Repeat("{x,x}", 30) + "!", `team.yaml:3:37: input "repo": exclude: the pattern "{x,x}{x,x}`},
+		"steps":        {"{" + strings.Repeat(long+",", 28) + "y}", `team.yaml:3:37: input "repo": exclude: the pattern "{**/*`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			files := []string{"team.yaml", "agents: [{name: a}]\ninputs:\n  repo: {dir: repo, exclude: [dist, '" + tt.glob + "']}\ntasks: [{title: T, description: d}]\n"}
+			for i := range 20 {
+				files = append(files, folder+strings.Repeat("x", 250)+fmt.Sprint(i), "")
+			}
+			write(t, dir, files...)
+			_, err := check(specfile.Options{Path: dir})
+			require.ErrorContains(t, err, tt.want)
+			require.ErrorContains(t, err, "; write a simpler one")
+			require.Equal(t, 1, strings.Count(err.Error(), "a simpler one"), "it is reported once")
+		})
+	}
+}
+
+func TestReadingFoldersEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "team.yaml", withFolder, "repo/a", "")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("stopped"))
+	_, err := specfile.LoadContext(ctx, specfile.Options{Path: dir})
+	require.ErrorContains(t, err, "stopped")
 }

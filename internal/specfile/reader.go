@@ -1,6 +1,7 @@
 package specfile
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -15,8 +16,12 @@ import (
 // [*Error] that lists everything wrong in all of them. Names, titles, references and labels
 // are checked by [File.Build] and by the team's Plan; [File.Locate] finds their places. A
 // file without tasks is valid: it only defines a team.
-func Load(o Options) (*File, error) {
+func Load(o Options) (*File, error) { return LoadContext(context.Background(), o) }
+
+// LoadContext is Load with a context. When ctx ends, it stops reading folders and returns an error.
+func LoadContext(ctx context.Context, o Options) (*File, error) {
 	r := newReader(o)
+	r.ctx = ctx
 	r.read()
 	f := r.file
 	if len(r.found) > 0 {
@@ -174,6 +179,7 @@ func (l *loader) warnUnusedAgents(y *layer) {
 // their own; they add to the file and to its places.
 type reader struct {
 	*loader
+	ctx       context.Context //nolint:containedctx // of one load
 	places    *places
 	file      *File
 	results   []string                   // what identifies the results of earlier runs that inputs are

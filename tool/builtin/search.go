@@ -10,12 +10,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
-	"regexp"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
+	"github.com/runteam/runteam/internal/matcher"
 	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/workspace"
 )
@@ -37,7 +34,7 @@ func glob(ctx context.Context, root *os.Root, in globArguments) (string, error) 
 	limit := cmp.Or(max(in.MaxFiles, 0), defaultFiles)
 	var out strings.Builder
 	n, isMore := 0, false
-	err := walk(ctx, root, in.Path, in.Pattern, func(name string) error {
+	err := walk(ctx, matcher.NewBudget(ctx, matcher.MaxSteps), root, in.Path, in.Pattern, func(name string) error {
 		if n == limit || out.Len()+len(name) >= maxRead {
 			isMore = true
 			return fs.SkipAll
@@ -60,13 +57,17 @@ func glob(ctx context.Context, root *os.Root, in globArguments) (string, error) 
 
 // walk calls f for each regular file below a folder that matches a pattern, in the order of
 // their names. A pattern without a slash matches the last part of a path.
-func walk(ctx context.Context, root *os.Root, dir, pattern string, f func(name string) error) error {
+func walk(ctx context.Context, b *matcher.Budget, root *os.Root, dir, pattern string, f func(name string) error) error {
 	dir, err := inside(root, cmp.Or(dir, "."))
 	if err != nil {
 		return err
 	}
-	if !doublestar.ValidatePattern(pattern) {
+	files, err := matcher.ParseGlob(cmp.Or(pattern, "*"))
+	switch {
+	case errors.Is(err, matcher.ErrGlob):
 		return fmt.Errorf("pattern %q: invalid pattern; use a glob such as **/*.go", pattern)
+	case err != nil:
+		return err
 	}
 	return plain(fs.WalkDir(workspace.FS(root), dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -81,11 +82,8 @@ func walk(ctx context.Context, root *os.Root, dir, pattern string, f func(name s
 		if dir == "." || subject == "" {
 			subject = name
 		}
-		if !strings.Contains(pattern, "/") {
-			subject = path.Base(name)
-		}
-		if pattern != "" && !doublestar.MatchUnvalidated(pattern, subject) {
-			return nil
+		if found, err := files.Match(b, subject); !found || err != nil {
+			return err
 		}
 		return f(name)
 	}))
@@ -99,14 +97,15 @@ type grepArguments struct {
 }
 
 func grep(ctx context.Context, root *os.Root, in grepArguments) (string, error) {
-	re, err := regexp.Compile(in.Pattern)
+	re, err := matcher.Compile(in.Pattern)
 	if err != nil {
 		return "", fmt.Errorf("pattern: %w", err)
 	}
+	b := matcher.NewBudget(ctx, matcher.MaxSteps)
 	limit := cmp.Or(max(in.MaxResults, 0), defaultResults)
 	var out bytes.Buffer
 	n, isMore := 0, false
-	err = walk(ctx, root, in.Path, in.Glob, func(name string) error {
+	err = walk(ctx, b, root, in.Path, in.Glob, func(name string) error {
 		f, err := openFile(root, name)
 		if err != nil {
 			return nil // removed since, or unreadable
@@ -117,7 +116,7 @@ func grep(ctx context.Context, root *os.Root, in grepArguments) (string, error) 
 		if err := takeLines(ctx, f); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		return matches(ctx, f, re, func(line int, text []byte) error {
+		return matches(ctx, b, f, re, func(line int, text []byte) error {
 			if n == limit || out.Len()+len(name)+min(len(text), maxLine) >= maxRead {
 				isMore = true
 				return fs.SkipAll
@@ -148,19 +147,23 @@ func takeLines(ctx context.Context, f *os.File) error {
 }
 
 // matches calls f for each line of a text that matches. It skips files that are no text.
-func matches(ctx context.Context, file io.Reader, re *regexp.Regexp, f func(line int, text []byte) error) error {
+func matches(ctx context.Context, b *matcher.Budget, file io.Reader, re *matcher.Regexp, f func(line int, text []byte) error) error {
 	lines := bufio.NewScanner(io.LimitReader(file, maxFile))
 	lines.Buffer(make([]byte, 64<<10), maxFile+1)
 	for n := 1; lines.Scan(); n++ {
-		switch text := lines.Bytes(); {
+		text := lines.Bytes()
+		switch {
 		case n%1024 == 0 && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case bytes.IndexByte(text, 0) >= 0:
 			return nil
-		case re.Match(text):
-			if err := f(n, text); err != nil {
-				return err
-			}
+		}
+		found, err := re.Match(b, text)
+		if found {
+			err = f(n, text)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if err := lines.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {

@@ -146,7 +146,7 @@ func (s *SpecFlags) AddCoordinatorFlagTo(cmd *cobra.Command) {
 // Load reads the spec. It runs nothing and uses no network. It sets the environment of con to the one
 // of the spec, with the variables of --env-file.
 func (s *SpecFlags) Load(ctx context.Context, con *console.Console) (*specfile.File, error) {
-	file, err := readWith(ctx, con, s, specfile.Load)
+	file, err := readWith(ctx, con, s, specfile.LoadContext)
 	if err == nil {
 		file.Run.StrictTools = s.StrictTools
 		err = s.loadTurn(ctx, file)
@@ -181,7 +181,7 @@ func (s *SpecFlags) Declare(ctx context.Context, con *console.Console) (*specfil
 }
 
 // readWith reads the spec in a way, and sets the environment of con to the one of the spec.
-func readWith[T any](ctx context.Context, con *console.Console, s *SpecFlags, read func(specfile.Options) (T, error)) (none T, err error) {
+func readWith[T any](ctx context.Context, con *console.Console, s *SpecFlags, read func(context.Context, specfile.Options) (T, error)) (none T, err error) {
 	lookup, err := files.Await(ctx, func() (func(string) (string, bool), error) { return s.Environment.lookup(con) })
 	if err != nil {
 		return none, err
@@ -196,7 +196,7 @@ func readWith[T any](ctx context.Context, con *console.Console, s *SpecFlags, re
 		if err != nil {
 			return none, err
 		}
-		return read(o)
+		return read(ctx, o)
 	})
 }
 
