@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -103,4 +104,39 @@ func TestHiddenVersionsAreInNoDocument(t *testing.T) {
 	require.NotContains(t, got.stdout+got.stderr, "hidden")
 	require.Contains(t, got.stdout, "-one\n+three\n")
 	require.Equal(t, exit.StatusUsage, call{dir: with, args: []string{"artifacts", "Review", "--patch"}}.run(t).status)
+}
+
+// A plan says which files each task gets, through which dependencies, and which it does not get, and why.
+func TestPlanSaysWhichFilesTasksGet(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"script.yaml": "replies: [{text: x}]\n", "repo/a.txt": "one\n", "team.yaml": `name: chained
+model: m
+offline: script.yaml
+inputs: {repo: {dir: repo}}
+agents: [{name: coder, toolPreset: readwrite}, {name: other, toolPreset: readwrite, accepts: confidential}, {name: writer}]
+tasks:
+  - {title: Fix, assignee: coder, description: d, workspace: {input: repo}, outputFiles: ["**"]}
+  - {title: Review, assignee: other, description: d, classification: confidential, outputFiles: ["**"], dependsOn: [{task: Fix, files: [docs/a, "src/**"]}]}
+  - {title: Polish, assignee: coder, description: d, dependsOn: [{task: Review, files: [src/x], optional: true}, Fix]}
+  - {title: Test, assignee: coder, description: d, dependsOn: [{task: Review, files: [lib], optional: true}]}
+  - {title: Report, assignee: writer, description: d, dependsOn: [Fix]}
+`}
+	got := call{dir: clitest.Folder(t, files), args: []string{"plan"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	tasks := map[string]string{}
+	for _, block := range strings.Split(got.stdout, "\n\n") {
+		if _, text, ok := strings.Cut(block, ". "); ok {
+			title, lines, _ := strings.Cut(text, "\n")
+			tasks[title] = regexp.MustCompile(` +`).ReplaceAllString(lines, " ")
+		}
+	}
+	require.Contains(t, tasks["Review"], "reads folder repo from user internal via Fix; parts by task: /docs/a, /src/**\n")
+	require.Contains(t, tasks["Review"], "reads files Fix from coder internal parts by task: /docs/a, /src/**\n")
+	require.NotContains(t, tasks["Review"], "lacks")
+	require.Contains(t, tasks["Polish"], "reads folder Fix from coder internal optional; via Review; parts by task: /src/x\n")
+	require.Contains(t, tasks["Polish"], "reads files Review from other confidential optional; withheld: clearance")
+	require.NotContains(t, tasks["Polish"], "lacks", "another dependency grants the files of Fix")
+	require.Contains(t, tasks["Test"], "lacks folder repo from user via Review: the dependency grants only /lib\n")
+	require.Contains(t, tasks["Test"], "lacks folder Fix from coder via Review: the dependency grants only /lib\n")
+	require.NotContains(t, tasks["Report"], "lacks", "it could do nothing with them")
 }

@@ -48,7 +48,7 @@ func newFolders(p *Plan) *Folders {
 
 // To returns the layers that task i may be given.
 func (f *Folders) To(i int) []FileLayer {
-	if f == nil {
+	if f == nil || f.layers == nil {
 		return nil
 	}
 	return f.layers[i]
@@ -230,12 +230,12 @@ func (f *Folders) reachesLaterRounds(i int) bool {
 func (f *Folders) mayLeave(i int) []FileLayer {
 	t := f.plan.Graph.Task(i)
 	if !Joins(t) {
-		return f.LeftBy(i, f.layers[i])
+		return f.LeftBy(i, f.To(i))
 	}
 	var given []FileLayer
 	for j, up := range f.plan.Graph.Upstream(i) {
 		if !isRead(t, j) && !isReread(t, j) {
-			given = MergeLayers(given, f.layers[up])
+			given = MergeLayers(given, f.To(int(up)))
 		}
 	}
 	return f.LeftBy(i, given)

@@ -117,7 +117,8 @@ type PlannedTask struct {
 	Label          label.Classification `json:"label"`              // of its prompt and of its result, at most
 	When           string               `json:"when,omitempty"`     // the condition on which it runs
 	Reads          []Reading            `json:"reads"`
-	Tools          []string             `json:"tools,omitzero"` // that it may call; nil if its agent has none
+	Lacks          []MissingFiles       `json:"lacks,omitempty"` // files of its dependencies that it does not get
+	Tools          []string             `json:"tools,omitzero"`  // that it may call; nil if its agent has none
 	LeavesTo       string               `json:"leavesTo,omitempty"`
 	Fallback       []string             `json:"fallback,omitempty"`
 	UserSees       bool                 `json:"userSees"`         // whether its result is within the caller's clearance
@@ -145,6 +146,7 @@ type Reading struct {
 	As       task.Payload       `json:"as"`
 	Optional bool               `json:"optional,omitempty"`
 	Dependency
+	Via      []string             `json:"via,omitempty"`      // of files that were given to a dependency: the titles of those that grant them
 	Label    label.Classification `json:"label"`              // of what there is, at most
 	Withheld string               `json:"withheld,omitempty"` // the rule, if it is certain to be withheld
 
@@ -260,6 +262,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
 	describeInstance(p, tk, &out)
+	out.Lacks = missingFiles(p, i)
 	out.Tools = namesOfTools(p, i)
 	parts := p.deliveries(nil, i)
 	for k := range parts {
@@ -293,7 +296,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 			if r.Name = l.Source(p).Name; l.Task >= 0 {
 				r.Task, r.Name = p.Graph.Task(l.Task).ID, p.Graph.Task(l.Task).Title
 			}
-			if !l.Direct {
+			if r.Via = l.viaOf(p, i); !l.Direct {
 				r.Kind = handoff.Folder
 			}
 		case handoff.Conversation:

@@ -47,6 +47,9 @@ func readingNotes(r *engine.Reading) string {
 	if r.Optional {
 		all = append(all, "optional")
 	}
+	for _, title := range r.Via {
+		all = append(all, "via "+terminal.CleanLine(title))
+	}
 	all = append(all, deliveryNotes(r)...)
 	if rules := ruleNames(r); rules != "" {
 		all = append(all, rules)

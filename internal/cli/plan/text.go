@@ -115,6 +115,13 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 			}
 			rows.Row(word, kindOfReading(r), r.Name, "from "+producerName(r), row[2], row[3])
 		}
+		for _, m := range t.Lacks {
+			row := [4]string{string(m.Kind), m.Name, "lacks", m.Via + m.Why}
+			if !seen[row] {
+				rows.Row("lacks", row[0], row[1], "from "+terminal.CleanLine(m.From), "", terminal.CleanLine("via "+m.Via+": "+m.Why))
+			}
+			seen[row] = true
+		}
 		rows.Flush()
 		if t.Tools != nil {
 			fmt.Fprintf(w, "   may call %s\n", cmp.Or(strings.Join(format.ToolNames(t.Tools), ", "), "no tools"))
