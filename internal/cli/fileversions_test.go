@@ -68,6 +68,10 @@ func TestArtifactsSayWhichVersionsTheyReplace(t *testing.T) {
 
 	got = call{dir: dir, args: []string{"artifacts", "Polish"}}.run(t)
 	require.Regexp(t, `Polish\s+a.txt\s+internal\s+6 bytes\s+version 2, replaces that of Fix\n`, got.stdout)
+	for _, args := range [][]string{{"explain"}, {"explain", "Polish"}} {
+		got = call{dir: dir, args: args}.run(t)
+		require.Regexp(t, `\noutput files\n(?s:.*)Polish\s+a.txt\s+internal\s+6 bytes\s+version 2, replaces that of Fix\n`, got.stdout)
+	}
 	got = call{dir: dir, args: []string{"artifacts", "--patch"}}.run(t)
 	require.Contains(t, got.stdout, "-one\n+three\n", "the last version, though the spec has its task first")
 	require.Contains(t, got.stderr, "note: a.txt was made by Fix, then by Polish; the patch has the last version")

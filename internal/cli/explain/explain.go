@@ -5,17 +5,22 @@ package explain
 import (
 	"context"
 	"errors"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
 
@@ -26,6 +31,7 @@ type explainFlags struct {
 	contains    string
 	hasContains bool // --contains is given
 	search      trace.Search
+	made        []history.ArtifactDocument // with the output files of the run or of the task
 }
 
 // Command returns the command explain.
@@ -79,7 +85,10 @@ func explain(con *console.Console, cmd *cobra.Command, e *explainFlags) error {
 	if x.Search != nil {
 		return con.PrintResult(x, x.writeSearch)
 	}
-	return con.PrintResult(x, x.write)
+	return con.PrintResult(x, func(w io.Writer) {
+		x.write(w)
+		history.WriteFiles(w, e.made)
+	})
 }
 
 // Text returns what explain prints about a run in a journal.
@@ -112,8 +121,25 @@ func (e *explainFlags) readRun(cmd *cobra.Command, con *console.Console) (t *tra
 	default:
 		t, err = j.Trace(cmd.Context(), found.Run)
 	}
-	return t, journals.ReadError(cmd.Context(), err)
+	if err != nil || e.hasContains || con.Settings.JSON() || !slices.ContainsFunc(t.Handoffs, isOfFiles) {
+		return t, journals.ReadError(cmd.Context(), err)
+	}
+	k, err := journals.Load(cmd.Context(), con, j, found, "") // the versions of other tasks too
+	if err != nil {
+		return nil, err
+	}
+	var only task.ID
+	if e.Task != "" {
+		if only, err = k.FindTask(e.Task); err != nil {
+			return nil, err
+		}
+	}
+	e.made = history.Artifacts(k, only)
+	return t, nil
 }
+
+// isOfFiles reports whether a decision is about output files.
+func isOfFiles(h event.Handoff) bool { return h.Source.Kind == handoff.Files }
 
 // readFile reads a trace.
 func (e *explainFlags) readFile(cmd *cobra.Command, con *console.Console) (*trace.Trace, error) {

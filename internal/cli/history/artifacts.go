@@ -277,6 +277,15 @@ func saveArtifacts(con *console.Console, list []ArtifactDocument, a *artifactFla
 	return nil
 }
 
+// WriteFiles writes a line for each output file among artifacts, below a heading.
+func WriteFiles(w io.Writer, list []ArtifactDocument) {
+	files := slices.DeleteFunc(slices.Clone(list), func(d ArtifactDocument) bool { return d.Type != "file" })
+	if len(files) > 0 {
+		fmt.Fprint(w, "\noutput files\n")
+		writeArtifacts(w, files)
+	}
+}
+
 // writeArtifacts writes a line for each artifact.
 func writeArtifacts(w io.Writer, list []ArtifactDocument) {
 	if len(list) == 0 {
