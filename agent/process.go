@@ -70,6 +70,11 @@ type Process struct {
 	// of this process.
 	Confine *bool
 
+	// Readable are other files and folders that a confined command may read and execute, such as
+	// those of an interpreter; absolute paths. What they hold passes no gate. A path with keys of
+	// the user, files of the kernel or the journal is an error.
+	Readable []string
+
 	// Repeatable says that an unconfined command may run again after it was interrupted.
 	// Otherwise an interrupted command fails its task with EFFECTS_UNCERTAIN.
 	Repeatable bool
@@ -111,9 +116,17 @@ func (a *Process) Check() error {
 	case a.Timeout < 0 || a.MaxOutput < 0:
 		return errors.New("the timeout and the maximum output must not be negative; use zero for the default")
 	case a.Confine != nil && *a.Confine && !process.Confines():
-		return errors.New("this system cannot confine commands; set confine to false to run it with access to files and the network")
+		return fmt.Errorf("this system cannot confine commands: it lacks %s; set confine to false to run it with access to files and the network", process.Missing())
 	case a.Dir != "" && !a.Unconfined():
 		return errors.New("a confined command runs in its workspace; leave the folder out, or set confine to false")
+	}
+	if len(a.Readable) > 0 && a.Confine != nil && !*a.Confine {
+		return errors.New("a command that is not confined can read every file; leave the readable files out, or confine it")
+	}
+	for _, path := range a.Readable {
+		if err := process.CheckReadable(path); err != nil {
+			return fmt.Errorf("readable: %w", err)
+		}
 	}
 	for name, value := range a.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
@@ -220,7 +233,7 @@ func (a *Process) command(p prompt.Prompt, root *os.Root) (*process.Command, io.
 	if c.Confine { // its files are removed anyway, so it may be killed at once
 		env := map[string]string{"HOME": root.Name(), "TMPDIR": root.Name()}
 		maps.Copy(env, a.Env)
-		c.Env, c.Readable, c.Grace, c.EndWhenFull = process.Environment(env), []string{path}, 0, true
+		c.Env, c.Readable, c.Grace, c.EndWhenFull = process.Environment(env), append([]string{path}, a.Readable...), 0, true
 	}
 	text := p.Text()
 	if system := p.System(); system != "" {
@@ -333,9 +346,11 @@ func (a *Process) Version() string {
 	if a.digest != "" {
 		command = filepath.Base(command) // the same program in another folder
 	}
-	raw, err := json.Marshal([]any{
-		masks.Text(command), a.digest, args, cmp.Or(a.Input, InputStdin), slices.Sorted(maps.Keys(a.Env)), a.Unconfined(),
-	})
+	parts := []any{masks.Text(command), a.digest, args, cmp.Or(a.Input, InputStdin), slices.Sorted(maps.Keys(a.Env)), a.Unconfined()}
+	if len(a.Readable) > 0 {
+		parts = append(parts, a.Readable)
+	}
+	raw, err := json.Marshal(parts)
 	if err != nil {
 		panic(err) // texts and truth values
 	}

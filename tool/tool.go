@@ -121,6 +121,10 @@ type Options struct {
 	// exactly these.
 	Approve string
 
+	// Readable are files and folders outside the workspace that the commands of bash of package builtin
+	// may read and execute where they are confined; absolute paths. Plans show them.
+	Readable []string
+
 	Timeout time.Duration // of one call; zero means a minute
 
 	// MaxOutput limits a result in bytes; zero means 32 KiB. An agent that can read its workspace
@@ -228,6 +232,8 @@ func (t *Tool) Check() error {
 		return fmt.Errorf("tool %q: unknown effect %q; use none, workspace or external", t.Name, t.Effect)
 	case t.Stateful && t.Level() < t.Accepts:
 		return fmt.Errorf("tool %q: Stateful, and Produces (%v) is below Accepts (%v): results could lower the label of arguments; set Produces to %v", t.Name, t.Level(), t.Accepts, t.Accepts)
+	case len(t.Readable) > 0 && t.Effect != Workspace:
+		return fmt.Errorf("tool %q: Readable is only for confined commands, whose effect is workspace", t.Name)
 	case t.Timeout < 0 || t.MaxOutput < 0:
 		return fmt.Errorf("tool %q: Timeout and MaxOutput must not be negative; use zero for the default", t.Name)
 	}

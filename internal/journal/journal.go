@@ -103,6 +103,9 @@ func (j *Journal) Close() error {
 	return j.closing.err
 }
 
+// Path returns the file of the journal, empty in memory.
+func (j *Journal) Path() string { return j.path }
+
 // Masked returns the stored form of a fingerprint: a digest of it under the digest key of
 // the journal, which reveals nothing of the spec without that key. An [Info] that the
 // journal returns has it in this form. A masked or empty fingerprint is returned as it is.

@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/process"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
@@ -101,6 +102,45 @@ func reachableIn(p *Plan, i int) []*tool.Tool {
 	return p.Roster().Config.Agents[p.Members[i]].reachable(p.Tools(i))
 }
 
+// readable returns what the confined commands of a member, its own and those of its tools, may read
+// beside their workspaces.
+func (m *Member) readable() (paths []string) {
+	if p := m.Process(); p != nil {
+		paths = append(paths, p.Readable...)
+	}
+	for _, f := range m.Tools {
+		paths = append(paths, f.Readable...)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// checkReadable reports commands that may read the journal of the run.
+func (c *checker) checkReadable() {
+	j, ok := c.options.Journal.(record.FileStore)
+	if !ok || j.Path() == "" {
+		return
+	}
+	for i := range c.team.Config.Agents {
+		m := &c.team.Config.Agents[i]
+		about := c.about(fmt.Sprintf("agent %q", m.Name), "agents", i)
+		check := func(paths []string, at ...any) {
+			for _, path := range paths {
+				if process.Contains(path, j.Path()) {
+					about.at(at...).report(fmt.Sprintf("its commands may read %s, and the journal is %s, which holds what other agents read", path, j.Path()),
+						"keep the journal in another folder, or name only the folder of the program that the command needs", task.ErrInvalid)
+				}
+			}
+		}
+		if p := m.Process(); p != nil {
+			check(p.Readable, "backend", "readable")
+		}
+		for k, f := range m.Tools {
+			check(f.Readable, "tools", k)
+		}
+	}
+}
+
 // checkProcesses reports agents that are commands and cannot work as they are set up.
 func (c *Config) checkProcesses(found *task.Problems) {
 	for i := range c.Agents {
@@ -165,7 +205,7 @@ func unconfinedHint() string {
 	if process.Confines() {
 		return "remove confine: false"
 	}
-	return "this system cannot confine commands; run it on Linux with Landlock and user namespaces"
+	return "this system cannot confine commands: it lacks " + process.Missing()
 }
 
 // checkSummaries reports texts that a command or a person would have to summarize.

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
@@ -123,4 +125,28 @@ func TestUnconfinedCommandsAreConnected(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.plan(tasks, &plan.Options{Inputs: []plan.Input{{Name: "claim", Text: "x"}}, Assert: asserting(t, "input claim never reaches tool:machine")})
 	require.ErrorContains(t, err, "tool:machine") // there is none
+}
+
+// A store is in a file.
+type store struct {
+	record.Store
+	path string
+}
+
+func (s *store) Path() string { return s.path }
+
+// The commands of an agent may not read the folder of the journal, which has what other agents read.
+func TestCommandsThatMayReadTheJournal(t *testing.T) {
+	t.Parallel()
+	requireConfinement(t)
+	folder := t.TempDir()
+	reader := script("")
+	reader.Readable = []string{folder}
+	r, err := newRoster(plan.Config{Agents: []plan.Member{{Name: "a", Agent: reader}}})
+	require.NoError(t, err)
+	tasks := []task.Spec{{Title: "Read", Description: "?"}}
+	_, err = r.plan(tasks, &plan.Options{Journal: &store{path: filepath.Join(folder, "sub", "journal.db")}})
+	require.ErrorContains(t, err, `agent "a": its commands may read `+folder+", and the journal is ")
+	_, err = r.plan(tasks, &plan.Options{Journal: &store{path: filepath.Join(t.TempDir(), "journal.db")}})
+	require.NoError(t, err)
 }

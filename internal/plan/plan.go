@@ -92,6 +92,7 @@ type PlannedAgent struct {
 	Spawn        *PlannedSpawning     `json:"spawn,omitempty"`      // nil if it spawns no children
 	Command      string               `json:"command,omitempty"`    // confined or unconfined, for an agent that is a command
 	Unconfined   []string             `json:"unconfined,omitempty"` // tools that run unconfined commands
+	Readable     []string             `json:"readable,omitempty"`   // what its confined commands may read beside their workspace
 	Person       bool                 `json:"person,omitempty"`     // it is a person, who passes nothing on
 	ApprovedBy   string               `json:"approvedBy,omitempty"` // of the coordinator: the person who has to approve its plans
 	Tasks        int                  `json:"tasks"`
@@ -220,7 +221,7 @@ func (p *Plan) Describe() {
 			Name: m.Name, Model: m.Model, Description: m.Description, Capabilities: m.Capabilities,
 			Accepts: caps.Accepts, Produces: caps.Produces, Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), Fallback: fallback(caps), OutputTags: m.OutputTags,
 			Tools: m.plannedTools(), Spawn: m.plannedSpawning(),
-			Command: m.confinement(), Unconfined: m.unconfinedTools(), Person: m.IsPerson(),
+			Command: m.confinement(), Unconfined: m.unconfinedTools(), Readable: m.readable(), Person: m.IsPerson(),
 		}
 	}
 	p.Inputs = make([]PlannedInput, len(p.Options().Inputs))

@@ -18,6 +18,9 @@ type Store interface {
 	LoadRun(ctx context.Context, run string) (*History, error)
 }
 
+// A FileStore is a [Store] in a file.
+type FileStore interface{ Path() string }
+
 // A WorkspaceKeeper is a [Log] that has folders for the workspaces of its run, which a later
 // process finds again.
 type WorkspaceKeeper interface{ Workspaces() Workspaces }

@@ -52,7 +52,7 @@ var samples = map[string]string{
 	"coordinator.frequencyPenalty": "-2", "coordinator.presencePenalty": "0.5", "coordinator.seed": "0", "coordinator.stop": "\"\\n\"", "coordinator.reasoningEffort": "high",
 	"coordinator.extraBody": "{min_p: 0.1}", "spec.structuredOutput": "schema", "agent.structuredOutput": "object", "coordinator.structuredOutput": "prompt", "coordinator.timeoutMs": "1000",
 	"spec.tools": "{x: {mcp: {command: c}, allow: [t]}}", "tool.mcp": "{command: other}", "tool.allow": "[u]", "tool.accepts": "public", "tool.produces": "confidential", "tool.effect": "none",
-	"tool.repeatable": "true", "tool.approve": "ed", "tool.stateless": "true", "tool.shared": "true", "tool.timeoutMs": "1000", "tool.maxOutputBytes": "1000", "tool.origins": "[\"https://example.com\"]",
+	"tool.repeatable": "true", "tool.approve": "ed", "tool.stateless": "true", "tool.shared": "true", "tool.timeoutMs": "1000", "tool.maxOutputBytes": "1000", "tool.readable": "[/usr]", "tool.origins": "[\"https://example.com\"]",
 	"mcp.type": "stdio", "mcp.command": "other", "mcp.args": "[x]", "mcp.env": "{A: b}", "mcp.cwd": "sub", "mcp.url": "http://localhost:1/mcp", "mcp.headers": "{X-A: b}",
 	"agent.tools": "[glob]", "agent.toolPreset": "readonly", "agent.allowUntrusted": "[bash]", "orchestrator.defaultToolPreset": "full",
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
@@ -99,7 +99,7 @@ var samples = map[string]string{
 	"spec.fallback": "[{model: f}]", "agent.fallback": "[{model: f}]", "coordinator.fallback": "[{model: f}]",
 	"fallback.model": "m", "fallback.provider": "openai", "fallback.baseURL": "http://localhost:1/v1", "fallback.apiKey": "\"${KEY}\"", "fallback.headers": "{X-A: b}",
 	"agent.backend": "{kind: process, command: sh}", "backend.kind": "process", "backend.command": "bash", "backend.args": "[-c, x]", "backend.env": "{A: \"${KEY}\"}",
-	"backend.cwd": "data", "backend.input": "none", "backend.confine": "true", "backend.repeatable": "true",
+	"backend.cwd": "data", "backend.readable": "[/usr]", "backend.input": "none", "backend.confine": "true", "backend.repeatable": "true",
 	"fallback.maxTokensKey": "max_tokens", "fallback.systemRole": "merge", "fallback.extraBody": "{user: u}", "fallback.structuredOutput": "prompt",
 }
 

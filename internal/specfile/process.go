@@ -1,12 +1,14 @@
 package specfile
 
 import (
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/person"
 )
 
@@ -73,6 +75,11 @@ func (r *reader) readProcess(f *fields, n *node, b *fields) *agent.Process {
 	if c := b.own("confine"); c != nil {
 		p.Confine = new(c.text == "true")
 	}
+	if n := b.own("readable"); n != nil && p.Confine != nil && !*p.Confine {
+		r.badKey(n, ErrInvalid, "remove it, or confine the command", "backend.readable: a command that is not confined can read every file")
+	} else {
+		p.Readable = r.readable("backend.readable", n)
+	}
 	r.inUse = !r.o.Offline || r.o.CallsTools
 	defer func() { r.inUse = false }()
 	r.commandLine(b, p)
@@ -114,6 +121,19 @@ func (r *reader) commandLine(b *fields, p *agent.Process) {
 			r.bad(n, "remove it, or write confine: false", "backend.cwd: a confined command runs in its workspace")
 		}
 	}
+}
+
+// readable reads the paths that a confined command may read.
+func (r *reader) readable(key string, n *node) (paths []string) {
+	for _, item := range n.parts() {
+		path := fromFolder(r.o.Dir, item.src.dir, item.text)
+		if err, ok := errors.AsType[*process.ReadableError](process.CheckReadable(path)); ok {
+			r.bad(item, err.Hint, "%s: %s: %s", key, quote(item.text), err.Problem)
+			continue
+		}
+		paths = append(paths, path)
+	}
+	return paths
 }
 
 // hasSlash reports whether a path has a separator.

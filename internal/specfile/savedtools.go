@@ -17,6 +17,8 @@ func (s *saver) tools() *node {
 			switch value := e.fields.own(k.name); {
 			case k.name == "mcp" && value != nil:
 				n.set(k.name, s.program("tool "+quote(e.name)+": ", value))
+			case k.name == "readable" && value != nil:
+				n.set(k.name, s.movedAll("tool "+quote(e.name)+": ", value))
 			default:
 				n.set(k.name, value)
 			}
@@ -50,16 +52,13 @@ func (s *saver) program(who string, n *node) *node {
 	for _, value := range n.parts() {
 		switch value.key {
 		case "command", "cwd":
-			path, err := value, error(nil)
+			path := value
 			if value.key == "cwd" || hasSlash(value.text) {
-				path, err = s.moved(value)
-			}
-			if err != nil {
-				s.found = append(s.found, finding{value.src, value.at, Problem{
-					Message: fmt.Sprintf("%s%s: cannot be named from %s, the folder of the plan: %v", who, value.key, quote(s.dir), err), Hint: "save the plan beside " + filepath.Base(value.src.path), Err: ErrRead,
-				}})
+				path = s.moved(who+value.key, value)
 			}
 			out.set(value.key, path)
+		case "readable":
+			out.set(value.key, s.movedAll(who, value))
 		case "env", "headers":
 			kept := objectNode()
 			for _, one := range value.parts() {
@@ -75,9 +74,28 @@ func (s *saver) program(who string, n *node) *node {
 	return out
 }
 
+// movedAll writes the paths of a list as [saver.moved] does.
+func (s *saver) movedAll(who string, n *node) *node {
+	list := listNode()
+	for _, item := range n.parts() {
+		list.add(s.moved(who+n.key, item))
+	}
+	return list
+}
+
 // moved writes a path from the folder of the spec as a path from the folder of the plan, which
-// need not contain it.
-func (s *saver) moved(n *node) (*node, error) {
+// need not contain it. It reports one that cannot be written.
+func (s *saver) moved(what string, n *node) *node {
+	path, err := s.movedPath(n)
+	if err != nil {
+		s.found = append(s.found, finding{n.src, n.at, Problem{
+			Message: fmt.Sprintf("%s: cannot be named from %s, the folder of the plan: %v", what, quote(s.dir), err), Hint: "save the plan beside " + filepath.Base(n.src.path), Err: ErrRead,
+		}})
+	}
+	return path
+}
+
+func (s *saver) movedPath(n *node) (*node, error) {
 	if filepath.IsAbs(n.text) || strings.HasPrefix(n.text, opening) {
 		return n, nil
 	}

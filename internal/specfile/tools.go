@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/mcp"
@@ -37,7 +38,7 @@ type Toolbox struct {
 
 	refused    map[string]bool // the names in lists of agents that are no tools
 	unequipped map[int]bool    // the agents that do not have all tools that they should have
-	standard   []*tool.Tool    // the tools that work on the workspace with their default settings, made at first use
+	standard   []*tool.Tool    // the tools for files with their default settings, made at first use
 }
 
 // readTools reads the tools of all files, and sets those of each agent.
@@ -116,6 +117,8 @@ func (r *reader) readTool(item *node) *toolEntry {
 		r.badKey(server, ErrInvalid, "give the server another name", "mcp: %s is a built-in tool", quote(e.name))
 	case e.name == httpGet:
 		kind = httpGet
+	case e.name == "bash":
+		kind = "a command"
 	case slices.Contains(known, e.name):
 	case server != nil:
 		kind = "an MCP server"
@@ -135,11 +138,12 @@ var toolKeys = map[string][]string{
 	"an MCP server":                      {"mcp", "allow", "effect", "repeatable", "stateless", "shared"},
 	httpGet:                              {"origins", "repeatable"},
 	"a tool that works on the workspace": {},
+	"a command":                          {"readable"},
 }
 
 // checkToolKeys reports the keys of an entry that do not work for its kind of tool.
 func (r *reader) checkToolKeys(e *toolEntry, kind string) {
-	for _, name := range []string{"allow", "effect", "repeatable", "stateless", "shared", "origins"} {
+	for _, name := range []string{"allow", "effect", "repeatable", "stateless", "shared", "origins", "readable"} {
 		if n := e.fields.own(name); n != nil && !slices.Contains(toolKeys[kind], name) {
 			r.badKey(n, ErrInvalid, "remove it", "%s: no effect on %s", name, kind)
 		}
@@ -378,15 +382,20 @@ func (r *reader) readBuiltIn(name string, f *fields, at *node) []*tool.Tool {
 		}
 		return []*tool.Tool{t}
 	}
-	defaults := tool.Options{Accepts: label.Secret, Produces: new(label.Public)}
-	if name == "bash" && !builtin.CanConfine() {
-		defaults = tool.Options{}
+	preset, defaults := "readwrite", tool.Options{Accepts: label.Secret, Produces: new(label.Public)}
+	if name == "bash" {
+		preset = "full"
+		if missing := process.Missing(); missing != "" {
+			defaults = tool.Options{}
+			r.warn(at, "leave bash out, or run on Linux with Landlock and user namespaces", "bash: its commands are not confined, since this system lacks %s", missing)
+		}
 	}
 	o := f.toolOptions(defaults)
 	list := r.file.Tools.standard
-	if asUsual := f == nil && defaults.Produces != nil; list == nil || !asUsual {
+	if asUsual := f == nil && preset == "readwrite"; list == nil || !asUsual {
+		o.Readable = r.readable("readable", f.own("readable"))
 		var err error
-		if list, err = builtin.Files("full", o); err != nil {
+		if list, err = builtin.Files(preset, o); err != nil {
 			r.bad(at, "", "%v", err)
 			return nil
 		}

@@ -35,7 +35,7 @@ type bashArguments struct {
 var errCommandTime = errors.New("the command took too long")
 
 // bash returns the function of the tool bash.
-func bash(confine bool) func(context.Context, *os.Root, bashArguments) (string, error) {
+func bash(confine bool, readable []string) func(context.Context, *os.Root, bashArguments) (string, error) {
 	return func(ctx context.Context, root *os.Root, in bashArguments) (string, error) {
 		dir, err := inside(root, cmp.Or(in.Dir, "."))
 		if err != nil {
@@ -48,7 +48,7 @@ func bash(confine bool) func(context.Context, *os.Root, bashArguments) (string, 
 		limited, cancel := context.WithTimeoutCause(ctx, limit, errCommandTime)
 		defer cancel()
 		r, err := process.Run(limited, &process.Command{
-			Path: "bash", Args: []string{"-c", `cd -- "$0" && eval "$1"`, dir, in.Command}, Dir: root.Name(), Confine: confine,
+			Path: "bash", Args: []string{"-c", `cd -- "$0" && eval "$1"`, dir, in.Command}, Dir: root.Name(), Confine: confine, Readable: readable,
 			Env: []string{"PATH=" + cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME=" + root.Name(), "TMPDIR=" + root.Name(), "LANG=C.UTF-8"},
 		}, nil, maxCommandOutput)
 		switch {

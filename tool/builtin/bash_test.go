@@ -104,3 +104,29 @@ func TestConfinedBashStaysWithinItsLimits(t *testing.T) {
 	require.Contains(t, got, "processes and threads, and at most 512 may run")
 	require.NotContains(t, got, "exit status 0")
 }
+
+// A confined command reads the folders that its tool is given, and only in bash.
+func TestConfinedBashReadsItsReadableFolders(t *testing.T) {
+	t.Parallel()
+	if !builtin.CanConfine() {
+		t.Skip("this system cannot confine programs")
+	}
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "a"), []byte("given"), 0o600))
+	list, err := builtin.Files("full", tool.Options{Readable: []string{folder}})
+	require.NoError(t, err)
+	for _, f := range list {
+		if f.Name != "bash" {
+			require.Empty(t, f.Readable, f.Name)
+			continue
+		}
+		require.Equal(t, []string{folder}, f.Readable)
+		root := workspace(t, nil)
+		r, err := f.Run(t.Context(), tool.Call{Arguments: json.RawMessage(`{"command": "cat ` + folder + `/a; echo x > ` + folder + `/b"}`), Workspace: func() (*os.Root, error) { return root, nil }})
+		require.NoError(t, err)
+		require.Contains(t, r.Text, "given")
+		require.NoFileExists(t, filepath.Join(folder, "b"))
+	}
+	_, err = builtin.Files("full", tool.Options{Readable: []string{"lib"}})
+	require.ErrorContains(t, err, "bash: readable: lib: the path is relative")
+}

@@ -50,7 +50,7 @@ func CanConfine() bool { return process.Confines() }
 
 // Files returns the tools of a preset: "readonly" (file_read, grep, glob), "readwrite" (adds
 // file_write and file_edit) or "full" (adds bash; see [CanConfine]). Accepts, Produces and
-// MaxOutput apply to each tool; Files sets Effect, and for bash Timeout too. The default
+// MaxOutput apply to each tool, Readable to bash; Files sets Effect, and for bash Timeout too. The default
 // MaxOutput of file_read, grep and glob is 2 MiB. Members share tools from one call of Files:
 // two tools of one name are an error.
 func Files(preset string, o tool.Options) ([]*tool.Tool, error) {
@@ -60,7 +60,11 @@ func Files(preset string, o tool.Options) ([]*tool.Tool, error) {
 	}
 	var list []*tool.Tool
 	for _, name := range names {
-		t, err := definitions[name](o)
+		own := o
+		if name != "bash" {
+			own.Readable = nil
+		}
+		t, err := definitions[name](own)
 		if err != nil {
 			return nil, fmt.Errorf("builtin: %w", err)
 		}
@@ -89,10 +93,15 @@ var definitions = map[string]func(o tool.Options) (*tool.Tool, error){
 		return define("file_edit", "Replaces a text in a file of the workspace. The text must occur exactly once, unless replace_all is true.", edit, o)
 	},
 	"bash": func(o tool.Options) (*tool.Tool, error) {
-		if o.Effect, o.Timeout = tool.Workspace, maxCommandTime+process.StopTime; !CanConfine() {
-			o.Effect, o.Stateful, o.State = tool.External, true, process.Machine
+		for _, path := range o.Readable {
+			if err := process.CheckReadable(path); err != nil {
+				return nil, fmt.Errorf("bash: readable: %w", err)
+			}
 		}
-		return readsWorkspace(define("bash", "Runs a command with bash in the workspace. Returns its exit status and its output.", bash(CanConfine()), o))
+		if o.Effect, o.Timeout = tool.Workspace, maxCommandTime+process.StopTime; !CanConfine() {
+			o.Effect, o.Stateful, o.State, o.Readable = tool.External, true, process.Machine, nil
+		}
+		return readsWorkspace(define("bash", "Runs a command with bash in the workspace. Returns its exit status and its output.", bash(CanConfine(), slices.Clone(o.Readable)), o))
 	},
 }
 

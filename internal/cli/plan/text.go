@@ -152,7 +152,8 @@ var commandTexts = map[string]string{
 	process.Unconfined: ", can leave to the network",
 }
 
-// writeUnconfined names the commands that are not confined, and says what that means.
+// writeUnconfined names the commands that are not confined, and what else others may read, and says
+// what that means.
 func writeUnconfined(w io.Writer, p *engine.Plan) {
 	var names []string
 	for i := range p.Agents {
@@ -162,6 +163,11 @@ func writeUnconfined(w io.Writer, p *engine.Plan) {
 		}
 		for _, name := range a.Unconfined {
 			names = append(names, fmt.Sprintf("tool %s of agent %s", terminal.CleanLine(name), terminal.CleanLine(a.Name)))
+		}
+	}
+	for i := range p.Agents {
+		if a := &p.Agents[i]; len(a.Readable) > 0 {
+			fmt.Fprintf(w, "\nreadable: commands of agent %s may read and execute %s\n", terminal.CleanLine(a.Name), terminal.CleanLine(strings.Join(a.Readable, ", ")))
 		}
 	}
 	switch len(names) {

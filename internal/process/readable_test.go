@@ -1,0 +1,42 @@
+//go:build linux
+
+package process_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/process"
+)
+
+func TestFilesThatAConfinedProgramMustNotRead(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, dir := range []string{".ssh/keys", ".pyenv", ".runteam/workspaces"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(home, dir), 0o700))
+	}
+	require.NoError(t, os.Symlink(home, filepath.Join(home, ".pyenv", "link")))
+	for path, want := range map[string]string{
+		"relative":                         "the path is relative; write an absolute path",
+		filepath.Join(home, "no"):          "it does not exist; correct the path",
+		"/":                                "which can hold keys",
+		"/proc/1":                          "what other programs do",
+		"/dev":                             "what other programs do",
+		"/etc":                             "/etc/shadow",
+		os.TempDir():                       "which can hold keys", // the home is in it
+		home:                               ".ssh, which can hold keys",
+		filepath.Dir(home):                 ".ssh, which can hold keys",
+		filepath.Join(home, ".ssh/keys"):   ".ssh, which can hold keys",
+		filepath.Join(home, ".pyenv/link"): ".ssh, which can hold keys",
+		filepath.Join(home, ".runteam/workspaces"): "it is of a journal",
+	} {
+		err := process.CheckReadable(path)
+		require.ErrorContains(t, err, want, path)
+		require.ErrorContains(t, err, path+": ")
+	}
+	require.NoError(t, process.CheckReadable(filepath.Join(home, ".pyenv")))
+	require.NoError(t, process.CheckReadable("/usr/lib"))
+}
