@@ -208,7 +208,7 @@ func (c *checker) checkOptions() {
 	c.at().checkBudget(o.Budget)
 	c.checkPriced()
 	c.checkStrictTools()
-	c.checkReadable()
+	checkReadable(c.team.Config.Agents, c.options.Journal, c.about)
 	if o.MaxConcurrency < 0 {
 		c.at("maxConcurrency").report(fmt.Sprintf("the maximum concurrency %d is negative", o.MaxConcurrency), fmt.Sprintf("use a positive number, or leave it out for the default of %d", DefaultConcurrency), task.ErrInvalid)
 	}

@@ -116,18 +116,18 @@ func (m *Member) readable() (paths []string) {
 }
 
 // checkReadable reports commands that may read the journal of the run.
-func (c *checker) checkReadable() {
-	j, ok := c.options.Journal.(record.FileStore)
+func checkReadable(agents []Member, journal record.Store, about func(name string, at ...any) subject) {
+	j, ok := journal.(record.FileStore)
 	if !ok || j.Path() == "" {
 		return
 	}
-	for i := range c.team.Config.Agents {
-		m := &c.team.Config.Agents[i]
-		about := c.about(fmt.Sprintf("agent %q", m.Name), "agents", i)
+	for i := range agents {
+		m := &agents[i]
+		of := about(fmt.Sprintf("agent %q", m.Name), "agents", i)
 		check := func(paths []string, at ...any) {
 			for _, path := range paths {
 				if process.Contains(path, j.Path()) {
-					about.at(at...).report(fmt.Sprintf("its commands may read %s, and the journal is %s, which holds what other agents read", path, j.Path()),
+					of.at(at...).report(fmt.Sprintf("its commands may read %s, and the journal is %s, which holds what other agents read", path, j.Path()),
 						"keep the journal in another folder, or name only the folder of the program that the command needs", task.ErrInvalid)
 				}
 			}

@@ -177,6 +177,8 @@ func specWith(place, key, value string) string {
 		top["agents"] = "agents: [{name: a, loopDetection: {" + with("loopDetection", place, key, value, "maxRepetitions: 4") + "}}]\n"
 	case place == "tool" && key == "origins":
 		top["tools"], top["agents"] = "tools: {http_get: {origins: "+value+"}}\n", "agents: [{name: a, tools: [http_get]}]\n"
+	case place == "tool" && key == "readable":
+		top["tools"], top["agents"] = "tools: {bash: {readable: "+value+"}}\n", "agents: [{name: a, tools: [bash]}]\n"
 	case place == "tool":
 		top["tools"], top["agents"] = "tools: {s: {"+with("tool", place, key, value, "mcp: {command: c}", "allow: [t]")+"}}\n", "agents: [{name: a, tools: [s]}]\n"
 	case place == "mcp":
@@ -191,7 +193,11 @@ func specWith(place, key, value string) string {
 		top["agents"] = "agents: [{name: a, toolPreset: full}]\n"
 	}
 	if place == "backend" {
-		top["agents"] = "agents: [{name: a, backend: {" + with("backend", place, key, value, "kind: process", "command: sh", "confine: false") + "}}]\n"
+		confine := "confine: false"
+		if key == "readable" {
+			confine = "confine: true"
+		}
+		top["agents"] = "agents: [{name: a, backend: {" + with("backend", place, key, value, "kind: process", "command: sh", confine) + "}}]\n"
 	}
 	if place == "goal" && key == "file" {
 		top["goal"] = "goal: {file: " + value + "}\n"

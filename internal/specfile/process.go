@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/process"
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/person"
 )
 
@@ -78,7 +79,7 @@ func (r *reader) readProcess(f *fields, n *node, b *fields) *agent.Process {
 	if n := b.own("readable"); n != nil && p.Confine != nil && !*p.Confine {
 		r.badKey(n, ErrInvalid, "remove it, or confine the command", "backend.readable: a command that is not confined can read every file")
 	} else {
-		p.Readable = r.readable("backend.readable", n)
+		p.Readable = readablePaths("backend.readable", n, r.o.Dir, r.bad)
 	}
 	r.inUse = !r.o.Offline || r.o.CallsTools
 	defer func() { r.inUse = false }()
@@ -123,12 +124,12 @@ func (r *reader) commandLine(b *fields, p *agent.Process) {
 	}
 }
 
-// readable reads the paths that a confined command may read.
-func (r *reader) readable(key string, n *node) (paths []string) {
+// readablePaths reads the paths that a confined command may read, relative to the folder of their file.
+func readablePaths(key string, n *node, here workdir.Dir, bad func(n *node, hint, format string, args ...any)) (paths []string) {
 	for _, item := range n.parts() {
-		path := fromFolder(r.o.Dir, item.src.dir, item.text)
+		path := fromFolder(here, item.src.dir, item.text)
 		if err, ok := errors.AsType[*process.ReadableError](process.CheckReadable(path)); ok {
-			r.bad(item, err.Hint, "%s: %s: %s", key, quote(item.text), err.Problem)
+			bad(item, err.Hint, "%s: %s: %s", key, quote(item.text), err.Problem)
 			continue
 		}
 		paths = append(paths, path)

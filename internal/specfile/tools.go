@@ -393,7 +393,7 @@ func (r *reader) readBuiltIn(name string, f *fields, at *node) []*tool.Tool {
 	o := f.toolOptions(defaults)
 	list := r.file.Tools.standard
 	if asUsual := f == nil && preset == "readwrite"; list == nil || !asUsual {
-		o.Readable = r.readable("readable", f.own("readable"))
+		o.Readable = readablePaths("readable", f.own("readable"), r.o.Dir, r.bad)
 		var err error
 		if list, err = builtin.Files(preset, o); err != nil {
 			r.bad(at, "", "%v", err)
