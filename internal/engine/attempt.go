@@ -31,7 +31,6 @@ type attempt struct {
 	unreadable    error          // why its condition could not be read; nil if it was
 	granted       int            // how many offers there are before those of the memory
 	messageCount  int            // among the offers, behind all that the task itself is granted
-	given         *givenFiles    // nil if it is granted none
 	*conversation                // of an attempt that calls tools; nil of any other
 	runtimeCalls
 	attemptRelations
@@ -168,7 +167,7 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 	if err := a.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
-	if err := a.given.take(a.sealed, a.task.DependsOn); err != nil {
+	if err := a.given.take(a.sealed, a.task); err != nil {
 		return prompt.Prompt{}, err
 	}
 	if err := checkGiven(a); err != nil {

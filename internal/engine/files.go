@@ -90,8 +90,8 @@ func hasReplaced(changed filetree.Tree, name string) bool {
 
 // outputsOf makes the output files of a task a result of their own, which is as sensitive as
 // its answer and expires with it. Its text has the files, and its structured part what they
-// were before, which only the caller reads. given are the IDs of what the files in the workspace were from: their versions
-// are older than these.
+// were before, which only the caller reads. given are the IDs of what the files in the workspace were from, so that a
+// journal tells which versions its task was given.
 func outputsOf(answer *envelope.Envelope, changed, before filetree.Tree, given []envelope.ID) (*envelope.Envelope, error) {
 	h := answer.Header()
 	h.ID += "/files"
@@ -127,7 +127,7 @@ func takeOutputs(ctx context.Context, o purpose, result *envelope.Envelope) erro
 		return err
 	}
 	folder, _ := a.current()
-	given, from := a.given.delivered()
+	given := a.given.files()
 	tree, err := changedFiles(ctx, folder, a.task.OutputFiles, given)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -138,7 +138,7 @@ func takeOutputs(ctx context.Context, o purpose, result *envelope.Envelope) erro
 	if len(tree) == 0 {
 		warnNoOutputs(a)
 	}
-	a.outputs, err = outputsOf(result, tree, versionsBefore(given, tree), from)
+	a.outputs, err = outputsOf(result, tree, versionsBefore(given, tree), filesAmong(a.sealed))
 	return err
 }
 
@@ -199,7 +199,7 @@ func (f *folders) mountsOf(sealed []gate.Sealed) (mounts []record.Mount) {
 		case s.Source().Kind == handoff.Input:
 			mounts = append(mounts, record.Mount{Input: s.Source().Name, At: at})
 		case s.Source().Kind == handoff.Files && len(tree) > 0:
-			inherited = append(inherited, f.mounts[task.ID(s.Source().Name)])
+			inherited = append(inherited, f.left[task.ID(s.Source().Name)].mounts)
 		}
 	}
 	if inherited = slices.CompactFunc(inherited, slices.Equal); len(inherited) == 1 {
@@ -252,15 +252,29 @@ func withFiles(key record.Key, sealed []gate.Sealed, contents *gate.FolderCache)
 		if tree == nil {
 			continue
 		}
-		of = strconv.AppendInt(strconv.AppendQuote(of, folder), int64(len(tree)), 10)
-		for _, name := range tree.Paths() {
-			if of = strconv.AppendQuote(of, name); tree[name] != nil {
-				sum := contents.Sum(tree[name])
-				of = append(of, sum[:]...)
-			}
-		}
+		of = appendFiles(of, folder, tree, contents)
 	}
 	return sha256.Sum256(append(of, key[:]...))
+}
+
+// appendFiles appends the names of files and the digests of their texts.
+func appendFiles(of []byte, folder string, tree filetree.Tree, contents *gate.FolderCache) []byte {
+	of = strconv.AppendInt(strconv.AppendQuote(of, folder), int64(len(tree)), 10)
+	for _, name := range tree.Paths() {
+		if of = strconv.AppendQuote(of, name); tree[name] != nil {
+			sum := contents.Sum(tree[name])
+			of = append(of, sum[:]...)
+		}
+	}
+	return of
+}
+
+// withMerged returns a key of a prompt that covers which of several versions of a file counts.
+func withMerged(key record.Key, merged filetree.Tree, contents *gate.FolderCache) record.Key {
+	if len(merged) == 0 {
+		return key
+	}
+	return sha256.Sum256(append(appendFiles(nil, ".", merged, contents), key[:]...))
 }
 
 // hasFiles reports whether there are files among what was sealed.

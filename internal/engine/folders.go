@@ -2,20 +2,13 @@ package engine
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
-	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/plan"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -30,41 +23,15 @@ type folderLayer struct {
 	task     *task.Task // nil of an input
 	title    string     // of the task, or the name of the input
 	envelope *envelope.Envelope
-	given    []givenLayer // what the task that made it was offered
-	offer    int          // an index into the offers to the attempt
-}
-
-// A givenLayer is a layer that the task which made another one was offered.
-type givenLayer struct {
-	plan.FileLayer
-	files pick.Selection // which of them it was granted, and the policy let through
-}
-
-// follows reports whether the task that made a layer was given a file of another layer.
-func (l *folderLayer) follows(o *folderLayer, name string) bool {
-	if l.envelope == nil || o.envelope == nil || !slices.Contains(l.envelope.Header().DerivedFrom, o.envelope.ID()) {
-		return false
-	}
-	if o.At != "." {
-		name = strings.TrimPrefix(name, o.At+"/")
-	}
-	return slices.ContainsFunc(l.given, func(g givenLayer) bool {
-		return g.IsOf(&o.FileLayer) && (g.files.Whole() || selects(g.files, name))
-	})
-}
-
-// selects reports whether a selection has a file of a folder.
-func selects(s pick.Selection, name string) bool {
-	folder, isFolder := s.Apply(filetree.Tree{name: new("")}.Value()).Value.(map[string]any)
-	files, err := filetree.Of(folder)
-	return isFolder && err == nil && len(files) > 0
+	left     taskFiles // of the task
+	offer    int       // an index into the offers to the attempt
 }
 
 // Folders are those that the tasks of a run leave.
 type folders struct {
 	run    *results
-	layers map[int][]plan.FileLayer   // that tasks were offered; see to
-	mounts map[task.ID][]record.Mount // of each task with output files: the inputs in its workspace
+	layers map[int][]plan.FileLayer // that tasks were offered; see to
+	left   map[task.ID]taskFiles    // of tasks that have completed
 }
 
 // to returns the layers that task i was offered, or is if its dependencies have ended.
@@ -98,11 +65,17 @@ func (f *folders) leftBy(i int) []plan.FileLayer {
 	case f.run.queue.Status(i) != task.Completed:
 		isOther := func(l plan.FileLayer) bool { return l.Task != i }
 		return slices.DeleteFunc(p.Folders.LeftBy(i, nil), isOther) // which says why there are no files
-	case !plan.Joins(t):
-		return p.Folders.LeftBy(i, f.to(i))
 	}
-	ups := p.Graph.Upstream(i)
-	return p.Folders.LeftBy(i, f.to(f.run.branches.alternative(ups[:len(ups)-t.Reads])))
+	from := i
+	if plan.Joins(t) {
+		ups := p.Graph.Upstream(i)
+		from = f.run.branches.alternative(ups[:len(ups)-t.Reads])
+	}
+	folder := p.Folders.LeftBy(i, f.to(from))
+	if f.left[t.ID].onConflict != "" {
+		folder = append(folder, plan.FileLayer{Task: i, Input: -1, At: ".", Paths: []task.Path{task.Whole}, Settles: true})
+	}
+	return folder
 }
 
 // layer returns a layer that is the offer with this index, with its files; they are nil if there are none.
@@ -114,17 +87,19 @@ func (f *folders) layer(l plan.FileLayer, offer int) folderLayer {
 		return out
 	}
 	out.task = r.plan.Graph.Task(l.Task)
-	out.title, out.envelope = out.task.Title, gate.Raise(r.tasks[l.Task].Files, l.Floor)
-	for _, given := range f.leftBy(l.Task) {
-		out.given = append(out.given, givenLayer{given, given.Delivers(r.plan, l.Task)})
-	}
+	out.title, out.envelope, out.left = out.task.Title, gate.Raise(r.tasks[l.Task].Files, l.Floor), f.left[out.task.ID]
 	return out
 }
 
 // offer offers an attempt at task i the files of its dependencies, layer by layer.
 func (f *folders) offer(a *attempt, i int) {
 	r := f.run
+	var choices []choice
 	for _, l := range f.to(i) {
+		if l.Settles {
+			choices = append(choices, choice{l, f.left[r.plan.Graph.Task(l.Task).ID]})
+			continue
+		}
 		layer := f.layer(l, len(a.offers))
 		o := gate.Offer{Source: layer.source, Title: layer.title, Envelope: layer.envelope, As: gate.AsFiles, Folder: l.At, Cache: &r.contents, Optional: true}
 		if l.Task >= 0 {
@@ -135,6 +110,13 @@ func (f *folders) offer(a *attempt, i int) {
 		a.given.offered++
 		a.grants, a.offers = append(a.grants, l.Grant(r.plan, i)), append(a.offers, o)
 	}
+	if a.given != nil {
+		order := r.plan.Graph.Order()
+		slices.SortFunc(choices, func(c, d choice) int {
+			return cmp.Compare(slices.Index(order, int32(c.Task)), slices.Index(order, int32(d.Task)))
+		})
+		a.given.choices = choices
+	}
 }
 
 // use notes that the last offer to an attempt is an input as a folder.
@@ -143,12 +125,31 @@ func (f *folders) use(a *attempt, name, at string) {
 	a.given = a.given.with(f.layer(l, len(a.offers)-1))
 }
 
+// keep notes what a task leaves that has completed with an attempt.
+func (f *folders) keep(a *attempt) {
+	last := lastHolder(a)
+	if a.outputs == nil && last.given == nil {
+		return
+	}
+	var left taskFiles
+	if g := last.given; g != nil {
+		left = g.own
+		left.parents = g.versions.parents(gate.NamesOfFiles(a.outputs), left.onConflict != "")
+	}
+	if a.outputs != nil {
+		left.mounts = f.mountsOf(last.sealed)
+	}
+	f.left[a.task.ID] = left
+}
+
 // givenFiles are the files that an attempt is granted.
 type givenFiles struct {
-	layers  []folderLayer
-	offered int           // how many of the layers are of folders that other tasks leave
-	tree    filetree.Tree // the files that were delivered, at their paths in the workspace
-	from    []envelope.ID // of what they are from
+	layers   []folderLayer
+	offered  int      // how many of the layers are of folders that other tasks leave
+	choices  []choice // of the tasks before, in their order
+	own      taskFiles
+	versions folderMerge   // what was delivered
+	tree     filetree.Tree // the files that the task gets, at their paths in the workspace; nil if nothing was delivered
 }
 
 // with returns the files with those of another layer.
@@ -165,7 +166,7 @@ func (g *givenFiles) again() *givenFiles {
 	if g == nil {
 		return nil
 	}
-	return &givenFiles{layers: g.layers, offered: g.offered}
+	return &givenFiles{layers: g.layers, offered: g.offered, choices: g.choices}
 }
 
 // ofOthers returns how many layers are of what other tasks leave.
@@ -176,23 +177,40 @@ func (g *givenFiles) ofOthers() int {
 	return g.offered
 }
 
-// delivered returns the files that were delivered, and the IDs of what they are from.
-func (g *givenFiles) delivered() (filetree.Tree, []envelope.ID) {
-	if g == nil {
-		return nil, nil
-	}
-	return g.tree, g.from
-}
-
-// take sets the files that were delivered.
-func (g *givenFiles) take(sealed []gate.Sealed, on []task.Ref) (err error) {
+// files returns the files that the task gets; nil if it gets none.
+func (g *givenFiles) files() filetree.Tree {
 	if g == nil {
 		return nil
 	}
-	if err := g.checkRequired(sealed, on); err != nil {
+	return g.tree
+}
+
+// merged returns the files of which there were several versions, as the task gets them: without a text if it does not.
+func (g *givenFiles) merged() filetree.Tree {
+	if g == nil {
+		return nil
+	}
+	merged := filetree.Tree{}
+	for name, all := range g.versions {
+		if len(all) > 1 || all[0].chosen {
+			merged[name] = g.tree[name]
+		}
+	}
+	return merged
+}
+
+// take sets the files that were delivered.
+func (g *givenFiles) take(sealed []gate.Sealed, t *task.Task) (err error) {
+	if g == nil {
+		return nil
+	}
+	if err := g.checkRequired(sealed, t.DependsOn); err != nil {
 		return err
 	}
-	g.tree, g.from, err = mergeFolder(sealed, g.layers, on)
+	g.own = taskFiles{onConflict: plan.OnConflict(t), chosen: string(t.ID) + "/chosen"}
+	if g.versions = versionsOf(sealed, g.layers); g.versions != nil {
+		g.tree, err = g.versions.merge(g.choices, &g.own)
+	}
 	return err
 }
 
@@ -215,130 +233,4 @@ func (g *givenFiles) checkRequired(sealed []gate.Sealed, on []task.Ref) error {
 		}
 	}
 	return nil
-}
-
-// mergeFolder returns the files that were delivered to the attempt, at their paths in the workspace, and the IDs of what
-// they are from. The newest version of a file counts: that of a task which was given the other ones.
-//
-// What two tasks changed, neither of which was given the version of the other, is as their dependent wants it.
-func mergeFolder(sealed []gate.Sealed, folder []folderLayer, on []task.Ref) (filetree.Tree, []envelope.ID, error) {
-	var ids []envelope.ID
-	versions := map[string][]version{}
-	for k := range folder {
-		tree, at := sealed[folder[k].offer].Files()
-		if tree == nil {
-			continue
-		}
-		ids = append(ids, folder[k].envelope.ID())
-		for name, text := range tree.Under(at) {
-			if name != brief.HistoryDir && name != brief.OutputsDir && !strings.HasPrefix(name, brief.HistoryDir+"/") { // the workspace has its own
-				versions[name] = append(versions[name], version{&folder[k], text})
-			}
-		}
-	}
-	if len(ids) == 0 {
-		return nil, nil, nil
-	}
-	newest := map[string]version{}
-	for _, name := range slices.Sorted(maps.Keys(versions)) {
-		left := newestOf(name, versions[name])
-		if len(left) > 1 {
-			var err error
-			if left, err = choose(name, left, on); err != nil {
-				return nil, nil, err
-			}
-		}
-		for _, v := range left {
-			at := name
-			if len(left) > 1 {
-				at = besides(name, v.of.title)
-			}
-			_, taken := versions[at]
-			if _, twice := newest[at]; at != name && (taken || twice) {
-				return nil, nil, fmt.Errorf("%w: there is a file %s already: rename it, or name the task whose version of %s counts in onConflict", ErrFilesConflict, at, name)
-			}
-			if v.text != nil {
-				newest[at] = v
-			}
-		}
-	}
-	files, err := withoutReplaced(newest, versions)
-	return files, ids, err
-}
-
-// A version is a file of a layer; its text is nil if the file was removed.
-type version struct {
-	of   *folderLayer
-	text *string
-}
-
-// newestOf returns the version of a file that follows from all others, or several that differ if there is none.
-func newestOf(name string, all []version) []version {
-	left := slices.DeleteFunc(slices.Clone(all), func(v version) bool {
-		return slices.ContainsFunc(all, func(o version) bool { return o.of != v.of && o.of.follows(v.of, name) })
-	})
-	if slices.ContainsFunc(left, func(v version) bool { return !filetree.SameText(v.text, left[0].text) }) {
-		return left
-	}
-	return left[:1]
-}
-
-// choose returns the versions of a file that a task gets of several, as one of the dependencies that grant them says.
-func choose(name string, left []version, on []task.Ref) ([]version, error) {
-	setting := ""
-	for _, v := range left {
-		for _, j := range v.of.Via {
-			setting = cmp.Or(setting, on[j].OnConflict)
-		}
-	}
-	if setting == task.KeepBoth {
-		return left, nil
-	}
-	if k := slices.IndexFunc(left, func(v version) bool { return v.of.task != nil && plan.IsNamed(v.of.task, setting) }); k >= 0 {
-		return left[k : k+1], nil
-	}
-	return nil, fmt.Errorf("%w: %q and %q have changed %s, and neither was given the version of the other: set onConflict of a dependency to the task whose version counts, or to both", ErrFilesConflict, left[0].of.title, left[1].of.title, name)
-}
-
-// besides returns the name of one of several versions of a file.
-func besides(name, title string) string {
-	ext := path.Ext(name)
-	if ext == path.Base(name) {
-		ext = "" // a name that begins with a dot
-	}
-	title = strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' {
-			return r
-		}
-		return '-'
-	}, title)
-	return strings.TrimSuffix(name, ext) + "." + title + ext
-}
-
-// withoutReplaced returns files without those that became folders, and without files of folders that became files. All
-// versions count, since what replaced a file may have been removed later.
-func withoutReplaced(newest map[string]version, versions map[string][]version) (filetree.Tree, error) {
-	files := filetree.Tree{}
-	for name, v := range newest {
-		files[name] = v.text
-	}
-	isReplaced := func(name string, by []version) bool {
-		v, isFile := newest[name]
-		return isFile && slices.ContainsFunc(by, func(o version) bool { return o.text != nil && o.of.follows(v.of, name) })
-	}
-	for name := range versions {
-		for above := path.Dir(name); above != "."; above = path.Dir(above) {
-			if isReplaced(above, versions[name]) {
-				delete(files, above)
-			}
-			if isReplaced(name, versions[above]) {
-				delete(files, name)
-			}
-		}
-	}
-	if above := files.Conflict(); above != "" {
-		below := slices.IndexFunc(files.Paths(), func(name string) bool { return strings.HasPrefix(name, above+"/") })
-		return nil, fmt.Errorf("%w: %s is a file of %q, and a folder of %q", ErrFilesConflict, above, newest[above].of.title, newest[files.Paths()[below]].of.title)
-	}
-	return files, nil
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,9 +45,12 @@ type worker struct {
 	changes []change
 	links   map[string]string // the targets of links, by the names of files or folders that they replace
 	outputs []string          // globs; nil means all files
+	edit    func(*task.Spec)  // nil for none
+	answer  string            // "done" unless set
 
-	mu   sync.Mutex
-	seen map[string]string // nil if it did not work
+	mu    sync.Mutex
+	times int               // how often it worked
+	seen  map[string]string // when it worked last; nil if it did not work
 }
 
 // member returns the agent of a worker.
@@ -58,7 +62,9 @@ func (w *worker) member(t require.TestingT) engine.Member {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.seen = filesOf(t, root)
+		w.times++
 		for _, c := range w.changes {
+			c.text = strings.ReplaceAll(c.text, "#", fmt.Sprint(w.times))
 			w.apply(t, root, c)
 		}
 		for name, target := range w.links {
@@ -71,7 +77,7 @@ func (w *worker) member(t require.TestingT) engine.Member {
 		if turn == 1 {
 			return llm.Response{ToolCalls: []llm.ToolCall{call(work.Name, `{}`)}}
 		}
-		return llm.Response{Text: "done"}
+		return llm.Response{Text: cmp.Or(w.answer, "done")}
 	}), agent.Options{})
 	return m
 }
@@ -118,6 +124,9 @@ func perform(t require.TestingT, ctx context.Context, workers []*worker, inputs 
 		}
 		if len(inputs) > 0 && len(w.on) == 0 {
 			s.Uses = []task.Use{{Name: inputs[0].Name, At: "."}}
+		}
+		if w.edit != nil {
+			w.edit(&s)
 		}
 		specs = append(specs, s)
 	}
@@ -424,6 +433,26 @@ func TestInputsInFoldersArePassedOn(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, res.Err())
 			require.Equal(t, tt.want, last.seen)
+		})
+	}
+}
+
+// A layer of a folder in which nothing is granted does not count for the label of what its reader makes.
+func TestEmptyLayersDoNotCount(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		path task.Path
+		want label.Classification
+	}{{"/d/**", label.Internal}, {"/a", label.Confidential}} {
+		t.Run(string(tt.path), func(t *testing.T) {
+			t.Parallel()
+			first := &worker{title: "first", level: label.Confidential, changes: []change{{"a", "confidential"}}}
+			second := &worker{title: "second", level: label.Internal, on: []task.Ref{filesFrom("first")}, changes: []change{{"d/b", "open"}}}
+			last := &worker{title: "last", level: label.Confidential, on: []task.Ref{filesFrom("second", tt.path)}}
+			last.edit = func(s *task.Spec) { s.Classification = label.Public }
+			res := perform(t, t.Context(), []*worker{first, second, last})
+			require.NoError(t, res.Err())
+			require.Equal(t, tt.want, of(t, res, "last").Label)
 		})
 	}
 }

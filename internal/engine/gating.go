@@ -168,6 +168,7 @@ func (x *modelCall) addGrant(i int) (part gate.Part, counts bool) {
 	terms := x.grants[i].Terms
 	c := x.grants[i].Admit(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
 	held := c.Withheld() || c.After > x.bound || terms.Mode() == handoff.Minimal && !gate.Instructs(o.Source, o.Envelope.Producer())
+	held = held || x.grants[i].IsEmptyLayer(o)
 	counts = !held || !o.Optional && terms.Mode() != handoff.Minimal
 	return gate.Part{Classification: c.After, Withheld: held, Optional: o.Optional}, counts
 }

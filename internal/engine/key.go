@@ -83,7 +83,7 @@ func setKeys(x *modelCall, b *brief.Brief, p prompt.Prompt) error {
 	}
 	agent := r.team.Find(x.caps.Agent)
 	keyFor := func(version string, p prompt.Prompt) record.Key {
-		return withTask(withComputed(withFiles(keyOf(x.caps.Agent, version, p), x.sealed, &x.run.contents), x.task), &x.request)
+		return withTask(withComputed(withMerged(withFiles(keyOf(x.caps.Agent, version, p), x.sealed, &x.run.contents), x.given.merged(), &x.run.contents), x.task), &x.request)
 	}
 	x.key = keyFor(agent.AnswerVersion(), p)
 	x.core, x.prior = x.key, x.key

@@ -62,7 +62,7 @@ func (b *brancher) finishLoop(ctx context.Context, i int, now time.Time) {
 	out.Envelope, out.Files, out.Label = gate.Raise(from.Envelope, decided), gate.Raise(from.Files, decided), from.Label.Join(decided)
 	out.Result, out.Structured, out.Truncated, out.OutputFiles, out.Status = from.Result, from.Structured, from.Truncated, from.OutputFiles, task.Completed
 	out.Metrics.Start, out.Metrics.End = now, now
-	b.run.folders.mounts[t.ID] = b.run.folders.mounts[from.ID]
+	b.run.folders.left[t.ID] = b.run.folders.left[from.ID]
 	if b.run.bus.live() {
 		ev := event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: task.Completed, Bytes: len(out.Result)}
 		b.run.bus.emit(ev)

@@ -96,6 +96,7 @@ type gatedContext struct {
 	contextLists
 	contract gate.Contract
 	check    gateContext // of the check that runs
+	given    *givenFiles // of an attempt at a task; nil if it is granted none
 }
 
 // contextLists are the lists of a gated context, whose memory later model calls use.

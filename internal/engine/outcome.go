@@ -70,8 +70,8 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	r.addModelWarnings(&a.modelCall)
 	t.Rejected = append(t.Rejected, rejectedAnswers(a.rejected, a.rejectedAgain)...)
 	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
-	if a.err == nil && a.outputs != nil {
-		r.folders.mounts[t.ID] = r.folders.mountsOf(lastHolder(a).sealed)
+	if a.err == nil {
+		r.folders.keep(a)
 	}
 	if a.conversation != nil && !a.isPartial() {
 		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)
@@ -95,7 +95,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	measure(r, t, a)
 	if a.needsJournalEntry() {
 		if a.err == nil && a.outputs != nil {
-			r.ledger.add(r.batch, a.filesEntry(r.folders.mounts[t.ID]))
+			r.ledger.add(r.batch, a.filesEntry(r.folders.left[t.ID].mounts))
 		}
 		r.ledger.add(r.batch, a.journalEntry())
 	}

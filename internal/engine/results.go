@@ -4,7 +4,6 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -28,7 +27,7 @@ func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 		runScope: scope, plan: p, queue: readyqueue.New(p.Graph),
 		faults: make([]*envelope.Envelope, p.Graph.Len()), readBy: make([]*plan.Roster, p.Graph.Len()),
 	}
-	r.folders = folders{run: r, mounts: map[task.ID][]record.Mount{}}
+	r.folders = folders{run: r, left: map[task.ID]taskFiles{}}
 	r.branches = &brancher{run: r, names: itemNamer{run: r}, decided: map[int]error{}, rounds: map[string]*comparedRounds{}}
 	var err error
 	if r.planned, err = r.plannedTexts(); err != nil {

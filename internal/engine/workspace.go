@@ -40,8 +40,7 @@ const memoryDir = "/dev/shm"
 
 // placeOf returns the place of the workspace of an attempt.
 func placeOf(a *attempt) workspacePlace {
-	given, _ := a.given.delivered()
-	p := workspacePlace{prefix: "runteam-", given: given, contents: &a.run.contents, limits: workspaceLimits(a.task), words: a.by.Rules.Words()}
+	p := workspacePlace{prefix: "runteam-", given: a.given.files(), contents: &a.run.contents, limits: workspaceLimits(a.task), words: a.by.Rules.Words()}
 	var of record.Workspaces
 	if k, ok := a.run.log.(record.WorkspaceKeeper); ok {
 		of = k.Workspaces()

@@ -94,7 +94,7 @@ func filesKey(folder string, of workspace.Digest) record.Key {
 // workspace.
 func checkGiven(a *attempt) error {
 	l := workspaceLimits(a.task)
-	given, _ := a.given.delivered()
+	given := a.given.files()
 	if n, bytes := len(given), given.Bytes(); n > l.Files || bytes > l.Bytes {
 		return fmt.Errorf("%w from the start: the task is given %d files with %d bytes, and may have %d files with %d bytes", ErrWorkspaceLimit, n, bytes, l.Files, l.Bytes)
 	}

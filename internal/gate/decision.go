@@ -111,6 +111,7 @@ type Ruling struct {
 	left      envelope.Payload   // with NeedsTranslation: what grant and block have left
 	delivered envelope.Payload   // what may be sealed; empty unless passed
 	tree      filetree.Tree      // the files that may be sealed; nil unless files passed
+	renamed   map[string]string  // files whose names were redacted: the names before; nil if there are none
 	trust     label.Trust        // that it is delivered with
 	expires   time.Time          // at which the copy does; zero means never
 	recast    string

@@ -32,6 +32,18 @@ func FilesBefore(outputs *envelope.Envelope) (*envelope.Envelope, error) {
 	return envelope.New(h, envelope.Text(tree))
 }
 
+// NamesOfFiles returns the paths of output files, in order; nil if there are none.
+func NamesOfFiles(outputs *envelope.Envelope) []string {
+	if outputs == nil {
+		return nil
+	}
+	tree, err := filetree.Parse(outputs.Open().Text())
+	if err != nil {
+		return nil
+	}
+	return tree.Paths()
+}
+
 // RuleFiles lets the files of a task through.
 const RuleFiles handoff.Rule = "files"
 
@@ -79,6 +91,22 @@ func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Sele
 	d.tree, d.delivered, d.Broken = clean, envelope.Text(list), broken
 	d.Verdict, d.Rule, d.BytesAfter = Passed, cmp.Or(d.Rule, g.rule(), RuleGrant), clean.Bytes()
 	return nil
+}
+
+// IsEmptyLayer reports whether an offer is a layer of a folder that has none of the granted files. It adds nothing to what
+// its reader gets, so it does not count for the label of that either.
+func (g *Grant) IsEmptyLayer(o *Offer) bool {
+	if o.Source.Kind != handoff.Folder || o.As != AsFiles {
+		return false
+	}
+	s, err := g.selects()
+	tree, bad := o.Cache.read(o.Source.Name, o.Envelope.Open().Text())
+	if err != nil || bad != nil {
+		return false
+	}
+	folder, isFolder := s.Apply(tree.Value()).Value.(map[string]any)
+	left, err := filetree.Of(folder)
+	return !isFolder || err == nil && len(left) == 0
 }
 
 // fileItem delivers a file as an item of a list: its name and its text.
@@ -138,6 +166,12 @@ func (c *Compartment) redactFiles(ctx context.Context, o *Offer, g *Grant, d *Ru
 		f, err := o.Cache.redact(ctx, r, o.Source.Name, path, tree[path], reveal)
 		if err != nil {
 			return nil, err
+		}
+		if f.name != path {
+			if d.renamed == nil {
+				d.renamed = map[string]string{}
+			}
+			d.renamed[f.name] = path
 		}
 		clean[f.name] = f.text
 		d.Redacted, d.Revealed = sum(d.Redacted, f.redacted), sum(d.Revealed, f.revealed)

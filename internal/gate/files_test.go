@@ -136,3 +136,34 @@ func TestNamesOfFilesThatBecomeAFileAndAFolderAreWithheld(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, gate.RuleRedact, d.Rule)
 }
+
+// A layer of a folder that has none of the granted files gives its reader neither a label nor a source nor a time at
+// which the result expires.
+func TestEmptyLayersOfFolders(t *testing.T) {
+	t.Parallel()
+	source := gate.Source{Kind: handoff.Folder, Name: "x"}
+	for path, isEmpty := range map[task.Path]bool{"/none": true, "/a": false} {
+		c := newCompartment(t, func(k *gate.Contract) {
+			k.Grants = []gate.Grant{{Source: source, Paths: []task.Path{path}}}
+		})
+		o := folder(t, "a", "a")
+		o.Source, o.Optional = source, true
+		h := o.Envelope.Header()
+		h.ExpiresAt = noon.Add(time.Hour)
+		made, err := envelope.New(h, o.Envelope.Open())
+		require.NoError(t, err)
+		o.Envelope = made
+		require.Equal(t, isEmpty, c.Contract.Grants[0].IsEmptyLayer(o))
+
+		s := seal(t, c, o)
+		result, _, err := c.GateInbound(gate.Reply{ID: "r", Text: "done"}, []gate.Sealed{s}, nil, noon)
+		require.NoError(t, err)
+		require.Equal(t, isEmpty, result.Header().ExpiresAt.IsZero())
+		require.Equal(t, isEmpty, len(result.Header().DerivedFrom) == 0)
+
+		c.Contract.MaxInput = label.Public
+		s, err = c.GateOutbound(t.Context(), o, noon)
+		require.NoError(t, err)
+		require.Equal(t, isEmpty, !s.Withheld())
+	}
+}

@@ -215,7 +215,7 @@ func (c *Compartment) admit(o *Offer, g *Grant, d *Ruling) (Admission, bool) {
 	switch {
 	case x.Withheld():
 		d.refuse(&x)
-	case x.After > c.Contract.MaxInput:
+	case x.After > c.Contract.MaxInput && !g.IsEmptyLayer(o):
 		d.withhold(RuleClearance, ReasonClearance, fmt.Sprintf("it is %v, and the contract lets %v through", x.After, c.Contract.MaxInput))
 	default:
 		return x, true

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -33,6 +34,7 @@ type Sealed struct {
 	payload   envelope.Payload
 	tree      filetree.Tree // of a folder; must not be changed
 	folder    string
+	renamed   map[string]string // see [Ruling]
 	decision  *Decision
 }
 
@@ -52,7 +54,7 @@ func (c *Compartment) SealInto(o *Offer, d *Ruling, kept *Decision) (Sealed, err
 	}
 	k := &c.Contract
 	*kept = d.Decision // apart from the payload, since records of decisions are kept
-	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, producer: d.From, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, tree: d.tree, folder: o.Folder, decision: kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, producer: d.From, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, tree: d.tree, folder: o.Folder, renamed: d.renamed, decision: kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if g := c.grant(o.Source); g != nil && g.Terms != nil && g.Terms.identity != nil {
 		s.hideNames(g.Terms.identity)
 	}
@@ -191,6 +193,10 @@ func (s *Sealed) Trust() label.Trust { return s.trust }
 // Files returns the gated form of a folder, which must not be changed, and where in the
 // workspace its files belong. It is nil if s is withheld or no folder.
 func (s *Sealed) Files() (tree filetree.Tree, folder string) { return s.tree, s.folder }
+
+// NameBefore returns the name of a file before secrets and personal data were taken out of it, in the folder that
+// [Sealed.Files] returns. No reader may have it.
+func (s *Sealed) NameBefore(name string) string { return cmp.Or(s.renamed[name], name) }
 
 // Payload returns the gated form. It is empty if s is withheld.
 func (s *Sealed) Payload() envelope.Payload { return s.payload }

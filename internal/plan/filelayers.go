@@ -28,6 +28,10 @@ type FileLayer struct {
 
 	Via    []int // the dependencies of its reader that grant it
 	Direct bool  // its reader depends on the task whose output files they are, or uses the input itself
+
+	// Settles says that the layer has no files of its own: it says that the onConflict of the task counts for those of
+	// the other layers that it was given.
+	Settles bool
 }
 
 // Folders say which layers tasks get of those that they depend on.
@@ -56,7 +60,7 @@ func (f *Folders) To(i int) []FileLayer {
 
 // IsOf reports whether a layer has files of the same source as another one, at the same place.
 func (l *FileLayer) IsOf(o *FileLayer) bool {
-	return l.Task == o.Task && l.Input == o.Input && l.At == o.At
+	return l.Task == o.Task && l.Input == o.Input && l.At == o.At && l.Settles == o.Settles
 }
 
 // Source names the layer for the gate.
@@ -98,14 +102,9 @@ func below(paths []task.Path, folder string) []task.Path {
 	return pick.Below(paths, strings.Split(folder, "/")...)
 }
 
-// Delivers returns which files of a layer task i is granted, at their paths in the layer.
-func (l *FileLayer) Delivers(p *Plan, i int) pick.Selection {
-	g := l.Grant(p, i)
-	s, err := g.Terms.Delivers(g.Paths)
-	if err != nil || len(g.Paths) == 0 {
-		return pick.Selection{} // nothing
-	}
-	return s
+// HasPath reports whether a layer is granted at a path of the workspace.
+func (l *FileLayer) HasPath(name string) bool {
+	return len(pick.Intersect([]task.Path{task.Path(inFolder(name, ""))}, l.Paths)) > 0
 }
 
 // inFolder returns a path in a folder of a workspace as one of the workspace.
@@ -136,13 +135,14 @@ func (f *Folders) Via(i, j int, folder []FileLayer) (layers []FileLayer) {
 	return layers
 }
 
-// isUsed reports whether task i uses the input of a layer itself, at the same place.
+// isUsed reports whether task i uses all of the input of a layer itself, at the same place. If it needs only a part of the
+// input, the layer stands by itself.
 func (l *FileLayer) isUsed(p *Plan, i int) bool {
 	if l.Task >= 0 {
 		return false
 	}
-	for j := range p.Graph.Task(i).Uses {
-		if at, ok := p.Folder(i, j); ok && at == l.At && p.InputIndex[strings.ToLower(p.Graph.Task(i).Uses[j].Name)] == l.Input {
+	for j, u := range p.Graph.Task(i).Uses {
+		if at, ok := p.Folder(i, j); ok && at == l.At && p.InputIndex[strings.ToLower(u.Name)] == l.Input && (u.Need == nil || slices.Contains(u.Need, task.Whole)) {
 			return true
 		}
 	}
@@ -286,14 +286,29 @@ func IsNamed(t *task.Task, name string) bool {
 	return strings.EqualFold(name, t.Title) || strings.EqualFold(name, WrittenTitle(t)) || name != "" && (name == t.Key || name == string(t.ID))
 }
 
+// OnConflict returns the onConflict of the dependencies of a task, which must agree; empty if conflicts fail it.
+func OnConflict(t *task.Task) string {
+	for _, d := range t.DependsOn {
+		if len(d.Files) > 0 && d.OnConflict != "" && d.OnConflict != task.FailOnConflict {
+			return d.OnConflict
+		}
+	}
+	return ""
+}
+
 // checkOnConflict reports an onConflict of dependency j of task i that can never count.
 func (c *pathCheck) checkOnConflict(i, j int) {
-	d := &c.plan.Graph.Task(i).DependsOn[j]
+	on := c.plan.Graph.Task(i).DependsOn
+	d := &on[j]
 	at := func() subject { return dependency(c.checker, i, j).at("onConflict") }
+	other := slices.IndexFunc(on[:j], func(o task.Ref) bool { return o.OnConflict != "" && len(o.Files) > 0 })
 	switch {
 	case d.OnConflict == "":
 	case len(d.Files) == 0:
 		at().report("onConflict is about files, and the dependency grants none", "add files, or remove onConflict", task.ErrInvalid)
+	case other >= 0 && !strings.EqualFold(strings.TrimSpace(d.OnConflict), strings.TrimSpace(on[other].OnConflict)):
+		at().report(fmt.Sprintf("it is %s, and another dependency of the task says %s: the task has one folder", naming.Quote(d.OnConflict), naming.Quote(on[other].OnConflict)),
+			fmt.Sprintf("write onConflict: %s here, or remove it from one of them", naming.Quote(on[other].OnConflict)), task.ErrInvalid)
 	case d.OnConflict == task.FailOnConflict, d.OnConflict == task.KeepBoth:
 	default:
 		var titles []string
