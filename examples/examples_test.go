@@ -187,6 +187,7 @@ func TestExamples(t *testing.T) {
 		{"newsroom", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "newsroom")) }, 0},
 		{"research-fanout", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "research-fanout")) }, 0},
 		{"dev-team", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "dev-team")) }, 0},
+		{"coding-team", func(t *testing.T) (string, string, int) { return offline(t, edited(t, "coding-team")) }, 0},
 		{"web-research", func(t *testing.T) (string, string, int) {
 			build(t, "web-research/server")
 			return offline(t, "web-research")
