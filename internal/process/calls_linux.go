@@ -34,7 +34,7 @@ var permitted = []callGroup{
 		"rseq": unix.SYS_RSEQ, "membarrier": unix.SYS_MEMBARRIER, "getpid": unix.SYS_GETPID, "getppid": unix.SYS_GETPPID, "gettid": unix.SYS_GETTID,
 		"getuid": unix.SYS_GETUID, "geteuid": unix.SYS_GETEUID, "getgid": unix.SYS_GETGID, "getegid": unix.SYS_GETEGID,
 		"getresuid": unix.SYS_GETRESUID, "getresgid": unix.SYS_GETRESGID, "getgroups": unix.SYS_GETGROUPS, "capget": unix.SYS_CAPGET,
-		"sched_yield": unix.SYS_SCHED_YIELD, "sched_getaffinity": unix.SYS_SCHED_GETAFFINITY, "getcpu": unix.SYS_GETCPU,
+		"sched_yield": unix.SYS_SCHED_YIELD, "sched_getaffinity": unix.SYS_SCHED_GETAFFINITY, "sched_setaffinity": unix.SYS_SCHED_SETAFFINITY, "getcpu": unix.SYS_GETCPU,
 		"getrandom": unix.SYS_GETRANDOM, "uname": unix.SYS_UNAME, "sysinfo": unix.SYS_SYSINFO,
 	}},
 	{"every program: signals", calls{
@@ -91,7 +91,6 @@ var pretended = []callGroup{
 	}},
 	{"locks of files", calls{"flock": unix.SYS_FLOCK}},
 	{"sizes of socket buffers", calls{"setsockopt": unix.SYS_SETSOCKOPT}},
-	{"the processors of a program of root", calls{"sched_setaffinity": unix.SYS_SCHED_SETAFFINITY}},
 }
 
 // sysFchmodat2 is the number of fchmodat2 on every architecture.

@@ -38,30 +38,12 @@ func applyLimits(pid int, l *Limits) error {
 			return os.NewSyscallError("prlimit", err)
 		}
 	}
-	if os.Geteuid() == 0 {
-		yieldProcessors(pid)
+	if os.Geteuid() == 0 { // the kernel does not limit how many processes root starts, and the quota must run beside thousands
+		_ = unix.Setpriority(unix.PRIO_PROCESS, pid, 19)
 	}
 	// If memory runs out nevertheless, the kernel ends this program first.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
 	return nil
-}
-
-// yieldProcessors gives a process of root the lowest priority, and keeps it from one of several
-// processors. The kernel does not limit how many processes root starts, so the quota must get
-// to run beside thousands of them.
-func yieldProcessors(pid int) {
-	_ = unix.Setpriority(unix.PRIO_PROCESS, pid, 19)
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(pid, &set); err != nil || set.Count() < 2 {
-		return
-	}
-	for cpu := 0; ; cpu++ {
-		if set.IsSet(cpu) {
-			set.Clear(cpu)
-			break
-		}
-	}
-	_ = unix.SchedSetaffinity(pid, &set)
 }
 
 // A quota watches what a confined program uses, and kills it above a limit. A nil quota

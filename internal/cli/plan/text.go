@@ -170,13 +170,17 @@ func writeUnconfined(w io.Writer, p *engine.Plan) {
 			fmt.Fprintf(w, "\nreadable: commands of agent %s may read and execute %s\n", terminal.CleanLine(a.Name), terminal.CleanLine(strings.Join(a.Readable, ", ")))
 		}
 	}
+	lack := ""
+	if missing := process.Missing(); missing != "" {
+		lack = "; this system lacks " + missing
+	}
 	switch len(names) {
 	case 0:
 		return
 	case 1:
-		fmt.Fprintf(w, "\nunconfined: %s reaches the network and every other unconfined command, as tool:machine\n", names[0])
+		fmt.Fprintf(w, "\nunconfined: %s reaches the network and every other unconfined command, as tool:machine%s\n", names[0], lack)
 	default:
-		fmt.Fprintf(w, "\nunconfined: %s; each reaches the network and every other unconfined command, as tool:machine\n", strings.Join(names, ", "))
+		fmt.Fprintf(w, "\nunconfined: %s; each reaches the network and every other unconfined command, as tool:machine%s\n", strings.Join(names, ", "), lack)
 	}
 }
 
