@@ -241,6 +241,9 @@ func (t *Tool) Check() error {
 	if err != nil {
 		return fmt.Errorf("tool %q: parameters: %w", t.Name, err)
 	}
+	if err := s.Unusable(); err != nil && !t.Foreign { // calls of a foreign tool fail, which say why
+		return fmt.Errorf("tool %q: parameters: %w", t.Name, err)
+	}
 	if !s.AllowsType(map[string]any{}) {
 		return fmt.Errorf("tool %q: parameters: the schema must have type object", t.Name)
 	}

@@ -18,12 +18,12 @@ import (
 )
 
 // arguments returns the arguments of the call, which match the schema of the tool.
-func (c *toolCall) arguments() (jsonvalue.Value, error) {
+func (c *toolCall) arguments(ctx context.Context) (jsonvalue.Value, error) {
 	v, err := jsonvalue.Parse(c.call.Arguments)
 	if err != nil {
 		return v, err
 	}
-	if err := c.parameters.Validate(v); err != nil {
+	if err := c.parameters.ValidateContext(ctx, v); err != nil {
 		return v, errors.New(schema.Problem(err))
 	}
 	return v, nil
@@ -57,7 +57,7 @@ func (c *toolCall) deliverArguments(ctx context.Context, a *attempt, x *modelCal
 	}
 	if canonical != value.Canonical() {
 		c.call.Arguments = canonical
-		if _, err := c.arguments(); err != nil {
+		if _, err := c.arguments(ctx); err != nil {
 			return "Invalid arguments, once they are redacted: " + err.Error() + "."
 		}
 	}

@@ -219,8 +219,11 @@ func (c *turnCalls) prepare(call llm.ToolCall) (prepared *toolCall, answer toolA
 	if from := a.untrusted(x); from != "" && p.isExternal() && !slices.Contains(a.run.team.Config.Agents[a.member].AllowUntrusted, p.tool.Name) {
 		return refuse(fmt.Sprintf("Call refused: %s has external effects, and the context is untrusted: it contains %s.", p.tool.Name, from))
 	}
-	value, err := p.arguments()
-	if err != nil {
+	value, err := p.arguments(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, answer, withCause(ctx, ctx.Err())
+	case err != nil:
 		return refuse("Invalid arguments: " + err.Error() + ".")
 	}
 	if p.isExternal() && a.run.repeats() {

@@ -64,11 +64,14 @@ type LimitError struct {
 // maxShown is how much of a pattern an error quotes, in bytes.
 const maxShown = 100
 
-// Error names the beginning of the pattern.
-func (e *LimitError) Error() string {
+// Error names the beginning of the pattern, and says what to do about it.
+func (e *LimitError) Error() string { return e.Reason() + "; write a simpler one" }
+
+// Reason is Error for those who cannot change the pattern.
+func (e *LimitError) Reason() string {
 	shown, end := e.Pattern, ""
 	if len(shown) > maxShown {
 		shown, end = shown[:maxShown], "…"
 	}
-	return fmt.Sprintf("the pattern %q%s %s; write a simpler one", shown, end, e.Problem)
+	return fmt.Sprintf("the pattern %q%s %s", shown, end, e.Problem)
 }

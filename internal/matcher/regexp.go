@@ -27,16 +27,9 @@ type Regexp struct {
 // Compile returns an expression, or an error if it cannot be read. The error is a [*LimitError] if it
 // is too large.
 func Compile(expression string) (*Regexp, error) {
-	if len(expression) > MaxExpression {
-		return nil, &LimitError{expression, fmt.Sprintf("has more than %d bytes", MaxExpression)}
-	}
-	tree, err := syntax.Parse(expression, syntax.Perl)
+	size, err := Size(expression)
 	if err != nil {
 		return nil, err
-	}
-	size := Instructions(tree)
-	if size > MaxProgram {
-		return nil, &LimitError{expression, fmt.Sprintf("compiles to more than %d instructions", MaxProgram)}
 	}
 	re, err := regexp.Compile(expression)
 	if err != nil {
@@ -44,6 +37,22 @@ func Compile(expression string) (*Regexp, error) {
 	}
 	prefix, _ := re.LiteralPrefix()
 	return &Regexp{re, size, prefix}, nil
+}
+
+// Size returns how many instructions an expression compiles to at most, or the error of [Compile].
+func Size(expression string) (int, error) {
+	if len(expression) > MaxExpression {
+		return 0, &LimitError{expression, fmt.Sprintf("has more than %d bytes", MaxExpression)}
+	}
+	tree, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	size := Instructions(tree)
+	if size > MaxProgram {
+		return 0, &LimitError{expression, fmt.Sprintf("compiles to more than %d instructions", MaxProgram)}
+	}
+	return size, nil
 }
 
 // Instructions returns how many instructions an expression compiles to at most.
@@ -73,6 +82,11 @@ func instructions(re *syntax.Regexp) int {
 
 // Steps returns how many steps it takes at most to match a text of some bytes.
 func (r *Regexp) Steps(bytes int) int { return r.size * (bytes + 1) }
+
+// Spend takes the steps of matching a text of some bytes, some times, for matches that are made elsewhere.
+func (r *Regexp) Spend(b *Budget, times, bytes int) error {
+	return b.spend(times*r.Steps(bytes), r.String())
+}
 
 // String returns the expression.
 func (r *Regexp) String() string { return r.re.String() }

@@ -405,7 +405,9 @@ func (c *checker) schema(t *task.Task, member int) *schema.Schema {
 func (c *checker) parse(raw json.RawMessage) (*schema.Schema, error) {
 	p, known := c.parsed[string(raw)]
 	if !known {
-		p.schema, p.err = schema.Parse(string(raw))
+		if p.schema, p.err = schema.Parse(string(raw)); p.err == nil {
+			p.err = p.schema.Unusable()
+		}
 		if c.parsed == nil {
 			c.parsed = map[string]parsed{}
 		}

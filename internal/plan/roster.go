@@ -169,6 +169,9 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 	}
 	if m.OutputSchema != nil {
 		s, err := schema.Parse(string(m.OutputSchema))
+		if err == nil {
+			err = s.Unusable()
+		}
 		if err != nil {
 			about.at("outputSchema").report(err.Error(), "write a JSON Schema", err)
 		}

@@ -2,16 +2,17 @@ package schema
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/runteam/runteam/internal/matcher"
 	"github.com/runteam/runteam/internal/naming"
 )
 
@@ -52,7 +53,30 @@ func compile(s *jsonschema.Schema) (*node, []*node, error) {
 type compiler struct {
 	draft7    bool
 	byPointer map[string]*node
+	programs  int   // instructions of all patterns
 	err       error // of a pattern
+}
+
+// maxPrograms bounds the instructions of all patterns of a schema.
+const maxPrograms = 10 * matcher.MaxProgram
+
+// expression compiles a pattern, unless it is too large.
+func (c *compiler) expression(pattern string) *expression {
+	size, err := matcher.Size(pattern)
+	e := new(expression)
+	switch limit, isLimit := errors.AsType[*matcher.LimitError](err); {
+	case isLimit:
+		e.limit = limit
+	case err != nil:
+		c.err = cmp.Or(c.err, err)
+	case c.programs > maxPrograms-size:
+		e.limit = &matcher.LimitError{Pattern: pattern, Problem: fmt.Sprintf("and the others of the schema compile to more than %d instructions", maxPrograms)}
+	default:
+		c.programs += size
+		e.Regexp, err = matcher.Compile(pattern)
+		c.err = cmp.Or(c.err, err)
+	}
+	return e
 }
 
 // node returns the node of a schema and adds those of all schemas inside it. References
@@ -64,7 +88,7 @@ func (c *compiler) node(s *jsonschema.Schema, at string) *node {
 	n := open()
 	n.at, n.ref = at, s.Ref
 	c.byPointer[at] = n
-	n.readOwn(s)
+	c.readOwn(n, s)
 	c.members(n, s)
 	c.elements(n, s)
 	c.combine(n, s)
@@ -120,7 +144,7 @@ func (n *node) countWays(known map[*node]int) error {
 }
 
 // readOwn reads the keywords about the value as a whole.
-func (n *node) readOwn(s *jsonschema.Schema) {
+func (c *compiler) readOwn(n *node, s *jsonschema.Schema) {
 	names := s.Types
 	if s.Type != "" {
 		names = []string{s.Type}
@@ -140,6 +164,11 @@ func (n *node) readOwn(s *jsonschema.Schema) {
 	}
 	n.min, n.max = cmp.Or(s.Minimum, s.ExclusiveMinimum), cmp.Or(s.Maximum, s.ExclusiveMaximum) // an exclusive bound counts as its own value
 	n.pattern, n.format = s.Pattern, s.Format
+	if s.Pattern != "" {
+		if n.matches = c.expression(s.Pattern); n.matches.limit != nil {
+			s.Pattern = "" // the validator would compile it
+		}
+	}
 	if s.MaxLength != nil {
 		n.maxLength = *s.MaxLength
 	}
@@ -151,9 +180,10 @@ func (n *node) readOwn(s *jsonschema.Schema) {
 func (c *compiler) members(n *node, s *jsonschema.Schema) {
 	n.props = c.byName(s.Properties, n.at+"/properties")
 	for pattern, p := range c.byName(s.PatternProperties, n.at+"/patternProperties") {
-		name, err := regexp.Compile(pattern)
-		c.err = cmp.Or(c.err, err)
-		n.patterns = append(n.patterns, patterned{name, p})
+		name := c.expression(pattern)
+		if n.patterns = append(n.patterns, patterned{name, p}); name.limit != nil {
+			delete(s.PatternProperties, pattern) // the validator would compile it
+		}
 	}
 	slices.SortFunc(n.patterns, func(a, b patterned) int { return strings.Compare(a.node.at, b.node.at) })
 	n.required = s.Required

@@ -1,6 +1,10 @@
 package schema
 
-import "regexp"
+import (
+	"context"
+
+	"github.com/runteam/runteam/internal/matcher"
+)
 
 // A node is one schema inside a [Schema], with the keywords that restrict its values.
 // Keywords that the validator ignores are left out, since nothing may rely on them.
@@ -22,7 +26,8 @@ type node struct {
 // textRules are the keywords for strings.
 type textRules struct {
 	pattern, format string
-	maxLength       int // -1 for none
+	matches         *expression // pattern, or nil
+	maxLength       int         // -1 for none
 }
 
 // numberRules are the keywords for numbers.
@@ -62,8 +67,23 @@ type combined struct {
 
 // patterned is a schema of patternProperties.
 type patterned struct {
-	name *regexp.Regexp
+	name *expression
 	node *node
+}
+
+// An expression is a pattern of a schema.
+type expression struct {
+	*matcher.Regexp
+	limit *matcher.LimitError // why Regexp is nil: the pattern is too large
+}
+
+// mayMatch reports whether the expression matches a name, or might.
+func (e *expression) mayMatch(name string) bool {
+	if e.limit != nil {
+		return true
+	}
+	found, err := e.MatchString(matcher.NewBudget(context.Background(), matcher.MaxSteps), name)
+	return found || err != nil
 }
 
 // kinds is a set of kinds of values, by bit.

@@ -183,7 +183,7 @@ func (n *node) namedMembers(out []*node, token string, by spelling) []*node {
 		out = append(out, open())
 	}
 	for _, p := range n.patterns {
-		if token == "*" || by == asBlocks && p.name.MatchString(token) {
+		if token == "*" || by == asBlocks && p.name.mayMatch(token) {
 			out = append(out, p.node)
 		}
 	}

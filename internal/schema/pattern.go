@@ -32,7 +32,7 @@ func (n *node) text() cell {
 		return cell{level: free, why: fmt.Sprintf(`%s allows any text there: write "enum", or "pattern" such as "^[A-Z]{2}-[0-9]{1,6}$"`, place(n.at))}
 	}
 	re, err := syntax.Parse(n.pattern, syntax.Perl) // as the validator reads it
-	if err != nil {
+	if err != nil || n.matches.limit != nil {
 		return cell{level: free, why: fmt.Sprintf("the pattern of %s cannot be read", place(n.at))}
 	}
 	if !startsAtText(re) || !endsAtText(re) {

@@ -123,7 +123,10 @@ func (q *question) member(n *node, i int) reach {
 		r = q.at(p, i+1)
 	}
 	for _, p := range n.patterns {
-		if p.name.MatchString(token) {
+		switch {
+		case p.name.limit != nil:
+			named = true // it is not known which members it is about
+		case p.name.mayMatch(token):
 			r, named = r.and(q.at(p.node, i+1)), true
 		}
 	}

@@ -78,7 +78,8 @@ func (s *Schema) String() string { return s.canonical }
 // Validate returns nil if the value matches, or an error with the place and the keyword
 // that do not. The error quotes neither the value nor its keys.
 // A value with a number of more than [MaxNumber] characters, or one that needs
-// more than maxChecks checks, matches no schema.
+// more than maxChecks checks, matches no schema. A value on which patterns would take too much work, or to
+// which one applies that is too large, cannot be checked; the error names the pattern.
 func (s *Schema) Validate(v jsonvalue.Value) error {
 	return s.ValidateContext(context.Background(), v)
 }
@@ -89,10 +90,16 @@ func (s *Schema) ValidateContext(ctx context.Context, v jsonvalue.Value) error {
 	switch err := s.check(ctx, v.Value()); {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case is[*uncheckedError](err):
+		return err
 	case err != nil:
 		return &mismatch{schema: s, value: v.Value(), text: err.Error()}
 	}
-	if err := s.resolved.Validate(native(v.Value())); err != nil {
+	err := s.resolved.Validate(native(v.Value()))
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
 		return s.mismatch(v.Value(), err)
 	}
 	return nil

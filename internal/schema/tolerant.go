@@ -2,10 +2,11 @@ package schema
 
 import (
 	"encoding/json"
-	"regexp"
+	"errors"
 	"strings"
 
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/matcher"
 )
 
 // Tolerant returns a schema of somebody else without what [Parse] refuses in it and others ignore:
@@ -62,7 +63,10 @@ func dropUnreadable(schema, patterns map[string]any) {
 	}
 }
 
+// isPattern reports whether Go can read a pattern. One that is too large stays in the schema: what it is
+// about cannot be checked, which is an error when a value is.
 func isPattern(text string) bool {
-	_, err := regexp.Compile(text)
-	return err == nil
+	_, err := matcher.Size(text)
+	_, isLimit := errors.AsType[*matcher.LimitError](err)
+	return err == nil || isLimit
 }

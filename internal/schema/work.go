@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+
+	"github.com/runteam/runteam/internal/matcher"
 )
 
 // Limits on a value that is validated. The validator cannot be stopped, so its work is
@@ -11,6 +14,8 @@ import (
 const (
 	MaxNumber = 40        // characters of a number: more than any double or 128-bit integer needs
 	maxChecks = 1_000_000 // times that one schema inside a schema is applied to one part of the value; each KiB of the part counts like one more
+
+	maxPatternSteps = 5_000_000 // of all patterns; the validator cannot be stopped
 )
 
 var (
@@ -23,7 +28,8 @@ var (
 type meter struct {
 	ctx    context.Context //nolint:containedctx // of one validation
 	checks int
-	values int // since ctx was checked
+	values int             // since ctx was checked
+	budget *matcher.Budget // of patterns
 }
 
 // uses are the schemas that apply to a value, and in how many ways.
@@ -31,7 +37,7 @@ type uses map[*node]int
 
 // check returns an error if a value is too much work for the validator.
 func (s *Schema) check(ctx context.Context, v any) error {
-	m := &meter{ctx: ctx}
+	m := &meter{ctx: ctx, budget: matcher.NewBudget(ctx, maxPatternSteps)}
 	_, err := m.value(v, uses{s.root: 1})
 	return err
 }
@@ -46,9 +52,15 @@ func (m *meter) value(v any, of uses) (size int, err error) {
 	if k := kindOf(v); k == anObject || k == anArray {
 		all = uses{}
 	}
+	text, isText := v.(string)
 	for n, times := range of {
 		if !m.apply(all, n, times) {
 			return 0, errChecks
+		}
+		if isText {
+			if err := m.pattern(n, times, len(text)); err != nil {
+				return 0, err
+			}
 		}
 	}
 	applied := m.checks - before
@@ -90,6 +102,9 @@ func (m *meter) items(items []any, of uses) (size int, err error) {
 
 func (m *meter) members(members map[string]any, of uses) (size int, err error) {
 	names := of.below(func(n *node) []*node { return appendNode(nil, n.names) })
+	if err := m.memberPatterns(members, of); err != nil {
+		return 0, err
+	}
 	for name, member := range members {
 		for _, part := range []struct {
 			value any
@@ -102,6 +117,89 @@ func (m *meter) members(members map[string]any, of uses) (size int, err error) {
 		}
 	}
 	return size, nil
+}
+
+// memberPatterns counts the work of patterns on the names of members.
+func (m *meter) memberPatterns(members map[string]any, of uses) error {
+	for n, times := range of {
+		for _, p := range n.patterns {
+			for name := range members {
+				if err := m.spend(n, p.name, times, len(name)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pattern counts the work of the patterns of a schema, and of those that apply in place, on a text.
+func (m *meter) pattern(n *node, times, bytes int) error {
+	if n.matches != nil {
+		if err := m.spend(n, n.matches, times, bytes); err != nil {
+			return err
+		}
+	}
+	for _, e := range n.inPlace {
+		if err := m.pattern(e, times, bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spend counts the work of an expression on a text.
+func (m *meter) spend(n *node, e *expression, times, bytes int) error {
+	if e.limit != nil {
+		return &uncheckedError{n.at, e.limit, 0}
+	}
+	err := e.Spend(m.budget, times, bytes)
+	if err == nil {
+		return nil
+	}
+	if limit, isLimit := errors.AsType[*matcher.LimitError](err); isLimit {
+		return &uncheckedError{n.at, limit, bytes}
+	}
+	return err
+}
+
+// An uncheckedError reports a value that cannot be checked because of a pattern of the schema.
+type uncheckedError struct {
+	at    string
+	limit *matcher.LimitError
+	bytes int // of the text; 0 if the pattern is too large for any
+}
+
+func (e *uncheckedError) Error() string {
+	at := place(e.at)
+	if e.at != "" {
+		at += " of the schema"
+	}
+	text := fmt.Sprintf("cannot be checked, since %s (in %s)", e.limit.Reason(), at)
+	if e.bytes > 0 {
+		text += fmt.Sprintf("; write a text that is shorter than %d bytes", e.bytes)
+	}
+	return text
+}
+
+// Unusable returns an error that wraps [ErrInvalid] if the schema has a pattern that is too large: then no
+// value to which it applies can be checked.
+func (s *Schema) Unusable() error {
+	for _, n := range s.nodes {
+		expressions := []*expression{}
+		if n.matches != nil {
+			expressions = append(expressions, n.matches)
+		}
+		for _, p := range n.patterns {
+			expressions = append(expressions, p.name)
+		}
+		for _, e := range expressions {
+			if e.limit != nil {
+				return fmt.Errorf("%w: %s: %w", ErrInvalid, place(n.at), e.limit)
+			}
+		}
+	}
+	return nil
 }
 
 // apply counts a schema and the schemas that it applies to the same value. It reports
@@ -149,7 +247,7 @@ func (n *node) onMember(name string) []*node {
 	p, named := n.props[name]
 	out := appendNode(nil, p)
 	for _, p := range n.patterns {
-		if p.name.MatchString(name) {
+		if p.name.mayMatch(name) {
 			out, named = append(out, p.node), true
 		}
 	}
