@@ -18,6 +18,11 @@ type Edge struct {
 	// its answer returns to the sender.
 	Delegate bool
 
+	// Files are globs of files, such as src/**, that may be passed with a delegated goal. The sender names some of
+	// its workspace, the reader gets those that the gate delivers to it, and what it changes of these files comes
+	// back. None are passed without it.
+	Files []string
+
 	// Transfer says that From may transfer its conversation to To with the tool transfer_to_NAME, and To
 	// to From if the edge is bidirectional. The reader finishes the task in place of From, with what the
 	// gate delivers to it of the conversation.

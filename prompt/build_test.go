@@ -24,7 +24,7 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 	// Whatever else a brief holds is written in the spec. A field that this
 	// test does not know must be thought about before it is added here.
 	spec := map[string]reflect.Type{
-		"Contract": reflect.TypeFor[gate.Contract](), "Task": reflect.TypeFor[*task.Task](), "Untitled": reflect.TypeFor[bool](),
+		"Contract": reflect.TypeFor[gate.Contract](), "Task": reflect.TypeFor[*task.Task](), "Untitled": reflect.TypeFor[bool](), "Passed": reflect.TypeFor[bool](),
 		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]provenance.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](), "FormatSchema": reflect.TypeFor[string](),
 		"Layout": reflect.TypeFor[brief.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "MaxContext": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
 		"Part": reflect.TypeFor[int](), "Parts": reflect.TypeFor[int](), "GoalParams": reflect.TypeFor[[]provenance.Param](),

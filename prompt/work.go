@@ -18,10 +18,18 @@ func (r *renderer) work() {
 	r.description()
 	r.granted(brief.HeadInputs, r.list[listInputs], "")
 	r.granted(brief.HeadDependencies, r.list[listResults], "")
-	r.granted(brief.HeadFiles, r.list[listFiles], "")
+	r.granted(filesHeading(&r.brief), r.list[listFiles], "")
 	r.memory(r.list[listMemory])
 	r.messages(r.list[listMessages])
 	writeTransferred(r, r.list[listTransferred])
+}
+
+// filesHeading returns the heading of the files that a task, or a goal, comes with.
+func filesHeading(b *brief.Brief) string {
+	if b.Passed {
+		return brief.HeadPassed
+	}
+	return brief.HeadFiles
 }
 
 // writeTransferred writes the conversation before it was transferred to the reader.

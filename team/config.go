@@ -126,13 +126,14 @@ type LoopDetection struct {
 
 // Spawning lets an agent spawn children: copies of itself that each pursue a goal, with an empty
 // history, a workspace of their own and those of its tools that it names. A child reads the system
-// prompt of the agent and the goal, and only its answer returns. It works in the attempt of its parent,
+// prompt of the agent and the goal, and only its answer returns, and what it changed of files that it was passed. It works in the attempt of its parent,
 // whose budgets, label and time limit bound it. The zero value has the defaults.
 type Spawning struct {
 	Max      int           // children in one attempt at a task, with the children of children; zero means 8
 	Depth    int           // 2 lets children spawn children, and so on, up to 16; zero means 1
 	Timeout  time.Duration // longest time that a child may work, and the limit unless the call asks for less; zero means 5 minutes
 	MaxTurns int           // model calls of a child; zero means 20
+	Files    []string      // globs of files of its workspace, such as src/**, that a call may pass to a child; none unless set
 }
 
 // A Budget limits the tokens and the cost of model calls; zero means no limit.

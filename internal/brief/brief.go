@@ -35,6 +35,7 @@ type Brief struct {
 	Contract gate.Contract // what was agreed for this attempt; everything sealed must belong to it
 	Layout   Layout        // zero means Work
 	Task     *task.Task    // its title, description, classification and origin are used
+	Passed   bool          // the files in the context were passed with a goal
 	Untitled bool          // leave the title out: the description alone opens the message; prompts for the coordinator never have it
 
 	System       string             // the agent's system prompt
@@ -67,7 +68,7 @@ type Context struct {
 
 	Inputs       []gate.Sealed // in the order of the task's uses
 	Dependencies []gate.Sealed // in the order of its dependencies; in Synthesis the results, or digests of parts of them
-	Files        []gate.Sealed // output files of its dependencies
+	Files        []gate.Sealed // output files of its dependencies, or those that were passed with a goal
 	Memory       []gate.Sealed // entries of shared memory; those of one agent are adjacent
 	Messages     []gate.Sealed // in the order of arrival
 	Transferred  []gate.Sealed // the conversation before it was transferred to the reader: what was said, and what tools returned

@@ -15,6 +15,7 @@ const (
 	HeadInputs       = "## Inputs"
 	HeadDependencies = "## Context from prerequisite tasks"
 	HeadFiles        = "## Files from prerequisite tasks"
+	HeadPassed       = "## Files of the agent that gave you the goal"
 	HeadMemory       = "## Shared Team Memory"
 	HeadMessages     = "## Messages from team members"
 	HeadTransferred  = "## Conversation before it was transferred to you"
@@ -40,7 +41,7 @@ const (
 // openers are what no line of a description may begin with, in lower case.
 // A space in an opener matches any amount of whitespace. Whitespace after a bracket
 // or a slash and before a colon is ignored.
-var openers = lowered("# Task:", HeadInputs, HeadDependencies, HeadFiles, HeadMemory, HeadMessages, HeadTransferred, HeadRaw, HeadStructured, HeadSchema, HeadWrong,
+var openers = lowered("# Task:", HeadInputs, HeadDependencies, HeadFiles, HeadPassed, HeadMemory, HeadMessages, HeadTransferred, HeadRaw, HeadStructured, HeadSchema, HeadWrong,
 	FenceOpen, "[envelope:", FenceClose, "[/envelope:", WithheldOpen)
 
 // goalOpeners are what no line of a goal may begin with.

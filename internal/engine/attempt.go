@@ -185,8 +185,8 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 func (a *attempt) brief(sealed []gate.Sealed) brief.Brief {
 	m, t := &a.run.team.Config.Agents[a.member], a.task
 	b := brief.Brief{
-		Untitled: a.run.options.Untitled,
-		System:   m.SystemPrompt, SystemParams: m.SystemParams, SystemOrigin: m.Origin.String(),
+		Untitled: a.run.options.Untitled, Passed: a.isChild(),
+		System: m.SystemPrompt, SystemParams: m.SystemParams, SystemOrigin: m.Origin.String(),
 	}
 	rest := sealed
 	if a.planned {

@@ -116,6 +116,9 @@ func (g *childGroup) answers(answers []toolAnswer) error {
 			status += ", the result of " + strings.Join(from, ", ")
 		}
 		title := "status " + status
+		if c.returned {
+			title += "; what it changed is in your workspace"
+		}
 		if len(g.list) > 1 {
 			title += "; all: " + all
 		}

@@ -59,17 +59,19 @@ type childGroup struct {
 // A childCall is a call of spawn_agent or delegate_to_agent.
 type childCall struct {
 	goalCall
-	call    llm.ToolCall
-	at      int        // among the calls of the turn
-	id      string     // of the call, unique in the run
-	key     record.Key // of its arguments
-	link    string     // the ID that the events of the child have
-	child   *attempt   // nil if an earlier process has had its result
-	tool    *plan.RuntimeTool
-	began   time.Time
-	took    time.Duration // until it ended
-	outcome childOutcome
-	err     error // ends the attempt of the parent
+	call     llm.ToolCall
+	at       int        // among the calls of the turn
+	id       string     // of the call, unique in the run
+	key      record.Key // of its arguments
+	link     string     // the ID that the events of the child have
+	child    *attempt   // nil if an earlier process has had its result
+	tool     *plan.RuntimeTool
+	began    time.Time
+	took     time.Duration // until it ended
+	outcome  childOutcome
+	outputs  *envelope.Envelope // what the child changed of them; nil if nothing is to be taken
+	returned bool               // some of that is in the workspace of the parent
+	err      error              // ends the attempt of the parent
 }
 
 // A goalCall is what an agent passes to a tool that has a goal pursued.
@@ -78,6 +80,7 @@ type goalCall struct {
 	Goal      string   `json:"goal"`
 	Tools     []string `json:"tools"`
 	TimeoutMs int64    `json:"timeoutMs"`
+	Files     []string `json:"files"`
 }
 
 // A childOutcome is what came of a child.
@@ -140,7 +143,14 @@ func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (re
 	if err != nil {
 		return refuse("Call refused: " + refusalOf(err) + ".")
 	}
+	files, err := g.passedFiles(ctx, c, of.files, goal)
+	if err != nil {
+		return refuse("Call refused: files: " + a.run.errorText(err.Error()) + ".")
+	}
 	c.child = g.newChild(goal, c, &of)
+	if len(c.Files) > 0 {
+		g.offerFiles(c.child, &of, files)
+	}
 	g.list = append(g.list, c)
 	g.idle = false
 	c.begin(a)
@@ -177,6 +187,7 @@ type descendant struct {
 	tools   []*tool.Tool
 	runtime []plan.RuntimeTool // among the tools
 	limits  plan.Spawning
+	files   []string       // globs of the files that it may be passed
 	edge    *plan.Neighbor // along which the goal is delegated; nil if it is not
 }
 
@@ -190,9 +201,11 @@ func (g *childGroup) descendant(c *childCall) (of descendant, problem string) {
 		of.member, _ = r.team.Index(named)
 		to, _ := r.team.Network.Reaches(a.member, of.member)
 		of.edge, of.tools, of.limits = &to, plan.ForChildren(r.team.Config.Agents[of.member].Tools), plan.Spawning{}.WithDefaults()
+		of.files = r.team.Config.Edges[to.Edge].Files
 		return of, countChild(root, &root.delegated, plan.MaxDelegations, "delegates at most %d goals")
 	}
 	of.member, of.limits = a.member, m.Spawn.WithDefaults()
+	of.files = of.limits.Files
 	own := plan.ForChildren(ownTools(a))
 	for _, name := range c.Tools {
 		i := slices.IndexFunc(own, func(t *tool.Tool) bool { return t.Name == name })
@@ -239,7 +252,9 @@ func (c *childCall) recall(a *attempt) bool {
 	if err != nil {
 		return false
 	}
-	c.outcome = childOutcome{old, e.Code}
+	if c.outcome = (childOutcome{old, e.Code}); !c.recallFiles(p) {
+		return false
+	}
 	within := a.run.id + "/" + string(a.task.ID) + c.part(a) + "/"
 	for id := range p.toolCalls {
 		if strings.HasPrefix(id, within) {
@@ -308,6 +323,9 @@ func (g *childGroup) end(ctx context.Context, c *childCall) error {
 			return err
 		}
 	}
+	if err := c.keepFiles(a); err != nil {
+		return err
+	}
 	c.recordEnd(a)
 	return nil
 }
@@ -347,10 +365,19 @@ func (c *childCall) recordEnd(a *attempt) {
 	if a.run.ledger == nil {
 		return
 	}
-	a.run.ledger.note(record.Entry{ToolResult: &record.AgentCall{
+	end := record.Entry{ToolResult: &record.AgentCall{
 		CallID: record.CallID{Session: c.id, Task: a.task.ID, Title: a.task.Title, Agent: gate.ToolReader(c.tool.Name), Attempt: a.number, Part: "/tool"},
 		Start:  c.began, End: c.began.Add(c.took), Result: gate.RecordOf(c.outcome.envelope), Code: c.outcome.code,
-	}})
+	}}
+	if len(c.Files) > 0 {
+		f, _ := a.current()
+		end.ToolResult.Folder = f.Base()
+	}
+	if c.outputs != nil {
+		a.run.ledger.note(c.filesEntry(a), end)
+		return
+	}
+	a.run.ledger.note(end)
 }
 
 // wait waits for the children, which work in the slot of their parent meanwhile. It reports whether there

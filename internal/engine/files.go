@@ -115,7 +115,7 @@ func takeOutputs(ctx context.Context, o purpose, result *envelope.Envelope) erro
 		return nil
 	}
 	if !a.hasFiles.Load() {
-		if len(a.task.OutputFiles) > 0 {
+		if len(a.task.OutputFiles) > 0 && !a.isChild() {
 			warnNoOutputs(a)
 		}
 		return nil
@@ -135,7 +135,7 @@ func takeOutputs(ctx context.Context, o purpose, result *envelope.Envelope) erro
 	case err != nil:
 		return err
 	}
-	if len(tree) == 0 {
+	if len(tree) == 0 && !a.isChild() {
 		warnNoOutputs(a)
 	}
 	a.outputs, err = outputsOf(result, tree, versionsBefore(given, tree), filesAmong(a.sealed))

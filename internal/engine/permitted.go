@@ -41,10 +41,16 @@ func reachOf(t *plan.Roster) (parts []string) {
 		m := &t.Config.Agents[i]
 		for _, n := range t.Network.Neighbors(i) {
 			parts = append(parts, "edge", m.Name, t.Config.Agents[n.Member].Name, n.Max.String(), strconv.FormatBool(n.Delegate), strconv.FormatBool(n.Transfer))
+			for _, glob := range t.Config.Edges[n.Edge].Files {
+				parts = append(parts, "files", glob)
+			}
 		}
 		if m.Spawn != nil {
 			s := m.Spawn.WithDefaults()
 			parts = append(parts, "spawn", m.Name, strconv.Itoa(s.Max), strconv.Itoa(s.Depth), s.Timeout.String(), strconv.Itoa(s.MaxTurns))
+			for _, glob := range s.Files {
+				parts = append(parts, "files", glob)
+			}
 		}
 	}
 	return parts

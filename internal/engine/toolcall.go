@@ -145,7 +145,10 @@ func (c *turnCalls) wait() error {
 	err := c.group.Wait()
 	waited, failed := c.children.wait()
 	c.renew(waited)
-	return cmp.Or(err, failed)
+	if err = cmp.Or(err, failed); err == nil {
+		err = c.children.takeFiles(c.ctx)
+	}
+	return err
 }
 
 // awaitReplies waits for the replies to the handoffs of the turn so far.
@@ -322,13 +325,21 @@ func (a *attempt) untrusted(x *modelCall) string {
 		}
 	}
 	for _, of := range append(slices.Clip(a.earlier), x) {
-		for i := range of.sealed {
-			s := &of.sealed[i]
-			if s.Withheld() || s.Trust() == label.Endorsed || s.Source().Kind == handoff.Draft || s.Decision().From == gate.Runtime {
-				continue
-			}
-			return fmt.Sprintf("%s %q of %s", s.Source().Kind, cmp.Or(s.Title(), s.Source().Name), s.Decision().From)
+		if from := untrustedAmong(of.sealed); from != "" {
+			return from
 		}
+	}
+	return untrustedAmong(a.returned.sealed)
+}
+
+// untrustedAmong names one of the pieces that no entry of the policy endorses; empty if there is none.
+func untrustedAmong(sealed []gate.Sealed) string {
+	for i := range sealed {
+		s := &sealed[i]
+		if s.Withheld() || s.Trust() == label.Endorsed || s.Source().Kind == handoff.Draft || s.Decision().From == gate.Runtime {
+			continue
+		}
+		return fmt.Sprintf("%s %q of %s", s.Source().Kind, cmp.Or(s.Title(), s.Source().Name), s.Decision().From)
 	}
 	return ""
 }

@@ -112,6 +112,7 @@ func (a *attempt) nextTurn(ctx context.Context, n int, current *modelCall, befor
 	if err != nil {
 		return nil, err
 	}
+	t.call.least = t.call.least.Join(a.returned.level())
 	if a.earlier = append(a.earlier, current); current != &a.modelCall {
 		current.offers, current.grants = nil, nil // whole results, which nothing reads any more
 	}

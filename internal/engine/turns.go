@@ -53,6 +53,7 @@ type conversation struct {
 	output  atomic.Int64    // bytes that the calls of the turn have returned
 	made    map[string]bool // the IDs of its calls of tools; guarded by mu
 	conversationFiles
+	returned   returnedFiles
 	toolCalls  []ToolCallMetrics // those that this process made, without the turn that is making its calls
 	cachedTurn bool              // the first turn is one of an earlier process
 	loops      loopDetector
@@ -332,6 +333,9 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 			return prompt.Prompt{}, err
 		}
 	}
+	if err := checkFresh(t.of.returned.sealed, time.Now()); err != nil {
+		return prompt.Prompt{}, err
+	}
 	if err := t.call.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
@@ -360,8 +364,12 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 	t.call.sentSize = t.sentBytes(messages)
 	if t.call.run.keyed() {
 		before := t.of.earlier[len(t.of.earlier)-1]
-		t.call.key = withFiles(keyOfTurn(before.key, step, p.Added()), t.of.sealed, &t.call.run.contents)
-		t.call.core, t.call.prior = t.call.key, withFiles(keyOfTurn(before.prior, step, p.Added()), t.of.sealed, &t.call.run.contents)
+		files := t.of.sealed
+		if len(t.of.returned.sealed) > 0 {
+			files = slices.Concat(files, t.of.returned.sealed)
+		}
+		t.call.key = withFiles(keyOfTurn(before.key, step, p.Added()), files, &t.call.run.contents)
+		t.call.core, t.call.prior = t.call.key, withFiles(keyOfTurn(before.prior, step, p.Added()), files, &t.call.run.contents)
 	}
 	return p, nil
 }

@@ -170,9 +170,9 @@ func mayReadAll(team *plan.Roster, agent string, t *tool.Tool, level label.Class
 // workspaceOf returns the function that gives the tool of a call the workspace. It may outlive
 // the attempt.
 func (c *toolCall) workspaceOf(a *attempt) func() (*os.Root, error) {
-	team, agent, of := a.by, a.caps.Agent, a.conversation // the attempt may be another one by the time of the call
+	team, agent, of, returned := a.by, a.caps.Agent, a.conversation, a.returned.level() // the attempt may be another one by the time of the call
 	return func() (*os.Root, error) {
-		if err := mayReadAll(team, agent, c.tool, c.from.Classification()); err != nil {
+		if err := mayReadAll(team, agent, c.tool, c.from.Classification().Join(returned)); err != nil {
 			return nil, err
 		}
 		return of.files()

@@ -46,12 +46,13 @@ func (p *priorRun) beginFiles(id worker) {
 	if f := p.folders[id]; f != nil {
 		for _, call := range f.measures {
 			delete(p.results, call)
+			delete(p.files, call)
 		}
 	}
 	delete(p.folders, id)
 }
 
-// takeFiles takes in what the start or the end of a call says about the workspace.
+// takeFiles takes in what an entry about a call says about the workspace.
 func (p *priorRun) takeFiles(e *record.Entry) {
 	of := func(id worker) *priorFiles {
 		if p.folders[id] == nil {
@@ -62,8 +63,15 @@ func (p *priorRun) takeFiles(e *record.Entry) {
 	switch call, end := e.ToolCall, e.ToolResult; {
 	case call != nil && call.Effect == string(tool.Workspace):
 		of(workerOf(call.Task, call.Session)).open[call.Session] = true
+	case e.Files != nil && e.Files.Folder != "": // with the files that a call returned
+		f := of(workerOf(e.Files.Task, e.Files.Session))
+		f.measured, f.last = measuredFiles{e.Files.Folder, e.Files.Keys.Files}, e.Files.Session
+		f.measures = append(f.measures, f.last)
 	case end != nil:
 		f := of(workerOf(end.Task, end.Session))
+		if end.Folder != "" && end.Files == (record.Key{}) { // a call that was passed files
+			f.measures = append(f.measures, end.Session)
+		}
 		if end.Files != (record.Key{}) {
 			f.measured, f.last = measuredFiles{end.Folder, end.Files}, end.Session
 			f.measures = append(f.measures, end.Session)
@@ -218,7 +226,7 @@ func keepFiles(r *runScope, t *TaskResult, a *attempt) {
 // mayKeepFiles reports whether the caller may have the workspace: all of its data is within
 // the caller's clearance, and may be on disk.
 func mayKeepFiles(a *attempt) bool {
-	level := a.contract.MaxInput
+	level := a.contract.MaxInput.Join(a.returned.level())
 	for _, x := range a.earlier {
 		level = level.Join(x.contract.MaxInput)
 	}

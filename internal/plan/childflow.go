@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/tokencount"
 	"github.com/runteam/runteam/label"
 )
@@ -17,6 +18,8 @@ type childNode struct {
 	member       int
 	task, source int // in the graph: what they read, and what they answer
 	reads        []flow.Edge
+	isPassed     bool                 // they may be passed files of the workspace of the task
+	most         label.Classification // of what is passed
 }
 
 // addChildren adds the children of a task, which reads what inputs say. It returns them, so that their
@@ -24,12 +27,18 @@ type childNode struct {
 // written is the source of what the agent of the task writes.
 func (b *flowBuilder) addChildren(i, written int, inputs []flow.Edge) (nodes []childNode) {
 	p, title := b.plan, b.plan.Graph.Task(i).Title
-	if SpawningOf(p, i) != nil {
-		nodes = append(nodes, b.addChildNode("children of "+title, i, int(p.Members[i])))
+	hasFiles := b.team.Config.Agents[p.Members[i]].hasWorkspace()
+	add := func(n childNode, files []string, most label.Classification) {
+		n.isPassed, n.most = hasFiles && len(files) > 0, most
+		nodes = append(nodes, n)
+	}
+	if s := SpawningOf(p, i); s != nil {
+		add(b.addChildNode("children of "+title, i, int(p.Members[i])), s.Files, label.Secret)
 	}
 	for _, to := range Delegates(p, i) {
 		if delegates(p, i, to) {
-			nodes = append(nodes, b.addChildNode(fmt.Sprintf("%s for %s", b.team.Config.Agents[to.Member].Name, title), i, to.Member))
+			n := b.addChildNode(fmt.Sprintf("%s for %s", b.team.Config.Agents[to.Member].Name, title), i, to.Member)
+			add(n, b.team.Config.Edges[to.Edge].Files, to.Max)
 		}
 	}
 	for k, n := range nodes {
@@ -42,10 +51,33 @@ func (b *flowBuilder) addChildren(i, written int, inputs []flow.Edge) (nodes []c
 		for _, other := range nodes { // the task can make a goal of what another one answered
 			b.wholeEdge(other.source, n.task, gate.RulePlan)
 		}
+		if n.isPassed {
+			b.addPassedFiles(i, written, n)
+		}
 		nodes[k].reads = slices.Clone(b.graph.Edges[start:])
 		b.wholeEdge(n.source, i, gate.RuleTools)
 	}
 	return nodes
+}
+
+// addPassedFiles adds the files of the workspace of task i that its children may be passed: those that the task was given,
+// under the rules for who made them, and what its agent changed. It adds what the children change of them too.
+func (b *flowBuilder) addPassedFiles(i, written int, n childNode) {
+	p, caps := b.plan, &b.team.Capabilities[n.member]
+	for _, a := range p.deliveries(nil, i) {
+		if !p.isFiles(i, &a) {
+			continue
+		}
+		least, most, from := a.least, a.most, a.from
+		terms := gate.Limited(ReadBy(p, i).Terms(from, caps.Agent), n.most, gate.Citation{Rule: gate.RuleEdge}, from, caps.Agent)
+		d := deliveryOf(terms, least, most, true, caps)
+		d.part = a.part
+		addGranted(b, i, n.task, &d, terms)
+	}
+	for _, e := range []flow.Edge{{Source: written, Task: n.task}, {Source: n.source, Task: i}} {
+		e.Delivers, e.Rule, e.Note = pick.Everything(), gate.RuleFiles, "changed files"
+		b.graph.Edges = append(b.graph.Edges, e)
+	}
 }
 
 // delegates reports whether task i can ever delegate to a neighbor: its context is low enough, or a
@@ -108,6 +140,33 @@ func checkDelegates(c *labelCheck) {
 		}
 	}
 	checkToolless(c)
+	checkPassing(c)
+}
+
+// checkPassing warns of files that may be passed with goals if an agent has no tools for them.
+func checkPassing(c *labelCheck) {
+	agents := c.team.Config.Agents
+	warn := func(at subject, from, to *Member) {
+		problem := ""
+		if !from.hasWorkspace() {
+			problem = fmt.Sprintf("%q has no tool that works on its workspace, so it passes no files", from.Name)
+		} else if !slices.ContainsFunc(ForChildren(to.Tools), worksOnFiles) {
+			problem = fmt.Sprintf("%q has no tool that works on a workspace, so of files that it is passed it gets only the list", to.Name)
+		}
+		if problem != "" {
+			c.advise(at, problem, "give it such tools, for instance file_read, or remove files")
+		}
+	}
+	for i := range agents {
+		if s := agents[i].Spawn; s != nil && len(s.Files) > 0 {
+			warn(c.about(fmt.Sprintf("agent %q", agents[i].Name), "agents", i).at("spawn", "files"), &agents[i], &agents[i])
+		}
+		for _, to := range c.team.Network.delegates(i) {
+			if len(c.team.Config.Edges[to.Edge].Files) > 0 {
+				warn(c.about(fmt.Sprintf("edge %d", to.Edge+1), "edges", to.Edge).at("files"), &agents[i], &agents[to.Member])
+			}
+		}
+	}
 }
 
 // cannotDelegate says why task i can never delegate to a neighbor.

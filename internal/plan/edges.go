@@ -45,6 +45,9 @@ func newNetwork(of *Roster, found *task.Problems) Network {
 		if e.MaxClassification != nil {
 			about.at("maxClassification").checkLabel(*e.MaxClassification)
 		}
+		if checkPassedFiles(about, e.Files); len(e.Files) > 0 && !e.Delegate {
+			about.at("files").report("files are passed with delegated goals, and the edge does not delegate", "write delegate: true, or remove files", task.ErrInvalid)
+		}
 		if !isFrom || !isTo {
 			continue
 		}

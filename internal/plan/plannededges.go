@@ -13,6 +13,7 @@ type PlannedEdge struct {
 	Label  label.Classification  `json:"label"`           // of what may be sent, at most: by the edge and by the clearance of its reader
 	Sends  *label.Classification `json:"sends,omitempty"` // of what a task of this plan can get along it, at most; nil if no task can get anything
 	Grants []string              `json:"grants"`          // the tools that From has because of it
+	Files  []string              `json:"files,omitempty"` // globs of the files that it may pass with a goal
 }
 
 // A PlannedSpawning says how an agent may spawn children, with every default filled in.
@@ -21,6 +22,8 @@ type PlannedSpawning struct {
 	Depth     int   `json:"depth"`
 	TimeoutMs int64 `json:"timeoutMs"` // of each child
 	MaxTurns  int   `json:"maxTurns"`
+
+	Files []string `json:"files,omitempty"` // globs of the files that a call may pass
 }
 
 // plannedSpawning returns how a member may spawn children; nil if it may not.
@@ -29,7 +32,7 @@ func (m *Member) plannedSpawning() *PlannedSpawning {
 		return nil
 	}
 	s := m.Spawn.WithDefaults()
-	return &PlannedSpawning{s.Max, s.Depth, s.Timeout.Milliseconds(), s.MaxTurns}
+	return &PlannedSpawning{s.Max, s.Depth, s.Timeout.Milliseconds(), s.MaxTurns, s.Files}
 }
 
 // plannedEdges returns the edges of the team in the order of the roster.
@@ -37,7 +40,7 @@ func plannedEdges(p *Plan) (list []PlannedEdge) {
 	t := p.Roster()
 	for from := range t.Config.Agents {
 		for _, n := range t.Network.Neighbors(from) {
-			e := PlannedEdge{From: t.Config.Agents[from].Name, To: t.Config.Agents[n.Member].Name, Grants: []string{}}
+			e := PlannedEdge{From: t.Config.Agents[from].Name, To: t.Config.Agents[n.Member].Name, Grants: []string{}, Files: t.Config.Edges[n.Edge].Files}
 			e.Label = min(n.Max, t.Capabilities[n.Member].Clearance())
 			if from >= len(p.unread) || !p.unread[from] {
 				e.Grants = append(e.Grants, SendHandoff)

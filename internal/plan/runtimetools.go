@@ -109,7 +109,7 @@ func equip(t *Roster) {
 			tools[i] = append(tools[i], spawnAgent(&t.Config.Agents[i]))
 		}
 		if to := t.Network.delegates(i); len(to) > 0 {
-			tools[i] = append(tools[i], delegateToAgent(t, to))
+			tools[i] = append(tools[i], delegateToAgent(t, &t.Config.Agents[i], to))
 		}
 		for _, to := range t.Network.transfers(i) {
 			tools[i] = append(tools[i], transferTo(t, to))

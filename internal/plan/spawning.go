@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
@@ -38,6 +39,7 @@ type Spawning struct {
 	Depth    int
 	Timeout  time.Duration
 	MaxTurns int
+	Files    []string
 }
 
 // WithDefaults returns the settings with every default filled in.
@@ -65,6 +67,7 @@ func (s subject) checkSpawning(m *Member) {
 	if w.Timeout < 0 {
 		of.at("timeoutMs").report("the time limit of children is negative", fmt.Sprintf("use a positive one, or leave it out for %d minutes", defaultChildTimeout/time.Minute), task.ErrInvalid)
 	}
+	checkPassedFiles(of, w.Files)
 	without := Spawning{}.WithDefaults()
 	for _, n := range []struct {
 		key                string
@@ -75,6 +78,21 @@ func (s subject) checkSpawning(m *Member) {
 		}
 	}
 }
+
+// checkPassedFiles reports globs of files that may be passed to children or delegates if they match nothing.
+func checkPassedFiles(about subject, globs []string) {
+	if _, err := filetree.ParseGlobs(globs); err != nil {
+		about.at("files").report(err.Error(), "", task.ErrInvalid)
+	}
+}
+
+// hasWorkspace reports whether a member has tools that work on files of its workspace.
+func (m *Member) hasWorkspace() bool {
+	return slices.ContainsFunc(m.Tools, worksOnFiles)
+}
+
+// worksOnFiles reports whether a tool reads or changes files of the workspace.
+func worksOnFiles(t *tool.Tool) bool { return t.ReadsWorkspace || t.Effect == tool.Workspace }
 
 // ForChildren returns those of the tools that a child may have: a person approves no calls of children.
 func ForChildren(tools []*tool.Tool) []*tool.Tool {
@@ -131,11 +149,15 @@ const MaxGoal = 64 << 10
 // spawnAgent returns the tool with which a member spawns children.
 func spawnAgent(m *Member) RuntimeTool {
 	limit := m.Spawn.WithDefaults()
-	description := "Has a copy of you with an empty history pursue a goal, and returns its answer. It knows the goal and nothing else. Calls in one turn run at the same time."
+	properties := goalProperties(limit.Timeout)
+	knows := ""
+	if len(limit.Files) > 0 && m.hasWorkspace() {
+		properties["files"], knows = passedFiles(limit.Files), " and the files that you pass"
+	}
+	description := "Has a copy of you with an empty history pursue a goal, and returns its answer. It knows the goal" + knows + " and nothing else. Calls in one turn run at the same time."
 	if len(ForChildren(m.Tools)) < len(m.Tools) {
 		description += " It cannot have tools whose calls a person approves."
 	}
-	properties := goalProperties(limit.Timeout)
 	if tools := ForChildren(m.Tools); len(tools) > 0 {
 		properties["tools"] = map[string]any{"type": "array", "maxItems": len(tools), "uniqueItems": true, "items": map[string]any{"enum": childToolNames(tools)}, "description": "the tools of yours that it may call; none unless given"}
 	}
@@ -143,8 +165,8 @@ func spawnAgent(m *Member) RuntimeTool {
 }
 
 // delegateToAgent returns the tool with which a member delegates to its neighbors.
-func delegateToAgent(t *Roster, to []Neighbor) RuntimeTool {
-	var names []string
+func delegateToAgent(t *Roster, from *Member, to []Neighbor) RuntimeTool {
+	var names, globs []string
 	var list strings.Builder
 	for _, n := range to {
 		m := &t.Config.Agents[n.Member]
@@ -154,13 +176,33 @@ func delegateToAgent(t *Roster, to []Neighbor) RuntimeTool {
 		if m.Description != "" {
 			list.WriteString(": " + t.Rules.WithoutNames(m.Description))
 		}
+		if files := t.Config.Edges[n.Edge].Files; len(files) > 0 && from.hasWorkspace() {
+			globs = append(globs, files...)
+			list.WriteString(" (may get the files " + strings.Join(files, ", ") + ")")
+		}
 		if losesTools(m) {
 			list.WriteString(" (without its tools, whose calls a person approves)")
 		}
 	}
 	properties := goalProperties(defaultChildTimeout)
 	properties["to"] = map[string]any{"enum": names, "description": "the agent"}
-	return runtimeTool(DelegateToAgent, "Has another agent pursue a goal, and returns its answer. It knows the goal and nothing else. Calls in one turn run at the same time. Agents:"+list.String(), tool.None, properties, "to", "goal")
+	knows := ""
+	if len(globs) > 0 {
+		properties["files"], knows = passedFiles(globs), " and the files that you pass"
+	}
+	return runtimeTool(DelegateToAgent, "Has another agent pursue a goal, and returns its answer. It knows the goal"+knows+" and nothing else. Calls in one turn run at the same time. Agents:"+list.String(), tool.None, properties, "to", "goal")
+}
+
+// MaxPassedGlobs is how many globs of files a call may name.
+const MaxPassedGlobs = 32
+
+// passedFiles is the argument with which a call passes files, of which the globs are granted.
+func passedFiles(globs []string) map[string]any {
+	globs = slices.Sorted(slices.Values(globs))
+	return map[string]any{
+		"type": "array", "minItems": 1, "maxItems": MaxPassedGlobs, "items": map[string]any{"type": "string", "minLength": 1, "maxLength": 512},
+		"description": "files of your workspace that it gets, as globs, within " + strings.Join(slices.Compact(globs), ", ") + "; what it changes of such files is in your workspace after the call, beside your version as NAME.CALL.EXT if that has changed too; none unless given",
+	}
 }
 
 // goalProperties returns the arguments that both tools have.

@@ -122,6 +122,6 @@ func (r *reader) readSpawning(n *node) *plan.Spawning {
 		return nil
 	}
 	f, s := r.fields(n, "spawn", nil), &plan.Spawning{}
-	members{{"max", &s.Max}, {"depth", &s.Depth}, {"timeoutMs", &s.Timeout}, {"maxTurns", &s.MaxTurns}}.read(f.own)
+	members{{"max", &s.Max}, {"depth", &s.Depth}, {"timeoutMs", &s.Timeout}, {"maxTurns", &s.MaxTurns}, {"files", &s.Files}}.read(f.own)
 	return s
 }

@@ -15,7 +15,7 @@ func (r *reader) readEdges() {
 		r.places.edges = append(r.places.edges, f)
 		e := handoff.Edge{} // so that indexes still match the file
 		if f != nil {
-			members{{"from", &e.From}, {"to", &e.To}, {"bidirectional", &e.Bidirectional}, {"delegate", &e.Delegate}, {"transfer", &e.Transfer}}.read(f.own)
+			members{{"from", &e.From}, {"to", &e.To}, {"bidirectional", &e.Bidirectional}, {"delegate", &e.Delegate}, {"files", &e.Files}, {"transfer", &e.Transfer}}.read(f.own)
 			if n := f.own("maxClassification"); n != nil {
 				e.MaxClassification = new(level(n))
 			}

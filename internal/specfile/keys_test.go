@@ -56,7 +56,7 @@ var samples = map[string]string{
 	"mcp.type": "stdio", "mcp.command": "other", "mcp.args": "[x]", "mcp.env": "{A: b}", "mcp.cwd": "sub", "mcp.url": "http://localhost:1/mcp", "mcp.headers": "{X-A: b}",
 	"agent.tools": "[glob]", "agent.toolPreset": "readonly", "agent.allowUntrusted": "[bash]", "orchestrator.defaultToolPreset": "full",
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
-	"spec.edges": "[{from: b, to: a}]", "edge.from": "b", "edge.to": "c", "edge.bidirectional": "true", "edge.delegate": "true", "edge.transfer": "true", "edge.maxClassification": "public",
+	"spec.edges": "[{from: b, to: a}]", "edge.from": "b", "edge.to": "c", "edge.bidirectional": "true", "edge.delegate": "true", "edge.files": "[\"src/**\"]", "edge.transfer": "true", "edge.maxClassification": "public",
 	"message.from": "user", "message.to": "b", "message.text": "other", "message.classification": "public", "message.ttlMs": "1000",
 	"requires.requiredTools": "[bash]", "requires.requiredCapabilities": "[other]", "requires.requiredBackend": "process", "requires.requiredProvider": "openai",
 	"spec.reuse": "true", "spec.prices": "{m: {input: 1, output: 2}}", "price.input": "0.15", "price.output": "0.6", "price.cachedInput": "0.1", "price.reasoning": "3",
@@ -74,7 +74,7 @@ var samples = map[string]string{
 	"agent.textToolCalls": "true", "agent.maxTokensKey": "max_completion_tokens", "agent.systemRole": "merge", "agent.frequencyPenalty": "1.5", "agent.presencePenalty": "0", "agent.seed": "-9007199254740992",
 	"agent.stop": "[END, \" \"]", "agent.reasoningEffort": "low", "agent.extraBody": "{chat_template_kwargs: {enable_thinking: false}, user: u}",
 	"agent.timeoutMs": "1000", "agent.callTimeoutMs": "1000", "agent.outputSchema": "{type: object}", "agent.disallowedTools": "[bash]",
-	"agent.spawn": "{max: 2}", "spawn.max": "2", "spawn.depth": "2", "spawn.timeoutMs": "1000", "spawn.maxTurns": "3",
+	"agent.spawn": "{max: 2}", "spawn.max": "2", "spawn.depth": "2", "spawn.timeoutMs": "1000", "spawn.maxTurns": "3", "spawn.files": "[\"src/**\"]",
 	"agent.loopDetection": "{onLoopDetected: terminate}", "loopDetection.maxRepetitions": "2", "loopDetection.loopDetectionWindow": "9", "loopDetection.onLoopDetected": "warn",
 	"task.title": "Other", "task.description": "{file: prompt.md}", "task.key": "k", "task.assignee": "a", "task.dependsOn": "[First]",
 	"task.value": "5", "task.template": "text", "task.file": "prompt.md",
@@ -325,7 +325,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	}
 	for i := range f.Config.Edges {
 		e := &f.Config.Edges[i]
-		fmt.Fprintln(&b, e.From, e.To, e.Bidirectional, e.Delegate, e.Transfer, e.Max())
+		fmt.Fprintln(&b, e.From, e.To, e.Bidirectional, e.Delegate, e.Files, e.Transfer, e.Max())
 	}
 	for i := range f.Run.Messages {
 		m := &f.Run.Messages[i]

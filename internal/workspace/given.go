@@ -52,6 +52,21 @@ func (f *Folder) Give(files map[string]*string, sum func(text *string) [sha256.S
 	return nil
 }
 
+// Put writes a file in place of what has its name, as one that the task was given.
+func (f *Folder) Put(name, text string) (err error) {
+	if err := f.RemoveAll(name); err != nil {
+		return err
+	}
+	delete(f.given, name)
+	dir := givenDir{top: f.Root, at: ".", root: f.Root}
+	defer func() { err = errors.Join(err, dir.close()) }()
+	if err := dir.enter(path.Dir(name)); err != nil {
+		return err
+	}
+	_, err = dir.write(path.Base(name), text)
+	return err
+}
+
 // A givenDir is the folder into which files are written. Most files are in the folder of the one before, which
 // saves the way to it.
 type givenDir struct {

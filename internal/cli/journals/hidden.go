@@ -54,6 +54,8 @@ func hideCalls(h *record.History) {
 			return !e.Sent.Shown
 		case e.ToolResult != nil:
 			return hidden[e.ToolResult.Task]
+		case e.Files != nil:
+			return hidden[e.Files.Task] && record.IsInner(e.Files.Session)
 		}
 		return false
 	})

@@ -177,7 +177,7 @@ func collectCalls(k *StoredRun) {
 			if t := k.ByID[e.ToolResult.Task]; t != nil {
 				t.transfers = append(t.transfers, e.ToolResult)
 			}
-		case e.Files != nil:
+		case e.Files != nil && !record.IsInner(e.Files.Session):
 			t := k.TaskOf(e.Files.Task, e.Files.Title, e.Files.Agent)
 			t.files = append(t.files, e.Files)
 		case e.Exchange != nil:

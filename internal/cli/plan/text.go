@@ -237,7 +237,7 @@ func writeEdges(w io.Writer, p *engine.Plan) {
 			if e.Sends != nil {
 				carries = e.Sends.String()
 			}
-			rows.Row(e.From, e.To, e.Label.String(), carries, strings.Join(e.Grants, ", "))
+			rows.Row(e.From, e.To, e.Label.String(), carries, strings.Join(e.Grants, ", ")+passing(e.Files))
 		}
 		rows.Flush()
 	}
@@ -249,10 +249,18 @@ func writeEdges(w io.Writer, p *engine.Plan) {
 	rows.Row("agent", "children at a task", "depth", "time each", "turns each")
 	for _, a := range p.Agents {
 		if s := a.Spawn; s != nil {
-			rows.Row(a.Name, "at most "+format.Number(s.Max), format.Number(s.Depth), format.Elapsed(time.Duration(s.TimeoutMs)*time.Millisecond), format.Number(s.MaxTurns))
+			rows.Row(a.Name, "at most "+format.Number(s.Max), format.Number(s.Depth), format.Elapsed(time.Duration(s.TimeoutMs)*time.Millisecond), format.Number(s.MaxTurns)+passing(s.Files))
 		}
 	}
 	rows.Flush()
+}
+
+// passing says which files may be passed with a goal; empty if none may.
+func passing(globs []string) string {
+	if len(globs) == 0 {
+		return ""
+	}
+	return " with files " + strings.Join(globs, ", ")
 }
 
 func writeInputs(w io.Writer, p *engine.Plan, title map[task.ID]string) {
