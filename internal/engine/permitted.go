@@ -68,6 +68,7 @@ func intakeOf(m *plan.Member) string {
 
 // callOf returns a digest of what a call of a tool may read, return and change.
 func callOf(f *tool.Tool) record.Key {
-	return digestOf(f.Name, string(f.Parameters), string(f.Effect), f.Accepts.String(), f.Level().String(), f.Approve, f.State,
-		strconv.FormatBool(f.Stateful), strconv.FormatBool(f.Foreign), strconv.FormatBool(f.ReadsWorkspace), strconv.FormatBool(f.Repeatable))
+	parts := []string{f.Name, string(f.Parameters), string(f.Effect), f.Accepts.String(), f.Level().String(), f.Approve, f.State,
+		strconv.FormatBool(f.Stateful), strconv.FormatBool(f.Foreign), strconv.FormatBool(f.ReadsWorkspace), strconv.FormatBool(f.Repeatable)}
+	return digestOf(append(parts, f.Readable...)...)
 }

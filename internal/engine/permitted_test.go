@@ -42,8 +42,8 @@ func TestAnApprovalCoversWhatAMemberMayDo(t *testing.T) {
 			"Name": covered, "Parameters": covered, "Foreign": covered, "ReadsWorkspace": covered, "Options": "its fields are listed below", "Description": "what the agent is told of it", "Definition": "what its author says of it, for which approvals of calls are", "Run": "what is behind the name",
 		}, func(v any) [32]byte { return callOf(new(v.(tool.Tool))) }, map[string]any{"Parameters": json.RawMessage("true"), "Run": run}},
 		{tool.Options{}, map[string]string{
-			"Accepts": covered, "Produces": covered, "Effect": covered, "Repeatable": covered, "Stateful": covered, "State": covered, "Approve": covered, "Timeout": "bounds how long", "MaxOutput": "bounds how much",
-		}, func(v any) [32]byte { return callOf(&tool.Tool{Options: v.(tool.Options)}) }, map[string]any{"Produces": new(label.Secret)}},
+			"Accepts": covered, "Produces": covered, "Effect": covered, "Repeatable": covered, "Stateful": covered, "State": covered, "Approve": covered, "Timeout": "bounds how long", "MaxOutput": "bounds how much", "Readable": covered,
+		}, func(v any) [32]byte { return callOf(&tool.Tool{Options: v.(tool.Options)}) }, map[string]any{"Produces": new(label.Secret), "Readable": []string{"/opt"}}},
 	} {
 		of := reflect.TypeOf(tt.of)
 		require.Equal(t, of.NumField(), len(tt.fields), "fields of %v", of)
