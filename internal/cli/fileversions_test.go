@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -82,9 +83,7 @@ func TestHiddenVersionsAreInNoDocument(t *testing.T) {
 	t.Parallel()
 	without := clitest.Folder(t, chained)
 	files := map[string]string{}
-	for name, text := range chained {
-		files[name] = text
-	}
+	maps.Copy(files, chained)
 	files["team.yaml"] = strings.NewReplacer(
 		"{name: other, toolPreset: readwrite}", "{name: other, toolPreset: readwrite, accepts: secret}",
 		"{title: Review, assignee: other,", "{title: Review, assignee: other, classification: secret,",
@@ -128,7 +127,7 @@ tasks:
 	got := call{dir: clitest.Folder(t, files), args: []string{"plan"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, got.stderr)
 	tasks := map[string]string{}
-	for _, block := range strings.Split(got.stdout, "\n\n") {
+	for block := range strings.SplitSeq(got.stdout, "\n\n") {
 		if _, text, ok := strings.Cut(block, ". "); ok {
 			title, lines, _ := strings.Cut(text, "\n")
 			tasks[title] = regexp.MustCompile(` +`).ReplaceAllString(lines, " ")

@@ -95,19 +95,19 @@ func (w *workshop) tool(t require.TestingT) *tool.Tool {
 // member returns an agent of the team.
 func (w *workshop) member(name string, work *tool.Tool) engine.Member {
 	model := byTurn(func(turn int, r llm.Request) llm.Response {
-		text := ""
+		var text strings.Builder
 		for _, m := range r.Messages {
-			text += string(m.Role) + ": " + m.Text + "\n"
+			text.WriteString(string(m.Role) + ": " + m.Text + "\n")
 		}
 		w.mu.Lock()
-		w.asked[name] = append(w.asked[name], text)
+		w.asked[name] = append(w.asked[name], text.String())
 		w.mu.Unlock()
 		steps := w.lead
 		if name == "ann" {
 			steps = [][]llm.ToolCall{{works("ann", w.made...)}}
 		}
 		for goal, changes := range w.work {
-			if name != "ann" && strings.Contains(text, goal) {
+			if name != "ann" && strings.Contains(text.String(), goal) {
 				steps = [][]llm.ToolCall{{works(goal, changes...)}}
 			}
 		}

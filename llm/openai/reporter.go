@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/callfault"
-	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/connection"
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/llm"
 )
 
