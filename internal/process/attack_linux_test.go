@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/process"
 )
 
@@ -432,6 +433,7 @@ func descend(length int) error {
 //
 // Requirement: G65.
 func TestConfinedProgramHidesNothingFromItsLimits(t *testing.T) {
+	slowtest.NotUnderRace(t) // whose programs take more memory than the limit
 	skipUnlessConfines(t, true)
 	for name, want := range limitedAttacks {
 		t.Run(name, func(t *testing.T) {
