@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/process"
+	"github.com/runteam/runteam/internal/slowtest"
 )
 
 const dnModify = 2 // of the fcntl command F_NOTIFY
