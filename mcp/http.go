@@ -109,10 +109,14 @@ func (t *sessionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if r.Method != http.MethodPost {
-		res.Body = responseBody{membudget.Events(r.Context(), res.Body), res.Body}
+		res.Body = responseBody{membudget.Events(context.Background(), res.Body), res.Body}
 		return res, nil
 	}
-	res.Body = responseBody{membudget.Reader(r.Context(), res.Body), res.Body}
+	scoped := context.Background() // of a session, whose first call may have ended
+	if isCall(r) {
+		scoped = r.Context()
+	}
+	res.Body = responseBody{membudget.Reader(scoped, res.Body), res.Body}
 	switch {
 	case res.StatusCode >= http.StatusBadRequest:
 		return t.refused(r, res)
@@ -198,7 +202,7 @@ func (t *sessionTransport) listen(r *http.Request) *http.Response {
 		if err == nil {
 			kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 			if res.StatusCode == http.StatusOK && kind == "text/event-stream" {
-				_, _ = io.Copy(writer, membudget.Events(r.Context(), res.Body))
+				_, _ = io.Copy(writer, membudget.Events(context.Background(), res.Body))
 				t.conn.deaf.Store(true)
 			}
 			res.Body.Close()

@@ -75,7 +75,7 @@ func (p *pipes) Write(ctx context.Context, m jsonrpc.Message) error {
 }
 
 // Read returns the next message.
-func (p *pipes) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (p *pipes) Read(context.Context) (jsonrpc.Message, error) {
 	p.giveBack()
 	for {
 		for len(p.queue) == 0 {
@@ -105,7 +105,7 @@ func (p *pipes) Read(ctx context.Context) (jsonrpc.Message, error) {
 				continue // a flood of them says no more than one
 			}
 			var scoped context.Context
-			scoped, p.giveBack = membudget.Within(ctx, membudget.Attempt)
+			scoped, p.giveBack = membudget.Within(context.Background(), membudget.Attempt) // that of the call which began the session may have ended
 			if membudget.Take(scoped, membudget.Decoded(m.Params)) != nil {
 				continue // no request of a server needs that much
 			}
