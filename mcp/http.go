@@ -109,14 +109,14 @@ func (t *sessionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if r.Method != http.MethodPost {
-		res.Body = responseBody{membudget.Events(context.Background(), res.Body), res.Body}
+		res.Body = newEventBody(res.Body)
 		return res, nil
 	}
 	scoped := context.Background() // of a session, whose first call may have ended
 	if isCall(r) {
 		scoped = r.Context()
 	}
-	res.Body = responseBody{membudget.Reader(scoped, res.Body), res.Body}
+	res.Body = &responseBody{membudget.Reader(scoped, res.Body), res.Body, func() {}}
 	switch {
 	case res.StatusCode >= http.StatusBadRequest:
 		return t.refused(r, res)
@@ -126,10 +126,23 @@ func (t *sessionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// A responseBody is what is read of a response, and what closes it.
+// A responseBody is what is read of a response.
 type responseBody struct {
 	io.Reader
-	io.Closer
+	body     io.Closer
+	giveBack func() // the memory for what was read last
+}
+
+// newEventBody returns a body of events that belong to no call.
+func newEventBody(body io.ReadCloser) *responseBody {
+	scoped, giveBack := membudget.Within(context.Background(), membudget.Attempt)
+	return &responseBody{membudget.Events(scoped, body), body, giveBack}
+}
+
+// Close closes the body of the response.
+func (b *responseBody) Close() error {
+	b.giveBack()
+	return b.body.Close()
 }
 
 // isCall reports whether a request has a call, which wants a result.
@@ -202,7 +215,8 @@ func (t *sessionTransport) listen(r *http.Request) *http.Response {
 		if err == nil {
 			kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 			if res.StatusCode == http.StatusOK && kind == "text/event-stream" {
-				_, _ = io.Copy(writer, membudget.Events(context.Background(), res.Body))
+				res.Body = newEventBody(res.Body)
+				_, _ = io.Copy(writer, res.Body)
 				t.conn.deaf.Store(true)
 			}
 			res.Body.Close()

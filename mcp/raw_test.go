@@ -24,6 +24,8 @@ type rawServer struct {
 	lists int
 	waits map[string]int // how often each call of wait was begun or given up, by its ID
 	other chan struct{}  // closed by the next call of another tool
+
+	pinged func() // answers the call that waits for the answer to a ping
 }
 
 // serveRaw runs a raw server over standard input and output.
@@ -85,6 +87,12 @@ func (s *rawServer) receive(line []byte) {
 		defer s.mu.Unlock()
 		if id := string(m.Params.RequestID); s.waits[id] > 0 {
 			s.waits[id]++
+		}
+	case "": // a response
+		if string(m.ID) == `"back"` {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.pinged()
 		}
 	case "ping":
 		if s.mode != "no pings" && !strings.HasPrefix(s.mode, "ignores") {
@@ -247,6 +255,15 @@ func (s *rawServer) call(m rawRequest) {
 	}
 	if m.Params.Name == "wait" {
 		<-wait
+	}
+	if s.mode == "pings back" {
+		s.mu.Lock()
+		s.pinged = func() {
+			s.result(m, fmt.Sprintf(`{"content":[{"type":"text","text":"call %d of %d"}]}`, n, os.Getpid()))
+		}
+		s.mu.Unlock()
+		s.send(`{"jsonrpc":"2.0","id":"back","method":"ping"}`)
+		return
 	}
 	s.result(m, fmt.Sprintf(`{"content":[{"type":"text","text":"call %d of %d"}]}`, n, os.Getpid()))
 }

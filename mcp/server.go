@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/mask"
+	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -89,10 +90,12 @@ var (
 	errTransport = errors.New("set either Command or URL")
 )
 
-// untilTimeout bounds the start of a session, and a later list of tools.
+// untilTimeout bounds the time and the memory of the start of a session, and of a later list of tools.
 func (s *Server) untilTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := cmp.Or(s.Options.Timeout, connectTimeout)
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no response within %v", limit))
+	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no response within %v", limit))
+	scoped, giveBack := membudget.Within(limited, membudget.Attempt)
+	return scoped, func() { giveBack(); cancel() }
 }
 
 // isExternal reports whether calls reach anything outside the task.

@@ -41,6 +41,8 @@ func (p *pinned) call(ctx context.Context, name string, c tool.Call) (tool.Resul
 	if err != nil {
 		return tool.Result{}, err
 	}
+	ctx, giveBack := membudget.Within(ctx, membudget.Attempt)
+	defer giveBack()
 	for again := false; ; again = true {
 		conn, err := v.(*sessions).get(ctx, name)
 		if err != nil {

@@ -49,7 +49,7 @@ func raw(t testing.TB, mode string) *mcp.Server { return server(t, "raw "+mode) 
 // announces, and whatever else it writes.
 func TestSessionsLive(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"plain", "changed", "noise", "noise first", "marks", "batches", "no pings", "ignores all else", "flood of changes", "newer",
+	for _, mode := range []string{"plain", "changed", "noise", "noise first", "marks", "batches", "no pings", "pings back", "ignores all else", "flood of changes", "newer",
 		"log before", "log after", "logs around", "long log before", "quoted", "texts", "long lines", "forged"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -284,9 +284,7 @@ func TestResultThatTakesTooMuchMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			task := start(t)
-			scope, end := membudget.Within(t.Context(), membudget.Attempt)
-			defer end()
-			_, err := task.tools["test__a"].Run(scope, tool.Call{ID: "1", Arguments: json.RawMessage(`{}`), Shared: task.shared})
+			_, err := task.tools["test__a"].Run(t.Context(), tool.Call{ID: "1", Arguments: json.RawMessage(`{}`), Shared: task.shared})
 			require.ErrorIs(t, err, membudget.ErrFull)
 			require.ErrorContains(t, err, "of 256 MiB; ask for less at once")
 			_, _, err = task.call("a")

@@ -1,7 +1,7 @@
 // Package matcher decides whether a text matches a glob or a regular expression that a model, a
 // server or the author of a spec wrote, and bounds the work of that.
 //
-//	re, err := matcher.Compile(`TODO\(\w+\)`)
+//	re, err := matcher.Compile(`error: (\w+)`)
 //	b := matcher.NewBudget(ctx, matcher.MaxSteps)
 //	found, err := re.Match(b, line)
 //

@@ -72,21 +72,25 @@ func (s *scope) end() {
 	s.taken = 0
 }
 
-// Take takes n bytes for the scope of ctx. Its error wraps [ErrFull] and says which limit is reached. It is safe for
-// concurrent use.
+// Take takes n bytes for the scope of ctx. Without one it only says whether the process has as much left, since nobody
+// would give that back. Its error wraps [ErrFull] and says which limit is reached. It is safe for concurrent use.
 func Take(ctx context.Context, n int64) error {
 	mu.Lock()
 	defer mu.Unlock()
-	for at := of(ctx); at != nil; at = at.around {
+	own := of(ctx)
+	for at := own; at != nil; at = at.around {
 		if at.ended {
 			return errEnded
 		}
 		if n > at.limit-at.taken {
-			of(ctx).full = at.errorFor(n)
-			return of(ctx).full
+			own.full = at.errorFor(n)
+			return own.full
 		}
 	}
-	for at := of(ctx); at != nil; at = at.around {
+	if own.around == nil {
+		return nil
+	}
+	for at := own; at != nil; at = at.around {
 		at.taken += n
 	}
 	return nil
@@ -131,7 +135,7 @@ func Decoded[Text ~string | ~[]byte](text Text) int64 {
 func Reader(ctx context.Context, r io.Reader) io.Reader { return &reader{ctx: ctx, from: r} }
 
 // Events is [Reader] for a stream of server-sent events without an end: after each of them, what was taken for it is
-// given back.
+// given back. The end of the scope of ctx, which there must be, gives back the rest.
 func Events(ctx context.Context, r io.Reader) io.Reader {
 	return &reader{ctx: ctx, from: r, end: func() {}, line: 1}
 }

@@ -55,6 +55,9 @@ func TestTheProcessMayTakeHalfOfItsMemory(t *testing.T) {
 	t.Parallel()
 	most := membudget.OfProcess()
 	require.Greater(t, most, int64(64<<20))
+	for range 4 {
+		require.NoError(t, membudget.Take(t.Context(), most/4), "what nobody would give back is not taken")
+	}
 	err := membudget.Take(t.Context(), most)
 	require.ErrorIs(t, err, membudget.ErrFull)
 	require.ErrorContains(t, err, "half of its memory; run fewer tasks at once")
@@ -71,6 +74,19 @@ func TestReaderTakesWhatDecodingNeeds(t *testing.T) {
 	require.ErrorIs(t, membudget.Take(scope, 1), membudget.ErrFull)
 	_, err = io.ReadAll(membudget.Reader(scope, strings.NewReader(text)))
 	require.ErrorIs(t, err, membudget.ErrFull)
+}
+
+// Who stops reading in the middle of an event has it given back with its scope.
+func TestEventsEndWithTheirScope(t *testing.T) {
+	t.Parallel()
+	outer, endOuter := membudget.Within(t.Context(), 1000)
+	defer endOuter()
+	scope, end := membudget.Within(outer, 1000)
+	_, err := membudget.Events(scope, strings.NewReader("data: half")).Read(make([]byte, 10))
+	require.NoError(t, err)
+	require.ErrorIs(t, membudget.Take(outer, 1000), membudget.ErrFull)
+	end()
+	require.NoError(t, membudget.Take(outer, 1000))
 }
 
 // A stream without an end takes what its largest event needs.

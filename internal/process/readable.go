@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 )
@@ -33,7 +34,7 @@ func CheckReadable(path string) error {
 	case err != nil:
 		return &ReadableError{path, err.Error(), "correct the path, or remove it"}
 	}
-	if home, err := os.UserHomeDir(); err == nil {
+	for _, home := range homes() {
 		for _, name := range privateFiles {
 			if secret := filepath.Join(home, name); Contains(secret, real) || Contains(real, secret) {
 				return &ReadableError{path, "it has " + secret + ", which can hold keys", "name the folder of the program that the command needs"}
@@ -54,6 +55,18 @@ func CheckReadable(path string) error {
 		}
 	}
 	return nil
+}
+
+// homes returns the homes of the user: the one of the environment, and the one of the system, which counts too if the
+// environment names another one or none.
+func homes() (list []string) {
+	if home, err := os.UserHomeDir(); err == nil {
+		list = append(list, home)
+	}
+	if u, err := user.Current(); err == nil && u.HomeDir != "" {
+		list = append(list, u.HomeDir)
+	}
+	return list
 }
 
 // Contains reports whether a path is a folder or lies in it. Both are followed through symbolic links

@@ -4,6 +4,7 @@ package process_test
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
 	"testing"
 
@@ -39,4 +40,14 @@ func TestFilesThatAConfinedProgramMustNotRead(t *testing.T) {
 	}
 	require.NoError(t, process.CheckReadable(filepath.Join(home, ".pyenv")))
 	require.NoError(t, process.CheckReadable("/usr/lib"))
+}
+
+// The home that the system knows of the user counts too, whatever the environment says.
+func TestKeysOfTheUserWithoutHome(t *testing.T) {
+	u, err := user.Current()
+	require.NoError(t, err)
+	for _, home := range []string{"", t.TempDir()} {
+		t.Setenv("HOME", home)
+		require.ErrorContains(t, process.CheckReadable(u.HomeDir), "which can hold keys", home)
+	}
 }

@@ -38,14 +38,14 @@ func (r *request) attempt(ctx context.Context, emit func(llm.Delta) error) (res 
 	if sent.StatusCode < 200 || sent.StatusCode >= 300 {
 		return res, false, report.ofStatus(ctx, r, sent)
 	}
+	ctx, giveBack := membudget.Within(ctx, membudget.Attempt)
+	defer giveBack()
 	in := bufio.NewReader(sent.Body)
 	p := &replyReader{request: r, report: report, header: sent.Header, emit: emit}
 	if isEvents(sent.Header, in) { // some proxies always stream
 		res, err = p.stream(bufio.NewReader(membudget.Events(ctx, in)))
 		return res, true, err
 	}
-	ctx, giveBack := membudget.Within(ctx, membudget.Attempt)
-	defer giveBack()
 	res, err = p.whole(membudget.Reader(ctx, in), sent.ContentLength)
 	if err == nil && emit != nil && res.Text != "" {
 		if err := emit(llm.Delta{Text: res.Text, Attempt: 1}); err != nil {
