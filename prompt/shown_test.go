@@ -177,7 +177,7 @@ func TestShowAddsTextToTheReceipt(t *testing.T) {
 		p, whole := built(t, b)
 		clearance := levels.Draw(t, "clearance")
 		s, _ := promptview.Show(p, whole, clearance, nil)
-		hidden := slices.ContainsFunc(append(slices.Clone(s.System), s.Text...), func(p promptview.Piece) bool { return p.Withheld })
+		hidden := slices.ContainsFunc(s.Receipt.Sources, func(s prompt.Source) bool { return s.Classification > clearance }) // also one without words
 		for _, side := range []struct {
 			pieces []promptview.Piece
 			shown  []prompt.Range

@@ -298,8 +298,9 @@ var (
 	digestsShown = regexp.MustCompile(`hmac-sha256:[0-9a-f]{64}|[0-9a-f]{64}:\d+`)
 	// durations finds members that are left out if they are 0.
 	durations = regexp.MustCompile(`,?"(took|duration|start|end)Ms": ?\d+`)
-	// timesShown finds times, the time between two of them, and numbers that an endpoint gives to all its calls.
-	timesShown = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*Z?|\b\d+\.\ds\b|chatcmpl-\d+`)
+	// timesShown finds times, the time between two of them, the width of its column, and numbers that an endpoint gives to
+	// all its calls.
+	timesShown = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*Z?|\b\d+\.\ds\b *|\btook  +|chatcmpl-\d+`)
 )
 
 // withoutTimes replaces the ID of a run, times, and digests under the key of a journal.

@@ -39,7 +39,7 @@ var resolvedSchema = sync.OnceValues(func() (*jsonschema.Resolved, error) {
 // beyond is what the schema cannot say and the loader does.
 var beyond = regexp.MustCompile(strings.Join([]string{
 	`^input .*: it has no text$`, `^params: \w+ has no value`, // flags may bring them
-	`file: ".*": `, `offline: ".*": `, // files
+	`file: ".*": `, `offline: ".*": `, `readable: ".*": `, // files
 	`baseURL: it is not the URL`,
 	`(allow|block|allowedContextFields|blockedContextFields|fields|filter|paths|need|needToKnow|reveal: \w+): ".*": `, `^policy: rule .*: name: (not a name|reserved name)`, `assert: ".*": `, // what a text says
 	`rule in line \d+ has this name too`, `pattern ".*": (duplicate name|another)`,
