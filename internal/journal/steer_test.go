@@ -280,7 +280,7 @@ func TestCommandThatCannotBeStored(t *testing.T) {
 func TestRefusedPolicies(t *testing.T) {
 	t.Parallel()
 	j := journal.InMemory(journal.Options{})
-	defer j.Close() //nolint:errcheck // it ends with the test
+	t.Cleanup(func() { require.NoError(t, j.Close()) }) // when the owner has stopped
 	r := beginRun(t, j, "r1")
 	problems := task.Problems{{Pointer: "/policy/rules/0/to", Subject: "rule a→x", Message: `unknown agent "x"`, Hint: "did you mean y?", Err: steer.ErrInvalid}, {Pointer: "/tasks/1", Line: 7, Message: "no", Err: steer.ErrInvalid}}
 	o := &owner{run: r, refuse: func(c *record.LeftCommand) string {
