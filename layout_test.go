@@ -95,7 +95,7 @@ var arrows = []struct {
 	{"internal/mask", ""},
 	{"internal/process", "internal/bytesize internal/mask"},
 	{"tool/builtin", "internal/matcher internal/bytesize internal/membudget internal/process internal/workspace tool"},
-	{"mcp", "internal/mask internal/membudget internal/oneline internal/process internal/schema internal/toolschema tool"},
+	{"mcp", "internal/mask internal/membudget internal/oneline internal/process internal/schema internal/toolschema internal/workspace tool"},
 	{"agent", "internal/mask internal/process internal/codes internal/callfault internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue internal/workspace internal/textcall redact"},
 	{"person", "internal/codes internal/jsonvalue internal/schema llm prompt agent"},
 	{"internal/planning", "internal/naming label task internal/gate internal/jsonvalue internal/brief"},

@@ -7,8 +7,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/runteam/runteam/internal/process"
 )
 
 // ErrNoSession reports a server that does not begin a session. The error says why.
@@ -42,7 +40,7 @@ func (s *Server) begin(ctx context.Context, o *sdk.ClientSessionOptions) (*conne
 	if s.URL != "" {
 		transport = &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: s.client(c), MaxRetries: 2}
 	} else {
-		p, err := process.Start(&process.Command{Path: s.Command, Args: s.Args, Dir: s.Dir, Env: process.Environment(s.Env), Mask: s.masks()})
+		p, err := s.start()
 		if err != nil {
 			return nil, fmt.Errorf("mcp server %q: %w", s.Name, err)
 		}

@@ -13,15 +13,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/runteam/runteam/internal/oneline"
-	"github.com/runteam/runteam/internal/process"
 )
 
 // A connection is one session with a server, and its process if it has one.
 type connection struct {
 	session   *sdk.ClientSession
-	process   *process.Process // nil for a server with a URL
-	listening sync.WaitGroup   // the stream of notifications of a server with a URL
-	ended     chan struct{}    // closed when the session has ended
+	process   *program       // nil for a server with a URL
+	listening sync.WaitGroup // the stream of notifications of a server with a URL
+	ended     chan struct{}  // closed when the session has ended
 
 	changed  atomic.Bool  // the server announced other tools since they were listed
 	gone     atomic.Bool  // the server does not know the session any more
@@ -114,6 +113,9 @@ func (s *Server) failed(ctx context.Context, c *connection, err error) error {
 		c.process.Stop() // which waits for the rest of its standard error
 	}
 	err = s.masks().Error(err)
+	if c.process != nil && c.process.Exceeded() != "" {
+		err = fmt.Errorf("%w: its program was stopped: %s", err, c.process.Exceeded())
+	}
 	if tail := c.stderrTail(); tail != "" {
 		return fmt.Errorf("mcp server %q: %w; stderr: %s", s.Name, err, tail)
 	}

@@ -67,6 +67,12 @@ func newServer(mode string) *sdk.Server {
 			for {
 				os.Stdout.WriteString(strings.Repeat("x", 1<<20))
 			}
+		case "attempts":
+			in.Text = attempts()
+		case "large file":
+			_ = os.WriteFile("own", nil, 0o600)
+			_ = os.Truncate("own", 512<<20)
+			os.Exit(3)
 		case "fails":
 			return nil, nil, fmt.Errorf("no %s today", in.Text)
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/runteam/runteam/internal/mask"
 	"github.com/runteam/runteam/internal/membudget"
 	"github.com/runteam/runteam/internal/oneline"
-	"github.com/runteam/runteam/internal/process"
 )
 
 // maxMessage bounds a message, and a line of the standard output of a server, in bytes.
@@ -36,7 +35,7 @@ var (
 type pipes struct {
 	server   *Server
 	conn     *connection
-	process  *process.Process
+	process  *program
 	lines    *bufio.Reader
 	queue    []jsonrpc.Message // of a line with several messages
 	requests requests

@@ -48,7 +48,19 @@ type Server struct {
 	Command string
 	Args    []string
 	Env     map[string]string
-	Dir     string // empty means the folder of this process
+	Dir     string // empty means the folder of this process, or that of a confined program
+
+	// Confine says whether the program is confined. Each session then has an empty folder of its own,
+	// which is its Dir, HOME and TMPDIR and is removed when the session ends. The program has no network,
+	// no other files than the programs of the system and Readable of Options, and sees no other program.
+	// True is an error on systems that cannot do that. Nil means false, and a team in which a person
+	// approves something refuses it: a program with the rights of the user could answer in place of the
+	// person.
+	Confine *bool
+
+	// Reason says why a program with Confine false may run where a person approves something; plans show
+	// it. Such a team refuses false without one. Only with Confine false.
+	Reason string
 
 	URL     string            // of a server that speaks streamable HTTP
 	Headers map[string]string // sent to the origin of URL only, so they may hold credentials
@@ -115,12 +127,15 @@ func (s *Server) check() error {
 		return fmt.Errorf("mcp server %q: invalid name; leave out %s, which stands before the name of a tool, and _ at its end", s.Name, separator)
 	case (s.Command == "") == (s.URL == ""):
 		return fmt.Errorf("mcp server %q: %w", s.Name, errTransport)
-	case s.Command == "" && (len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != ""):
-		return fmt.Errorf("mcp server %q: Args, Env and Dir require Command", s.Name)
+	case s.Command == "" && (len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != "" || s.Confine != nil):
+		return fmt.Errorf("mcp server %q: Args, Env, Dir and Confine require Command", s.Name)
 	case s.URL == "" && len(s.Headers) > 0:
 		return fmt.Errorf("mcp server %q: Headers require URL", s.Name)
 	case s.Stateless && (s.SharedSession || s.Options.Stateful || s.URL != ""):
 		return fmt.Errorf("mcp server %q: Stateless cannot be combined with SharedSession, Stateful or URL; remove Stateless", s.Name)
+	}
+	if err := s.checkConfinement(); err != nil {
+		return fmt.Errorf("mcp server %q: %w", s.Name, err)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (s *Server) toolsOf(defined []namedDefinition, call func(ctx context.Contex
 	for _, d := range defined {
 		t := &tool.Tool{
 			Name: d.name, Description: s.masks().Text(d.Description), Parameters: parametersOf(s.masks().JSON(d.Schema)),
-			Foreign: true, Definition: d.digest().String(), Options: s.Options,
+			Foreign: true, Definition: d.digest().String(), Program: s.program(), Options: s.Options,
 		}
 		t.State = cmp.Or(s.Options.State, "mcp "+cmp.Or(s.URL, s.Name))
 		t.Stateful = !s.Stateless || s.SharedSession || s.Options.Stateful

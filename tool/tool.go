@@ -51,12 +51,23 @@ type Tool struct {
 	// leave out some of that, such as a digest of it. An approval of a call is for one definition.
 	Definition string
 
+	// Program is the program of this machine that makes the calls, such as an MCP server over stdio. Nil
+	// means that this process makes them, or something on another machine.
+	Program *Program
+
 	// ReadsWorkspace says that an agent can read any text file of the workspace with the tool.
 	// Results that are longer than MaxOutput are then kept there, and so is what no longer fits
 	// into the conversation.
 	ReadsWorkspace bool
 
 	Options
+}
+
+// A Program is a program of this machine that makes the calls of tools.
+type Program struct {
+	Name     string // what messages call it, such as the MCP server
+	Confined bool   // the kernel keeps it from other programs, from files and from the network
+	Reason   string // why one that is not confined may run where a person approves something; empty if nobody said why
 }
 
 // ErrUncertain reports an external call that may have taken effect and has no result. If the error of
@@ -122,7 +133,8 @@ type Options struct {
 	Approve string
 
 	// Readable are files and folders outside the workspace that the commands of bash of package builtin
-	// may read and execute where they are confined; absolute paths. Plans show them.
+	// may read and execute where they are confined, and a confined MCP server; absolute paths. Plans
+	// show them.
 	Readable []string
 
 	Timeout time.Duration // of one call; zero means a minute
@@ -232,8 +244,8 @@ func (t *Tool) Check() error {
 		return fmt.Errorf("tool %q: unknown effect %q; use none, workspace or external", t.Name, t.Effect)
 	case t.Stateful && t.Level() < t.Accepts:
 		return fmt.Errorf("tool %q: Stateful, and Produces (%v) is below Accepts (%v): results could lower the label of arguments; set Produces to %v", t.Name, t.Level(), t.Accepts, t.Accepts)
-	case len(t.Readable) > 0 && t.Effect != Workspace:
-		return fmt.Errorf("tool %q: Readable is only for confined commands, whose effect is workspace", t.Name)
+	case len(t.Readable) > 0 && t.Effect != Workspace && (t.Program == nil || !t.Program.Confined):
+		return fmt.Errorf("tool %q: Readable is only for confined commands, whose effect is workspace, and for confined servers", t.Name)
 	case t.Timeout < 0 || t.MaxOutput < 0:
 		return fmt.Errorf("tool %q: Timeout and MaxOutput must not be negative; use zero for the default", t.Name)
 	}

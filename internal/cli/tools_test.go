@@ -52,6 +52,8 @@ func serveTools() {
 			if mode == "hangs" && string(log) == "1 " {
 				<-ctx.Done()
 			}
+		case mode == "answers":
+			in.Query = answerForAnn(os.Args[2], os.Args[3])
 		case mode == "dies":
 			os.Exit(3)
 		case mode == "noisy":

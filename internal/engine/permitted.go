@@ -70,5 +70,8 @@ func intakeOf(m *plan.Member) string {
 func callOf(f *tool.Tool) record.Key {
 	parts := []string{f.Name, string(f.Parameters), string(f.Effect), f.Accepts.String(), f.Level().String(), f.Approve, f.State,
 		strconv.FormatBool(f.Stateful), strconv.FormatBool(f.Foreign), strconv.FormatBool(f.ReadsWorkspace), strconv.FormatBool(f.Repeatable)}
+	if f.Program != nil {
+		parts = append(parts, "confined "+strconv.FormatBool(f.Program.Confined))
+	}
 	return digestOf(append(parts, f.Readable...)...)
 }

@@ -39,8 +39,8 @@ func TestAnApprovalCoversWhatAMemberMayDo(t *testing.T) {
 			return permittedTo(&plan.Member{}, &gate.Capabilities{Endpoints: []gate.Endpoint{v.(gate.Endpoint)}})
 		}, nil},
 		{tool.Tool{}, map[string]string{
-			"Name": covered, "Parameters": covered, "Foreign": covered, "ReadsWorkspace": covered, "Options": "its fields are listed below", "Description": "what the agent is told of it", "Definition": "what its author says of it, for which approvals of calls are", "Run": "what is behind the name",
-		}, func(v any) [32]byte { return callOf(new(v.(tool.Tool))) }, map[string]any{"Parameters": json.RawMessage("true"), "Run": run}},
+			"Name": covered, "Parameters": covered, "Foreign": covered, "ReadsWorkspace": covered, "Program": covered, "Options": "its fields are listed below", "Description": "what the agent is told of it", "Definition": "what its author says of it, for which approvals of calls are", "Run": "what is behind the name",
+		}, func(v any) [32]byte { return callOf(new(v.(tool.Tool))) }, map[string]any{"Parameters": json.RawMessage("true"), "Program": &tool.Program{}, "Run": run}},
 		{tool.Options{}, map[string]string{
 			"Accepts": covered, "Produces": covered, "Effect": covered, "Repeatable": covered, "Stateful": covered, "State": covered, "Approve": covered, "Timeout": "bounds how long", "MaxOutput": "bounds how much", "Readable": covered,
 		}, func(v any) [32]byte { return callOf(&tool.Tool{Options: v.(tool.Options)}) }, map[string]any{"Produces": new(label.Secret), "Readable": []string{"/opt"}}},

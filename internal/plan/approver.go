@@ -43,6 +43,7 @@ func (c *Config) checkApprovers(found *task.Problems) {
 	if k := c.Coordinator; k != nil && k.Approve != "" {
 		c.checkApprover(subject{found, "/coordinator/approve", "coordinator"}, k.Approve)
 	}
+	*found = append(*found, c.UnconfinedPrograms()...)
 	if c.Policy == nil {
 		return
 	}
@@ -60,6 +61,51 @@ func (c *Config) checkApprovers(found *task.Problems) {
 			about.report(fmt.Sprintf("approve works only if \"to\" is an agent; %q is not one", d.To), "name an agent in to, or remove approve; for a tool, write approve on the tool", task.ErrInvalid)
 		}
 	}
+}
+
+// UnconfinedPrograms returns a problem for each program of tools that is neither confined nor said to need
+// that, if a person approves something in the team. It needs no agents, and is to be called before such a
+// program is started.
+func (c *Config) UnconfinedPrograms() (found task.Problems) {
+	person := c.firstApprover()
+	if person == "" {
+		return nil
+	}
+	seen := map[string]bool{}
+	for i := range c.Agents {
+		for k, f := range c.Agents[i].Tools {
+			if f == nil || f.Program == nil || f.Program.Confined || f.Program.Reason != "" || seen[f.Program.Name] {
+				continue
+			}
+			seen[f.Program.Name] = true
+			of := subject{&found, naming.Pointer("agents", i, "tools", k, "mcp"), f.Program.Name}
+			of.report(fmt.Sprintf("it is not confined, and such a program could answer in place of %q", person),
+				`write confine: true, or confine: false with reason: "WHY", which plans show`, ErrUnconfined)
+		}
+	}
+	return found
+}
+
+// firstApprover returns the name of a person who has to approve something; empty if nobody has.
+func (c *Config) firstApprover() string {
+	for i := range c.Agents {
+		for _, f := range c.Agents[i].Tools {
+			if f != nil && f.Approve != "" {
+				return f.Approve
+			}
+		}
+	}
+	if k := c.Coordinator; k != nil && k.Approve != "" {
+		return k.Approve
+	}
+	if c.Policy == nil {
+		return ""
+	}
+	i := slices.IndexFunc(c.Policy.Declassify, func(d handoff.Declassifier) bool { return d.Approve != "" })
+	if i < 0 {
+		return ""
+	}
+	return c.Policy.Declassify[i].Approve
 }
 
 // toolsText names tools.

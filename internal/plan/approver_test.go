@@ -147,3 +147,52 @@ func TestApproversAreChecked(t *testing.T) {
 	_, err = newTeam(t, c, ann).plan([]task.Spec{s}, nil)
 	require.ErrorContains(t, err, `"ann", who has to approve calls of tool "pay", accepts at most internal`)
 }
+
+// A program that makes calls must be confined, or be said not to be, where a person approves something.
+//
+// Requirement: G56.
+func TestProgramsAreConfinedWherePeopleApprove(t *testing.T) {
+	t.Parallel()
+	const problem = `mcp server "pages": it is not confined, and such a program could answer in place of "editor": write confine: true, or confine: false with reason: "WHY", which plans show`
+	approving := map[string]func(*plan.Config){
+		"nothing": func(*plan.Config) {},
+		"a tool": func(c *plan.Config) {
+			c.Agents[1].Tools = []*tool.Tool{newTool(t, "pay", tool.Options{Approve: "editor"})}
+		},
+		"the plan": func(c *plan.Config) { c.Coordinator = &plan.Coordinator{Agent: asksModel, Approve: "editor"} },
+		"a declassifier": func(c *plan.Config) {
+			c.Policy = &handoff.Policy{Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "score", From: "clerk", To: "reader", Reason: "It is a number."}, Paths: []task.Path{"/score"}, UnsafeText: true, LowerTo: label.Internal, Approve: "editor"}}}
+		},
+	}
+	for what, approve := range approving {
+		for _, tt := range []struct {
+			program *tool.Program
+			refused bool
+		}{
+			{nil, false},
+			{&tool.Program{Name: `mcp server "pages"`}, true},
+			{&tool.Program{Name: `mcp server "pages"`, Reason: "It opens the browser."}, false},
+			{&tool.Program{Name: `mcp server "pages"`, Confined: true}, false},
+		} {
+			find, read := newTool(t, "pages__find", tool.Options{}), newTool(t, "pages__read", tool.Options{})
+			find.Program, read.Program = tt.program, tt.program
+			c := plan.Config{Agents: []plan.Member{
+				{Name: "reader", Agent: asksModel, Tools: []*tool.Tool{find, read}},
+				{Name: "clerk", Agent: asksModel},
+				{Name: "editor", Agent: person.New(unused)},
+			}}
+			approve(&c)
+			_, err := newRoster(c)
+			if !tt.refused || what == "nothing" {
+				require.NoError(t, err, "%s: %+v", what, tt.program)
+				continue
+			}
+			problems, ok := errors.AsType[task.Problems](err)
+			require.True(t, ok, "%s: %v", what, err)
+			require.Len(t, problems, 1, "the server is reported once")
+			require.Equal(t, "/agents/0/tools/0/mcp", problems[0].Pointer)
+			require.EqualError(t, problems[0], problem)
+			require.ErrorIs(t, err, plan.ErrUnconfined)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -90,18 +91,26 @@ type PlannedTool struct {
 	Effect   tool.Effect          `json:"effect"`
 
 	// Network says that a call may reach the network: its effect is external, or a server
-	// makes the call.
+	// makes the call. A confined server cannot.
 	Network bool `json:"network"`
 
 	// Untrusted says whether the agent may call it from untrusted context: always, since it has
 	// no external effect; allowed by AllowUntrusted; or refused.
 	Untrusted string `json:"untrusted"`
+
+	Server string `json:"server,omitempty"` // confined or unconfined, if a program of this machine makes the calls
+	Reason string `json:"reason,omitempty"` // why one that is not confined may run where a person approves something
 }
 
 // PlannedToolOf describes a tool. allowed says that AllowUntrusted lists it.
 func PlannedToolOf(t *tool.Tool, allowed bool) PlannedTool {
 	p := PlannedTool{Name: t.Name, Accepts: t.Accepts, Produces: t.Level(), Effect: cmp.Or(t.Effect, tool.External), Untrusted: "always"}
 	p.Network = p.Effect == tool.External || t.Foreign
+	if t.Program != nil {
+		if p.Server, p.Reason = process.Unconfined, t.Program.Reason; t.Program.Confined {
+			p.Server, p.Network = process.Confined, false
+		}
+	}
 	if p.Effect == tool.External {
 		if p.Untrusted = "refused"; allowed {
 			p.Untrusted = "allowed"

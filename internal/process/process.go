@@ -69,10 +69,11 @@ type Process struct {
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
 
-	cmd    *exec.Cmd
-	stderr tail
-	exited chan struct{} // closed when the program has ended
-	once   sync.Once
+	cmd      *exec.Cmd
+	stderr   tail
+	exited   chan struct{} // closed when the program has ended
+	exceeded string        // which limit it reached; read after exited
+	once     sync.Once
 }
 
 // Start runs a program whose input and output the caller writes and reads. The caller must
@@ -105,13 +106,23 @@ func Start(c *Command) (*Process, error) {
 		_ = p.cmd.Wait()
 		killGroup(p.cmd)
 		_ = masked.Flush()
-		quota.stop(p.cmd.ProcessState)
+		p.exceeded = quota.stop(p.cmd.ProcessState)
 	}()
 	return p, nil
 }
 
 // Stderr returns the end of what the program wrote to its standard error.
 func (p *Process) Stderr() string { return p.stderr.String() }
+
+// Exceeded says which limit ended a confined program; empty if none did, or if it still runs.
+func (p *Process) Exceeded() string {
+	select {
+	case <-p.exited:
+		return p.exceeded
+	default:
+		return ""
+	}
+}
 
 // Stop closes the input of the program, gives it StopTime to end, and then ends it with
 // everything that it started. A second Stop waits for the first.

@@ -53,7 +53,7 @@ var samples = map[string]string{
 	"coordinator.extraBody": "{min_p: 0.1}", "spec.structuredOutput": "schema", "agent.structuredOutput": "object", "coordinator.structuredOutput": "prompt", "coordinator.timeoutMs": "1000",
 	"spec.tools": "{x: {mcp: {command: c}, allow: [t]}}", "tool.mcp": "{command: other}", "tool.allow": "[u]", "tool.accepts": "public", "tool.produces": "confidential", "tool.effect": "none",
 	"tool.repeatable": "true", "tool.approve": "ed", "tool.stateless": "true", "tool.shared": "true", "tool.timeoutMs": "1000", "tool.maxOutputBytes": "1000", "tool.readable": "[/usr]", "tool.origins": "[\"https://example.com\"]",
-	"mcp.type": "stdio", "mcp.command": "other", "mcp.args": "[x]", "mcp.env": "{A: b}", "mcp.cwd": "sub", "mcp.url": "http://localhost:1/mcp", "mcp.headers": "{X-A: b}",
+	"mcp.type": "stdio", "mcp.command": "other", "mcp.args": "[x]", "mcp.env": "{A: b}", "mcp.cwd": "sub", "mcp.confine": "true", "mcp.reason": "It opens windows.", "mcp.readable": "[/usr]", "mcp.url": "http://localhost:1/mcp", "mcp.headers": "{X-A: b}",
 	"agent.tools": "[glob]", "agent.toolPreset": "readonly", "agent.allowUntrusted": "[bash]", "orchestrator.defaultToolPreset": "full",
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
 	"spec.edges": "[{from: b, to: a}]", "edge.from": "b", "edge.to": "c", "edge.bidirectional": "true", "edge.delegate": "true", "edge.files": "[\"src/**\"]", "edge.transfer": "true", "edge.maxClassification": "public",
@@ -185,6 +185,12 @@ func specWith(place, key, value string) string {
 		where := "command: c"
 		if key == "url" || key == "headers" {
 			where = "url: http://localhost:2/mcp"
+		}
+		switch key {
+		case "reason":
+			where += ", confine: false"
+		case "readable":
+			where += ", confine: true"
 		}
 		top["tools"], top["agents"] = "tools: {s: {mcp: {"+with("mcp", place, key, value, where)+"}, allow: [t]}}\n", "agents: [{name: a, tools: [s]}]\n"
 	case key == "allowUntrusted" && place == "agent":
@@ -384,7 +390,10 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 // withoutPointers takes what a member refers to out of it, and returns it as text: addresses differ.
 func withoutPointers(m *engine.Member) (all []string) {
 	for _, one := range m.Tools {
-		all = append(all, fmt.Sprintln(one.Name, one.Accepts, one.Level(), one.Effect, one.Repeatable, one.Approve, one.Stateful, one.Timeout, one.MaxOutput, one.Description))
+		all = append(all, fmt.Sprintln(one.Name, one.Accepts, one.Level(), one.Effect, one.Repeatable, one.Approve, one.Stateful, one.Timeout, one.MaxOutput, one.Description, one.Readable))
+		if one.Program != nil {
+			all = append(all, fmt.Sprintf("%+v\n", *one.Program))
+		}
 	}
 	if m.Produces != nil {
 		all = append(all, fmt.Sprintln("produces", *m.Produces))

@@ -220,7 +220,7 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 	}
 	switch parts[0] {
 	case "agents":
-		if n := cmp.Or(p.approverOf(parts), p.toolOf(parts)); n != nil {
+		if n := cmp.Or(p.toolKeyOf(parts), p.toolOf(parts)); n != nil {
 			return n, n.src, n.at
 		}
 		if f := pick(p.agents, parts); f != nil {
@@ -269,10 +269,10 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 	return nil, root.src, root.at
 }
 
-// approverOf returns who has to approve calls of a tool of an agent, to which a pointer leads; nil for
-// any other pointer.
-func (p *places) approverOf(parts []string) *node {
-	if len(parts) != 5 || parts[2] != "tools" || parts[4] != "approve" {
+// toolKeyOf returns a key of the entry of a tool of an agent, to which a pointer leads: who has to approve its
+// calls, or its server; nil for any other pointer.
+func (p *places) toolKeyOf(parts []string) *node {
+	if len(parts) != 5 || parts[2] != "tools" || parts[4] != "approve" && parts[4] != "mcp" {
 		return nil
 	}
 	f, _ := p.agentTool(parts)
@@ -281,7 +281,7 @@ func (p *places) approverOf(parts []string) *node {
 	}
 	for _, e := range p.tools.list {
 		if slices.Contains(e.tools, f) {
-			return e.fields.own("approve")
+			return e.fields.own(parts[4])
 		}
 	}
 	return nil

@@ -24,8 +24,19 @@ const maxConnecting = 8
 
 // Connect connects to each MCP server of which an agent has a tool, and gives these tools
 // their definitions; without it their calls fail. It must be called before [File.Build], and
-// not concurrently with other methods. The error is an [*Error].
+// not concurrently with other methods. It starts no program that could answer in place of a
+// person. The error is an [*Error].
 func (b *Toolbox) Connect(ctx context.Context) error {
+	cfg := b.file.Config
+	for i := range b.file.Agents {
+		cfg.Agents = append(cfg.Agents, b.file.Agents[i].Member)
+	}
+	if b.file.Coordinator != nil {
+		cfg.Coordinator = &b.file.Coordinator.Coordinator
+	}
+	if found := cfg.UnconfinedPrograms(); len(found) > 0 {
+		return b.file.Locate(found)
+	}
 	var used []*toolEntry
 	for _, e := range b.list {
 		if e.used && e.server != nil {

@@ -187,7 +187,7 @@ func (r *reader) readServer(e *toolEntry, n *node) *mcp.Server {
 func (r *reader) checkTransport(f *fields, remote bool) {
 	wrong, word, needs := []string{"headers"}, "stdio", "url"
 	if remote {
-		wrong, word, needs = []string{"args", "env", "cwd"}, "http", "command"
+		wrong, word, needs = []string{"args", "env", "cwd", "confine", "reason", "readable"}, "http", "command"
 	}
 	for _, name := range wrong {
 		if n := f.own(name); n != nil {
@@ -242,9 +242,35 @@ func (r *reader) readServerProgram(e *toolEntry, f *fields, s *mcp.Server) {
 		s.Env[n.key] = use("env", n)
 		r.warnLiteral("mcp: env", n)
 	}
-	s.Dir = string(r.o.Dir)
-	if n := f.own("cwd"); n != nil {
-		s.Dir = fromFolder(r.o.Dir, n.src.dir, use("cwd", n))
+	r.readConfinement(f, s)
+	cwd := f.own("cwd")
+	switch {
+	case cwd != nil && s.Confine != nil && *s.Confine:
+		r.bad(cwd, "remove it, or write confine: false", "mcp: cwd: a confined program runs in a folder of its own")
+	case cwd != nil:
+		s.Dir = fromFolder(r.o.Dir, cwd.src.dir, use("cwd", cwd))
+	case s.Confine == nil || !*s.Confine:
+		s.Dir = string(r.o.Dir)
+	}
+}
+
+// readConfinement reads whether the program of a server is confined, and why it is not.
+func (r *reader) readConfinement(f *fields, s *mcp.Server) {
+	confine, reason, readable := f.own("confine"), f.own("reason"), f.own("readable")
+	if confine != nil {
+		s.Confine = new(confine.text == "true")
+	}
+	s.Reason = text(reason)
+	confined := s.Confine != nil && *s.Confine
+	switch {
+	case reason != nil && (confine == nil || confined):
+		r.bad(reason, "write confine: false with it, or remove it", "mcp: reason: it is only for confine: false")
+	case readable != nil && !confined:
+		r.badKey(readable, ErrInvalid, "remove it, or write confine: true", "mcp: readable: a program that is not confined can read every file")
+	case confined && process.Missing() != "":
+		r.bad(confine, `write confine: false, with reason: "WHY" if a person approves something`, "mcp: confine: this system cannot confine programs: it lacks %s", process.Missing())
+	default:
+		s.Options.Readable = readablePaths("mcp: readable", readable, r.o.Dir, r.bad)
 	}
 }
 

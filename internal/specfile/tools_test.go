@@ -1,6 +1,7 @@
 package specfile_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -9,9 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 	"github.com/runteam/runteam/tool/builtin"
@@ -284,4 +289,49 @@ tasks: [{title: T, description: d, assignee: a}]
 		`tool "r": mcp: headers: the file contains the value of "Authorization" itself`,
 		`backend.env: the file contains the value of "API_KEY" itself`,
 	}, got)
+}
+
+// The program of a server is confined, or the file says why not, where a person approves something.
+func TestConfinementOfServers(t *testing.T) {
+	t.Parallel()
+	if missing := process.Missing(); missing != "" {
+		t.Skip("this system cannot confine programs: it lacks " + missing)
+	}
+	const (
+		spec     = "model: m\ntools:\n  file_write: {%s}\n  s: {mcp: {%s}, allow: [find]}\nagents:\n  - {name: a, tools: [s, file_write]}\n  - {name: ann, backend: {kind: person}}\ntasks: [{title: T, assignee: a, description: d}]\n"
+		approved = "approve: ann"
+	)
+	for _, tt := range []struct{ tool, server, want string }{
+		{approved, "command: x, confine: true", ""},
+		{approved, "command: x, confine: true, readable: [/usr]", ""},
+		{approved, `command: x, confine: false, reason: "It opens the browser."`, ""},
+		{approved, `url: "https://mcp.example"`, ""},
+		{"timeoutMs: 1000", "command: x, cwd: /", ""},
+		{"timeoutMs: 1000", "command: x, confine: false", ""},
+		{approved, "command: x", `4:12: mcp server "s": it is not confined, and such a program could answer in place of "ann"`},
+		{approved, "command: x, confine: false", `4:12: mcp server "s": it is not confined`},
+		{approved, "command: x, reason: It opens the browser.", `4:33: tool "s": mcp: reason: it is only for confine: false`},
+		{approved, "command: x, confine: true, reason: It opens the browser.", `mcp: reason: it is only for confine: false`},
+		{approved, `command: x, confine: false, reason: " "`, `reason: it is empty`},
+		{approved, "command: x, confine: true, cwd: /", `4:45: tool "s": mcp: cwd: a confined program runs in a folder of its own`},
+		{approved, "command: x, confine: true, readable: [lib]", `4:51: tool "s": mcp: readable: "lib": it does not exist`},
+		{"timeoutMs: 1000", "command: x, readable: [/usr]", `mcp: readable: a program that is not confined can read every file`},
+		{approved, `url: "https://mcp.example", confine: true`, `mcp: confine: only with command`},
+		{approved, `url: "https://mcp.example", reason: It is elsewhere.`, `mcp: reason: only with command`},
+	} {
+		f, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(fmt.Sprintf(spec, tt.tool, tt.server)), Trusted: trusted})
+		if err == nil {
+			_, err = f.Build(func(a specfile.Agent) (engine.Agent, error) {
+				if a.Person {
+					return person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater }), nil
+				}
+				return idle(a)
+			})
+		}
+		if tt.want == "" {
+			require.NoError(t, err, tt.server)
+			continue
+		}
+		require.ErrorContains(t, err, tt.want, tt.server)
+	}
 }

@@ -153,8 +153,9 @@ var commandTexts = map[string]string{
 }
 
 // writeUnconfined names the commands that are not confined, and what else others may read, and says
-// what that means.
+// what that means. Of MCP servers it names those that are said to need it.
 func writeUnconfined(w io.Writer, p *engine.Plan) {
+	writeServers(w, p)
 	var names []string
 	for i := range p.Agents {
 		a := &p.Agents[i]
@@ -181,6 +182,21 @@ func writeUnconfined(w io.Writer, p *engine.Plan) {
 		fmt.Fprintf(w, "\nunconfined: %s reaches the network and every other unconfined command, as tool:machine%s\n", names[0], lack)
 	default:
 		fmt.Fprintf(w, "\nunconfined: %s; each reaches the network and every other unconfined command, as tool:machine%s\n", strings.Join(names, ", "), lack)
+	}
+}
+
+// writeServers names the MCP servers that are not confined for a reason, each once.
+func writeServers(w io.Writer, p *engine.Plan) {
+	seen := map[string]bool{}
+	for i := range p.Agents {
+		for _, t := range p.Agents[i].Tools {
+			name, _, _ := strings.Cut(format.ToolName(t.Name), "/")
+			if t.Reason == "" || seen[name] {
+				continue
+			}
+			seen[name] = true
+			fmt.Fprintf(w, "\nunconfined: MCP server %s has the rights of the user: %s\n", terminal.CleanLine(name), terminal.CleanLine(t.Reason))
+		}
 	}
 }
 
