@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -167,6 +169,42 @@ func TestJournalFolderOfAnotherUserIsRefused(t *testing.T) {
 				require.Contains(t, got.stderr, "it may be the work of another user", "%v", args)
 			}
 			require.Empty(t, server.takeCalls())
+		})
+	}
+}
+
+// A folder that --journal names is checked as .runteam is, before anything is stored in it.
+func TestNamedJournalInAFolderOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, plant := range map[string]func(dir string) error{
+		"group may write": func(dir string) error { return os.Chmod(dir, 0o770) },
+		"all may write":   func(dir string) error { return os.Chmod(dir, 0o702) },
+		"owner":           func(dir string) error { return os.Chown(dir, 65534, 65534) },
+		"link": func(dir string) error {
+			return errors.Join(os.Rename(dir, dir+"-real"), os.Symlink(dir+"-real", dir))
+		},
+		"of temporary files": func(dir string) error { return os.Chmod(dir, 0o777|fs.ModeSticky) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, dir := startCounting(t), relayFolder(t)
+			kept := filepath.Join(dir, "kept")
+			require.NoError(t, os.Mkdir(kept, 0o700))
+			if err := plant(kept); err != nil {
+				t.Skip(err)
+			}
+			for _, args := range [][]string{{"run"}, {"runs"}} {
+				got := call{bare: true, dir: dir, args: append(args, "--journal", "kept/runs.db"), env: server.env()}.run(t)
+				if name == "of temporary files" {
+					require.Zero(t, got.status, got.stderr)
+					continue
+				}
+				require.NotZero(t, got.status)
+				require.Contains(t, got.stderr, "kept", "%v", args)
+				require.Contains(t, got.stderr, "it may be the work of another user", "%v", args)
+				require.Empty(t, server.takeCalls())
+				require.Empty(t, clitest.Listing(t, kept))
+			}
 		})
 	}
 }

@@ -86,7 +86,10 @@ func (s *store) openAll(ctx context.Context, key string) (digests *digester, err
 	if err != nil && (used || !s.o.ReadOnly) {
 		return nil, err
 	}
-	return digests, s.open(ctx)
+	if err = s.open(ctx); err != nil {
+		return nil, err
+	}
+	return digests, checkFiles(s.path) // in a folder for temporary files, others may have made one meanwhile
 }
 
 // A store is the rows of a journal in a database. Rows are added and never changed, except

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// ErrForeign reports a file that another user may have created: one of another owner, or a
-// symbolic link.
+// ErrForeign reports a file that another user may have created or changed: one of another owner,
+// one that others may write, or a symbolic link.
 var ErrForeign = errors.New("it may be the work of another user")
 
 // fileSuffixes are the endings of the names of a journal's files.
@@ -26,7 +26,7 @@ func Files(path string) []string {
 }
 
 // checkFiles refuses a journal with a file that is a symbolic link, is not a regular file,
-// or belongs to another user. Files need not exist.
+// belongs to another user or can be written by one. Files need not exist.
 func checkFiles(path string) error {
 	for _, suffix := range fileSuffixes {
 		at, err := os.Lstat(path + suffix)
@@ -45,6 +45,9 @@ func checkFiles(path string) error {
 		if !at.Mode().IsRegular() {
 			return fmt.Errorf("%s is not a regular file: give another path", path+suffix)
 		}
+		if err := checkUnshared(path+suffix, at); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -62,24 +65,29 @@ func (d *database) checkPresent() error {
 	return nil
 }
 
-// CheckFolder refuses a folder for a journal that is a symbolic link, belongs to another
-// user, or can be written by every user. It does not check the folders above: a user who
-// can replace those can replace the spec too.
+// CheckFolder refuses a folder for a journal that is a symbolic link, belongs to another user
+// than this one and root, or can be written by other users. A folder for temporary files of all
+// users is sticky: others can make files in it and not exchange those of the journal, each of
+// which must belong to this user. It does not check the folders above: a user who can replace
+// those can replace the spec too.
 func CheckFolder(dir workdir.Dir, path string) error {
 	at, err := dir.Lstat(path)
 	if err != nil {
 		return err
 	}
-	if err := checkOwn(path, at); err != nil {
-		return err
+	owner, _, known := ownerOf(at)
+	if ofRoot := known && owner == 0; !ofRoot || at.Mode()&fs.ModeSymlink != 0 {
+		if err := checkOwn(path, at); err != nil {
+			return err
+		}
 	}
-	switch mode := at.Mode(); {
-	case !mode.IsDir():
+	if !at.IsDir() {
 		return fmt.Errorf("%s is not a folder: move it away", path)
-	case mode.Perm()&0o002 != 0 && mode&fs.ModeSticky == 0:
-		return fmt.Errorf("%s can be written by every user (mode %04o): make sure that no other user has changed it, then `chmod go-w` it: %w", path, mode.Perm(), ErrForeign)
 	}
-	return nil
+	if at.Mode()&fs.ModeSticky != 0 {
+		return nil
+	}
+	return checkUnshared(path, at)
 }
 
 // checkOwn refuses symbolic links and files of other users.
@@ -89,6 +97,14 @@ func checkOwn(path string, at fs.FileInfo) error {
 	}
 	if owner, me, known := ownerOf(at); known && owner != me {
 		return fmt.Errorf("%s belongs to user %d, and this process runs as user %d: only its owner can use it as a journal: %w", path, owner, me, ErrForeign)
+	}
+	return nil
+}
+
+// checkUnshared refuses what other users can write, where the system tells that.
+func checkUnshared(path string, at fs.FileInfo) error {
+	if _, _, known := ownerOf(at); known && at.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s can be written by other users (mode %04o): make sure that none of them has changed it, then `chmod go-w` it: %w", path, at.Mode().Perm(), ErrForeign)
 	}
 	return nil
 }

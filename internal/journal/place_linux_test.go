@@ -38,6 +38,8 @@ func TestJournalOfAnotherUserIsRefused(t *testing.T) {
 					t.Skipf("files cannot be given away here: %v", err)
 				}
 			},
+			"group may write": shared(0o620),
+			"all may write":   shared(0o602),
 		} {
 			t.Run(name+suffix, func(t *testing.T) {
 				t.Parallel()
@@ -52,6 +54,16 @@ func TestJournalOfAnotherUserIsRefused(t *testing.T) {
 				require.ErrorIs(t, err, fs.ErrNotExist, "nothing was made through the link")
 			})
 		}
+	}
+}
+
+// shared gives a file of a journal a mode.
+func shared(mode fs.FileMode) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		if _, err := os.Stat(path); err != nil {
+			put(t, path, "")
+		}
+		require.NoError(t, os.Chmod(path, mode))
 	}
 }
 
@@ -85,12 +97,16 @@ func TestFolderOfAJournal(t *testing.T) {
 	link := folder + "-link"
 	require.NoError(t, os.Symlink(folder, link))
 	require.ErrorIs(t, journal.CheckFolder("", link), journal.ErrForeign)
-	require.NoError(t, os.Chmod(folder, 0o777))
-	require.ErrorIs(t, journal.CheckFolder("", folder), journal.ErrForeign)
+	for _, mode := range []fs.FileMode{0o777, 0o770, 0o702} {
+		require.NoError(t, os.Chmod(folder, mode))
+		require.ErrorIs(t, journal.CheckFolder("", folder), journal.ErrForeign)
+	}
 	require.NoError(t, os.Chmod(folder, 0o777|fs.ModeSticky))
 	require.NoError(t, journal.CheckFolder("", folder))
 	if err := os.Chown(folder, 65534, 65534); err != nil {
 		t.Skipf("folders cannot be given away here: %v", err)
 	}
 	require.ErrorIs(t, journal.CheckFolder("", folder), journal.ErrForeign)
+	require.NoError(t, journal.CheckFolder("", "/tmp"), "it belongs to root, and is sticky")
+	require.NoError(t, journal.CheckFolder("", "/usr"), "it belongs to root")
 }

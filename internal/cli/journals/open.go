@@ -161,10 +161,8 @@ func namedJournal(dir workdir.Dir, path string, why Purpose) error {
 	bad := func(text string) error {
 		return exit.Errorf(exit.KindIO, "--journal %s: %s", path, text)
 	}
-	if folder := filepath.Dir(path); filepath.Base(folder) == FolderName {
-		if err := journal.CheckFolder(dir, folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return OpenError(err, why)
-		}
+	if err := journal.CheckFolder(dir, filepath.Dir(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return OpenError(err, why)
 	}
 	at, err := dir.Lstat(path)
 	switch {
