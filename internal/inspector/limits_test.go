@@ -95,35 +95,106 @@ func TestAClientThatReadsNothing(t *testing.T) {
 	require.Less(t, made, 1000, "64 KiB each")
 }
 
-// Connections beyond the limit are closed, and the others go on.
+// dial opens a connection to the site.
+func (s *site) dial() net.Conn {
+	c, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", s.addr)
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// ask sends a request on a connection, and returns the status of the answer; 0 if the connection was closed.
+func ask(t *testing.T, c net.Conn, addr, token string) (status int) {
+	t.Helper()
+	if _, err := fmt.Fprintf(c, "GET /api/v1/viewer HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", addr, token); err != nil {
+		return 0
+	}
+	got, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return 0
+	}
+	_, err = io.Copy(io.Discard, got.Body)
+	require.NoError(t, err)
+	return got.StatusCode
+}
+
+// Connections on which no token was shown replace each other, and none with one.
+func TestStrangersTakeNoPlaceOfOthers(t *testing.T) {
+	t.Parallel()
+	s := serve(t, &fake{}, nil)
+	known := s.dial()
+	require.Equal(t, 200, ask(t, known, s.addr, token))
+	strangers := make([]net.Conn, 1300)
+	for i := range strangers {
+		strangers[i] = s.dial()
+	}
+	require.Equal(t, 200, ask(t, s.dial(), s.addr, token), "there is a place for who comes later")
+	require.Equal(t, 200, ask(t, known, s.addr, token))
+	answered := 0
+	for _, c := range strangers {
+		if status := ask(t, c, s.addr, "none"); status != 0 {
+			require.Equal(t, 401, status)
+			answered++
+		}
+	}
+	require.LessOrEqual(t, answered, 256)
+}
+
+// The places of those with a token are limited too.
 func TestConnectionsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &fake{}, nil)
-	var all []net.Conn
-	closed := 0
-	for range 1100 {
-		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.addr)
-		require.NoError(t, err)
-		all = append(all, c)
+	var first net.Conn
+	for i := range 1024 {
+		c := s.dial()
+		require.Equal(t, 200, ask(t, c, s.addr, token), "%d", i)
+		if i == 0 {
+			first = c
+		}
 	}
-	defer func() {
-		for _, c := range all {
-			_ = c.Close()
-		}
-	}()
-	for i, c := range all {
-		_, err := fmt.Fprintf(c, "GET /api/v1/viewer HTTP/1.1\r\nHost: %s\r\n\r\n", s.addr)
-		var got string
-		if err == nil {
-			got, err = bufio.NewReader(c).ReadString('\n')
-		}
-		if err != nil {
-			closed++
-			continue
-		}
-		require.Contains(t, got, "401", "%d", i)
+	require.Equal(t, 429, ask(t, s.dial(), s.addr, token))
+	require.NoError(t, first.Close())
+	require.Eventually(t, func() bool { return ask(t, s.dial(), s.addr, token) == 200 }, 5*time.Second, 5*time.Millisecond)
+}
+
+// A connection without a token ends when it was idle for two seconds, and one with a token stays.
+func TestStrangersAreDisconnected(t *testing.T) {
+	t.Parallel()
+	const viewer = "GET /api/v1/viewer HTTP/1.1\r\nHost: localhost\r\n"
+	for _, tt := range []struct {
+		name, sends string
+		after       time.Duration // since the last byte of the server
+	}{
+		{"silent", "", 2 * time.Second},
+		{"half a request", viewer, 2 * time.Second},
+		{"no token", viewer + "\r\n", 2 * time.Second},
+		{"wrong token", viewer + "Authorization: Bearer none\r\n\r\n", 2 * time.Second},
+		{"wrong token, and a body that does not come", "POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n", 2 * time.Second},
+		{"token", viewer + "Authorization: Bearer " + token + "\r\n\r\n", 2 * time.Minute},
+		{"token, and a body that does not come", "POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\nAuthorization: Bearer " + token + "\r\n\r\n", 30 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := &pipeListener{make(chan net.Conn), make(chan time.Time, 1)}
+				w := longWork{&fake{}}
+				o := inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.HostsOf(l.Addr())}, Documents: inspector.Documents{Runs: w}, Starter: w}
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- inspector.Serve(ctx, l, inspector.New(o)) }()
+				client, server := net.Pipe()
+				l.conns <- server
+				go io.Copy(io.Discard, client) //nolint:errcheck // until the server closes it
+				began := time.Now()
+				_, err := io.WriteString(client, tt.sends)
+				require.NoError(t, err)
+				require.Equal(t, tt.after, (<-l.closed).Sub(began).Truncate(time.Second))
+				stop()
+				require.NoError(t, <-done)
+				_ = client.Close()
+			})
+		})
 	}
-	require.Equal(t, 1100-1024, closed)
 }
 
 // When the server ends, streams end, and nothing is left behind.
