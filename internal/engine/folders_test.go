@@ -7,17 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
@@ -143,121 +140,6 @@ func filesFrom(title string, paths ...task.Path) task.Ref {
 		paths = []task.Path{task.Whole}
 	}
 	return task.Ref{Task: title, Files: paths, Optional: true}
-}
-
-// A modelVersion is a file as the model of a folder has it.
-type modelVersion struct {
-	by       int
-	name     string
-	text     string // "" if it was removed
-	level    label.Classification
-	replaces []*modelVersion
-}
-
-// A modelFolder says what each worker should see, by a plain model: each task passes on the versions that it was offered,
-// sees the newest ones within its clearance, and replaces those that it sees.
-type modelFolder struct {
-	offered [][]*modelVersion
-	left    [][]*modelVersion // by a task that completed; nil of any other
-	seen    []map[string]string
-}
-
-func (m *modelFolder) work(w *worker, i int, index map[string]int) {
-	var offered []*modelVersion
-	for _, d := range w.on {
-		for _, v := range m.left[index[d.Task]] {
-			if inGrant := d.Files[0] == task.Whole || strings.HasPrefix(v.name, "d/"); inGrant && !slices.Contains(offered, v) {
-				offered = append(offered, v)
-			}
-		}
-	}
-	current := map[string][]*modelVersion{}
-	for _, v := range offered {
-		if v.level <= w.level {
-			current[v.name] = append(current[v.name], v)
-		}
-	}
-	seen := map[string]string{}
-	for name, all := range current {
-		var newest []*modelVersion
-		for _, v := range all {
-			if !slices.ContainsFunc(all, func(o *modelVersion) bool { return slices.Contains(o.replaces, v) }) {
-				newest = append(newest, v)
-			}
-		}
-		for _, v := range newest[1:] {
-			if v.text != newest[0].text {
-				return // a conflict: it does not work
-			}
-		}
-		if newest[0].text != "" {
-			seen[name] = newest[0].text
-		}
-	}
-	m.seen[i], m.left[i] = seen, offered
-	after := maps.Clone(seen)
-	written := map[string]bool{}
-	for _, c := range w.changes {
-		text, exists := seen[c.name]
-		switch {
-		case c.text == "" && exists:
-			after[c.name] = ""
-		case c.text == "" || c.text == "=" && !exists:
-			continue
-		case c.text == "=":
-			after[c.name] = text
-		default:
-			after[c.name] = c.text
-		}
-		written[c.name] = true
-	}
-	for name := range written {
-		m.left[i] = append(slices.Clip(m.left[i]), &modelVersion{i, name, after[name], w.level, current[name]})
-	}
-}
-
-// Whatever tasks do to the files of a folder, each sees the newest versions that it may have.
-//
-// Requirement: G67.
-func TestFoldersAreAsTheirModel(t *testing.T) {
-	t.Parallel()
-	conflicts := 0
-	rapid.Check(t, func(t *rapid.T) {
-		workers, index := drawWorkers(t)
-		m := &modelFolder{left: make([][]*modelVersion, len(workers)), seen: make([]map[string]string, len(workers))}
-		res := perform(t, context.Background(), workers)
-		for i, w := range workers {
-			m.work(w, i, index)
-			require.Equal(t, m.seen[i], w.seen, "%s: %v", w.title, res.Errors)
-			if of := &res.Tasks[i]; of.Status == task.Failed {
-				conflicts++
-				require.Equal(t, codes.FilesConflict, of.Error.Code)
-			}
-		}
-	})
-	require.NotZero(t, conflicts)
-}
-
-// drawWorkers draws tasks that depend on some of those before. Each changes a file at most once.
-func drawWorkers(t *rapid.T) ([]*worker, map[string]int) {
-	var workers []*worker
-	index := map[string]int{}
-	for i := range rapid.IntRange(3, 7).Draw(t, "tasks") {
-		w := &worker{title: fmt.Sprint("w", i), level: rapid.SampledFrom([]label.Classification{label.Internal, label.Confidential}).Draw(t, "level")}
-		for k := range i {
-			if rapid.IntRange(0, 2).Draw(t, "depends") > 0 {
-				w.on = append(w.on, filesFrom(workers[k].title, rapid.SampledFrom([]task.Path{task.Whole, task.Whole, "/d/**"}).Draw(t, "granted")))
-			}
-		}
-		for _, name := range []string{"a", "d/b"} {
-			text := rapid.SampledFrom([]string{fmt.Sprint("by ", i), "same", "=", "", "none"}).Draw(t, name)
-			if text != "none" {
-				w.changes = append(w.changes, change{name, text})
-			}
-		}
-		workers, index[w.title] = append(workers, w), i
-	}
-	return workers, index
 }
 
 // What two tasks changed, neither of which had the version of the other, is a conflict, unless the dependent says which

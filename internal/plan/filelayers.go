@@ -298,9 +298,11 @@ func OnConflict(t *task.Task) string {
 
 // checkOnConflict reports an onConflict of dependency j of task i that can never count.
 func (c *pathCheck) checkOnConflict(i, j int) {
-	on := c.plan.Graph.Task(i).DependsOn
+	t := c.plan.Graph.Task(i)
+	on := t.DependsOn
 	d := &on[j]
 	at := func() subject { return dependency(c.checker, i, j).at("onConflict") }
+	isLacking := func(name string) bool { return strings.EqualFold(strings.TrimSpace(d.OnConflict), name) }
 	other := slices.IndexFunc(on[:j], func(o task.Ref) bool { return o.OnConflict != "" && len(o.Files) > 0 })
 	switch {
 	case d.OnConflict == "":
@@ -310,6 +312,7 @@ func (c *pathCheck) checkOnConflict(i, j int) {
 		at().report(fmt.Sprintf("it is %s, and another dependency of the task says %s: the task has one folder", naming.Quote(d.OnConflict), naming.Quote(on[other].OnConflict)),
 			fmt.Sprintf("write onConflict: %s here, or remove it from one of them", naming.Quote(on[other].OnConflict)), task.ErrInvalid)
 	case d.OnConflict == task.FailOnConflict, d.OnConflict == task.KeepBoth:
+	case t.Instance != nil && slices.ContainsFunc(t.Instance.Lacks, isLacking): // the rounds behind the first one have it
 	default:
 		var titles []string
 		for _, l := range c.plan.Folders.To(i) {

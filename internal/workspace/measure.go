@@ -34,7 +34,8 @@ type LimitError struct{ Problem string }
 
 func (e *LimitError) Error() string { return "workspace: " + e.Problem }
 
-// A Digest is a digest of all files of a workspace: their paths, modes and contents.
+// A Digest is a digest of all files of a workspace: their paths, modes and contents, and which of them are as the task
+// was given them, since one that was written again with the same text is an output.
 type Digest [sha256.Size]byte
 
 // runtimeFile matches the files that the runtime writes, and writes again when a run is
@@ -196,6 +197,9 @@ func (m *measurement) digest(now time.Time) (of Digest, err error) {
 				}
 			}
 			all.Write(s.sum[:])
+			if e.info.ModTime().Equal(givenTime) {
+				writeText(all, "given")
+			}
 			if now.Sub(e.info.ModTime()) > settled {
 				seen[e.path] = seenFile{e.info, s.sum}
 			}
