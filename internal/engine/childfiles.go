@@ -31,9 +31,8 @@ import (
 // returnedFiles are what children have left in the workspace of their parent.
 type returnedFiles struct {
 	layers []folderLayer   // what each of them changed, in the order in which it was put there
-	trees  []filetree.Tree // parallel to layers: the files at their own paths; nil texts were removed
+	trees  []filetree.Tree // parallel to layers: the files where they are, also beside other versions; nil texts were removed
 	sealed []gate.Sealed   // what the gate delivered, also if nothing of it is left
-	beside filetree.Tree   // files that are beside other versions
 }
 
 // level returns the highest label of the files.
@@ -75,7 +74,7 @@ func (g *childGroup) passedFiles(ctx context.Context, c *childCall, granted []st
 		return nil, fmt.Errorf("name fewer files: %w", err)
 	}
 	maps.DeleteFunc(own, func(name string, text *string) bool { // a file that is written again with the same text is still that of who made it
-		return !isPassed.match(name) || text != nil && (filetree.SameText(known[name], text) || filetree.SameText(a.returned.beside[name], text))
+		return !isPassed.match(name) || text != nil && filetree.SameText(known[name], text)
 	})
 	layers, trees := a.layers()
 	for k := range layers {
@@ -304,7 +303,7 @@ func (f *returnedFiles) add(a *attempt, c *childCall, sealed *gate.Sealed, repla
 	if err != nil {
 		return err
 	}
-	own := filetree.Tree{} // at their own paths
+	placed := filetree.Tree{}
 	for _, name := range tree.Paths() {
 		text, target := tree[name], ""
 		if isThere {
@@ -312,15 +311,8 @@ func (f *returnedFiles) add(a *attempt, c *childCall, sealed *gate.Sealed, repla
 		} else if target, err = putFile(folder, name, c.call.ID, text, before[name], replaced[name]); err != nil {
 			return fmt.Errorf("workspace: %w", err)
 		}
-		replaced[name] = true
-		switch {
-		case target == name:
-			own[name] = text
-		case target != "":
-			if f.beside == nil {
-				f.beside = filetree.Tree{}
-			}
-			f.beside[target] = text
+		if replaced[name] = true; target != "" {
+			placed[target] = text
 		}
 	}
 	layers, trees := a.layers()
@@ -329,7 +321,7 @@ func (f *returnedFiles) add(a *attempt, c *childCall, sealed *gate.Sealed, repla
 		return err
 	}
 	l.Input = -2 - len(f.layers)
-	f.layers, f.trees, f.sealed = append(f.layers, l), append(f.trees, own), append(f.sealed, *sealed)
+	f.layers, f.trees, f.sealed = append(f.layers, l), append(f.trees, placed), append(f.sealed, *sealed)
 	return nil
 }
 

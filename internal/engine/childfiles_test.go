@@ -301,19 +301,26 @@ func TestFilesAboveTheCallerStayAway(t *testing.T) {
 	require.NotContains(t, w.asked["lead"][1], "what it changed")
 }
 
-// Children that change one file at the same time both keep their version.
+// Children that change one file at the same time both keep their version, and a later child gets both.
 func TestChildrenThatChangeOneFile(t *testing.T) {
 	t.Parallel()
 	w := &workshop{
 		made: []change{{"a.txt", "a"}, {"d", "d"}},
-		lead: [][]llm.ToolCall{{passes("fixer", "mend it", "**"), passes("other", "improve it", "**")}, {works("lead")}},
-		work: map[string][]change{"mend it": {{"a.txt", "one"}, {"d", "1"}}, "improve it": {{"a.txt", "two"}, {"d", ""}, {"d/e.txt", "2"}}},
+		lead: [][]llm.ToolCall{{passes("fixer", "mend it", "**"), passes("other", "improve it", "**")}, {works("lead")}, {passes("fixer", "join them", "a.*", "d*/**")}, {works("lead again")}},
+		work: map[string][]change{
+			"mend it": {{"a.txt", "one"}, {"d", "1"}}, "improve it": {{"a.txt", "two"}, {"d", ""}, {"d/e.txt", "2"}},
+			"join them": {{"a.txt", "one and two"}, {"a.call_1_2.txt", ""}},
+		},
+		files: []string{"a.*", "d", "d/**"},
 	}
 	res := w.run(t, &engine.RunOptions{})
 	require.NoError(t, res.Err())
 	want := map[string]string{"a.txt": "one", "a.call_1_2.txt": "two", "d": "1", "d.call_1_2/e.txt": "2"}
 	require.Equal(t, want, w.seen["lead"])
-	require.Equal(t, want, of(t, res, "Lead").OutputFiles)
+	require.Equal(t, map[string]string{"a.txt": "one", "a.call_1_2.txt": "two"}, w.seen["join them"], "within the grant of the edge")
+	joined := map[string]string{"a.txt": "one and two", "d": "1", "d.call_1_2/e.txt": "2"}
+	require.Equal(t, joined, w.seen["lead again"])
+	require.Equal(t, joined, of(t, res, "Lead").OutputFiles)
 }
 
 // A process may die at any time. What a child returned is in the workspace once, and no call that ended is made again.
@@ -339,7 +346,7 @@ func TestPassedFilesResumeAfterEveryCommit(t *testing.T) {
 	require.NoError(t, want.Err())
 	files := map[string]string{"a.txt": "one", "a.call_2_2.txt": "two", "own.txt": "3", "b.txt": "b"}
 	require.Equal(t, files, of(t, want, "Lead").OutputFiles)
-	require.Equal(t, map[string]string{"a.txt": "one", "own.txt": "3"}, first.seen["check it"])
+	require.Equal(t, map[string]string{"a.txt": "one", "a.call_2_2.txt": "two", "own.txt": "3"}, first.seen["check it"])
 	continued := 0
 	for n := range j.len() {
 		past := j.history(n)
