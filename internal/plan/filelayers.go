@@ -324,6 +324,13 @@ func (c *pathCheck) checkOnConflict(i, j int) {
 				return
 			}
 		}
+		for k := range c.plan.Graph.Len() {
+			if t := c.plan.Graph.Task(k); IsNamed(t, d.OnConflict) && len(t.OutputFiles) == 0 {
+				at().report(fmt.Sprintf("task %s has no outputFiles, so no version of a file is its own", naming.Quote(t.Title)),
+					"write whose version counts: "+naming.List(append(titles, task.KeepBoth)), task.ErrInvalid)
+				return
+			}
+		}
 		at().report(fmt.Sprintf("%s is neither fail nor both, and no task of that name has files in the folder", naming.Quote(d.OnConflict)), naming.Suggest(d.OnConflict, titles), task.ErrInvalid)
 	}
 }

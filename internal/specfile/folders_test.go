@@ -157,6 +157,7 @@ func TestBadFolderToContinue(t *testing.T) {
 		"files alone":            {"workspace: {files: [a]}", `4:51: task "T": files: there is no folder to pick files from (add task, the task whose folder it continues, or round: previous)`},
 		"empty files":            {"workspace: {task: Fix, files: []}", `4:62: task "T": files: the list is empty`},
 		"part of a name":         {"workspace: {task: Fix, files: ['*.md']}", `only whole names can be *`},
+		"conflict, no files":     {"dependsOn: [{task: Fix, onConflict: Plan}], workspace: {task: Fix}", `4:68: task "T": task "Plan" has no outputFiles, so no version of a file is its own (write whose version counts: Fix, both)`},
 		"no conflict is set":     {"dependsOn: [{task: Fix, onConflict: Nobody}], workspace: {task: Fix}", `4:68: task "T": "Nobody" is neither fail nor both`},
 	} {
 		t.Run(name, func(t *testing.T) {
