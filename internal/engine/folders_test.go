@@ -319,6 +319,18 @@ func TestInputsInFoldersArePassedOn(t *testing.T) {
 	}
 }
 
+// An input that comes through two tasks, at two places, is granted at each of them by itself.
+func TestPlacesOfAnInputHaveTheirOwnGrants(t *testing.T) {
+	t.Parallel()
+	uses := func(title string) *worker {
+		return &worker{title: title, edit: func(s *task.Spec) { s.Uses = []task.Use{{Name: "repo", At: title}} }}
+	}
+	last := &worker{title: "last", on: []task.Ref{filesFrom("one", "/one/a"), filesFrom("two", "/two/b")}}
+	res := perform(t, t.Context(), []*worker{uses("one"), uses("two"), last}, engine.Input{Name: "repo", Folder: files(t, "a", "a", "b", "b")})
+	require.NoError(t, res.Err())
+	require.Equal(t, map[string]string{"one/a": "a", "two/b": "b"}, last.seen)
+}
+
 // A layer of a folder in which nothing is granted does not count for the label of what its reader makes.
 func TestEmptyLayersDoNotCount(t *testing.T) {
 	t.Parallel()

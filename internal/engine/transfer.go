@@ -298,7 +298,7 @@ func (h *attempt) offerAgain(i int) {
 		o = h.run.options.Conversation[i-1].Offer(h.caps.Agent)
 	}
 	o.Translated = nil
-	g := gate.Grant{Source: was.Source, Paths: was.Paths, Line: was.Line, Item: was.Item, List: was.List, Names: was.Names, MaxBytes: was.MaxBytes}
+	g := gate.Grant{Source: was.Source, At: was.At, Paths: was.Paths, Line: was.Line, Item: was.Item, List: was.List, Names: was.Names, MaxBytes: was.MaxBytes}
 	if most := h.limits.On(o.Source, 0); most > 0 && (g.MaxBytes == 0 || most < g.MaxBytes) {
 		g.MaxBytes = most
 	}

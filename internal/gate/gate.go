@@ -119,7 +119,7 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 		d.withhold(RuleDigest, ReasonTampered, "it was altered after it was made")
 		return d, nil
 	}
-	g := c.grant(o.Source)
+	g := c.grant(o)
 	if g != nil {
 		d.Line = g.Line
 	}
@@ -262,19 +262,21 @@ func (d *Ruling) refuse(x *Admission) {
 	d.Line = cmp.Or(x.Line, d.Line)
 }
 
-// grant returns the contract's grant of a source, or nil.
-func (c *Compartment) grant(s Source) *Grant {
-	if s.Kind == "" {
+// grant returns the contract's grant of what an offer has, or nil.
+func (c *Compartment) grant(o *Offer) *Grant {
+	if o.Source.Kind == "" {
 		return nil
 	}
+	first := 0
 	if c.Contract.bySource != nil {
-		if i, ok := c.Contract.bySource[s]; ok && i < len(c.Contract.Grants) && c.Contract.Grants[i].Source == s {
-			return &c.Contract.Grants[i]
+		i, ok := c.Contract.bySource[o.Source]
+		if !ok {
+			return nil
 		}
-		return nil
+		first = i
 	}
-	for i := range c.Contract.Grants {
-		if g := &c.Contract.Grants[i]; g.Source == s {
+	for i := first; i < len(c.Contract.Grants); i++ {
+		if g := &c.Contract.Grants[i]; g.Source == o.Source && (g.At == "" || g.At == o.Folder) {
 			return g
 		}
 	}

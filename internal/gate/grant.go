@@ -15,6 +15,7 @@ import (
 type Grant struct {
 	Source Source
 	Paths  []task.Path // what of it, as package pick reads allow paths; empty means nothing, [task.Whole] means all
+	At     string      // of a folder: where in the workspace, since an input may be at several places; empty for anywhere
 	Line   string      // where it is written, for people: "uses" or "team.yaml:12 dependsOn"
 
 	// Terms are what the policy says of the pair; nil means that it says nothing.

@@ -55,7 +55,7 @@ func (c *Compartment) SealInto(o *Offer, d *Ruling, kept *Decision) (Sealed, err
 	k := &c.Contract
 	*kept = d.Decision // apart from the payload, since records of decisions are kept
 	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, producer: d.From, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, tree: d.tree, folder: o.Folder, renamed: d.renamed, decision: kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
-	if g := c.grant(o.Source); g != nil && g.Terms != nil && g.Terms.identity != nil {
+	if g := c.grant(o); g != nil && g.Terms != nil && g.Terms.identity != nil {
 		s.hideNames(g.Terms.identity)
 	}
 	if d.about != nil && s.passed {

@@ -24,7 +24,7 @@ func (c *Compartment) TranslationOffer(o *Offer, d *Ruling, now time.Time) (Offe
 	if d.Verdict != NeedsTranslation || d.about != o.Envelope || d.session != c.Contract.Session {
 		return Offer{}, Grant{}, fmt.Errorf("translate %s %q: the gate asks for no translation of it", o.Source.Kind, o.Source.Name)
 	}
-	g := c.grant(o.Source)
+	g := c.grant(o)
 	if g == nil || g.Terms == nil {
 		return Offer{}, Grant{}, fmt.Errorf("translate %s %q: nothing grants it", o.Source.Kind, o.Source.Name)
 	}

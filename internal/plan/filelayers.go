@@ -90,7 +90,7 @@ func (l *FileLayer) Producer(p *Plan) string {
 // Grant is the grant of a layer to task i.
 func (l *FileLayer) Grant(p *Plan, i int) gate.Grant {
 	g := gate.WholeOf(l.Source(p), p.Line(i))
-	g.Paths, g.Terms = below(l.Paths, l.At), termsTo(p, i, l.Producer(p))
+	g.At, g.Paths, g.Terms = l.At, below(l.Paths, l.At), termsTo(p, i, l.Producer(p))
 	return g
 }
 
