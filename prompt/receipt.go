@@ -80,7 +80,7 @@ type Bounds struct {
 // sourceOf returns the source of a piece of context.
 func sourceOf(s *gate.Sealed) Source {
 	d := s.Decision()
-	of := Source{Producer: d.From, Classification: d.After, Decision: d}
+	of := Source{Producer: d.From, Classification: d.After.Join(s.ListLabel()), Decision: d}
 	if s.Producer() != d.From {
 		of.shown = s.Producer()
 	}

@@ -179,11 +179,12 @@ func isLaterRound(l, o *folderLayer) bool {
 	return of != nil && before != nil && (of.Round != before.Round || of.Loop != before.Loop) && l.Task > o.Task
 }
 
-// merge returns the files of a task: the newest version of each, that of a task which was given the other ones.
+// merge returns the newest version of each file of a task, that of a task which was given the other ones, also if that was
+// removed.
 //
 // What two tasks changed, neither of which was given the version of the other, is as onConflict says: first that of the
 // tasks before, in their order, and then that of the task itself.
-func (m folderMerge) merge(choices []choice, own *taskFiles) (filetree.Tree, error) {
+func (m folderMerge) merge(choices []choice, own *taskFiles) (newest map[string]*fileVersion, err error) {
 	for i := range choices {
 		m.repeat(&choices[i])
 	}
@@ -196,13 +197,22 @@ func (m folderMerge) merge(choices []choice, own *taskFiles) (filetree.Tree, err
 			return nil, fmt.Errorf("%w: %q and %q have changed %s, and neither was given the version of the other: set onConflict of a dependency to the task whose version counts, or to both", ErrFilesConflict, left[0].of.title, left[1].of.title, name)
 		}
 	}
-	newest := map[string]*fileVersion{}
+	newest = map[string]*fileVersion{}
 	for name, all := range m {
-		if v := newestOf(all)[0]; v.text != nil {
-			newest[name] = v
+		newest[name] = newestOf(all)[0]
+	}
+	return newest, m.leaveOutReplaced(newest)
+}
+
+// textsOf returns the files that a task gets of the newest versions.
+func textsOf(newest map[string]*fileVersion) filetree.Tree {
+	files := filetree.Tree{}
+	for name, v := range newest {
+		if v.text != nil {
+			files[name] = v.text
 		}
 	}
-	return m.withoutReplaced(newest)
+	return files
 }
 
 // takenBesides returns a path that is not free for one of several versions of a file; empty if there is none.
@@ -221,16 +231,13 @@ func (m folderMerge) takenBesides(name string, versions []*fileVersion) string {
 	return ""
 }
 
-// withoutReplaced returns files without those that became folders, and without files of folders that became files. All
-// versions count, since what replaced a file may have been removed later.
-func (m folderMerge) withoutReplaced(newest map[string]*fileVersion) (filetree.Tree, error) {
-	files := filetree.Tree{}
-	for name, v := range newest {
-		files[name] = v.text
-	}
+// leaveOutReplaced takes out files that became folders, and files of folders that became files. All versions count, since
+// what replaced a file may have been removed later.
+func (m folderMerge) leaveOutReplaced(newest map[string]*fileVersion) error {
+	files := textsOf(newest)
 	isReplaced := func(name string, by []*fileVersion) bool {
-		v, isFile := newest[name]
-		return isFile && slices.ContainsFunc(by, func(o *fileVersion) bool { return o.text != nil && o.follows(v) })
+		v := newest[name]
+		return v != nil && v.text != nil && slices.ContainsFunc(by, func(o *fileVersion) bool { return o.text != nil && o.follows(v) })
 	}
 	for name := range m {
 		for above := path.Dir(name); above != "."; above = path.Dir(above) {
@@ -244,9 +251,10 @@ func (m folderMerge) withoutReplaced(newest map[string]*fileVersion) (filetree.T
 	}
 	if above := files.Conflict(); above != "" {
 		below := slices.IndexFunc(files.Paths(), func(name string) bool { return strings.HasPrefix(name, above+"/") })
-		return nil, fmt.Errorf("%w: %s is a file of %q, and a folder of %q", ErrFilesConflict, above, newest[above].of.title, newest[files.Paths()[below]].of.title)
+		return fmt.Errorf("%w: %s is a file of %q, and a folder of %q", ErrFilesConflict, above, newest[above].of.title, newest[files.Paths()[below]].of.title)
 	}
-	return files, nil
+	maps.DeleteFunc(newest, func(name string, v *fileVersion) bool { return v.text != nil && files[name] == nil })
+	return nil
 }
 
 // parents returns what [taskFiles.parents] says of a task that was given these versions.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -101,6 +102,56 @@ func TestChoicesAreRepeatedInOrder(t *testing.T) {
 	require.NoError(t, res.Err())
 	require.Equal(t, map[string]string{"a": "left", "d/b": "right"}, later.seen)
 	require.Equal(t, later.seen, last.seen)
+}
+
+// A prompt lists each file once, with who made the version in the folder.
+func TestPromptsListTheNewestVersions(t *testing.T) {
+	t.Parallel()
+	fence := regexp.MustCompile(`(?m)^(\[/?envelope .*|These files are in your workspace:)\n|\n\[/envelope .*`)
+	for _, tt := range []struct{ onConflict, want string }{
+		{"right", "### left (by left)\nb/d (1 bytes)\ngone (removed)\nl (1 bytes)\n### right (by right)\nc (5 bytes)"},
+		{task.KeepBoth, "### left (by left)\nb/d (1 bytes)\nc.left (4 bytes)\ngone (removed)\nl (1 bytes)\n### right (by right)\nc.right (5 bytes)"},
+	} {
+		t.Run(tt.onConflict, func(t *testing.T) {
+			t.Parallel()
+			last := &worker{title: "last", on: []task.Ref{filesFrom("left"), filesFrom("right")}}
+			last.on[0].OnConflict = tt.onConflict
+			res := perform(t, t.Context(), []*worker{
+				{title: "first", changes: []change{{"b", "one"}, {"gone", "x"}}},
+				{title: "left", on: []task.Ref{filesFrom("first")}, changes: []change{{"b", ""}, {"b/d", "l"}, {"c", "left"}, {"gone", ""}, {"l", "l"}}},
+				{title: "right", on: []task.Ref{filesFrom("first", "/a")}, changes: []change{{"c", "right"}}},
+				last,
+			}, engine.Input{Name: "repo", Folder: files(t, "a", "repo", "b", "repo", "c", "repo")})
+			require.NoError(t, res.Err())
+			_, list, _ := strings.Cut(last.asked, "## Files from prerequisite tasks\n\n")
+			require.Equal(t, "### repo\na (4 bytes)\n### first (by first)\n(none: all were replaced)\n"+tt.want, strings.TrimSpace(fence.ReplaceAllString(list, "")))
+		})
+	}
+}
+
+// The list of a layer is as sensitive as the layers that may have replaced files of it, whether they did or not.
+func TestListsOfFilesAreAsSensitiveAsWhatReplacesThem(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a", "b"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			last := &worker{title: "last", level: label.Confidential, on: []task.Ref{filesFrom("second")}}
+			res := perform(t, t.Context(), []*worker{
+				{title: "first", level: label.Internal, changes: []change{{"a", "first"}}},
+				{title: "second", level: label.Confidential, on: []task.Ref{filesFrom("first")}, changes: []change{{name, "second"}}},
+				last,
+			})
+			require.NoError(t, res.Err())
+			require.Equal(t, name == "b", strings.Contains(last.asked, "a (5 bytes)"))
+			var levels []label.Classification
+			for _, s := range of(t, res, "last").Receipts[0].Sources {
+				if s.Decision != nil && s.Decision.Source.Kind != handoff.Dependency {
+					levels = append(levels, s.Classification)
+				}
+			}
+			require.Equal(t, []label.Classification{label.Confidential, label.Confidential}, levels)
+		})
+	}
 }
 
 // A task whose onConflict has changed is performed again when its run is resumed: its files are others.

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -208,10 +209,36 @@ func (g *givenFiles) take(sealed []gate.Sealed, t *task.Task) (err error) {
 		return err
 	}
 	g.own = taskFiles{onConflict: plan.OnConflict(t), chosen: string(t.ID) + "/chosen"}
-	if g.versions = versionsOf(sealed, g.layers); g.versions != nil {
-		g.tree, err = g.versions.merge(g.choices, &g.own)
+	if g.versions = versionsOf(sealed, g.layers); g.versions == nil {
+		return nil
 	}
-	return err
+	newest, err := g.versions.merge(g.choices, &g.own)
+	if err != nil {
+		return err
+	}
+	g.tree = textsOf(newest)
+	g.list(sealed, newest)
+	return nil
+}
+
+// list leaves in the list of each layer the files of which it has the newest version.
+func (g *givenFiles) list(sealed []gate.Sealed, newest map[string]*fileVersion) {
+	level, lists := label.Public, make([]filetree.Tree, len(g.layers))
+	for k := range g.layers {
+		if s := &sealed[g.layers[k].offer]; !s.IsEmpty() {
+			level = level.Join(s.Decision().Before).Join(s.Decision().After)
+		}
+		lists[k] = filetree.Tree{}
+	}
+	for name, v := range newest {
+		if k := slices.IndexFunc(g.layers, func(l folderLayer) bool { return l.offer == v.of.offer }); v.text != nil || !v.chosen {
+			lists[k][name] = v.text
+		}
+	}
+	for k := range g.layers {
+		s := &sealed[g.layers[k].offer]
+		*s = s.Listing(lists[k], level)
+	}
 }
 
 // checkRequired returns an error if something is withheld of the folder that a required dependency leaves, and nothing

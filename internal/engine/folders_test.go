@@ -46,6 +46,7 @@ type worker struct {
 	answer  string            // "done" unless set
 
 	mu    sync.Mutex
+	asked string            // the last message of its first prompt
 	times int               // how often it worked
 	seen  map[string]string // when it worked last; nil if it did not work
 }
@@ -70,8 +71,11 @@ func (w *worker) member(t require.TestingT) engine.Member {
 		return tool.Result{Text: "done"}, nil
 	}}
 	m := engine.Member{Name: w.title, Accepts: w.level, Produces: &w.level, Tools: []*tool.Tool{work}, AllowUntrusted: []string{work.Name}}
-	m.Agent = agent.New(byTurn(func(turn int, _ llm.Request) llm.Response {
+	m.Agent = agent.New(byTurn(func(turn int, r llm.Request) llm.Response {
 		if turn == 1 {
+			w.mu.Lock()
+			w.asked = r.Messages[len(r.Messages)-1].Text
+			w.mu.Unlock()
 			return llm.Response{ToolCalls: []llm.ToolCall{call(work.Name, `{}`)}}
 		}
 		return llm.Response{Text: cmp.Or(w.answer, "done")}

@@ -133,7 +133,7 @@ func (k *Contract) derive(h *envelope.Header, parts []Sealed) (hops int, err err
 		if err := s.For(k); err != nil {
 			return 0, err
 		}
-		if isEmptyLayer := s.source.Kind == handoff.Folder && len(s.tree) == 0; !s.Withheld() && !isEmptyLayer {
+		if !s.IsEmpty() {
 			h.DerivedFrom = append(h.DerivedFrom, s.envelope)
 			h.ExpiresAt = Earliest(h.ExpiresAt, s.expiresAt)
 			hops = max(hops, s.hops)

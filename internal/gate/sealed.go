@@ -28,7 +28,8 @@ type Sealed struct {
 	envelope  envelope.ID
 	as        task.Payload
 	trust     label.Trust
-	expiresAt time.Time // zero means never
+	listed    label.Classification // see [Sealed.ListLabel]
+	expiresAt time.Time            // zero means never
 	recast    string
 	hops      int // of a message
 	payload   envelope.Payload
@@ -55,6 +56,7 @@ func (c *Compartment) SealInto(o *Offer, d *Ruling, kept *Decision) (Sealed, err
 	k := &c.Contract
 	*kept = d.Decision // apart from the payload, since records of decisions are kept
 	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, producer: d.From, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, tree: d.tree, folder: o.Folder, renamed: d.renamed, decision: kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
+	s.listed = label.Public
 	if g := c.grant(o); g != nil && g.Terms != nil && g.Terms.identity != nil {
 		s.hideNames(g.Terms.identity)
 	}
@@ -193,6 +195,34 @@ func (s *Sealed) Trust() label.Trust { return s.trust }
 // Files returns the gated form of a folder, which must not be changed, and where in the
 // workspace its files belong. It is nil if s is withheld or no folder.
 func (s *Sealed) Files() (tree filetree.Tree, folder string) { return s.tree, s.folder }
+
+// IsEmpty reports whether s adds nothing to what its reader gets: it is withheld, or a layer of a folder that has none of
+// the granted files.
+func (s *Sealed) IsEmpty() bool {
+	return s.Withheld() || s.source.Kind == handoff.Folder && len(s.tree) == 0
+}
+
+// allReplaced is the list of a folder of which no file is left. Without it, the outline of a prompt would tell that there
+// is none to those who may not see what replaced them.
+const allReplaced = "(none: all were replaced)"
+
+// Listing returns s with another list, of the files that are left of its folder at their paths in the workspace. Others
+// decided which these are, so the list is as sensitive as they are.
+func (s *Sealed) Listing(left filetree.Tree, level label.Classification) Sealed {
+	listing := *s
+	if s.Withheld() {
+		return listing
+	}
+	list, _ := breakTokens(left.List("."))
+	if len(left) == 0 && len(s.tree) > 0 {
+		list = allReplaced
+	}
+	listing.payload, listing.listed = envelope.Text(list), level
+	return listing
+}
+
+// ListLabel returns the label of what decided which files of a folder its list has.
+func (s *Sealed) ListLabel() label.Classification { return s.listed }
 
 // NameBefore returns the name of a file before secrets and personal data were taken out of it, in the folder that
 // [Sealed.Files] returns. No reader may have it.
