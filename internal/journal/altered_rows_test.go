@@ -1,9 +1,11 @@
 package journal_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,10 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -139,4 +143,35 @@ func TestCopyOfAFileThatWasAlteredIsMissing(t *testing.T) {
 	require.False(t, journal.Locked(s.Info.Files[0].Missing))
 	require.Empty(t, s.Info.Files[0].Text)
 	require.Equal(t, "y", s.Info.Files[1].Text)
+}
+
+// An answer of a person that was altered in the record is reported when the run is resumed, too.
+func TestAlteredAnswerOfARecordIsReported(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	j, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+	require.NoError(t, err)
+	require.NoError(t, appendEntries(r,
+		record.Entry{Question: &record.Question{Session: "r1/t/1", Task: "t", Title: "T", Agent: "editor", Time: noon, Key: record.Key{1}}},
+		record.Entry{Answer: &record.Answer{Session: "r1/t/1", Task: "t", Title: "T", Agent: "editor", By: "ann", Time: noon, Key: record.Key{1}, Text: "send"}}))
+	_, err = r.End(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, j.Close())
+	for _, altered := range []bool{false, true} {
+		if altered {
+			rewrite(t, path, func(s string) string { return strings.Replace(s, `"text":"send"`, `"text":"stop"`, 1) })
+		}
+		var log bytes.Buffer
+		j, err = journal.Open(path, journal.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		r, _, err = j.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		require.Equal(t, altered, strings.Contains(log.String(), "was not written by runteam; it is not used"), log.String())
+		_, err = r.Close(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, j.Close())
+	}
+	require.Equal(t, audit.Broken, verified(t, path, "r1", audit.VerifyOptions{}).Status)
 }

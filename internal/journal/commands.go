@@ -134,7 +134,8 @@ func (s *commandTable) end(ctx context.Context, n int64, outcome string) (ended 
 }
 
 // waitingAnswers returns the answers that wait for a process to take them. A row that is none, which
-// something else wrote, is left out: its question stays open, and another answer takes its place.
+// something else wrote, is one that was altered: its question stays open, and another answer takes its
+// place.
 func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (list []record.Answer, err error) {
 	rows, err := a.store.commands.waiting(ctx, run, commandAnswer)
 	if err != nil {
@@ -144,7 +145,7 @@ func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (lis
 	for _, c := range rows {
 		answer, err := d.answer(c.line)
 		if err != nil {
-			continue
+			answer = &record.Answer{Missing: ErrAltered.Error()}
 		}
 		answer.Command = c.n
 		list = append(list, *answer)
@@ -152,9 +153,44 @@ func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (lis
 	return list, nil
 }
 
-// Waiting returns the answers that other processes left; see [record.AnswerLog].
+// isForged reports whether something else than this program wrote an answer, or changed it.
+func isForged(a *record.Answer) bool { return a.Missing == ErrAltered.Error() }
+
+// Waiting returns the answers that other processes left; see [record.AnswerLog]. It refuses those that
+// are forged, and warns of them.
 func (r *Run) Waiting(ctx context.Context) ([]record.Answer, error) {
-	return r.j.waitingAnswers(ctx, r.row.n, r.row.id)
+	list, err := r.j.waitingAnswers(ctx, r.row.n, r.row.id)
+	if err != nil {
+		return nil, err
+	}
+	written := list[:0]
+	for i := range list {
+		if !isForged(&list[i]) {
+			written = append(written, list[i])
+			continue
+		}
+		r.warnForged()
+		if err := r.Refuse(ctx, list[i].Command, "it cannot be read: it is "+list[i].Missing); err != nil {
+			return nil, err
+		}
+	}
+	return written, nil
+}
+
+// warnForged warns of an answer that is forged. It quotes nothing of it.
+func (r *Run) warnForged() {
+	r.j.o.Logger.Warn("an answer in the journal was altered, or was not written by runteam; it is not used", "run", r.row.id)
+}
+
+// reportForged warns of the answers of a stored run that are forged, whether they wait or not.
+func (r *Run) reportForged(ctx context.Context) error {
+	for i := range r.history.Log {
+		if a := r.history.Log[i].Answer; a != nil && isForged(a) {
+			r.warnForged()
+		}
+	}
+	_, err := r.Waiting(ctx)
+	return err
 }
 
 // Refuse ends the wait of an answer or another command; see [record.AnswerLog].

@@ -48,6 +48,9 @@ func (j *Journal) reopen(ctx context.Context, run string, opened func(context.Co
 		err = opened(ctx, row.n, l)
 	}
 	if err == nil {
+		err = r.reportForged(ctx)
+	}
+	if err == nil {
 		err = j.writer.addRun(r)
 	}
 	if err != nil {

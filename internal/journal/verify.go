@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/event"
@@ -13,8 +14,9 @@ import (
 
 // Verify reports whether the lines of a run, which is named as for [Journal.Find], were
 // altered. Beyond what [audit.Verify] checks, they must be of this run, begin at its
-// beginning, and end at the state of the chain in the last row; and the marks, by which one
-// task is read alone, must name the tasks of the lines. It sets Run and State of o; the
+// beginning, and end at the state of the chain in the last row; the marks, by which one
+// task is read alone, must name the tasks of the lines; and the answers of people that wait for
+// the run must be as they were left. It sets Run and State of o; the
 // error is of reading only.
 //
 // With a key, only its owner can write a record that passes. Without one, anyone who can
@@ -62,18 +64,34 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 	if err != nil {
 		return audit.Report{}, err
 	}
-	if report.Status != audit.Broken && !headed {
-		report.Status, report.Line, report.Covered = audit.Broken, 1, 0
-		report.Why = "the record does not begin with its head: lines were removed at its beginning"
+	waiting, err := a.waitingAnswers(ctx, r.n, r.id)
+	if err != nil {
+		return audit.Report{}, err
 	}
-	if report.Status != audit.Broken && altered > 0 {
-		report.Status, report.Line, report.Covered = audit.Broken, altered, 0
-		report.Why = "the marks of the row that begins here were altered: where one task is read alone, lines about it would be missing"
-	}
+	checkBesideChain(&report, headed, altered, waiting)
 	if report.Status == audit.Broken {
 		_, err = a.find(ctx, r.id) // it may have been removed
 	}
 	return report, err
+}
+
+// checkBesideChain breaks a report for what the chain does not cover: whether the lines have their head, the
+// first line of a row with wrong marks, which is 0 without one, and the answers that wait.
+func checkBesideChain(report *audit.Report, headed bool, altered int, waiting []record.Answer) {
+	broken := func(line int, why string) {
+		if report.Status != audit.Broken {
+			report.Status, report.Line, report.Covered, report.Why = audit.Broken, line, 0, why
+		}
+	}
+	if !headed {
+		broken(1, "the record does not begin with its head: lines were removed at its beginning")
+	}
+	if altered > 0 {
+		broken(altered, "the marks of the row that begins here were altered: where one task is read alone, lines about it would be missing")
+	}
+	if slices.ContainsFunc(waiting, func(w record.Answer) bool { return isForged(&w) }) {
+		broken(0, "an answer of a person waits beside the record that was altered, or was not written by runteam; a resumed run refuses it")
+	}
 }
 
 // traceOpener is the prefix of the first line of a run.
