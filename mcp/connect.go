@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,10 +17,18 @@ var ErrNoSession = errors.New("it does not answer as an MCP server")
 // begin with the request initialize, and servers may ignore any other.
 const handshake = "2025-11-25"
 
+// discoverTime is how long a server that refused initialize may take to answer server/discover, in addition
+// to twice the time that it took to start and to refuse. A server of earlier versions may never answer that
+// request. Tests change it.
+var discoverTime = 5 * time.Second
+
 // connect starts a session.
 func (s *Server) connect(ctx context.Context) (*connection, error) {
+	began := time.Now()
 	c, err := s.begin(ctx, &sdk.ClientSessionOptions{ProtocolVersion: handshake})
 	if refused, ok := errors.AsType[*statusError](err); isAnswer(err) || ok && refused.status < 500 && !refused.isDenial() {
+		ctx, cancel := context.WithTimeout(ctx, discoverTime+2*time.Since(began))
+		defer cancel()
 		if newer, err := s.begin(ctx, nil); err == nil { // a server of newer versions only
 			return newer, nil
 		}

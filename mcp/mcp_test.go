@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 	}
 	process.StopTime = 300 * time.Millisecond
 	mcp.SetPing(0, 100*time.Millisecond)
+	mcp.SetDiscover(time.Second)
 	goleak.VerifyTestMain(m)
 }
 

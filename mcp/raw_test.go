@@ -70,6 +70,9 @@ func (s *rawServer) receive(line []byte) {
 		switch s.mode {
 		case "mute":
 			return
+		case "refuses to start":
+			s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"API_KEY is not set"}}`, m.ID))
+			return
 		case "newer":
 			s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown method"}}`, m.ID))
 			return

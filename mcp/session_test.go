@@ -302,6 +302,16 @@ func TestListsThatDoNotEnd(t *testing.T) {
 	require.ErrorContains(t, err, "more than 64 pages")
 }
 
+// A server that refuses the first request, and never answers one that it does not know, is soon reported with what it said.
+func TestServerThatRefusesInitialize(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	_, err := raw(t, "refuses to start").Tools(t.Context())
+	require.ErrorIs(t, err, mcp.ErrNoSession)
+	require.ErrorContains(t, err, "API_KEY is not set")
+	require.Less(t, time.Since(began), 20*time.Second, "and not after the 30 seconds for the start")
+}
+
 // The time limit of the tools holds for the start of a session too.
 func TestServerThatNeverAnswersInitialize(t *testing.T) {
 	t.Parallel()
