@@ -53,13 +53,13 @@ func (j *folderJournal) Append(entries []record.Entry, done func(error)) {
 	j.memory.Append(entries, done)
 }
 
-// copyFolder copies a folder with the rights of its folders, which os.CopyFS does not keep.
+// copyFolder copies a folder with the rights of its folders and the times of its files, which os.CopyFS does not keep.
 func copyFolder(to, from string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err
 	}
 	return filepath.WalkDir(to, func(path string, d os.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
+		if err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(to, path)
@@ -70,7 +70,10 @@ func copyFolder(to, from string) error {
 		if err != nil {
 			return err
 		}
-		return os.Chmod(path, info.Mode().Perm())
+		if d.IsDir() {
+			return os.Chmod(path, info.Mode().Perm())
+		}
+		return os.Chtimes(path, time.Time{}, info.ModTime()) // by which files that are as they were given are known
 	})
 }
 
