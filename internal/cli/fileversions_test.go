@@ -73,6 +73,18 @@ func TestArtifactsSayWhichVersionsTheyReplace(t *testing.T) {
 		got = call{dir: dir, args: args}.run(t)
 		require.Regexp(t, `\noutput files\n(?s:.*)Polish\s+a.txt\s+internal\s+6 bytes\s+version 2, replaces that of Fix\n`, got.stdout)
 	}
+	server, run := serveHere(t, call{dir: dir}), listRuns(t, call{dir: dir})[0].Run
+	for text, want := range map[string]int{
+		call{dir: dir, args: []string{"explain", "-o", "json"}}.run(t).stdout:           3,
+		call{dir: dir, args: []string{"explain", "Polish", "-o", "json"}}.run(t).stdout: 1,
+		server.get("/runs/" + run + "/receipts"):                                        3,
+		server.get("/runs/" + run + "/receipts?task=Polish"):                            1,
+	} {
+		var explained struct{ OutputFiles []history.ArtifactDocument }
+		require.NoError(t, json.Unmarshal([]byte(text), &explained), text)
+		require.Len(t, explained.OutputFiles, want)
+		require.Contains(t, explained.OutputFiles, polished, "as artifacts has it")
+	}
 	got = call{dir: dir, args: []string{"artifacts", "--patch"}}.run(t)
 	require.Contains(t, got.stdout, "-one\n+three\n", "the last version, though the spec has its task first")
 	require.Contains(t, got.stderr, "note: a.txt was made by Fix, then by Polish; the patch has the last version")

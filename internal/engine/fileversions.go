@@ -63,12 +63,7 @@ func (v *fileVersion) follows(o *fileVersion) bool {
 
 // newestOf returns the version of a file that follows from all others, or several that differ if there is none.
 func newestOf(all []*fileVersion) []*fileVersion {
-	left := slices.DeleteFunc(slices.Clone(all), func(v *fileVersion) bool {
-		return slices.ContainsFunc(all, func(o *fileVersion) bool { return o != v && o.follows(v) })
-	})
-	if len(left) == 0 { // each was written or chosen without another one
-		left = all
-	}
+	left := filetree.Newest(all, (*fileVersion).follows)
 	if slices.ContainsFunc(left, func(v *fileVersion) bool { return !filetree.SameText(v.text, left[0].text) }) {
 		return left
 	}

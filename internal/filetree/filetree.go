@@ -154,6 +154,18 @@ func IsText(content []byte) bool {
 	return utf8.Valid(content) && !slices.Contains(content, 0)
 }
 
+// Newest returns the versions of a file that no other one follows, or all of them if each is followed by another. A version
+// follows another one if whoever wrote it was given the other.
+func Newest[V comparable](all []V, follows func(v, other V) bool) []V {
+	left := slices.DeleteFunc(slices.Clone(all), func(v V) bool {
+		return slices.ContainsFunc(all, func(o V) bool { return o != v && follows(o, v) })
+	})
+	if len(left) == 0 {
+		return all
+	}
+	return left
+}
+
 // Under returns the tree as a part of a larger one, in a folder of it; "." is the top.
 func (t Tree) Under(folder string) Tree {
 	if folder == "." {

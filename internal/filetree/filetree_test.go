@@ -108,3 +108,13 @@ func draw(t *rapid.T, label string) filetree.Tree {
 	}
 	return out
 }
+
+func TestNewestVersions(t *testing.T) {
+	t.Parallel()
+	follows := func(v, other rune) bool {
+		return strings.ContainsRune(map[rune]string{'b': "a", 'c': "ab", 'x': "y", 'y': "x"}[v], other)
+	}
+	for _, tt := range [][2]string{{"", ""}, {"a", "a"}, {"abc", "c"}, {"cba", "c"}, {"bd", "bd"}, {"xy", "xy"}, {"xyd", "d"}} {
+		require.Equal(t, tt[1], string(filetree.Newest([]rune(tt[0]), follows)), tt[0])
+	}
+}

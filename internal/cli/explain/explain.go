@@ -31,7 +31,7 @@ type explainFlags struct {
 	contains    string
 	hasContains bool // --contains is given
 	search      trace.Search
-	made        []history.ArtifactDocument // with the output files of the run or of the task
+	stored      *journals.StoredRun // with the output files of the run; nil if it has none, or they are not shown
 }
 
 // Command returns the command explain.
@@ -85,9 +85,10 @@ func explain(con *console.Console, cmd *cobra.Command, e *explainFlags) error {
 	if x.Search != nil {
 		return con.PrintResult(x, x.writeSearch)
 	}
+	x.AddFiles(e.stored)
 	return con.PrintResult(x, func(w io.Writer) {
 		x.write(w)
-		history.WriteFiles(w, e.made)
+		history.WriteFiles(w, x.Files)
 	})
 }
 
@@ -121,25 +122,15 @@ func (e *explainFlags) readRun(cmd *cobra.Command, con *console.Console) (t *tra
 	default:
 		t, err = j.Trace(cmd.Context(), found.Run)
 	}
-	if err != nil || e.hasContains || con.Settings.JSON() || !slices.ContainsFunc(t.Handoffs, isOfFiles) {
+	if err != nil || e.hasContains || !slices.ContainsFunc(t.Handoffs, IsOfFiles) {
 		return t, journals.ReadError(cmd.Context(), err)
 	}
-	k, err := journals.Load(cmd.Context(), con, j, found, "") // the versions of other tasks too
-	if err != nil {
-		return nil, err
-	}
-	var only task.ID
-	if e.Task != "" {
-		if only, err = k.FindTask(e.Task); err != nil {
-			return nil, err
-		}
-	}
-	e.made = history.Artifacts(k, only)
-	return t, nil
+	e.stored, err = journals.Load(cmd.Context(), con, j, found, "") // the versions of other tasks too
+	return t, err
 }
 
-// isOfFiles reports whether a decision is about output files.
-func isOfFiles(h event.Handoff) bool { return h.Source.Kind == handoff.Files }
+// IsOfFiles reports whether a decision is about output files.
+func IsOfFiles(h event.Handoff) bool { return h.Source.Kind == handoff.Files }
 
 // readFile reads a trace.
 func (e *explainFlags) readFile(cmd *cobra.Command, con *console.Console) (*trace.Trace, error) {
@@ -177,9 +168,20 @@ type Document struct {
 	Text    string           `json:"contains,omitempty"`
 	Search  *found           `json:"found,omitempty"`
 
+	// Files are the output files of the tasks that are explained, each with the versions of it that it replaces.
+	Files []history.ArtifactDocument `json:"outputFiles,omitempty"`
+
 	Trace   *trace.Trace `json:"-"`
 	task    string       // the title of the only task to explain; empty for all
+	only    task.ID      // its ID
 	holders trace.Holders
+}
+
+// AddFiles adds the output files from the run as the journal has all of it; nil adds none.
+func (x *Document) AddFiles(k *journals.StoredRun) {
+	if k != nil && x.Search == nil {
+		x.Files = history.OutputFiles(k, x.only)
+	}
 }
 
 // unsent is a task with an attempt that had no prompt, since context that the task needs was
@@ -208,7 +210,7 @@ func NewDocument(t *trace.Trace, q Query) (*Document, error) {
 		if err != nil {
 			return nil, err
 		}
-		x.task, isInHead = tk.Title, t.InHead(tk.ID)
+		x.task, x.only, isInHead = tk.Title, tk.ID, t.InHead(tk.ID)
 		only = func(id string) bool { return id == string(tk.ID) }
 	}
 	if q.HasContains {

@@ -277,9 +277,13 @@ func saveArtifacts(con *console.Console, list []ArtifactDocument, a *artifactFla
 	return nil
 }
 
-// WriteFiles writes a line for each output file among artifacts, below a heading.
-func WriteFiles(w io.Writer, list []ArtifactDocument) {
-	files := slices.DeleteFunc(slices.Clone(list), func(d ArtifactDocument) bool { return d.Type != "file" })
+// OutputFiles returns the output files among the artifacts of a run, or of one of its tasks.
+func OutputFiles(k *journals.StoredRun, only task.ID) []ArtifactDocument {
+	return slices.DeleteFunc(Artifacts(k, only), func(d ArtifactDocument) bool { return d.Type != "file" })
+}
+
+// WriteFiles writes a line for each output file, below a heading.
+func WriteFiles(w io.Writer, files []ArtifactDocument) {
 	if len(files) > 0 {
 		fmt.Fprint(w, "\noutput files\n")
 		writeArtifacts(w, files)

@@ -67,8 +67,13 @@ func changesOf(k *journals.StoredRun) (all []taskFiles) {
 type fileVersion struct {
 	of       *taskFiles
 	number   int            // 1 is the first
-	replaces []*fileVersion // those that its task was given
+	replaces []*fileVersion // the newest of those that its task was given
 	input    string         // whose file its task was given; empty if it replaces other versions, or nothing
+}
+
+// follows reports whether a version was made of another one, directly or through others.
+func (v *fileVersion) follows(o *fileVersion) bool {
+	return slices.ContainsFunc(v.replaces, func(r *fileVersion) bool { return r == o || r.follows(o) })
 }
 
 // versionsOf returns the versions of each file, in order.
@@ -79,14 +84,10 @@ func versionsOf(all []taskFiles) map[string][]*fileVersion {
 		for path := range f.changed {
 			earlier := versions[path]
 			v := &fileVersion{of: f, number: len(earlier) + 1}
-			for _, o := range earlier {
-				if f.from[o.of.id] && isSameFile(f.before[path], o.of.changed[path]) {
-					v.replaces = append(v.replaces, o)
-				}
-			}
-			v.replaces = slices.DeleteFunc(v.replaces, func(o *fileVersion) bool {
-				return slices.ContainsFunc(earlier, func(later *fileVersion) bool { return f.from[later.of.id] && slices.Contains(later.replaces, o) })
+			given := slices.DeleteFunc(slices.Clone(earlier), func(o *fileVersion) bool {
+				return !f.from[o.of.id] || !isSameFile(f.before[path], o.of.changed[path])
 			})
+			v.replaces = filetree.Newest(given, (*fileVersion).follows)
 			if f.before[path] != nil && len(v.replaces) == 0 {
 				v.input, _ = f.place(path)
 			}

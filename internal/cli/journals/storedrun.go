@@ -45,6 +45,9 @@ type StoredRun struct {
 	above      map[task.ID]bool // see IsAbove
 }
 
+// IsPart reports whether only one task was loaded.
+func (k *StoredRun) IsPart() bool { return k.ShortID == "" }
+
 // IsAbove reports whether a task read or made something that its caller may not see.
 func (k *StoredRun) IsAbove(id task.ID) bool {
 	if k.above == nil {

@@ -128,7 +128,14 @@ func (d *documents) Receipts(ctx context.Context, name, task, contains string) (
 		if q.HasContains {
 			q.Found = k.Trace.Contains(contains)
 		}
-		return explain.NewDocument(k.Trace, q)
+		x, err := explain.NewDocument(k.Trace, q)
+		if err == nil && k.IsPart() && slices.ContainsFunc(k.Trace.Handoffs, explain.IsOfFiles) {
+			k, err = journals.Load(ctx, d.con, d.j, k.Summary, "") // the versions of other tasks too
+		}
+		if err == nil {
+			x.AddFiles(k)
+		}
+		return x, err
 	}
 	if q.HasContains || task == "" {
 		return d.with(ctx, name, explained)
