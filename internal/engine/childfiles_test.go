@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -32,7 +33,9 @@ type workshop struct {
 	work  map[string][]change // what the others do, by goal
 	claim label.Classification
 	files []string // that the edges grant; all unless set
-	rules []handoff.PairRule
+
+	transfers bool // the lead transfers its conversation to other
+	rules     []handoff.PairRule
 
 	mu    sync.Mutex
 	seen  map[string]map[string]string // the files that were in a workspace, by what is said of the call
@@ -111,6 +114,9 @@ func (w *workshop) member(name string, work *tool.Tool) engine.Member {
 				steps = [][]llm.ToolCall{{works(goal, changes...)}}
 			}
 		}
+		if name == "other" && w.transfers {
+			steps = [][]llm.ToolCall{{works("holder")}}
+		}
 		if turn <= len(steps) {
 			return llm.Response{ToolCalls: steps[turn-1]}
 		}
@@ -145,7 +151,7 @@ func (w *workshop) run(t require.TestingT, o *engine.RunOptions) *engine.Result 
 		config.Agents = append(config.Agents, w.member(name, work))
 	}
 	for _, to := range []string{"fixer", "other"} {
-		config.Edges = append(config.Edges, handoff.Edge{From: "lead", To: to, Delegate: true, Files: w.files})
+		config.Edges = append(config.Edges, handoff.Edge{From: "lead", To: to, Delegate: true, Transfer: w.transfers, Files: w.files})
 	}
 	tm, err := engine.New(config)
 	require.NoError(t, err)
@@ -321,6 +327,33 @@ func TestChildrenThatChangeOneFile(t *testing.T) {
 	joined := map[string]string{"a.txt": "one and two", "d": "1", "d.call_1_2/e.txt": "2"}
 	require.Equal(t, joined, w.seen["lead again"])
 	require.Equal(t, joined, of(t, res, "Lead").OutputFiles)
+}
+
+// Files that were returned to an agent stay with it when it transfers its conversation: nothing grants them to the next
+// holder, which the journal says.
+func TestReturnedFilesAreNotTransferred(t *testing.T) {
+	t.Parallel()
+	w := &workshop{
+		made:      []change{{"a.txt", "a"}},
+		lead:      [][]llm.ToolCall{{passes("fixer", "mend it", "**")}, {works("lead")}, {call("transfer_to_other", `{}`)}},
+		work:      map[string][]change{"mend it": {{"a.txt", "one"}, {"hidden.txt", "new"}}},
+		transfers: true,
+	}
+	res := w.run(t, &engine.RunOptions{})
+	require.NoError(t, res.Err())
+	require.Equal(t, map[string]string{"a.txt": "one", "hidden.txt": "new"}, w.seen["lead"])
+	require.Equal(t, map[string]string{"a.txt": "a"}, w.seen["holder"])
+	require.NotContains(t, strings.Join(w.asked["other"], ""), "hidden.txt")
+	var withheld []gate.Decision
+	for _, r := range of(t, res, "Lead").Receipts {
+		for _, s := range r.Sources {
+			if d := s.Decision; d != nil && d.To == "other" && d.Source.Kind == handoff.Transferred && strings.HasSuffix(d.Source.Name, "/files") {
+				withheld = append(withheld, *d)
+			}
+		}
+	}
+	require.Len(t, withheld, 1)
+	require.Equal(t, []any{gate.Withheld, gate.RuleGrant, "fixer"}, []any{withheld[0].Verdict, withheld[0].Rule, withheld[0].From})
 }
 
 // A process may die at any time. What a child returned is in the workspace once, and no call that ended is made again.

@@ -254,6 +254,10 @@ func (a *attempt) newHolder(x *modelCall, said *envelope.Envelope, call *llm.Too
 	if reason != nil {
 		pieces = append(pieces, piece{source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + x.part + "/" + call.ID + "/reason"}, agent: a.caps.Agent, title: "%s, reason of the transfer", envelope: reason, as: task.Output, maxLabel: label.Secret})
 	}
+	for k := range a.returned.layers {
+		l := &a.returned.layers[k]
+		pieces = append(pieces, piece{source: gate.Source{Kind: handoff.Transferred, Name: string(a.task.ID) + a.part + "/" + l.source.Name}, agent: a.caps.Agent, title: "%s, files that were returned", envelope: l.envelope, as: gate.AsFiles, maxLabel: label.Secret})
+	}
 	for i := range pieces {
 		pieces[i].maxLabel = min(pieces[i].maxLabel, to.Max)
 	}
@@ -284,7 +288,9 @@ func (h *attempt) offerTransferred() {
 		from := p.envelope.Producer()
 		g := gate.WholeOf(p.source, "transfer")
 		g.Terms = gate.Limited(h.by.Terms(from, h.caps.Agent), p.maxLabel, gate.Citation{Rule: gate.RuleEdge}, from, h.caps.Agent)
-		g.MaxBytes = cmp.Or(p.limit, h.limits.On(p.source, 0))
+		if g.MaxBytes = cmp.Or(p.limit, h.limits.On(p.source, 0)); p.as == gate.AsFiles {
+			g.Paths = nil // an edge grants files with a goal, and not with a conversation
+		}
 		o := gate.Offer{Source: p.source, Title: fmt.Sprintf(p.title, h.by.Rules.ShownName(p.agent)), Envelope: p.envelope, As: p.as, Optional: true}
 		h.offers, h.grants = append(h.offers, o), append(h.grants, g)
 	}

@@ -93,9 +93,12 @@ func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Sele
 	return nil
 }
 
-// IsEmptyLayer reports whether an offer is a layer of a folder that has none of the granted files. It adds nothing to what
-// its reader gets, so it does not count for the label of that either.
+// IsEmptyLayer reports whether nothing of a folder is granted, or an offer is a layer of a folder that has none of the
+// granted files. It adds nothing to what its reader gets, so it does not count for the label of that either.
 func (g *Grant) IsEmptyLayer(o *Offer) bool {
+	if o.As == AsFiles && len(g.Paths) == 0 {
+		return true
+	}
 	if o.Source.Kind != handoff.Folder || o.As != AsFiles {
 		return false
 	}
