@@ -165,7 +165,7 @@ func (a *attempt) layers() (layers []folderLayer, trees []filetree.Tree) {
 	if a.given != nil {
 		for k := range a.given.layers {
 			if tree, _ := a.sealed[a.given.layers[k].offer].Files(); tree != nil {
-				layers, trees = append(layers, a.given.layers[k]), append(trees, tree)
+				layers, trees = append(layers, a.given.layers[k]), append(trees, a.given.versions.withBesides(&a.given.layers[k], tree))
 			}
 		}
 	}
@@ -405,8 +405,8 @@ func putFile(f *workspace.Folder, name, call string, text, before *string, isRep
 			return "", nil
 		}
 		return name, f.Root.Remove(name)
-	} else if target = name; !replaces {
-		target = besides(name, call)
+	} else if target = name; !replaces && whereIs(f.Root, name, call, text) != name {
+		target = freeBesides(f.Root, name, call, *text)
 	}
 	for above := path.Dir(name); above != "."; above = path.Dir(above) {
 		if info, err := f.Lstat(above); err == nil && !info.IsDir() {
@@ -433,10 +433,28 @@ func whereIs(root *os.Root, name, call string, text *string) (target string) {
 		}
 		return ""
 	}
-	for _, target := range []string{name, besides(name, call)} {
+	for _, target := range []string{name, freeBesides(root, name, call, *text)} {
 		if found, err := root.ReadFile(target); err == nil && string(found) == *text {
 			return target
 		}
 	}
 	return ""
+}
+
+// freeBesides returns a path besides a file at which there is no other file, such as one that a call of the same number in
+// another task has put there.
+func freeBesides(root *os.Root, name, call, text string) (target string) {
+	for n := 1; ; n++ {
+		by := call
+		if n > 1 {
+			by = fmt.Sprintf("%s-%d", call, n)
+		}
+		target = besides(name, by)
+		if _, err := root.Lstat(target); err != nil {
+			return target
+		}
+		if found, err := root.ReadFile(target); err == nil && string(found) == text {
+			return target
+		}
+	}
 }

@@ -108,6 +108,22 @@ func versionsOf(sealed []gate.Sealed, layers []folderLayer) folderMerge {
 	return m
 }
 
+// withBesides returns the files of a layer with those that onConflict has put beside others.
+func (m folderMerge) withBesides(l *folderLayer, tree filetree.Tree) filetree.Tree {
+	all := tree
+	for name, versions := range m {
+		for _, v := range versions {
+			if below := strings.TrimPrefix(name, l.At+"/"); v.chosen && v.stands == nil && v.of.offer == l.offer {
+				if len(all) == len(tree) {
+					all = maps.Clone(tree)
+				}
+				all[below] = v.text
+			}
+		}
+	}
+	return all
+}
+
 // contested returns the paths that have several versions.
 func (m folderMerge) contested() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -138,8 +154,7 @@ func (m folderMerge) settle(name string, left, all []*fileVersion, by *taskFiles
 	}
 	if by.onConflict == task.KeepBoth {
 		for _, v := range left {
-			if v.text != nil {
-				at := besides(name, v.of.title)
+			if at := besides(name, v.of.title); v.text != nil && m[at] == nil {
 				m[at] = append(m[at], &fileVersion{of: v.of, id: by.chosen, name: at, was: at, text: v.text, chosen: true})
 			}
 		}
@@ -218,7 +233,8 @@ func (m folderMerge) takenBesides(name string, versions []*fileVersion) string {
 		if len(versions) == 1 || v.text == nil {
 			continue
 		}
-		if m[at] != nil || slices.Contains(taken, at) {
+		isOther := func(o *fileVersion) bool { return !filetree.SameText(o.text, v.text) }
+		if slices.ContainsFunc(m[at], isOther) || slices.Contains(taken, at) {
 			return at
 		}
 		taken = append(taken, at)

@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -33,9 +34,11 @@ type folderTask struct {
 	on         []task.Ref
 	onConflict string
 	changes    [2][]change // of each round or item
+	passed     string      // glob of the files that it passes to a copy of its agent; empty if it has none
+	copied     [2][]change // by the copy
 
 	mu      sync.Mutex
-	seen    map[string]map[string]string // by round or item, such as w1#2
+	seen    map[string]map[string]string // by round or item, such as w1#2; of its copy, copy of w1#2
 	prompts map[string]string
 }
 
@@ -58,6 +61,11 @@ func (d *folderTask) instance(n int) string {
 	return d.title
 }
 
+// copyGoal is what the copy of an agent is to do.
+const copyGoal = "Work on these files."
+
+func copyOf(instance string) string { return "copy of " + instance }
+
 // instances returns how many rounds or items there are.
 func (d *folderTask) instances() int {
 	if d.kind == "plain" {
@@ -74,20 +82,30 @@ func (d *folderTask) member(t require.TestingT) engine.Member {
 		Options: tool.Options{Effect: tool.Workspace, Accepts: label.Secret, Produces: new(label.Public)},
 	}
 	work.Run = func(_ context.Context, c tool.Call) (tool.Result, error) {
-		var of struct{ N int }
+		var of struct {
+			N      int
+			ByCopy bool
+		}
 		require.NoError(t, json.Unmarshal(c.Arguments, &of))
 		root, err := c.Workspace()
 		require.NoError(t, err)
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		w := &worker{seen: filesOf(t, root)}
-		d.seen[d.instance(of.N)] = w.seen
-		for _, c := range d.changes[of.N] {
+		at, changes := d.instance(of.N), d.changes[of.N]
+		if of.ByCopy {
+			at, changes = copyOf(at), d.copied[of.N]
+		}
+		d.seen[at] = w.seen
+		for _, c := range changes {
 			w.apply(t, root, c)
 		}
 		return tool.Result{Text: "done"}, nil
 	}
 	m := engine.Member{Name: d.title, Accepts: d.level, Produces: &d.level, Tools: []*tool.Tool{work}, AllowUntrusted: []string{work.Name}}
+	if d.passed != "" {
+		m.Spawn = &plan.Spawning{Max: 2, Files: []string{"**"}}
+	}
 	m.Agent = agent.New(byTurn(func(turn int, r llm.Request) llm.Response {
 		prompt, n := r.Messages[0].Text, 0
 		for _, m := range r.Messages {
@@ -99,11 +117,22 @@ func (d *folderTask) member(t require.TestingT) engine.Member {
 		if strings.Contains(prompt, "item-2") || strings.Contains(prompt, d.title+"-round-1") {
 			n = 1
 		}
-		if turn == 1 {
+		at, isCopy := d.instance(n), strings.Contains(prompt, copyGoal)
+		if isCopy {
+			at = copyOf(at)
+		}
+		switch {
+		case turn == 1:
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			d.prompts[d.instance(n)] = prompt
-			return llm.Response{ToolCalls: []llm.ToolCall{call(work.Name, fmt.Sprintf(`{"n":%d}`, n))}}
+			d.prompts[at] = prompt
+			return llm.Response{ToolCalls: []llm.ToolCall{call(work.Name, fmt.Sprintf(`{"n":%d,"byCopy":%t}`, n, isCopy))}}
+		case turn == 2 && d.passed != "" && !isCopy:
+			goal := copyGoal
+			if n == 1 {
+				goal += " item-2"
+			}
+			return llm.Response{ToolCalls: []llm.ToolCall{call(plan.SpawnAgent, jsonOf(map[string]any{"goal": goal, "files": []string{d.passed}, "tools": []string{work.Name}}))}}
 		}
 		return llm.Response{Text: fmt.Sprintf(`{"n":1,"text":"%s-round-%d"}`, d.title, n+1)}
 	}), agent.Options{})
@@ -152,12 +181,11 @@ func drawFolderTasks(t *rapid.T) (all []*folderTask) {
 			}
 			d.onConflict = rapid.SampledFrom(names).Draw(t, "onConflict")
 		}
+		d.passed = rapid.SampledFrom([]string{"", "", "**", "d/**"}).Draw(t, "passed")
 		for n := range d.instances() {
-			for _, name := range []string{"a", "d/b"} {
-				text := rapid.SampledFrom([]string{"by " + d.instance(n), "same", "=", "", "none"}).Draw(t, name)
-				if text != "none" {
-					d.changes[n] = append(d.changes[n], change{name, text})
-				}
+			d.changes[n] = drawChanges(t, d.instance(n))
+			if d.passed != "" {
+				d.copied[n] = drawChanges(t, copyOf(d.instance(n)))
 			}
 		}
 		if d.kind != "plain" { // what runs in it is as sensitive as its files
@@ -166,6 +194,16 @@ func drawFolderTasks(t *rapid.T) (all []*folderTask) {
 		all = append(all, d)
 	}
 	return all
+}
+
+// drawChanges draws what is done to the two files of a folder, each at most once.
+func drawChanges(t *rapid.T, by string) (list []change) {
+	for _, name := range []string{"a", "d/b"} {
+		if text := rapid.SampledFrom([]string{"by " + by, "same", "=", "", "none"}).Draw(t, name); text != "none" {
+			list = append(list, change{name, text})
+		}
+	}
+	return list
 }
 
 // startFolders runs drawn tasks, or resumes their run.
@@ -215,7 +253,7 @@ type modelTask struct {
 	id, onConflict string
 	order          int
 	works          bool
-	seen           map[string]string
+	seen, copySees map[string]string
 	given          map[string]bool
 	offered, left  []*modelVersion
 	choices        []modelChoice // of the tasks before
@@ -295,7 +333,7 @@ func (m *modelTask) choose(name string, newest, all []*modelVersion) (made []*mo
 }
 
 // work performs a task.
-func (m *modelTask) work(d *folderTask, title string, changes []change) {
+func (m *modelTask) work(d *folderTask, n int) {
 	versions := map[string][]*modelVersion{}
 	for _, v := range m.offered {
 		if v.level <= d.level && !slices.ContainsFunc(versions[v.name], func(o *modelVersion) bool { return o.id == v.id }) {
@@ -343,20 +381,70 @@ func (m *modelTask) work(d *folderTask, title string, changes []change) {
 		}
 	}
 	m.left, m.leaves = m.offered, m.choices
-	for _, c := range changes {
-		if old, exists := m.seen[c.name]; c.text == "=" {
-			c.text = old
-			if !exists {
-				continue
+	files := maps.Clone(m.seen)
+	written := applied(files, d.changes[n])
+	if d.passed != "" {
+		m.copySees = map[string]string{}
+		for name, text := range files {
+			if isInside(d.passed, name) {
+				m.copySees[name] = text
 			}
-		} else if c.text == "" && !exists {
+		}
+		copied := maps.Clone(m.copySees)
+		for _, name := range applied(copied, d.copied[n]) {
+			_, isGiven := m.copySees[name]
+			old, exists := files[name]
+			at := name
+			if exists && !isGiven && old != copied[name] {
+				at = besidesIn(files, name, copied[name])
+			}
+			if text := copied[name]; text != "" {
+				files[at] = text
+			} else {
+				delete(files, at)
+			}
+			written = append(written, at)
+		}
+	}
+	slices.Sort(written)
+	for _, name := range slices.Compact(written) {
+		if files[name] == "" && m.seen[name] == "" { // it made and removed it
 			continue
 		}
-		m.left = append(slices.Clip(m.left), &modelVersion{id: m.id + "/" + c.name, title: title, called: d.title, order: m.order, name: c.name, text: c.text, level: d.level, given: m.given})
+		m.left = append(slices.Clip(m.left), &modelVersion{id: m.id + "/" + name, title: d.instance(n), called: d.title, order: m.order, name: name, text: files[name], level: d.level, given: m.given})
 	}
 	if m.onConflict != "" {
 		m.leaves = append(slices.Clip(m.leaves), modelChoice{of: m})
 	}
+}
+
+// besidesIn returns where a file is put that the copy of an agent wrote without having seen the one of its name.
+func besidesIn(files map[string]string, name, text string) (at string) {
+	for at = name + ".call_2_1"; files[at] != "" && files[at] != text; at += "-2" {
+	}
+	return at
+}
+
+// isInside reports whether a file matches a glob of files that are passed.
+func isInside(glob, name string) bool { return glob == "**" || strings.HasPrefix(name, "d/") }
+
+// applied makes changes to files, and returns the paths of those that were written or removed.
+func applied(files map[string]string, changes []change) (written []string) {
+	for _, c := range changes {
+		old, exists := files[c.name]
+		switch {
+		case !exists && (c.text == "" || c.text == "="):
+			continue
+		case c.text == "=":
+			c.text = old
+		}
+		if written = append(written, c.name); c.text == "" {
+			delete(files, c.name)
+		} else {
+			files[c.name] = c.text
+		}
+	}
+	return written
 }
 
 // as returns what a loop leaves whose last round is m. That it has ended tells what its condition compared.
@@ -394,7 +482,7 @@ func modelOf(all []*folderTask) map[string]*modelTask {
 				}
 			}
 			if d.kind != "loop" || n == 0 || m[d.instance(0)].works {
-				of.work(d, of.id, d.changes[n])
+				of.work(d, n)
 			}
 			if m[of.id] = of; d.kind == "loop" {
 				m[d.name()] = of.as(d.name(), d.level)
@@ -418,8 +506,10 @@ func TestFoldersAreAsTheirModel(t *testing.T) {
 			for _, d := range all {
 				for n := range d.instances() {
 					title := d.instance(n)
-					if seen := d.seen[title]; seen != nil || !isResumed {
-						require.Equal(t, m[title].seen, seen, "%s: %v", title, res.Err())
+					for at, want := range map[string]map[string]string{title: m[title].seen, copyOf(title): m[title].copySees} {
+						if seen := d.seen[at]; seen != nil || !isResumed {
+							require.Equal(t, want, seen, "%s: %v", at, res.Err())
+						}
 					}
 					of, ok := res.Task(title)
 					require.Equal(t, m[title].works, ok && of.Status == task.Completed, "%s: %v", title, res.Err())
@@ -473,11 +563,10 @@ func changeHidden(t *rapid.T, all []*folderTask) bool {
 	}
 	d := rapid.SampledFrom(hidden).Draw(t, "hidden")
 	n := rapid.IntRange(0, d.instances()-1).Draw(t, "instance")
-	d.changes[n] = nil
-	for _, name := range []string{"a", "d/b"} {
-		if text := rapid.SampledFrom([]string{"other", "same", "=", "", "none"}).Draw(t, "hidden "+name); text != "none" {
-			d.changes[n] = append(d.changes[n], change{name, text})
-		}
+	if d.passed != "" && rapid.Bool().Draw(t, "by the copy") {
+		d.copied[n] = drawChanges(t, "other")
+	} else {
+		d.changes[n] = drawChanges(t, "other")
 	}
 	return true
 }

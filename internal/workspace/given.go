@@ -40,7 +40,7 @@ func (f *Folder) Give(files map[string]*string, sum func(text *string) [sha256.S
 		if err := dir.enter(path.Dir(name)); err != nil {
 			return err
 		}
-		info, err := dir.write(path.Base(name), *text)
+		info, err := dir.give(path.Base(name), *text)
 		if errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%s: this file system takes the name for that of another file of the folder: rename one of the two", name)
 		}
@@ -52,7 +52,7 @@ func (f *Folder) Give(files map[string]*string, sum func(text *string) [sha256.S
 	return nil
 }
 
-// Put writes a file in place of what has its name, as one that the task was given.
+// Put writes a file in place of what has its name, as one that the task has written.
 func (f *Folder) Put(name, text string) (err error) {
 	if err := f.RemoveAll(name); err != nil {
 		return err
@@ -63,8 +63,7 @@ func (f *Folder) Put(name, text string) (err error) {
 	if err := dir.enter(path.Dir(name)); err != nil {
 		return err
 	}
-	_, err = dir.write(path.Base(name), text)
-	return err
+	return dir.write(path.Base(name), text)
 }
 
 // A givenDir is the folder into which files are written. Most files are in the folder of the one before, which
@@ -101,24 +100,28 @@ func (d *givenDir) close() error {
 	return d.root.Close()
 }
 
-// write writes a file and returns what it is like afterwards.
-func (d *givenDir) write(name, text string) (fs.FileInfo, error) {
-	mode := fs.FileMode(0o644)
-	if strings.HasPrefix(text, "#!") {
-		mode = 0o755
-	}
-	out, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return nil, err
-	}
-	_, err = out.WriteString(text)
-	if err := errors.Join(err, out.Close()); err != nil {
+// give writes a file and returns what it is like as given.
+func (d *givenDir) give(name, text string) (fs.FileInfo, error) {
+	if err := d.write(name, text); err != nil {
 		return nil, err
 	}
 	if err := d.root.Chtimes(name, givenTime, givenTime); err != nil {
 		return nil, err
 	}
 	return d.root.Lstat(name)
+}
+
+func (d *givenDir) write(name, text string) error {
+	mode := fs.FileMode(0o644)
+	if strings.HasPrefix(text, "#!") {
+		mode = 0o755
+	}
+	out, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = out.WriteString(text)
+	return errors.Join(err, out.Close())
 }
 
 // IsWritten reports whether a file was written since the task was given it with a text, if only with the same one. A
