@@ -32,7 +32,7 @@ type RunOptions struct {
 	Budget
 
 	// Strategy chooses the agents of tasks without an assignee: dependency-first, which is
-	// the default, round-robin, least-busy, capability-match or composite.
+	// the default, or capability-match. A former name (round-robin, least-busy, composite) is a warning.
 	Strategy string
 
 	// Answer, if not nil, is the goal that the coordinator answers from the results of

@@ -59,13 +59,9 @@ const None = -1
 // the task requires, as [Check] says: the handshake checks the rest.
 //
 // The error is [task.Problems], in the order of the tasks: the tasks without an eligible
-// agent (ErrNoAgent), with the reason, and what Check finds. An unknown strategy is a
-// problem too. Agents have different names; the first of two with the same name counts.
-// Tasks may be called concurrently.
+// agent (ErrNoAgent), with the reason, and what Check finds. The strategy must be valid. Agents have
+// different names; the first of two with the same name counts. Tasks may be called concurrently.
 func Tasks(g *graph.Graph, labels []label.Classification, agents []Agent, s Strategy) ([]int32, error) {
-	if !s.Valid() {
-		return nil, task.Problems{s.unknown()}
-	}
 	if len(labels) != g.Len() {
 		return nil, fmt.Errorf("%w: %d labels for %d tasks", task.ErrInvalid, len(labels), g.Len())
 	}
@@ -76,7 +72,7 @@ func Tasks(g *graph.Graph, labels []label.Classification, agents []Agent, s Stra
 	if err := a.sortOut(); err != nil {
 		return nil, err
 	}
-	a.choose(s)
+	a.choose(s.Current())
 	return a.chosen, nil
 }
 
@@ -96,24 +92,18 @@ func Check(g *graph.Graph, agents []Agent) error {
 	return found.Err()
 }
 
-// Best returns the agent that fits a text best, as [CapabilityMatch] measures it, among
+// Best returns the agent with the most points for a text, as [CapabilityMatch] counts them, among
 // those whose clearance and what they produce reach level; the first of several. It is not
 // ok if there is none.
 func Best(text string, agents []Agent, level label.Classification) (index int, ok bool) {
-	r := newRoster(agents)
-	r.narrow(&task.Task{}, level)
-	if r.eligible.empty() {
+	a := &assigner{roster: newRoster(agents), load: make([]int32, len(agents))}
+	a.roster.narrow(&task.Task{}, level)
+	if a.roster.eligible.empty() {
 		return 0, false
 	}
 	s := newScorer(agents)
 	s.read(text)
-	best := int32(-1)
-	for _, i := range r.list() {
-		if best < 0 || s.points[i] > s.points[best] {
-			best = i
-		}
-	}
-	return int(best), true
+	return int(a.fittest(s)), true
 }
 
 // An assigner carries one assignment.
@@ -159,7 +149,7 @@ func (a *assigner) choose(s Strategy) {
 	if len(a.open) == 0 {
 		return
 	}
-	if s == DependencyFirst || s == "" {
+	if s == DependencyFirst {
 		a.sortByDependents()
 	}
 	pick := a.picker(s)

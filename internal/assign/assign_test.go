@@ -1,7 +1,6 @@
 package assign_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +54,8 @@ func chosen(t require.TestingT, specs []task.Spec, agents []assign.Agent, s assi
 	return strings.Join(names, " ")
 }
 
+var strategies = []assign.Strategy{assign.DependencyFirst, assign.CapabilityMatch}
+
 func TestStrategiesChooseByTurnAndLoad(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -64,10 +65,7 @@ func TestStrategiesChooseByTurnAndLoad(t *testing.T) {
 		give     string
 		want     string
 	}{
-		{"in turn", assign.RoundRobin, "a b c", "1 2 3 4 5", "a b c a b"},
-		{"named tasks take no turn", assign.RoundRobin, "a b c", "1 2@c 3 4 5@a 6", "a c b c a a"},
-		{"fewest tasks, then roster order", assign.LeastBusy, "a b c", "1 2 3 4 5", "a b c a b"},
-		{"named tasks count from the beginning", assign.LeastBusy, "a b c", "1 2 3 4 5@a 6@a 7@b", "c b c a a a b"},
+		{"in turn, and named tasks take no turn", "", "a b c", "1 2@c 3 4 5@a 6", "a c b c a a"},
 		{"most dependents first", assign.DependencyFirst, "a b", "sink<mid mid<root root lone", "a b a b"},
 		{"the default", "", "a b", "sink<mid lone mid<root root", "a b b a"},
 		{"equal ones as they are", assign.DependencyFirst, "a b c", "1 2 3 4", "a b c a"},
@@ -75,9 +73,8 @@ func TestStrategiesChooseByTurnAndLoad(t *testing.T) {
 		{"dependents count once", assign.DependencyFirst, "a b c d e f g h", "c1 c2<c1 c3<c2 c4<c3 d1 d2<d1 d3<d1 d4<d2,d3", "a c d g b e f h"},
 		{"one agent", assign.DependencyFirst, "a", "sink<root root", "a a"},
 		{"nothing shared is nothing chosen", assign.CapabilityMatch, "a b", "1 2 3@a 4", "b a a b"},
-		{"nothing shared leaves the load", assign.Composite, "a b", "1 2 3@a 4", "b a a b"},
-		{"all are named", assign.Composite, "a b", "1@b 2@a", "b a"},
-		{"no tasks", assign.RoundRobin, "a", "", ""},
+		{"all are named", assign.CapabilityMatch, "a b", "1@b 2@a", "b a"},
+		{"no tasks", "", "a", "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,7 +95,7 @@ func TestSkippedAgentsKeepTheirTurn(t *testing.T) {
 		give[i].Requires = &task.Requires{Tools: []string{"shell"}}
 	}
 	// a waits at the head of the line until the fourth task, and is then at its end
-	require.Equal(t, "b c b a c b", chosen(t, give, agents, assign.RoundRobin))
+	require.Equal(t, "b c b a c b", chosen(t, give, agents, ""))
 }
 
 func TestFitChoosesTheMostSharedWords(t *testing.T) {
@@ -190,28 +187,6 @@ func TestFitTiesGoToTheLessBusy(t *testing.T) {
 	require.Equal(t, "clerk b clerk a clerk b cook clerk a", chosen(t, give, agents, assign.CapabilityMatch))
 }
 
-// TestCompositeWeighsFitAgainstLoad checks the formula by its numbers: with two
-// agents and 11 tasks, n of them ann's, her merit is 0.7 + 0.3 × 11/(11+2n). Bob,
-// half as fit and idle, has 0.35 + 0.3, which hers never falls below. Three
-// quarters as fit he has 0.525 + 0.3, and hers is less from n > 7.7 on; with one
-// task he has 0.525 + 0.3 × 11/13, which hers does not fall below again.
-func TestCompositeWeighsFitAgainstLoad(t *testing.T) {
-	t.Parallel()
-	eleven := specs("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11")
-	for i := range eleven {
-		eleven[i].Description = "alpha bravo charlie delta foxtrot golf"
-	}
-	agents := named("ann", "bob")
-	agents[0].Description = "alpha bravo" // 8 points
-	agents[1].Description = "charlie"     // 4 points
-	require.Equal(t, "ann ann ann ann ann ann ann ann ann ann ann", chosen(t, eleven, agents, assign.Composite))
-
-	agents[0].Description = "alpha bravo charlie"                           // 12 points
-	agents[1].Description, agents[1].SystemPrompt = "delta foxtrot", "golf" // 9 points
-	require.Equal(t, "ann ann ann ann ann ann ann ann bob ann ann", chosen(t, eleven, agents, assign.Composite))
-	require.Equal(t, "ann ann ann ann ann ann ann ann ann ann ann", chosen(t, eleven, agents, assign.CapabilityMatch))
-}
-
 func TestEveryHardFilter(t *testing.T) {
 	t.Parallel()
 	all := &task.Requires{Tools: []string{"shell"}, Capabilities: []string{"Code Review"}, Backend: "Process", Provider: "OpenAI"}
@@ -237,7 +212,7 @@ func TestEveryHardFilter(t *testing.T) {
 	for name, other := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, strategy := range assign.Strategies() {
+			for _, strategy := range strategies {
 				got, err := assign.Tasks(graphOf(t, s), []label.Classification{label.Confidential}, []assign.Agent{other, able}, strategy)
 				require.NoError(t, err)
 				require.Equal(t, []int32{1}, got)
@@ -275,7 +250,7 @@ func TestMoreThanSixtyFourAgents(t *testing.T) {
 	agents[129].Tools = []string{"shell"}
 	s := specs("1", "2")
 	s[0].Requires = &task.Requires{Tools: []string{"shell"}}
-	got, err := assign.Tasks(graphOf(t, s), make([]label.Classification, 2), agents, assign.LeastBusy)
+	got, err := assign.Tasks(graphOf(t, s), make([]label.Classification, 2), agents, "")
 	require.NoError(t, err)
 	require.Equal(t, []int32{129, 0}, got)
 }
@@ -293,20 +268,19 @@ func TestBestWithoutAgents(t *testing.T) {
 
 func TestStrategyNames(t *testing.T) {
 	t.Parallel()
-	for _, s := range append(assign.Strategies(), "") {
-		require.True(t, s.Valid(), s)
+	require.Equal(t, []string{"dependency-first", "capability-match"}, assign.Strategies())
+	for given, want := range map[assign.Strategy]assign.Strategy{
+		"": assign.DependencyFirst, assign.DependencyFirst: assign.DependencyFirst, assign.CapabilityMatch: assign.CapabilityMatch,
+		"round-robin": assign.DependencyFirst, "least-busy": assign.DependencyFirst, "composite": assign.CapabilityMatch,
+	} {
+		require.True(t, given.Valid(), given)
+		require.Equal(t, want, given.Current(), given)
+		d := specs("sink<root", "ann", "root", "bob@ann")
+		require.Equal(t, chosen(t, d, named("ann", "bob"), want), chosen(t, d, named("ann", "bob"), given))
 	}
-	require.Equal(t, []assign.Strategy{"dependency-first", "round-robin", "least-busy", "capability-match", "composite"}, assign.Strategies())
 	for _, s := range []assign.Strategy{"Round-Robin", "random", " "} {
 		require.False(t, s.Valid())
-		_, err := assign.Tasks(graphOf(t, nil), nil, nil, s)
-		require.ErrorIs(t, err, task.ErrInvalid)
 	}
-	_, err := assign.Tasks(graphOf(t, nil), nil, nil, "least-bussy")
-	problems, ok := errors.AsType[task.Problems](err)
-	require.True(t, ok)
-	require.Equal(t, "/schedulingStrategy", problems[0].Pointer)
-	require.EqualError(t, err, `schedulingStrategy: unknown word "least-bussy": did you mean least-busy?`)
 }
 
 func TestLabelsAreParallelToTasks(t *testing.T) {

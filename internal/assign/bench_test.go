@@ -86,7 +86,7 @@ func BenchmarkTasks(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		g := layers(b, n)
 		labels := make([]label.Classification, n)
-		for _, s := range assign.Strategies() {
+		for _, s := range strategies {
 			b.Run(fmt.Sprintf("%s/%d", s, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -116,7 +116,7 @@ func TestAllProblemsAreReportedInTaskOrder(t *testing.T) {
 	s[4].Requires = &task.Requires{Tools: []string{"fax"}}
 	labels := []label.Classification{label.Secret, label.Secret, 0, 0, 0, 0} // of the second the handshake speaks
 	g := graphOf(t, s)
-	for _, strategy := range assign.Strategies() {
+	for _, strategy := range strategies {
 		_, err := assign.Tasks(g, labels, desk(), strategy)
 		require.ErrorIs(t, err, assign.ErrNoAgent)
 		require.ErrorIs(t, err, assign.ErrRequires)

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/prompt"
@@ -73,7 +72,7 @@ func TestOrderAmongReadyTasks(t *testing.T) {
 	}
 }
 
-func TestUnassignedTasksGoRoundRobin(t *testing.T) {
+func TestUnassignedTasksGoToAgentsInTurn(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, member("ada", says("a")), member("bob", says("b")), member("cyd", says("c")))
 	specs := make([]task.Spec, 6)
@@ -81,7 +80,7 @@ func TestUnassignedTasksGoRoundRobin(t *testing.T) {
 		specs[i] = task.Spec{Title: fmt.Sprint("task ", i), Description: "Work."}
 	}
 	specs[1].Assignee = "cyd" // takes no turn
-	res := run(t, tm, &engine.RunOptions{Strategy: assign.RoundRobin}, specs...)
+	res := run(t, tm, nil, specs...)
 	var got []string
 	for i := range res.Tasks {
 		got = append(got, res.Tasks[i].Assignee+res.Tasks[i].Result)

@@ -101,12 +101,3 @@ func (c *checker) bounds(optional bool) []label.Classification {
 
 // WasAssigned reports whether the caller named no agent for a task.
 func (p *Plan) WasAssigned(i int) bool { return p.assigned != nil && p.assigned[i] }
-
-// strategies returns the names of all strategies.
-func strategies() []string {
-	var names []string
-	for _, s := range assign.Strategies() {
-		names = append(names, string(s))
-	}
-	return names
-}

@@ -50,7 +50,7 @@ func TestAssignmentRespectsClearance(t *testing.T) {
 	soft := open("Soft")
 	soft.DependsOn = []task.Ref{{Task: "First", Optional: true}}
 	specs := []task.Spec{first, open("Second", "First"), soft, open("Free")}
-	o := &plan.Options{Strategy: assign.RoundRobin, Inputs: []plan.Input{{Name: "claim", Text: "x", Classification: label.Confidential}}}
+	o := &plan.Options{Inputs: []plan.Input{{Name: "claim", Text: "x", Classification: label.Confidential}}}
 	p, err := r.plan(specs, o)
 	require.NoError(t, err)
 	names := assignees(t, p)
@@ -87,12 +87,10 @@ func TestStrategiesChooseAgents(t *testing.T) {
 		strategy assign.Strategy
 		want     []string
 	}{
-		{assign.RoundRobin, []string{"sql", "prose", "sql", "sql"}},
-		{assign.LeastBusy, []string{"prose", "sql", "prose", "sql"}},
 		{assign.CapabilityMatch, []string{"sql", "prose", "prose", "sql"}},
 		{assign.DependencyFirst, []string{"prose", "sql", "sql", "sql"}},
 		{"", []string{"prose", "sql", "sql", "sql"}},
-		{assign.Composite, []string{"sql", "prose", "prose", "sql"}},
+		{"composite", []string{"sql", "prose", "prose", "sql"}},
 	} {
 		t.Run(string(tt.strategy), func(t *testing.T) {
 			t.Parallel()
@@ -101,4 +99,10 @@ func TestStrategiesChooseAgents(t *testing.T) {
 			require.Equal(t, tt.want, assignees(t, p))
 		})
 	}
+	p, err := r.plan(specs, &plan.Options{Strategy: "least-busy"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"prose", "sql", "sql", "sql"}, assignees(t, p))
+	require.Len(t, p.Warnings, 1)
+	require.EqualError(t, p.Warnings[0], `the strategy "least-busy" was removed: tasks are assigned by dependency-first: write dependency-first`)
+	require.Equal(t, "/schedulingStrategy", p.Warnings[0].Pointer)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
@@ -202,8 +203,10 @@ type checker struct {
 func (c *checker) checkOptions() {
 	o := c.options
 	c.found = append(c.found, o.Invalid...)
-	if !o.Strategy.Valid() {
-		c.at("schedulingStrategy").report(fmt.Sprintf("unknown strategy %q", o.Strategy), naming.Suggest(string(o.Strategy), strategies()), task.ErrInvalid)
+	if strategy := c.at("schedulingStrategy"); !o.Strategy.Valid() {
+		strategy.report(fmt.Sprintf("unknown strategy %q", o.Strategy), naming.Suggest(string(o.Strategy), assign.Strategies()), task.ErrInvalid)
+	} else if now := assign.Former[string(o.Strategy)]; now != "" {
+		c.advise(strategy, fmt.Sprintf("the strategy %q was removed: tasks are assigned by %s", o.Strategy, now), fmt.Sprintf("write %s", now))
 	}
 	c.at().checkBudget(o.Budget)
 	c.checkPriced()

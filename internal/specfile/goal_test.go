@@ -256,12 +256,12 @@ func TestRunSettings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "orch.yaml", "maxTokenBudget: 10\nschedulingStrategy: least-busy\n")
-	f, err := load(t, "maxTokenBudget: 1000\nschedulingStrategy: composite\nmode: auto\nagents: [{name: a}]", specfile.Options{})
+	f, err := load(t, "maxTokenBudget: 1000\nschedulingStrategy: capability-match\nmode: auto\nagents: [{name: a}]", specfile.Options{})
 	require.NoError(t, err)
 	require.Equal(t, 1000, f.Run.MaxTokenBudget)
-	require.Equal(t, assign.Strategy("composite"), f.Run.Strategy)
+	require.Equal(t, assign.CapabilityMatch, f.Run.Strategy)
 	require.True(t, f.Run.Auto)
-	f, err = load(t, "maxTokenBudget: 1000\nschedulingStrategy: composite\nmode: plan\nagents: [{name: a}]", specfile.Options{Orchestrator: filepath.Join(dir, "orch.yaml")})
+	f, err = load(t, "maxTokenBudget: 1000\nschedulingStrategy: capability-match\nmode: plan\nagents: [{name: a}]", specfile.Options{Orchestrator: filepath.Join(dir, "orch.yaml")})
 	require.NoError(t, err)
 	require.Equal(t, 10, f.Run.MaxTokenBudget, "that of the flag")
 	require.Equal(t, assign.Strategy("least-busy"), f.Run.Strategy)
@@ -270,10 +270,10 @@ func TestRunSettings(t *testing.T) {
 	f, err = load(t, "agents: [{name: a}]", specfile.Options{})
 	require.NoError(t, err)
 	require.Empty(t, f.Run.Strategy, "the team's default")
-	for _, s := range assign.Strategies() {
-		f, err = load(t, "schedulingStrategy: "+string(s)+"\nagents: [{name: a}]", specfile.Options{})
+	for _, s := range append(assign.Strategies(), "round-robin", "least-busy", "composite") {
+		f, err = load(t, "schedulingStrategy: "+s+"\nagents: [{name: a}]", specfile.Options{})
 		require.NoError(t, err)
-		require.Equal(t, s, f.Run.Strategy)
+		require.Equal(t, assign.Strategy(s), f.Run.Strategy)
 	}
 }
 

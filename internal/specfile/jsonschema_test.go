@@ -329,7 +329,7 @@ func TestSchemaAndLoaderAgreeOnContradictions(t *testing.T) {
 		"agents: []\nteam: {}", "goal: {}", "goal: {text: a, file: testdata/ok/claim.md}", "inputs: {i: {text: a, file: testdata/ok/claim.md}}",
 		"model: m\norchestrator: {defaultModel: m}", "provider: openai\norchestrator: {defaultProvider: openai}", "apiKey: k\norchestrator: {defaultApiKey: k}",
 		"baseURL: http://localhost\norchestrator: {defaultBaseURL: http://localhost}", "maxConcurrency: 1\norchestrator: {maxConcurrency: 1}",
-		"maxTokenBudget: 1\norchestrator: {maxTokenBudget: 1}", "maxCostBudget: 1\norchestrator: {maxCostBudget: 1}", "schedulingStrategy: composite\norchestrator: {schedulingStrategy: composite}",
+		"maxTokenBudget: 1\norchestrator: {maxTokenBudget: 1}", "maxCostBudget: 1\norchestrator: {maxCostBudget: 1}", "schedulingStrategy: capability-match\norchestrator: {schedulingStrategy: composite}",
 		"strictAssignees: true\norchestrator: {strictAssignees: true}",
 	} {
 		require.False(t, requireSame(t, s, text), text)

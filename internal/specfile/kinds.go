@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -108,7 +109,7 @@ var kinds = map[string]kind{
 	"provider":       newKind(isText, "`openai`", "openai", "write openai, or leave the key out").as(oneOf([]string{openAI})).checked(checkProvider),
 	"instant":        newKind(isText, "time", "a time", `write it as "2026-01-31T09:30:00Z"`).as(object{{"type", "string"}, {"pattern", instantPattern}}).fitting(isInstant),
 	"classification": words(label.Classifications()...),
-	"strategy":       words(strategies()...),
+	"strategy":       words(assign.Strategies()...).accepting(formerStrategies),
 	"mayGrant":       wordList("memory", "inputs", "tools"),
 	"mayPlan":        wordList("when", "repeat", "forEach", "verify"),
 
@@ -207,15 +208,6 @@ func is(shapes ...shape) func(*node) bool {
 	return func(n *node) bool { return slices.Contains(shapes, n.is) }
 }
 
-// strategies returns the names of the scheduling strategies.
-func strategies() []string {
-	var words []string
-	for _, s := range assign.Strategies() {
-		words = append(words, string(s))
-	}
-	return words
-}
-
 // as returns the kind with another JSON Schema.
 func (k kind) as(json object) kind {
 	k.json = json
@@ -274,6 +266,19 @@ func words(known ...string) kind {
 	k.one = enumerate(known, "or")
 	return k
 }
+
+// accepting returns a kind of words that accepts other words too, of which it says nothing.
+func (k kind) accepting(others []string) kind {
+	check := k.check
+	return k.as(anyOf(k.json, oneOf(others))).checked(func(r *report, key string, n *node) {
+		if !slices.Contains(others, n.text) {
+			check(r, key, n)
+		}
+	})
+}
+
+// formerStrategies are accepted, with a warning of the plan.
+var formerStrategies = slices.Sorted(maps.Keys(assign.Former))
 
 // wordList returns the kind of a list of such words.
 func wordList(known ...string) kind {

@@ -20,7 +20,7 @@ func TestKeysOfTheOriginal(t *testing.T) {
 		{"orchestrator", "evaluation", `{"sampleRate": 1}`, "warning: evaluation: no effect here: scores of finished runs"},
 		{"orchestrator", "requireConsequentialConfirmation", `true`, "warning: requireConsequentialConfirmation: no effect here: confirmation of tool calls; external calls from untrusted context need allowUntrusted"},
 		{"orchestrator", "onToolCall", `"f"`, "warning: onToolCall: no effect here: a function of a program"},
-		{"orchestrator", "schedulingWeights", `{"fit": 1}`, "schedulingWeights: not supported: composite weighs fit 0.7 and load 0.3; remove it; write an assignee for each task that needs another choice"},
+		{"orchestrator", "schedulingWeights", `{"fit": 1}`, "schedulingWeights: not supported: no strategy has weights; remove it; write an assignee for each task that needs another choice"},
 		{"orchestrator", "schedulingWeights", `{}`, ""},
 		{"orchestrator", "executionRouting", `{"mode": "team"}`, "executionRouting: not supported: how a goal is carried out; remove it; write mode: auto or mode: plan in the spec"},
 		{"orchestrator", "executionRouter", `"f"`, "executionRouter: not supported: a function of a program; remove it; write mode: auto or mode: plan in the spec"},

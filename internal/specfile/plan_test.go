@@ -143,7 +143,7 @@ maxTokenBudget: 90000
 maxCostBudget: 12.50
 prices: {small: {input: 0.15, output: 0.6, cachedInput: 0.075}, big: {input: 2, output: 8, reasoning: 12.5}, own: {input: 0, output: 0}}
 timeoutMs: 1500.5
-schedulingStrategy: composite
+schedulingStrategy: capability-match
 sharedMemory: true
 mode: auto
 goal: {text: "Settle the claims of ${params.year}, as ${params.$}{params.year}", classification: confidential}

@@ -80,7 +80,7 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 			by = " by " + t.Computed
 		}
 		if t.Assigned {
-			by = " (assigned by " + string(cmp.Or(s, assign.DependencyFirst)) + ")"
+			by = " (assigned by " + string(s.Current()) + ")"
 		}
 		fmt.Fprintf(w, "\n%d. %s\n", i+1, headingOf(&t))
 		if t.Loop {
