@@ -12,7 +12,7 @@ SAMPLE ?= 5
 SHELL = bash
 .SHELLFLAGS = -o pipefail -c
 
-.PHONY: all build cross test slow long sample nightly lint race unraced graphs pairs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build cross test slow long sample same nightly lint race unraced graphs pairs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -35,8 +35,13 @@ long:
 sample:
 	$(MAKE) mutants MUTANTS=$(SAMPLE)
 
+# Compares the command with that of an earlier commit: plans, prompts, and what both make of each beginning of each
+# recorded run. slow compares some beginnings.
+same:
+	RUNTEAM_SLOW=1 SAME=all $(GO) test ./internal/same -count 1 -timeout 0
+
 # What takes too long for every commit.
-nightly: mutants graphs pairs fuzz soak soak-journal
+nightly: same mutants graphs pairs fuzz soak soak-journal
 
 # Formatting, vet, modern forms, and go.mod as `go mod tidy` would write it; foreign/ and browser/ are modules of their own.
 lint:
