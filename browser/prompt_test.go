@@ -105,10 +105,3 @@ func TestEachEventHasItsRow(t *testing.T) {
 	p.until(`location.hash.includes("/edges/")`)
 	p.showsIn(".edge-panel .decision", "Contract")
 }
-
-func TestARunEqualsItsReplay(t *testing.T) {
-	t.Parallel()
-	c := theClaims(t)
-	p := c.look(t, wide, "/compare/replay")
-	p.showsIn(".verdict-line", "Equal in all 11 tasks")
-}

@@ -6,7 +6,7 @@ import (
 )
 
 // runViews are the views of a run, as its page has them.
-var runViews = []string{"", "/timeline", "/list", "/answer", "/flow", "/policy", "/events", "/compare", "/compare/replay"}
+var runViews = []string{"", "/timeline", "/list", "/answer", "/flow", "/policy", "/events", "/compare"}
 
 // taskTabs are the parts of the view of a task.
 var taskTabs = []string{"prompt", "result", "handoffs", "activity"}

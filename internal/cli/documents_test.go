@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
@@ -19,7 +18,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/restored"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/workdir"
-	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
 
@@ -191,7 +189,6 @@ func TestComparedRunsHaveCosts(t *testing.T) {
 	before, after := docs.load(list[1].Run), docs.load(list[0].Run)
 	d := replay.Compare(before, after)
 	require.False(t, d.Equal)
-	require.Nil(t, d.Replay)
 	require.NotEqual(t, *d.Before.Cost, *d.After.Cost)
 	require.NotZero(t, d.Before.Usage.InputTokens)
 	for _, c := range d.Tasks {
@@ -213,49 +210,4 @@ func TestComparedRunsHaveCosts(t *testing.T) {
 	none := replay.Compare(before, docs.load(listRuns(t, call{dir: dir})[0].Run))
 	require.Nil(t, none.After.Cost)
 	require.Equal(t, "none", none.Tasks[0].Cost)
-}
-
-// A replay without a command compares itself with the run; it prints nothing and stores nothing.
-func TestRepeatComparesARunWithItsReplay(t *testing.T) {
-	t.Parallel()
-	for _, example := range []string{"claims", "patterns/orchestrator-workers", "patterns/lead-scoring"} {
-		t.Run(filepath.Base(example), func(t *testing.T) {
-			t.Parallel()
-			dir := runOf(t, example)
-			docs := documentsIn(t, dir)
-			k := docs.load("")
-			d, err := replay.Repeat(t.Context(), docs.con, docs.flags, k)
-			require.NoError(t, err)
-			require.True(t, d.Equal, "%+v", d.Replay)
-			require.Equal(t, d.Replay.Prompts, d.Replay.Replayed)
-			require.Len(t, d.Tasks, len(k.Tasks))
-			for _, c := range d.Tasks {
-				require.NotEqual(t, replay.Changed, c.Prompt, c.Title)
-				require.NotEqual(t, replay.Changed, c.Result, c.Title)
-				require.Equal(t, c.Before.Status, c.After.Status, c.Title)
-			}
-			require.Len(t, listRuns(t, call{dir: dir}), 1)
-		})
-	}
-}
-
-// A replay that differs says where, and which prompts are still the same.
-func TestRepeatSaysWhatDiffers(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": twoInTurn})
-	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: map[string]string{"KEY": "k"}}).status)
-	docs := documentsIn(t, dir)
-	k := docs.load("")
-	for i := range k.Info.Files {
-		k.Info.Files[i].Text = strings.Replace(k.Info.Files[i].Text, "Say two.", "Say three.", 1)
-	}
-	d, err := replay.Repeat(t.Context(), docs.con, docs.flags, k)
-	require.NoError(t, err)
-	require.False(t, d.Equal)
-	require.Equal(t, []string{replay.Same, replay.Changed}, []string{d.Tasks[0].Prompt, d.Tasks[1].Prompt})
-	require.Equal(t, []int{2, 1}, []int{d.Replay.Prompts, d.Replay.Replayed})
-	require.Len(t, d.Replay.Differences, 1)
-	require.Equal(t, "Second", d.Replay.Differences[0].Title)
-	require.Contains(t, d.Replay.Differences[0].Why, `it was "wo." and is "hree."`)
-	require.Equal(t, task.Failed, d.Tasks[1].After.Status)
 }

@@ -111,7 +111,7 @@ func TestEndOfARunWithLongNames(t *testing.T) {
 	text := endOf(t, got.stderr)
 	requireScreen(t, text)
 	require.Regexp(t, `\n  reader of many …  /a+…  very long title very long…     6\n`, text)
-	require.Contains(t, text, "\n  runteam replay --without Read --offline\n")
+	require.Contains(t, text, "\n  runteam replay --without Read\n")
 }
 
 func TestSuggestedCommandsRepeatTheInvocation(t *testing.T) {

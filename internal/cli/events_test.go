@@ -74,38 +74,6 @@ func TestEventsInAFile(t *testing.T) {
 	events(call{dir: dir, args: strings.Fields("resume --events resumed.ndjson --fresh T")}.run(t), "resumed.ndjson")
 }
 
-// TestEventsOfAReplay writes the events of the run that replay --without makes.
-func TestEventsOfAReplay(t *testing.T) {
-	t.Parallel()
-	server, dir := startCounting(t), relayFolder(t)
-	replay := func(args ...string) outcome {
-		return call{dir: dir, args: append([]string{"replay"}, args...), env: server.env()}.run(t)
-	}
-	require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
-	got := replay("--without", "First", "-o", "json", "--events", "e.ndjson")
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	text, err := os.ReadFile(filepath.Join(dir, "e.ndjson"))
-	require.NoError(t, err)
-	require.Equal(t, object(t, got.stdout)["runId"], eventsIn(t, string(text))[0]["runId"])
-
-	got = replay("--without", "First", "--events", "-")
-	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	eventsIn(t, got.stdout)
-	require.Contains(t, got.stderr, "First", "the comparison is on stderr")
-	for args, want := range map[string]string{
-		"--events e.ndjson --without First":          "it exists: add --force",
-		"--events new.ndjson":                        "--events is for --without",
-		"--without First --force":                    "--force needs --events",
-		"--without First --events - -o json":         "both need standard output",
-		"--without First --events team.yaml --force": "--events team.yaml: the command uses this file for something else",
-	} {
-		got := replay(strings.Fields(args)...)
-		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", args, got)
-		require.Contains(t, got.stdout+got.stderr, want, args)
-	}
-	require.Equal(t, exit.StatusOK, replay("--without", "First", "--events", "e.ndjson", "--force").status)
-}
-
 // TestEventsRefusesFiles covers usage errors, before anything runs.
 func TestEventsRefusesFiles(t *testing.T) {
 	t.Parallel()

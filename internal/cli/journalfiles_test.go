@@ -48,7 +48,6 @@ func TestNoOutputReplacesTheJournal(t *testing.T) {
 		{"", "resume --offline --events FILE --force"},
 		{"", "resume --offline --trace FILE-shm"},
 		{"", "plan --goal Go --offline --save FILE --force"},
-		{"", "replay --without Draft --events FILE --force"},
 	}
 	for _, tt := range tests {
 		got := run(tt.in, strings.Fields(strings.ReplaceAll(tt.command, "FILE", own))...)

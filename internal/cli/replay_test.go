@@ -273,12 +273,12 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 			require.Equal(t, exit.StatusOK, offlineRun(t, c).status)
 			before := promptTexts(t, c, listRuns(t, c)[0].Run)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "team.yaml"), []byte("written since"), 0o600), "the stored spec is repeated, not the edited one")
-			got := call{dir: dir, args: append([]string{"replay", "-o", "json", "--progress", "none"}, tt.args...)}.run(t)
+			got := call{dir: dir, args: append([]string{"replay", "-o", "json"}, tt.args...)}.run(t)
 			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-			var d replay.VariantDocument
+			var d replay.ComparedRuns
 			require.NoError(t, json.Unmarshal([]byte(got.stdout), &d))
 			require.Equal(t, tt.want, d.Verdict)
-			after := promptTexts(t, c, d.Run)
+			after := promptTexts(t, c, d.After.Run)
 			for _, tk := range d.Tasks {
 				switch {
 				case tk.Omitted:
@@ -287,7 +287,7 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 				case tk.Prompt == replay.Same:
 					require.NotContains(t, after, tk.Title, "no agent was called")
 					require.Equal(t, replay.Same, tk.Result)
-					require.Equal(t, d.Replayed, tk.After.Reused)
+					require.Equal(t, d.Before.Run, tk.After.Reused)
 				default:
 					require.Equal(t, replay.Changed, tk.Prompt)
 					require.NotEqual(t, before[tk.Title], after[tk.Title], tk.Title)
@@ -295,12 +295,12 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 			}
 
 			list := listRuns(t, c)
-			require.Equal(t, d.Run, list[0].Run)
-			require.Contains(t, call{dir: dir, args: []string{"show", d.Run}}.run(t).stdout, "\nexperiment of "+d.Replayed+" without task "+tt.args[1]+"\n")
-			again := call{dir: dir, args: []string{"replay", d.Run, "-o", "json"}}.run(t)
+			require.Equal(t, d.After.Run, list[0].Run)
+			require.Contains(t, call{dir: dir, args: []string{"show", d.After.Run}}.run(t).stdout, "\nexperiment of "+d.Before.Run+" without task "+tt.args[1]+"\n")
+			again := call{dir: dir, args: []string{"replay", d.After.Run, "-o", "json"}}.run(t)
 			require.Equal(t, exit.StatusOK, again.status, "a run without something is replayed without it: %+v", again)
 			require.Contains(t, again.stderr, "equal to the byte")
-			refused := call{dir: dir, args: []string{"resume", d.Run}}.run(t)
+			refused := call{dir: dir, args: []string{"resume", d.After.Run}}.run(t)
 			require.Equal(t, exit.StatusUsage, refused.status, "%+v", refused)
 			require.Contains(t, refused.stderr, "cannot be resumed")
 		})
@@ -344,8 +344,8 @@ replies:
 	list := listRuns(t, call{dir: dir})
 	commands := [][]string{
 		{"runs"}, {"show"}, {"show", list[0].Run, "Closed"}, {"show", list[0].Run, "After"}, {"show", list[0].Run, "Breaks"}, {"show", "--usage"}, {"explain"}, {"explain", list[0].Run, "Closed"}, {"explain", "--contains", "It is"},
-		{"replay"}, {"replay", "--diff", list[1].Run}, {"replay", list[0].Run, "--diff", list[1].Run, "-v"}, {"audit", "verify"}, {"gc", "--older-than", "0s", "--dry-run"},
-		{"replay", "--without", "Open", "--offline", "--script", "script.yaml", "-v"}, {"replay", "--without-input", "key", "--offline", "--script", "script.yaml"},
+		{"replay"}, {"replay", "--diff", list[1].Run}, {"replay", list[0].Run, "--diff", list[1].Run}, {"audit", "verify"}, {"gc", "--older-than", "0s", "--dry-run"},
+		{"replay", "--without", "Open"}, {"replay", "--without-input", "key"},
 	}
 	seen := 0
 	for _, env := range []map[string]string{keyed, nil} {

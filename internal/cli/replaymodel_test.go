@@ -43,10 +43,10 @@ tasks:
 	answered := call{dir: dir, args: []string{"answer", run, "Choose", "the first"}}.run(t)
 	require.Zero(t, answered.status, answered.stderr)
 	require.Zero(t, at("resume", run).status)
-	for _, how := range []string{"", "--offline", "--model=other"} {
-		got := at(strings.Fields("replay " + run + " -o json --without Gossip " + how)...)
+	for _, how := range []string{"", "--model=other"} {
+		got := call{dir: dir, env: map[string]string{"OPENAI_BASE_URL": server.URL()}, args: strings.Fields("replay " + run + " -o json --without Gossip " + how)}.run(t)
 		require.Zero(t, got.status, got.stderr)
-		var d replay.VariantDocument
+		var d replay.ComparedRuns
 		require.NoError(t, json.Unmarshal([]byte(got.stdout), &d))
 		for _, c := range d.Tasks {
 			want := map[string]string{"Gossip": "none", "Write": replay.Changed}[c.Title]
@@ -56,7 +56,7 @@ tasks:
 			require.Equal(t, want, c.Prompt, "%s %s", c.Title, how)
 		}
 		require.Contains(t, d.Verdict, "1 of 4 prompts")
-		again := call{dir: dir, args: []string{"replay", d.Run}}.run(t)
+		again := call{dir: dir, args: []string{"replay", d.After.Run}}.run(t)
 		require.Zero(t, again.status, again.stderr)
 	}
 	got := at("run", "--offline", "--reuse", "-o", "json")

@@ -111,7 +111,7 @@ type Handoffs interface {
 // A HandoffQuery names a task, or a pair of agents.
 type HandoffQuery struct{ Task, From, To string }
 
-// Comparer compares a run with another, or with its replay if other is "replay".
+// Comparer compares a run with another.
 type Comparer interface {
 	Compare(ctx context.Context, run, other string) (any, error)
 }

@@ -128,28 +128,25 @@ func storedSide(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
 }
 
 // write writes how the results of a task differ.
-func (c *ComparedTask) write(w io.Writer, verbose bool) {
+func (c *ComparedTask) write(w io.Writer) {
 	if c.Result != Changed {
 		return
 	}
-	title := terminal.CleanLine(c.shownName())
-	if verbose {
-		fmt.Fprintf(w, "\n# %[1]s: before\n\n%[2]s\n\n# %[1]s: after\n\n%[3]s\n", title, terminal.Clean(c.Before.Text), terminal.Clean(c.After.Text))
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", title)
+	fmt.Fprintf(w, "\n%s\n", terminal.CleanLine(c.shownName()))
 	lines, more := format.LineDiff(c.Before.Text, c.After.Text)
 	for _, line := range lines {
 		fmt.Fprintf(w, "  %s\n", terminal.CleanLine(line))
 	}
 	if more > 0 {
-		fmt.Fprintf(w, "  … %s more; --verbose shows both texts\n", format.Plural(more, "line"))
+		fmt.Fprintf(w, "  … %s more; -o json has both texts\n", format.Plural(more, "line"))
 	}
 }
 
 // statuses returns how a task ended in both runs.
 func (c *ComparedTask) statuses() string {
 	switch {
+	case c.Omitted:
+		return "omitted"
 	case c.Before == nil:
 		return "only after: " + format.Status(c.After.Status)
 	case c.After == nil:

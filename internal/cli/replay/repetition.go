@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/runteam/runteam/envelope"
@@ -110,13 +111,19 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, diff
 	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
 		return exit.Status(stop.Status())
 	}
-	v := r.verdict(differing)
-	later := v.Later
-	text := fmt.Sprintf("replayed %s of %s", format.Number(v.Replayed), format.Plural(v.Prompts, "prompt"))
-	if v.equal() {
+	c := r.counts()
+	text := fmt.Sprintf("replayed %s of %s", format.Number(c.want-len(c.missing)), format.Plural(c.want, "prompt"))
+	if len(differing) == 0 {
+		for _, x := range c.missing {
+			differing = append(differing, difference{title: x.Title, why: notBuilt(x)})
+		}
+	} else if first := &differing[0]; first.prompt != nil {
+		first.why = firstDifference(r.run.Trace, first.prompt)
+	}
+	if len(differing) == 0 {
 		con.Say("runteam: %s, equal to the byte", text)
-		if later > 0 {
-			con.Say("         %s after calls of tools not repeated: a replay calls no tool", format.Plural(later, "prompt"))
+		if c.later > 0 {
+			con.Say("         %s after calls of tools not repeated: a replay calls no tool", format.Plural(c.later, "prompt"))
 		}
 		switch status := r.run.Status; {
 		case r.run.History.End == nil:
@@ -127,12 +134,12 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, diff
 		return nil
 	}
 	con.Say("runteam: %s; the replay differs from the run", text)
-	for i, o := range v.Differences {
+	for i, o := range differing {
 		if i == report.MaxFailures {
 			con.Say("… and %d more", len(differing)-i)
 			break
 		}
-		con.Say("differs: %s: %s", terminal.CleanLine(o.Title), terminal.Clean(o.Why))
+		con.Say("differs: %s: %s", terminal.CleanLine(o.title), terminal.Clean(o.why))
 	}
 	return exit.Status(exit.StatusFailed)
 }
@@ -212,4 +219,37 @@ func unreadableWhy(x *record.AgentCall) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// notBuilt says which prompt of a task the replay did not build.
+func notBuilt(x *record.AgentCall) string {
+	if x.Part == "" {
+		return fmt.Sprintf("its prompt of attempt %d was not built again", x.Attempt)
+	}
+	return fmt.Sprintf("its prompt of attempt %d%s was not built again", x.Attempt, strings.ReplaceAll(x.Part, "/", " "))
+}
+
+// A promptCount counts the prompts that the result of a run consists of.
+type promptCount struct {
+	want    int
+	missing []*record.AgentCall // whose prompts the replay did not build again
+	later   int                 // prompts after calls of tools, which are not in want
+}
+
+// counts returns how many prompts the result of the run consists of, and which of them the replay did not
+// build again.
+func (r *repetition) counts() (c promptCount) {
+	known := map[record.Key]bool{}
+	final, later := finalCalls(r.run)
+	c.later = later
+	for _, x := range final {
+		if known[x.Key] || r.run.IsAbove(x.Task) {
+			continue
+		}
+		known[x.Key] = true
+		if c.want++; !r.seen[x.Key] {
+			c.missing = append(c.missing, x)
+		}
+	}
+	return c
 }

@@ -7,13 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/progress"
-	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/restored"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/record"
@@ -24,18 +21,12 @@ import (
 // replayFlags are the arguments and flags of replay.
 type replayFlags struct {
 	journals.ReadFlags
-	connect.AnswerFlags
 	without       []string
 	withoutInputs []string
 	other         string // of --diff
 	models        []string
 	environment   source.EnvironmentFlags
-	verbose       bool
-	noJournal     bool // do not store the new run
 	reveal        bool
-	progress      string
-	events        records.EventFlags
-	force         bool // replace a file of events that exists
 }
 
 // Command returns the command replay.
@@ -50,9 +41,9 @@ journal. Each prompt must equal the one that was sent, byte for byte, and gets t
 same answer. replay calls no model, uses no network and writes nothing. It prints the
 result as "runteam run" does, and says on stderr whether the prompts are equal.
 
-With --without or --without-input the run is repeated without that context. A prompt
-that stays the same gets the answer of the run; for a changed prompt the agent is
-called as in the run. The output says task by task what changed.
+With --without or --without-input the run is repeated without that context, as a new
+run. A prompt that stays the same gets the answer of the run; for a changed prompt the
+agent is called as in the run. Then both runs are compared, as with --diff.
 
 With --diff two stored runs are compared task by task, and nothing is run.
 
@@ -75,18 +66,10 @@ func (r *replayFlags) flags(cmd *cobra.Command, con *console.Console) {
 	f.StringArrayVar(&r.without, "without", nil, "repeat the run without `TASK`, a title, key or ID, as if nothing depended on it (repeatable)")
 	f.StringArrayVar(&r.withoutInputs, "without-input", nil, "repeat the run without the input `NAME` (repeatable)")
 	f.StringVar(&r.other, "diff", "", "compare the run with `RUN2` without running anything")
-	f.BoolVarP(&r.verbose, "verbose", "v", false, "with --without and --diff: show both texts of what changed")
 	f.StringArrayVar(&r.models, "model", nil, "with --without: use this `MODEL`, as for run (default: the models of the run)")
 	r.environment.AddTo(cmd)
 	f.BoolVar(&r.reveal, "reveal", false, "show secrets; on a terminal only")
-	f.StringVar(&r.progress, "progress", "auto", "with --without: progress on stderr, as `MODE`: auto, live, plain or none")
-	flags.Complete(cmd, "progress", progress.Modes)
-	r.events.AddTo(cmd)
-	f.Lookup("events").Usage = "with --without: " + f.Lookup("events").Usage
-	f.BoolVar(&r.force, "force", false, "with --events: replace a file that exists")
-	r.AnswerFlags.AddTo(cmd)
 	r.Flags.AddTo(cmd)
-	f.BoolVar(&r.noJournal, "no-journal", false, "with --without: do not store the new run in the journal")
 	flags.Complete(cmd, "without-input", nil)
 	offers := journals.NewCompleter(con, &r.Flags)
 	offers.Arguments(cmd, false, false)
@@ -110,43 +93,30 @@ func runReplay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	return replay(con, cmd, r)
 }
 
-// callFlags are the flags about model calls, which only --without makes.
-var callFlags = []string{"offline", "script", "model", "allow-env", "env-file", "progress", "no-journal", "events", "force"}
-
 func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error {
 	changed := cmd.Flags().Changed
 	omits := changed("without") || changed("without-input")
 	switch {
 	case changed("diff") && omits:
 		return exit.Usagef("--diff compares two stored runs: leave --without out")
-	case r.verbose && !changed("diff") && !omits:
-		return exit.Usagef("--verbose shows what changed with --without or --diff")
-	case r.reveal && changed("diff"):
-		return exit.Usagef("--diff shows stored runs: leave --reveal out")
+	case r.reveal && (changed("diff") || omits):
+		return exit.Usagef("--diff and --without compare stored runs, which hide secrets: leave --reveal out")
 	case r.reveal && !con.IsTerminal(con.Stdout):
 		return exit.Usagef("--reveal shows secrets on a terminal only, and standard output is not a terminal")
-	case r.force && !changed("events"):
-		return exit.Usagef("--force needs --events")
 	case slices.Contains(r.without, "") || slices.Contains(r.withoutInputs, ""):
 		return exit.Usagef("--without is empty: name a task, or with --without-input an input")
 	}
-	for _, flag := range callFlags {
+	for _, flag := range []string{"model", "allow-env", "env-file"} {
 		if changed(flag) && !omits {
 			return exit.Usagef("--%s is for --without: otherwise no model is called", flag)
 		}
 	}
-	if err := r.events.Check(con, &r.progress); err != nil {
-		return err
-	}
-	if err := r.AnswerFlags.Check(cmd); err != nil {
-		return err
-	}
-	return progress.CheckMode(con, r.progress)
+	return nil
 }
 
 // loadSpec reads the spec of the run from the copies in the journal.
 func (r *replayFlags) loadSpec(ctx context.Context, con *console.Console, k *journals.StoredRun, callsModels bool) (*restored.Spec, error) {
-	return restored.Load(ctx, con, &r.Flags, &k.Info, restored.Options{Models: r.models, Environment: r.environment, CallsModels: callsModels, Offline: r.Offline})
+	return restored.Load(ctx, con, &r.Flags, &k.Info, restored.Options{Models: r.models, Environment: r.environment, CallsModels: callsModels})
 }
 
 // finalCalls returns the calls that the result of a run consists of: the last attempt of each

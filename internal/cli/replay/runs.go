@@ -17,11 +17,11 @@ import (
 
 // ComparedRuns is the comparison of two stored runs, in JSON.
 type ComparedRuns struct {
-	Equal  bool           `json:"equal"`
-	Before comparedRun    `json:"before"`
-	After  comparedRun    `json:"after"`
-	Replay *Verdict       `json:"replay,omitempty"` // if the run after is a replay of the one before
-	Tasks  []ComparedTask `json:"tasks"`            // then the steps of the coordinator
+	Equal   bool           `json:"equal"`
+	Before  comparedRun    `json:"before"`
+	After   comparedRun    `json:"after"`
+	Tasks   []ComparedTask `json:"tasks"`             // then the steps of the coordinator
+	Verdict string         `json:"verdict,omitempty"` // whether the context that the run after omits mattered
 }
 
 type comparedRun struct {
@@ -65,7 +65,7 @@ func compareRuns(con *console.Console, cmd *cobra.Command, r *replayFlags) error
 		return err
 	}
 	d := Compare(before, after)
-	err = con.PrintResult(d, func(w io.Writer) { d.write(w, con.TitleWidth(), r.verbose) })
+	err = con.PrintResult(d, func(w io.Writer) { d.write(w, con.TitleWidth()) })
 	if err == nil && !d.Equal {
 		err = exit.Status(exit.StatusFailed)
 	}
@@ -77,15 +77,18 @@ func Compare(before, after *journals.StoredRun) *ComparedRuns {
 	d := &ComparedRuns{Equal: before.Status == after.Status, Tasks: []ComparedTask{}, Before: newComparedRun(before), After: newComparedRun(after)}
 	old, now := before.Prices(), after.Prices()
 	for _, t := range before.Tasks {
-		c := ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, Before: pricedSide(before, t, old)}
+		if t.Status == journals.Removed && after.ByID[t.ID] == nil {
+			continue
+		}
+		c := ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.Step, Prompt: none, Before: pricedSide(before, t, old)}
 		if other := after.ByID[t.ID]; other != nil {
-			c.After, c.Prompt = pricedSide(after, other, now), promptsOf(t, other)
+			c.After, c.Prompt = pricedSide(after, other, now), promptsOf(before.Run, t, other)
 		}
 		d.add(c)
 	}
 	for _, t := range after.Tasks {
 		if before.ByID[t.ID] == nil {
-			d.add(ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, After: pricedSide(after, t, now)})
+			d.add(ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.Step, Prompt: none, After: pricedSide(after, t, now)})
 		}
 	}
 	return d
@@ -98,9 +101,13 @@ func (d *ComparedRuns) add(c ComparedTask) {
 }
 
 // promptsOf compares the last prompts of a task by their keys, which cover everything that the
-// agent saw and for the agent itself.
-func promptsOf(a, b *journals.StoredTask) string {
+// agent saw and for the agent itself. An answer that b takes from the run of a, even for another
+// model, is for the same prompt.
+func promptsOf(run string, a, b *journals.StoredTask) string {
 	x, y := a.LastPrompt(), b.LastPrompt()
+	if answer := b.Accepted(); answer != nil && answer.From == run {
+		return Same
+	}
 	switch {
 	case x == nil || y == nil || x.Key == (record.Key{}) || y.Key == (record.Key{}):
 		return none
@@ -110,7 +117,7 @@ func promptsOf(a, b *journals.StoredTask) string {
 	return Changed
 }
 
-func (d *ComparedRuns) write(w io.Writer, titleWidth int, verbose bool) {
+func (d *ComparedRuns) write(w io.Writer, titleWidth int) {
 	for _, r := range []struct {
 		what string
 		of   comparedRun
@@ -128,15 +135,19 @@ func (d *ComparedRuns) write(w io.Writer, titleWidth int, verbose bool) {
 	}
 	row("cost", "task", "status", "label", "prompt", "result", "tokens")
 	for _, c := range d.Tasks {
-		row(change(c.Before.dollars(), c.After.dollars()), table.Title(c.Title), c.statuses(), c.labels(), c.Prompt, c.Result, c.usages())
+		row(change(c.Before.dollars(), c.After.dollars()), table.Title(c.shownName()), c.statuses(), c.labels(), c.Prompt, c.Result, c.usages())
 	}
 	table.Flush()
 	for i := range d.Tasks {
-		d.Tasks[i].write(w, verbose)
+		d.Tasks[i].write(w)
 	}
-	verdict := "equal"
-	if !d.Equal {
-		verdict = "different"
+	verdict := d.Verdict
+	switch {
+	case verdict != "":
+	case d.Equal:
+		verdict = "the runs are equal"
+	default:
+		verdict = "the runs are different"
 	}
-	fmt.Fprintf(w, "\nthe runs are %s\n", verdict)
+	fmt.Fprintf(w, "\n%s\n", verdict)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,9 +14,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/progress"
-	"github.com/runteam/runteam/internal/cli/records"
+	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
@@ -51,13 +54,6 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 	if err := t.omit(); err != nil {
 		return err
 	}
-	if err := journals.CheckOutputs(con, &r.Flags, &r.events.File); err != nil {
-		return err
-	}
-	events, err := r.events.Begin(cmd, con, r.force, append(t.job.Reads(file), t.job.ScriptPath(file), r.Flags.Path, r.Flags.KeyFile)...)
-	if err != nil {
-		return err
-	}
 	file.Run.RunID, file.Run.Assert = uuid.NewString(), nil
 	c, err := connect.NewConnector(cmd.Context(), con, &t.job.AnswerFlags, file, nil)
 	if err != nil {
@@ -73,18 +69,11 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 		return err
 	}
 	defer t.journal.Release()
-	res, err := t.run(cmd.Context(), con, team, events)
-	unwritten := events.Close()
+	res, err := t.run(cmd.Context(), con, team)
 	if err != nil {
 		return file.Locate(err)
 	}
-	if err = t.report(con, res); err == nil {
-		return unwritten
-	}
-	if unwritten != nil {
-		con.PrintError(unwritten)
-	}
-	return err
+	return t.report(con, cmd, res)
 }
 
 // loadRun reads a run, and closes the journal.
@@ -99,15 +88,11 @@ func loadRun(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (*
 
 // job returns the new run, with the settings of the stored one and the flags.
 func (r *replayFlags) job(m *run.StoredInvocation) *run.Job {
-	j := &run.Job{Command: journals.ExperimentCommand, AnswerFlags: connect.AnswerFlags{Offline: m.Offline, Script: m.Script}, Journal: r.Flags, Progress: r.progress, Reveal: r.reveal}
-	j.Journal.None = r.noJournal
+	j := &run.Job{Command: journals.ExperimentCommand, AnswerFlags: connect.AnswerFlags{Offline: m.Offline, Script: m.Script}, Journal: r.Flags, Progress: "auto"}
 	j.SpecFlags, _ = m.Source() // loadSpec has reported its errors
 	j.SpecFlags.Models = append(j.SpecFlags.Models, r.models...)
 	if j.Script != "" && !filepath.IsAbs(j.Script) {
 		j.Script = filepath.Join(m.Folder, j.Script)
-	}
-	if r.Offline {
-		j.AnswerFlags = r.AnswerFlags
 	}
 	j.Concurrency, j.Budget, j.Cost = m.MaxConcurrency, m.MaxTokenBudget, m.MaxCostBudget
 	return j
@@ -160,7 +145,7 @@ func (t *variant) checkInputs() error {
 }
 
 // run performs the new run. Its journal stores what it omits, so that it can be replayed.
-func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Team, events *records.EventWriter) (*engine.Result, error) {
+func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Team) (*engine.Result, error) {
 	omits := journals.ReplayArguments{
 		Of: t.prior.Run, Without: slices.Concat(t.invocation.Without, t.without), WithoutInputs: slices.Concat(t.invocation.WithoutInputs, t.flags.withoutInputs),
 	}
@@ -182,16 +167,13 @@ func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Te
 	o.Journal = run.ReplayJournal{History: &history, Writer: t.journal}
 	run.SetTasks(&o, t.file)
 	return progress.Follow(ctx, con, progress.View{Mode: t.job.Progress, Plan: plan}, func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
-		o.Subscribers, o.Stream = append(observer.Events, events.Subscribers()...), observer.Stream
+		o.Subscribers, o.Stream = observer.Events, observer.Stream
 		return team.Replay(ctx, t.prior.Run, &o)
 	})
 }
 
 // updateInfo adds to what the journal stores about the new run which run it repeats and what it omits.
 func (t *variant) updateInfo(omits journals.ReplayArguments) error {
-	if t.journal == nil {
-		return nil
-	}
 	info := &t.journal.Info
 	info.Tasks = slices.DeleteFunc(info.Tasks, func(planned trace.Task) bool {
 		omittedBefore := t.invocation.OmitsContext() && t.prior.ByID[planned.ID] == nil
@@ -202,4 +184,72 @@ func (t *variant) updateInfo(omits journals.ReplayArguments) error {
 	var err error
 	info.Invocation, err = json.Marshal(v)
 	return err
+}
+
+// report prints how the new run differs from the prior one, and returns its exit status.
+func (t *variant) report(con *console.Console, cmd *cobra.Command, res *engine.Result) error {
+	ending := report.Ending{Result: res, Mode: progress.Mode(con, t.job.Progress), Scripted: t.job.Offline}
+	defer ending.Print(con)
+	if res.JournalErr != nil {
+		return exit.Errorf(exit.KindRuntime, "the journal does not have the whole run: %w", res.JournalErr)
+	}
+	stored := t.flags.ReadFlags
+	stored.Run = res.RunID
+	after, err := loadRun(con, cmd, &stored)
+	if err != nil {
+		return err
+	}
+	d := Compare(t.prior, after)
+	for i := range d.Tasks {
+		d.Tasks[i].Omitted = t.omitted[d.Tasks[i].ID]
+	}
+	d.Verdict = d.sentence(journals.OmittedText(t.flags.without, t.flags.withoutInputs))
+	if err := con.PrintResult(d, func(w io.Writer) { d.write(w, con.TitleWidth()) }); err != nil {
+		return err
+	}
+	if status := report.ExitStatus(res); status != exit.StatusOK {
+		return exit.Status(status)
+	}
+	return nil
+}
+
+// sentence says whether the omitted context mattered.
+func (d *ComparedRuns) sentence(omitted string) string {
+	var prompts, unclear int
+	var results []string
+	tasks := 0
+	for _, c := range d.Tasks {
+		if c.Omitted || c.unfinished() {
+			continue
+		}
+		tasks++
+		switch {
+		case c.Prompt == Same:
+			continue
+		case c.Prompt == Changed:
+			prompts++
+		}
+		switch {
+		case c.Result == Changed || c.Before != nil && c.After != nil && c.Before.Status != c.After.Status:
+			results = append(results, c.shownName())
+		case c.Result == withheld:
+			unclear++
+		}
+	}
+	text := "Without " + omitted + ", "
+	changed := fmt.Sprintf("%d of %s", prompts, format.Plural(tasks, "prompt"))
+	switch {
+	case prompts == 0 && len(results) == 0 && unclear == 0:
+		return text + "no prompt changed, so it did not matter."
+	case len(results) == 0 && unclear == 0:
+		return text + changed + " changed, but no result did, so it did not matter."
+	case len(results) == 0:
+		return fmt.Sprintf("%s%s changed; it may have mattered: the results of %s are withheld.", text, changed, format.Plural(unclear, "task"))
+	}
+	return fmt.Sprintf("%s%s and %s changed, so it mattered for %s.", text, changed, format.Plural(len(results), "result"), format.List(results, 5))
+}
+
+// unfinished reports whether the task did not end in the stored run, so that it cannot be compared.
+func (c *ComparedTask) unfinished() bool {
+	return c.Before != nil && c.Before.Status != task.Completed && c.Before.Status != task.Failed && c.Before.Status != task.NotNeeded
 }

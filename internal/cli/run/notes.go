@@ -101,9 +101,6 @@ func (x *execution) nextCommands(run string) []nextCommand {
 		return append(all, show)
 	}
 	replay := command("replay") + " --without " + format.ShellWord(taskName(joined))
-	if x.job.Offline {
-		replay += " --offline"
-	}
 	question := fmt.Sprintf("Did the result of %q matter? Run again without it:", terminal.Clip(terminal.CleanLine(joined.ShownName()), 24))
 	return append(all, nextCommand{question, replay})
 }

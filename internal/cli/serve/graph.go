@@ -124,14 +124,8 @@ func (g *graphs) Handoffs(ctx context.Context, run string, of inspector.HandoffQ
 	})
 }
 
-// ofReplay is the name under which a run is compared with its replay.
-const ofReplay = "replay"
-
-// Compare compares a run with another one, or with its replay; see [inspector.Comparer].
+// Compare compares a run with another one; see [inspector.Comparer].
 func (g *graphs) Compare(ctx context.Context, run, other string) (any, error) {
-	if other == ofReplay {
-		return g.replay(ctx, run)
-	}
 	found, err := journals.Find(ctx, g.j, other)
 	if err != nil {
 		return nil, problem(err)
@@ -141,20 +135,6 @@ func (g *graphs) Compare(ctx context.Context, run, other string) (any, error) {
 		return nil, problem(err)
 	}
 	return g.with(ctx, run, func(k *journals.StoredRun) (any, error) { return replay.Compare(k, after), nil })
-}
-
-// replay compares a run with its replay.
-func (g *graphs) replay(ctx context.Context, run string) (any, error) {
-	found, err := journals.Find(ctx, g.j, run)
-	if err != nil {
-		return nil, problem(err)
-	}
-	k, err := journals.Load(ctx, g.con, g.j, found, "")
-	if err != nil {
-		return nil, problem(err)
-	}
-	d, err := replay.Repeat(ctx, g.con, g.flags, k)
-	return d, problem(err)
 }
 
 // Export returns a run as one HTML file; see [inspector.Exporter].

@@ -1,7 +1,7 @@
-// Two runs, or a run and its replay: which prompts, results and costs differ.
+// Two runs: which prompts, results and costs differ.
 
 import { exported, get, ofRun, path } from "./api.js";
-import { bdi, button, code, compact, count, empty, failure, fill, h, heads, labelChip, loading, muted, short, statusWord } from "./dom.js";
+import { bdi, button, code, compact, count, empty, failure, fill, h, heads, labelChip, loading, short, statusWord } from "./dom.js";
 
 export class CompareView {
   constructor(page) {
@@ -17,11 +17,11 @@ export class CompareView {
     try {
       const { runs } = await get("/runs?limit=100"), mine = this.page.state.doc.name;
       const others = runs.filter((r) => r.runId !== this.page.id).sort((a, b) => (b.name === mine) - (a.name === mine));
-      const pick = h("select", { id: "compare-with" }, h("option", { value: "replay" }, "its replay, without a model"), others.map((r) => h("option", { value: r.runId }, `${r.name || "run"} ${short(r.runId)}, ${r.startedAt.slice(0, 16).replace("T", " ")}`)));
+      const pick = h("select", { id: "compare-with" }, others.map((r) => h("option", { value: r.runId }, `${r.name || "run"} ${short(r.runId)}, ${r.startedAt.slice(0, 16).replace("T", " ")}`)));
       this.pick = pick;
       if (this.other) this.name(this.other);
       fill(this.form, h("label", { for: "compare-with" }, "With"), pick, button("Compare", () => this.page.app.go(this.page.link("compare") + "/" + encodeURIComponent(pick.value)), { class: "small primary" }));
-      if (!this.other) fill(this.result, empty("Choose what to compare with", "Another run of the same spec shows what a change did. The replay shows whether the same prompts are built again, byte for byte."));
+      if (!this.other) fill(this.result, empty("Choose what to compare with", "Another run of the same spec shows what a change did."));
     } catch (err) {
       fill(this.result, failure(err, () => this.choose()));
     }
@@ -46,12 +46,11 @@ export class CompareView {
   }
 
   draw(doc) {
-    if (!doc.before) return this.replayed(doc);
     const other = doc.before.runId === this.page.state.id ? doc.after.runId : doc.before.runId;
     const tasks = doc.tasks ?? [], differ = tasks.filter((t) => !same(t));
     const sum = (side) => tasks.reduce((n, t) => n + total(t[side]), 0);
     fill(this.result,
-      h("p", { class: "verdict-line " + (doc.equal ? "holds" : "broken") }, h("b", null, doc.equal ? "Equal" : "They differ"), doc.equal ? ` in all ${count(tasks.length)} tasks. ` : ` in ${count(differ.length)} of ${count(tasks.length)} tasks. `, this.other !== "replay" && ["With run ", code(short(other)), ". "], h("span", { class: "muted num" }, "Tokens ", compact(sum("before")), " → ", compact(sum("after")))),
+      h("p", { class: "verdict-line " + (doc.equal ? "holds" : "broken") }, h("b", null, doc.equal ? "Equal" : "They differ"), doc.equal ? ` in all ${count(tasks.length)} tasks. ` : ` in ${count(differ.length)} of ${count(tasks.length)} tasks. `, "With run ", code(short(other)), ". ", h("span", { class: "muted num" }, "Tokens ", compact(sum("before")), " → ", compact(sum("after")))),
       h("table", { class: "grid compare-table" }, heads(["Task", "Prompt", "Result", "State", "Label", "Tokens"]),
         h("tbody", null, [...differ, ...tasks.filter(same)].map((t) => this.row(t, doc)))));
   }
@@ -71,7 +70,7 @@ export class CompareView {
     const td = detail.firstChild;
     if (td.firstChild) return;
     fill(td, t.result === "changed" && [h("h3", null, "Result"), diffView(t.before?.text ?? "", t.after?.text ?? "")]);
-    if (t.prompt !== "changed" || this.other === "replay") return;
+    if (t.prompt !== "changed") return;
     const wait = td.appendChild(loading("the prompts"));
     try {
       const [x, y] = await Promise.all([doc.before.runId, doc.after.runId].map((id) => get(path("runs", id, "receipts") + "?task=" + encodeURIComponent(t.id))));
@@ -79,11 +78,6 @@ export class CompareView {
     } catch (err) {
       wait.replaceWith(failure(err));
     }
-  }
-
-  // replayed shows the result of a replay that has no comparison.
-  replayed(doc) {
-    fill(this.result, h("p", { class: "verdict-line" }, h("b", null, "The replay ended as ", statusWord(doc.status))), h("ul", { class: "plain" }, (doc.tasks ?? []).map((t) => h("li", null, bdi(t.title), " ", muted(statusWord(t.status))))));
   }
 }
 
