@@ -9,10 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -58,6 +60,7 @@ var attacks = map[string]func() error{
 	"device full":              func() error { return open("/dev/full") },
 	"terminals":                func() error { return open("/dev/ptmx") },
 	"raise a limit":            raiseLimit,
+	"timers of the user":       manyTimers,
 	"namespace by clone":       func() error { return clone(unix.CLONE_NEWNS) },
 	"namespaces of the start": func() error {
 		return clone(unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET)
@@ -78,7 +81,7 @@ var missingCalls = map[string]uintptr{
 	"setns": unix.SYS_SETNS, "unshare": unix.SYS_UNSHARE, "clone3": unix.SYS_CLONE3, "personality": unix.SYS_PERSONALITY, "capset": unix.SYS_CAPSET, "setuid": unix.SYS_SETUID,
 	"kexec_load": unix.SYS_KEXEC_LOAD, "init_module": unix.SYS_INIT_MODULE, "finit_module": unix.SYS_FINIT_MODULE, "delete_module": unix.SYS_DELETE_MODULE, "reboot": unix.SYS_REBOOT, "syslog": unix.SYS_SYSLOG,
 	"settimeofday": unix.SYS_SETTIMEOFDAY, "clock_settime": unix.SYS_CLOCK_SETTIME, "clock_adjtime": unix.SYS_CLOCK_ADJTIME, "sethostname": unix.SYS_SETHOSTNAME, "setdomainname": unix.SYS_SETDOMAINNAME,
-	"name_to_handle_at": unix.SYS_NAME_TO_HANDLE_AT, "open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "mincore": unix.SYS_MINCORE, "cachestat": unix.SYS_CACHESTAT, "statfs": unix.SYS_STATFS, "fstatfs": unix.SYS_FSTATFS, "quotactl": unix.SYS_QUOTACTL,
+	"name_to_handle_at": unix.SYS_NAME_TO_HANDLE_AT, "open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "openat2": unix.SYS_OPENAT2, "preadv2": unix.SYS_PREADV2, "pwritev2": unix.SYS_PWRITEV2, "mincore": unix.SYS_MINCORE, "cachestat": unix.SYS_CACHESTAT, "statfs": unix.SYS_STATFS, "fstatfs": unix.SYS_FSTATFS, "quotactl": unix.SYS_QUOTACTL,
 	"mq_open": unix.SYS_MQ_OPEN, "mq_unlink": unix.SYS_MQ_UNLINK, "shmget": unix.SYS_SHMGET, "shmat": unix.SYS_SHMAT, "semget": unix.SYS_SEMGET, "semop": unix.SYS_SEMOP, "msgget": unix.SYS_MSGGET, "msgsnd": unix.SYS_MSGSND,
 	"connect": unix.SYS_CONNECT, "bind": unix.SYS_BIND, "listen": unix.SYS_LISTEN, "accept4": unix.SYS_ACCEPT4, "sendmsg": unix.SYS_SENDMSG, "sendmmsg": unix.SYS_SENDMMSG, "recvmmsg": unix.SYS_RECVMMSG,
 	"vmsplice": unix.SYS_VMSPLICE, "sched_setscheduler": unix.SYS_SCHED_SETSCHEDULER, "ioprio_set": unix.SYS_IOPRIO_SET, "acct": unix.SYS_ACCT, "swapon": unix.SYS_SWAPON, "seccomp": unix.SYS_SECCOMP, "vhangup": unix.SYS_VHANGUP,
@@ -99,8 +102,8 @@ func unlistedCalls() error {
 	return unix.ENOSYS
 }
 
-func call(number, first, second uintptr) error {
-	if _, _, errno := unix.RawSyscall6(number, first, second, 0, 0, 0, 0); errno != 0 {
+func call(number, first, second uintptr, more ...uintptr) error {
+	if _, _, errno := unix.RawSyscall6(number, first, second, append(more, 0)[0], 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil
@@ -243,6 +246,17 @@ func raiseLimit() error {
 	return errors.New("no limit can be raised")
 }
 
+// manyTimers makes more timers than a program needs; the kernel counts them for the user.
+func manyTimers() error {
+	for range 2000 {
+		timer := 0
+		if err := call(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&timer))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // clone starts a process, which ends at once.
 func clone(flags uintptr) error {
 	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
@@ -290,6 +304,8 @@ var limitedAttacks = map[string]string{
 	"folders without rights": "its files take more than 8 MiB",
 	"long paths":             "its files take more than 8 MiB",
 	"very long paths":        "a path has more than 16 KiB",
+	"names of one file":      "its files take more than 8 MiB",
+	"watched files":          "opened and watched more than 65536 files",
 	"sockets":                "120 MiB of memory",
 	"pipes":                  "120 MiB of memory",
 	"no first thread":        "processes and threads",
@@ -356,6 +372,38 @@ func init() {
 	attacks["very long paths"] = func() error {
 		if err := descend(20 << 10); err != nil {
 			return err
+		}
+		return wait()
+	}
+	attacks["names of one file"] = func() error {
+		if err := os.WriteFile("file", nil, 0o600); err != nil {
+			return err
+		}
+		for i := range 3000 {
+			if err := os.Link("file", fmt.Sprintf("%0200d", i)); err != nil {
+				return err
+			}
+		}
+		return wait()
+	}
+	attacks["watched files"] = func() error {
+		file, err := unix.Eventfd(0, 0)
+		if err != nil {
+			return err
+		}
+		for range 70 {
+			set, err := unix.EpollCreate1(0)
+			if err != nil {
+				return err
+			}
+			for number := 1000; number < 2000; number++ {
+				if err := unix.Dup3(file, number, 0); err != nil {
+					return err
+				}
+				if err := unix.EpollCtl(set, unix.EPOLL_CTL_ADD, number, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
+					return err
+				}
+			}
 		}
 		return wait()
 	}
@@ -443,6 +491,48 @@ func TestConfinedProgramHidesNothingFromItsLimits(t *testing.T) {
 			require.Contains(t, r.Exceeded, want, "%s%s", r.Stdout, bytes.TrimSpace(r.Stderr))
 		})
 	}
+}
+
+// Not parallel, since it measures the memory of this process.
+//
+// Requirement: G66.
+func TestFoldersOfAConfinedProgramTakeLittleMemory(t *testing.T) {
+	skipUnlessConfines(t, true)
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	dir := t.TempDir()
+	at, err := unix.Open(dir, unix.O_PATH, 0)
+	require.NoError(t, err)
+	for range 70 {
+		name := strings.Repeat("d", 200)
+		require.NoError(t, unix.Mkdirat(at, name, 0o700))
+		below, err := unix.Openat(at, name, unix.O_PATH, 0)
+		require.NoError(t, err)
+		unix.Close(at)
+		at = below
+	}
+	for i := range 5_000 {
+		require.NoError(t, unix.Mkdirat(at, strconv.Itoa(i), 0o700))
+	}
+	unix.Close(at)
+	ended, most := make(chan struct{}), make(chan uint64)
+	go func() {
+		peak := uint64(0)
+		for isRunning := true; isRunning; {
+			select {
+			case <-ended:
+				isRunning = false
+			case <-time.After(5 * time.Millisecond):
+			}
+			var now runtime.MemStats
+			runtime.ReadMemStats(&now)
+			peak = max(peak, now.HeapAlloc)
+		}
+		most <- peak
+	}()
+	_, err = shell(t, dir, true, "exit")
+	close(ended)
+	require.NoError(t, err)
+	require.Less(t, <-most, uint64(40<<20)) // the paths of all these folders have 70 MB
 }
 
 // Whether a system can confine programs does not depend on its folder for temporary files.

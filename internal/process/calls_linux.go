@@ -49,7 +49,7 @@ var permitted = []callGroup{
 	}},
 	{"shells and coreutils: files and folders", calls{
 		"mkdirat": unix.SYS_MKDIRAT, "mknodat": unix.SYS_MKNODAT, "unlinkat": unix.SYS_UNLINKAT, "symlinkat": unix.SYS_SYMLINKAT, "linkat": unix.SYS_LINKAT,
-		"renameat": unix.SYS_RENAMEAT, "renameat2": unix.SYS_RENAMEAT2, "fchdir": unix.SYS_FCHDIR, "openat2": unix.SYS_OPENAT2,
+		"renameat": unix.SYS_RENAMEAT, "renameat2": unix.SYS_RENAMEAT2, "fchdir": unix.SYS_FCHDIR,
 		"truncate": unix.SYS_TRUNCATE, "ftruncate": unix.SYS_FTRUNCATE, "fallocate": unix.SYS_FALLOCATE, "fadvise64": unix.SYS_FADVISE64,
 		"copy_file_range": unix.SYS_COPY_FILE_RANGE, "sendfile": unix.SYS_SENDFILE, "splice": unix.SYS_SPLICE, "tee": unix.SYS_TEE,
 		"getxattr": unix.SYS_GETXATTR, "lgetxattr": unix.SYS_LGETXATTR, "fgetxattr": unix.SYS_FGETXATTR,
@@ -69,7 +69,7 @@ var permitted = []callGroup{
 		"timer_getoverrun": unix.SYS_TIMER_GETOVERRUN, "timer_delete": unix.SYS_TIMER_DELETE,
 	}},
 	{"Python, Node and Go: files and children", calls{
-		"preadv": unix.SYS_PREADV, "pwritev": unix.SYS_PWRITEV, "preadv2": unix.SYS_PREADV2, "pwritev2": unix.SYS_PWRITEV2, "readahead": unix.SYS_READAHEAD,
+		"preadv": unix.SYS_PREADV, "pwritev": unix.SYS_PWRITEV, "readahead": unix.SYS_READAHEAD,
 		"close_range": unix.SYS_CLOSE_RANGE, "pidfd_open": unix.SYS_PIDFD_OPEN, "pidfd_send_signal": unix.SYS_PIDFD_SEND_SIGNAL,
 		"sched_getparam": unix.SYS_SCHED_GETPARAM, "sched_getscheduler": unix.SYS_SCHED_GETSCHEDULER,
 		"sched_get_priority_max": unix.SYS_SCHED_GET_PRIORITY_MAX, "sched_get_priority_min": unix.SYS_SCHED_GET_PRIORITY_MIN,

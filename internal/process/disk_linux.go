@@ -3,6 +3,8 @@
 package process
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -19,13 +21,16 @@ const (
 
 	// maxOpenFiles is how many files one process may have open.
 	maxOpenFiles = 4096
+	// maxHandles is how many files all processes of a program may have open, with what their epolls watch. The
+	// kernel has limits for all programs of a user, and of the machine, together.
+	maxHandles = 64 << 10
 
 	pipeBuffer = 64 << 10 // bytes that a pipe can hold; a confined program cannot change it
 	// socketBuffer is what a socket can hold: the kernel's default, and a half for the message that
 	// exceeds it. A confined program cannot change it.
 	socketBuffer = 320 << 10
 
-	leastFile, block = 4 << 10, 512 // bytes that a file counts at least, and those of a block
+	leastFile, block = 4 << 10, 512 // bytes that a name of a file counts at least, and those of a block
 )
 
 // seenFiles are the files of a folder that have been counted: those with several names, and those
@@ -36,8 +41,9 @@ type seenFiles struct {
 	inodes map[uint64]bool
 }
 
-// readDisk adds what the files of a folder take. It follows no symbolic link.
-func (u *usage) readDisk(dir string) *seenFiles {
+// readDisk adds what the files of a folder take. It follows no symbolic link. It ends early when they take
+// more than most, or when giveUp says so.
+func (u *usage) readDisk(dir string, most int64, giveUp func() bool) *seenFiles {
 	seen := &seenFiles{inodes: map[uint64]bool{}}
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -50,41 +56,67 @@ func (u *usage) readDisk(dir string) *seenFiles {
 		seen.path, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", root))
 		u.disk += max(stat.Blocks*block, leastFile)
 	}
-	for folders := []string{"."}; len(folders) > 0; {
-		folder := folders[len(folders)-1]
-		folders = append(folders[:len(folders)-1], u.readFolder(root, folder, seen)...)
-	}
-	var system unix.Statfs_t
-	if err := unix.Statfs(dir, &system); err == nil {
-		u.free = int64(system.Bavail) * system.Bsize
-	}
+	u.free = freeSpace(dir) // before what the program writes meanwhile
+	u.readTree(root, 0, seen, func() bool { return u.disk > most || u.tooDeep || giveUp() })
 	return seen
 }
 
-// readFolder adds what a folder below a root has, and returns the folders in it.
-func (u *usage) readFolder(root int, path string, seen *seenFiles) (folders []string) {
-	if len(path) > maxPath {
-		u.tooDeep = true
-		return nil
+// never gives up.
+func never() bool { return false }
+
+// freeSpace returns how many bytes of the file system of a folder are free for this user.
+func freeSpace(dir string) int64 {
+	var system unix.Statfs_t
+	if err := unix.Statfs(dir, &system); err != nil {
+		return 0
 	}
-	fd, err := openFolder(root, path)
+	return int64(system.Bavail) * system.Bsize
+}
+
+// readTree adds what a folder has, which is open. The length is that of its path. Paths are kept short, since
+// there may be half a million folders, and each may have one of maxPath.
+func (u *usage) readTree(root, length int, seen *seenFiles, isEnough func() bool) {
+	const longPath = 128
+	for folders := []string{"."}; len(folders) > 0 && !isEnough(); {
+		folder := folders[len(folders)-1]
+		folders = folders[:len(folders)-1]
+		switch {
+		case length+len(folder) > maxPath:
+			u.tooDeep = true
+		case len(folder) > longPath:
+			if place, err := openBelow(root, folder, false); err == nil {
+				u.readTree(place, length+len(folder), seen, isEnough)
+				unix.Close(place)
+			}
+		default:
+			folders = append(folders, u.readFolder(root, folder, seen, isEnough)...)
+		}
+	}
+}
+
+// readFolder adds what a folder below a root has, and returns the folders in it.
+func (u *usage) readFolder(root int, path string, seen *seenFiles, isEnough func() bool) (folders []string) {
+	fd, err := openBelow(root, path, true)
 	if err != nil {
 		return nil // it was removed, or replaced by a link
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
-	names, _ := f.Readdirnames(-1)
-	for _, name := range names {
-		var stat unix.Stat_t
-		if err := unix.Fstatat(fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			continue
+	for err == nil && !isEnough() {
+		var names []string
+		names, err = f.Readdirnames(1000)
+		for _, name := range names {
+			var stat unix.Stat_t
+			if err := unix.Fstatat(fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+				continue
+			}
+			if stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+				folders = append(folders, path+"/"+name)
+				u.disk += max(stat.Blocks*block, leastFile)
+				continue
+			}
+			u.addFile(&stat, seen)
 		}
-		if stat.Mode&unix.S_IFMT == unix.S_IFDIR {
-			folders = append(folders, path+"/"+name)
-			u.disk += max(stat.Blocks*block, leastFile)
-			continue
-		}
-		u.addFile(&stat, seen)
 	}
 	return folders
 }
@@ -93,6 +125,7 @@ func (u *usage) readFolder(root int, path string, seen *seenFiles) (folders []st
 func (u *usage) addFile(stat *unix.Stat_t, seen *seenFiles) {
 	if stat.Nlink != 1 {
 		if seen.inodes[stat.Ino] {
+			u.disk += leastFile // the name takes space too
 			return
 		}
 		seen.inodes[stat.Ino] = true
@@ -103,31 +136,8 @@ func (u *usage) addFile(stat *unix.Stat_t, seen *seenFiles) {
 	}
 }
 
-// openFolder opens a folder below a root for reading. The path may be longer than the kernel
-// permits, and leads through no symbolic link. A folder without the right to read gets it, since a
-// program could make one to hide its files.
-func openFolder(root int, path string) (int, error) {
-	const most = 3 << 10 // bytes of a path for one call, and less than 1 KiB of one name
-	at := root
-	for {
-		piece := path
-		if len(path) > most {
-			cut := strings.LastIndexByte(path[:most], '/')
-			piece, path = path[:cut], path[cut+1:]
-		}
-		last := len(piece) == len(path)
-		next, err := openBelow(at, piece, last)
-		if at != root {
-			unix.Close(at)
-		}
-		if err != nil || last {
-			return next, err
-		}
-		at = next
-	}
-}
-
-// openBelow opens a folder below another one, for reading or only as a place.
+// openBelow opens a folder below another one, for reading or only as a place. The path leads through no
+// symbolic link. A folder without the right to read gets it, since a program could make one to hide its files.
 func openBelow(at int, path string, read bool) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 	place, err := unix.Openat2(at, path, &how)
@@ -153,19 +163,42 @@ func (u *usage) readOpenFiles(tasks []string, seen *seenFiles, largest int64) {
 		if errors.Is(err, unix.EACCES) {
 			u.unseen = true
 		}
-		for i := range names {
-			names[i] = "/fd/" + names[i]
+		if u.handles += len(names); u.handles > maxHandles {
+			return
 		}
-		for _, name := range append(names, "/exe") {
+		for _, name := range names {
 			var stat unix.Stat_t
-			if err := unix.Stat(task+name, &stat); err == nil {
+			if err := unix.Stat(task+"/fd/"+name, &stat); err == nil {
 				u.addOpenFile(&stat, seen, buffers)
 			}
+			if err == nil && stat.Mode&unix.S_IFMT == 0 { // a handle of the kernel
+				u.handles += watches(task + "/fdinfo/" + name)
+			}
+		}
+		var stat unix.Stat_t
+		if err := unix.Stat(task+"/exe", &stat); err == nil {
+			u.addOpenFile(&stat, seen, buffers)
 		}
 	}
 	for _, task := range tasks {
 		u.readMappedFiles(task, seen, largest)
 	}
+}
+
+// watches returns how many files an epoll watches, from what the kernel says about it. It can watch far more
+// than a process may open, since one file counts for each number that it had.
+func watches(info string) (n int) {
+	f, err := os.Open(info)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); n <= maxHandles && lines.Scan(); {
+		if bytes.HasPrefix(lines.Bytes(), []byte("tfd:")) {
+			n++
+		}
+	}
+	return n
 }
 
 // readMappedFiles adds the files without a name that a process has only in its memory. Their size is

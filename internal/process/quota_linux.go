@@ -4,14 +4,20 @@ package process
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/runteam/runteam/internal/bytesize"
 )
+
+// maxTimers is how many timers and queued signals a program may have. Those of all programs of a user have a
+// limit together.
+const maxTimers = 1024
 
 // applyLimits sets the limits that the kernel enforces on a process and those that it starts.
 // They hold for each process by itself, and the number of processes not for root, so a [quota]
@@ -21,13 +27,13 @@ func applyLimits(pid int, l *Limits) error {
 	for resource, most := range map[int]uint64{
 		unix.RLIMIT_NPROC: uint64(l.Processes), unix.RLIMIT_DATA: uint64(l.Memory), unix.RLIMIT_FSIZE: uint64(l.FileSize),
 		unix.RLIMIT_CPU: cpu, unix.RLIMIT_CORE: 0,
-		unix.RLIMIT_NOFILE: maxOpenFiles,
+		unix.RLIMIT_NOFILE: maxOpenFiles, unix.RLIMIT_SIGPENDING: maxTimers,
 	} {
 		limit := unix.Rlimit{Cur: most, Max: most}
 		switch resource {
 		case unix.RLIMIT_CPU:
 			limit.Max++ // after a signal that the program may handle
-		case unix.RLIMIT_NOFILE:
+		case unix.RLIMIT_NOFILE, unix.RLIMIT_SIGPENDING:
 			var own unix.Rlimit
 			if err := unix.Prlimit(pid, resource, nil, &own); err != nil {
 				return os.NewSyscallError("prlimit", err)
@@ -53,14 +59,15 @@ type quota struct {
 	dir      string
 	before   usage // of the disk, before the program started
 	stopped  chan struct{}
-	done     chan struct{} // closed when nothing is watched any more
-	exceeded string        // the limit that was reached; read after done
+	watches  sync.WaitGroup
+	exceed   sync.Once
+	exceeded string // the limit that was reached first; read after watches
 }
 
 // Times between two looks at what a program uses.
 const (
-	countEach = 10 * time.Millisecond  // how often all threads of the machine are counted, which is fast
-	watchEach = 100 * time.Millisecond // how often all is looked at, unless there are suddenly many threads
+	countEach = 10 * time.Millisecond  // how often all threads of the machine and the free space are read, which is fast
+	watchEach = 100 * time.Millisecond // how often all is looked at, unless there is suddenly much more
 	watchLoad = 20                     // a look may take at most one part in this many of the time
 )
 
@@ -68,46 +75,73 @@ const (
 const reserve = 256 << 20
 
 func newQuota(dir string, l *Limits) *quota {
-	q := &quota{limits: l, dir: dir, stopped: make(chan struct{}), done: make(chan struct{})}
-	q.before.readDisk(dir)
+	q := &quota{limits: l, dir: dir, stopped: make(chan struct{})}
+	q.before.readDisk(dir, math.MaxInt64, never)
 	return q
 }
 
-// watch begins to watch a program.
+// watch begins to watch a program. Its processes are watched apart from its files, since a program can make
+// so many files that a look at them takes seconds.
 func (q *quota) watch(cmd *exec.Cmd) {
-	go func() {
-		defer close(q.done)
-		tick := time.NewTicker(countEach)
-		defer tick.Stop()
-		most, wait, took, last := countThreads()+q.limits.Processes/2, watchEach, time.Duration(0), time.Now()
-		for {
-			select {
-			case <-q.stopped:
-				return
-			case <-tick.C:
+	root := cmd.Process.Pid
+	most := countThreads() + q.limits.Processes/2
+	q.watches.Go(func() {
+		q.repeat(cmd, func() bool { return countThreads() >= most }, func() (now usage) {
+			now.readProcesses(root, q.limits.Processes)
+			most = countThreads() + (q.limits.Processes-now.processes)/2
+			return now
+		})
+	})
+	least := q.before.free - q.limits.Disk/2
+	q.watches.Go(func() {
+		q.repeat(cmd, func() bool { return freeSpace(q.dir) < least }, func() (now usage) {
+			if members := now.readProcesses(root, q.limits.Processes); now.processes < q.limits.Processes {
+				now.readOpenFiles(members, now.readDisk(q.dir, q.mostDisk(), q.isStopped), q.limits.FileSize)
 			}
-			crowded := countThreads() >= most
-			if since := time.Since(last); since < wait && !(crowded && since >= took) {
-				continue
-			}
-			began := time.Now()
-			var now usage
-			members := now.readProcesses(cmd.Process.Pid, q.limits.Processes)
-			if now.processes < q.limits.Processes {
-				now.readOpenFiles(members, now.readDisk(q.dir), q.limits.FileSize)
-			}
-			if q.exceeded = q.reached(&now); q.exceeded != "" {
-				killGroup(cmd) // the end of the first process of the namespace ends all others
-				return
-			}
-			if crowded { // by other programs, or nearly
-				most = countThreads() + (q.limits.Processes-now.processes)/2
-			}
-			last = time.Now()
-			took = last.Sub(began)
-			wait = max(watchEach, watchLoad*took)
+			least = now.free - max(q.limits.Disk-now.disk, q.limits.Disk/8)/2
+			return now
+		})
+	})
+}
+
+// repeat looks at what a program uses until that is above a limit or the program has ended. It looks sooner
+// than else when it is urgent, since all programs together suddenly use much more.
+func (q *quota) repeat(cmd *exec.Cmd, isUrgent func() bool, look func() usage) {
+	tick := time.NewTicker(countEach)
+	defer tick.Stop()
+	wait, took, last := watchEach, time.Duration(0), time.Now()
+	for {
+		select {
+		case <-q.stopped:
+			return
+		case <-tick.C:
 		}
-	}()
+		if since := time.Since(last); since < wait && (since < took || !isUrgent()) {
+			continue
+		}
+		began := time.Now()
+		now := look()
+		if reached := q.reached(&now); reached != "" {
+			q.exceed.Do(func() { q.exceeded = reached })
+			killGroup(cmd) // the end of the first process of the namespace ends all others
+			return
+		}
+		last = time.Now()
+		took = last.Sub(began)
+		wait = max(watchEach, watchLoad*took)
+	}
+}
+
+// mostDisk returns what the files of a program may take, in bytes, or took before it started.
+func (q *quota) mostDisk() int64 { return max(q.limits.Disk, q.before.disk) }
+
+func (q *quota) isStopped() bool {
+	select {
+	case <-q.stopped:
+		return true
+	default:
+		return false
+	}
 }
 
 // countThreads returns the number of threads of the machine.
@@ -124,12 +158,13 @@ func (q *quota) stop(state *os.ProcessState) string {
 		return ""
 	}
 	close(q.stopped)
-	<-q.done
+	q.watches.Wait()
 	if q.exceeded != "" || state == nil || state.Success() {
 		return q.exceeded
 	}
 	last := usage{cpu: state.UserTime() + state.SystemTime()}
-	if last.readDisk(q.dir); last.largest >= q.limits.FileSize {
+	deadline := time.Now().Add(time.Second)
+	if last.readDisk(q.dir, q.mostDisk(), func() bool { return time.Now().After(deadline) }); last.largest >= q.limits.FileSize {
 		return fmt.Sprintf("a file reached %s, the limit for one file", bytesize.Text(int(q.limits.FileSize)))
 	}
 	return q.reached(&last)
@@ -145,10 +180,12 @@ func (q *quota) reached(u *usage) string {
 		return fmt.Sprintf("it used more than %s of memory", bytesize.Text(int(l.Memory)))
 	case u.cpu >= l.CPU:
 		return fmt.Sprintf("it used %v of processor time", l.CPU)
-	case u.disk > l.Disk && u.disk > q.before.disk:
+	case u.disk > q.mostDisk():
 		return fmt.Sprintf("its files take more than %s", bytesize.Text(int(l.Disk)))
 	case u.tooDeep:
 		return fmt.Sprintf("its folders are nested so deeply that a path has more than %s", bytesize.Text(maxPath))
+	case u.handles > maxHandles:
+		return fmt.Sprintf("its processes opened and watched more than %d files", maxHandles)
 	case u.unseen:
 		return "its open files cannot be counted"
 	case u.disk > 0 && u.free < min(reserve, q.before.free/2):

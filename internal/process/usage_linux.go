@@ -21,6 +21,7 @@ type usage struct {
 	disk      int64
 	largest   int64 // bytes of the largest file
 	free      int64 // bytes of the file system
+	handles   int   // open files, and what epolls watch
 	tooDeep   bool  // a path is longer than maxPath
 	unseen    bool  // a process keeps others from seeing its open files
 }
