@@ -56,7 +56,7 @@ func InMemory() *Journal { return &Journal{journal.InMemory(journal.Options{})} 
 // optional line feed. `openssl rand -hex 32` makes one.
 func ParseKey(text []byte) ([]byte, error) { return journal.ParseKey(text) }
 
-// Path returns the file of the journal, empty for one in memory.
+// Path returns the absolute path of the file of the journal, empty for one in memory.
 func (j *Journal) Path() string { return j.stored.Path() }
 
 // Close waits until everything that the runs appended is durable, releases the leases of

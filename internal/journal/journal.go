@@ -103,8 +103,8 @@ func (j *Journal) Close() error {
 	return j.closing.err
 }
 
-// Path returns the file of the journal, empty in memory.
-func (j *Journal) Path() string { return j.path }
+// Path returns the absolute path of the file of the journal, empty in memory.
+func (j *Journal) Path() string { return j.store.path }
 
 // Masked returns the stored form of a fingerprint: a digest of it under the digest key of
 // the journal, which reveals nothing of the spec without that key. An [Info] that the

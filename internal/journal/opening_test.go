@@ -8,7 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/workdir"
 )
+
+// A plan compares it with what commands may read.
+//
+// Requirement: G65.
+func TestPathOfAJournalIsAbsolute(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j, err := journal.Open("runs.db", journal.Options{Dir: workdir.Dir(dir)})
+	require.NoError(t, err)
+	defer j.Close() //nolint:errcheck // nothing was written
+	require.Equal(t, filepath.Join(dir, "runs.db"), j.Path())
+}
 
 // Processes that open a new journal at the same time all succeed: each waits while
 // another one creates the tables or recovers the log.

@@ -46,8 +46,8 @@ func CheckReadable(path string) error {
 			return &ReadableError{path, "the kernel and services show there what other programs do", "name the folder of the program that the command needs"}
 		}
 	}
-	if strings.Contains(real, "/.runteam") {
-		return &ReadableError{path, "it is of a journal, which holds what other agents read", "name the folder of the program that the command needs"}
+	if _, err := os.Lstat(filepath.Join(real, ".runteam")); err == nil || strings.Contains(real, "/.runteam") {
+		return &ReadableError{path, "it is or has a folder of a journal, which holds what other agents read", "name the folder of the program that the command needs"}
 	}
 	for _, secret := range []string{"/etc/shadow", "/etc/ssh", "/etc/ssl/private", os.TempDir(), "/tmp", "/dev/shm"} {
 		if Contains(real, secret) {
@@ -72,11 +72,19 @@ func homes() (list []string) {
 // Contains reports whether a path is a folder or lies in it. Both are followed through symbolic links
 // as far as they exist.
 func Contains(folder, path string) bool {
-	for _, p := range []*string{&folder, &path} {
-		if real, err := filepath.EvalSymlinks(*p); err == nil {
-			*p = real
+	rel, err := filepath.Rel(followed(folder), followed(path))
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// followed returns the absolute path to which symbolic links lead.
+func followed(path string) string {
+	path, _ = filepath.Abs(path) // without a working directory, nothing relative could be read
+	for at := path; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, strings.TrimPrefix(path, at))
+		}
+		if at == filepath.Dir(at) {
+			return path
 		}
 	}
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

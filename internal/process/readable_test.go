@@ -20,6 +20,8 @@ func TestFilesThatAConfinedProgramMustNotRead(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(home, dir), 0o700))
 	}
 	require.NoError(t, os.Symlink(home, filepath.Join(home, ".pyenv", "link")))
+	project := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(project, ".runteam"), 0o700))
 	for path, want := range map[string]string{
 		"relative":                         "the path is relative; write an absolute path",
 		filepath.Join(home, "no"):          "it does not exist; correct the path",
@@ -32,7 +34,8 @@ func TestFilesThatAConfinedProgramMustNotRead(t *testing.T) {
 		filepath.Dir(home):                 ".ssh, which can hold keys",
 		filepath.Join(home, ".ssh/keys"):   ".ssh, which can hold keys",
 		filepath.Join(home, ".pyenv/link"): ".ssh, which can hold keys",
-		filepath.Join(home, ".runteam/workspaces"): "it is of a journal",
+		filepath.Join(home, ".runteam/workspaces"): "a folder of a journal",
+		project: "a folder of a journal",
 	} {
 		err := process.CheckReadable(path)
 		require.ErrorContains(t, err, want, path)
@@ -40,6 +43,18 @@ func TestFilesThatAConfinedProgramMustNotRead(t *testing.T) {
 	}
 	require.NoError(t, process.CheckReadable(filepath.Join(home, ".pyenv")))
 	require.NoError(t, process.CheckReadable("/usr/lib"))
+}
+
+func TestFoldersContainPathsHoweverTheyAreWritten(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	require.NoError(t, os.Symlink(dir, filepath.Join(dir, "link")))
+	for _, path := range []string{"journal", "link/missing/journal", "./link", filepath.Join(dir, "link", "missing")} {
+		require.True(t, process.Contains(dir, path), path)
+		require.True(t, process.Contains("link", path), path)
+	}
+	require.False(t, process.Contains("link", "../other"))
+	require.False(t, process.Contains("missing", dir))
 }
 
 // The home that the system knows of the user counts too, whatever the environment says.
