@@ -48,7 +48,7 @@ var arrows = []struct {
 	{"internal/membudget", "internal/bytesize"},
 	{"llm/openai", "internal/membudget internal/callfault internal/connection internal/oneline internal/callinfo internal/toolschema llm"},
 	{"internal/matcher", ""},
-	{"redact", ""},
+	{"redact", "internal/matcher"},
 	{"internal/naming", ""},
 	{"internal/provenance", ""},
 	{"internal/dag", ""},

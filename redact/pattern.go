@@ -2,16 +2,16 @@ package redact
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/matcher"
 )
 
 // A Pattern is a kind of your own. Its spans are the matches of Regexp, in the syntax of package
@@ -167,7 +167,10 @@ func minimum(re *syntax.Regexp) (n int) {
 
 // matchPatterns adds the spans of own patterns to the hits of s.
 func (r *Redactor) matchPatterns(s *scan) {
-	s.runes.ctx = s.ctx
+	if len(r.patterns) == 0 {
+		return
+	}
+	in := matcher.NewRunes(s.ctx, maxProgram)
 	for i := range r.patterns {
 		p := &r.patterns[i]
 		stable := len(s.text)
@@ -176,21 +179,20 @@ func (r *Redactor) matchPatterns(s *scan) {
 			s.open = min(s.open, stable)
 		}
 		for at := s.start; ; {
-			from, to := p.find(&s.runes, s.text, at)
-			if to < 0 || s.runes.stopped || from >= stable {
+			from, to := p.find(in, s.text, at)
+			if to < 0 || in.Err() != nil || from >= stable {
 				break
 			}
 			s.hit(p.kind, from, to)
 			at = to
 		}
 	}
-	s.runes.text, s.runes.ctx = "", nil
 }
 
 // find returns the first match that begins at or after from. It is the one that
 // [regexp.Regexp.FindAllString] finds next when the last match ended there: what precedes from
 // counts for ^ and \b. An end of -1 means none.
-func (p *compiled) find(in *runes, text string, from int) (start, end int) {
+func (p *compiled) find(in *matcher.Runes, text string, from int) (start, end int) {
 	if p.prefix != "" {
 		i := strings.Index(text[from:], p.prefix)
 		if i < 0 {
@@ -199,38 +201,16 @@ func (p *compiled) find(in *runes, text string, from int) (start, end int) {
 		from += i
 	}
 	if from == 0 {
-		in.text, in.at = text, 0
+		in.Start(text, 0)
 		if at := p.first.FindReaderIndex(in); at != nil {
 			return at[0], at[1]
 		}
 		return 0, -1
 	}
 	_, n := utf8.DecodeLastRuneInString(text[:from])
-	in.text, in.at = text, from-n
+	in.Start(text, from-n)
 	if at := p.next.FindReaderSubmatchIndex(in); at != nil {
 		return from - n + at[2], from - n + at[3]
 	}
 	return 0, -1
-}
-
-// A runes reads a text for a match and ends when ctx does. There is no other way to stop a match.
-type runes struct {
-	ctx     context.Context
-	text    string
-	at      int
-	count   int
-	stopped bool // ctx ended before the text
-}
-
-func (r *runes) ReadRune() (c rune, n int, err error) {
-	const often = 256
-	if r.count++; r.count%often == 0 && r.ctx.Err() != nil {
-		r.stopped = true
-	}
-	if r.at >= len(r.text) || r.stopped {
-		return 0, 0, io.EOF
-	}
-	c, n = utf8.DecodeRuneInString(r.text[r.at:])
-	r.at += n
-	return c, n, nil
 }

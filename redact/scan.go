@@ -115,7 +115,6 @@ type scan struct {
 
 	raw     []byte // decoded run
 	lines64 []byte // a run of several lines
-	runes   runes  // reads text for own patterns
 }
 
 var scans = sync.Pool{New: func() any { return new(scan) }}
