@@ -33,9 +33,9 @@ replies:
   - {task: Report, text: '{{ toolResult "spawn_agent" 1 }}, {{ toolResult "spawn_agent" 2 }}, {{ toolResult "spawn_agent" 3 }}'}
   - {goal: "taste\n", text: sweet}
   - {goal: apples, delay: 100ms, text: red}
-  - {goal: find pears, toolCalls: [{name: spawn_agent, arguments: {goal: "Taste\n{{ goal }}"}}]}
+  - {goal: find pears, toolCalls: [{name: spawn_agent, arguments: {goal: "Taste\nFind pears"}}]}
   - {goal: pears, text: 'green and {{ toolResult "spawn_agent" }}'}
-  - {task: Goal, text: 'no {{ goal }}'}
+  - {task: Goal, text: none}
 `
 
 // The first turn of a child that calls tools has the model call of that turn.

@@ -331,8 +331,8 @@ tasks:
 replies:
   - {task: Open, text: "open"}
   - {task: Closed, text: 'It is {{ input "key" }}'}
-  - {task: After, text: 'Again: {{ result "Closed" }}'}
-  - {task: Breaks, text: 'no JSON: {{ result "Closed" }}'}
+  - {task: After, text: 'Again: {{ dependency "Closed" }}'}
+  - {task: Breaks, text: 'no JSON: {{ dependency "Closed" }}'}
 `
 	keyed := map[string]string{journals.EnvJournalKey: journalTestKey}
 	dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "key.md": word, "script.yaml": script})

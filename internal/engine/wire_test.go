@@ -29,7 +29,7 @@ replies:
   - {task: Read, text: 'stopped at {{ input "log" | match "\\d\\d:\\d\\d" }}'}
   - {task: Guess, text: rain}
   - {task: Tell, text: 'It {{ dependency "Read" }}.'}
-  - {coordinator: synthesis, text: '{{ result "Tell" }} {{ result "Guess" }}'}
+  - {coordinator: synthesis, text: '{{ match "It stopped at [0-9:]+." .Prompt }} {{ match "rain" .Prompt }}'}
 `))
 	require.NoError(t, err)
 	server, err := scripted.Start(script, scripted.Options{Keep: true})

@@ -1,7 +1,6 @@
 package scripted
 
 import (
-	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -38,7 +37,7 @@ func (r *received) step() Step {
 	case r.next(at, endsGoal) < 0:
 		return ""
 	}
-	if n, _ := r.numbers(); n > 0 {
+	if r.part() > 0 {
 		return Digest
 	}
 	return Synthesis
@@ -68,106 +67,44 @@ func endsGoal(title string) bool {
 
 // partly matches the heading of one part of the results.
 var partly = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^Task Results \(part ([1-9][0-9]{0,5}) of ([1-9][0-9]{0,5})\)$`)
+	return regexp.MustCompile(`(?i)^Task Results \(part ([1-9][0-9]{0,5}) of [1-9][0-9]{0,5}\)$`)
 })
 
 // results reports whether a section holds the results of tasks.
 func results(title string) bool { return called("Task Results")(title) || partly().MatchString(title) }
 
-// An ordinal is a number in a prompt, counted from 1; zero means that there is none.
-type ordinal int
-
-// String returns the number, or the text for missing context.
-func (n ordinal) String() string {
-	if n == 0 {
-		return missing
-	}
-	return strconv.Itoa(int(n))
-}
-
-// numbers returns the number of the part and of all parts; zeros if the results are whole.
-func (r *received) numbers() (part, parts ordinal) {
+// part returns the number of the part that a digest is for; 0 if the results are whole.
+func (r *received) part() int {
 	at, plan := r.goalAt()
 	if at < 0 || plan {
-		return 0, 0
+		return 0
 	}
 	if at = r.next(at, results); at < 0 {
-		return 0, 0
+		return 0
 	}
 	m := partly().FindStringSubmatch(r.headings[at].title)
 	if m == nil {
-		return 0, 0
+		return 0
 	}
 	n, _ := strconv.Atoi(m[1])
-	of, _ := strconv.Atoi(m[2])
-	return ordinal(n), ordinal(of)
+	return n
 }
 
-// part returns the number of the part, or 0.
-func (r *received) part() int {
-	n, _ := r.numbers()
-	return int(n)
-}
-
-// goal returns the goal of the coordinator, including its own headings, or that of a child.
+// goal returns the goal in a prompt that asks for a plan, including its own headings.
 func (r *received) goal() string {
-	at, plan := r.goalAt()
-	if at < 0 {
-		return cmp.Or(r.child, missing)
-	}
-	ends := endsGoal
-	if plan {
-		ends = endsPlanGoal
-	}
+	at, _ := r.goalAt()
 	s := span{r.headings[at].line + 1, len(r.lines)}
-	if end := r.next(at, ends); end >= 0 {
+	if end := r.next(at, endsPlanGoal); end >= 0 {
 		s.to = r.headings[end].line
 	}
-	for s.from < s.to && r.lines[s.from] == "" {
-		s.from++
-	}
-	if f, ok := r.fenceAt(s.from); ok && f.shut < s.to {
-		return r.within(f)
-	}
-	if text := r.text(s); text != "" {
-		return text
-	}
-	return missing
-}
-
-// outcome returns the result of a task, its digest, or the reason without the label before
-// it.
-func (r *received) outcome(section func(string) bool, title, note, label string) string {
-	in, ok := r.find(section, noted(title, note))
-	if !ok || r.step() == "" {
-		return missing
-	}
-	text := r.payload(in)
-	if _, ok := r.fenced(in); ok {
-		return text
-	}
-	if said, ok := strings.CutPrefix(text, label); ok {
-		return strings.TrimSpace(said)
-	}
-	return text
-}
-
-// names are the names of agents.
-type names []string
-
-// String joins the names, or returns the text for missing context.
-func (n names) String() string {
-	if len(n) == 0 {
-		return missing
-	}
-	return strings.Join(n, ", ")
+	return r.payload(s)
 }
 
 // rosterHeading opens the part of a coordinator's system prompt that lists the agents as JSON.
 const rosterHeading = "## Team Roster"
 
 // roster returns the names of the agents in a coordinator's system prompt.
-func (r *received) roster() names {
+func (r *received) roster() []string {
 	text := "\n" + r.System
 	for {
 		at := strings.LastIndex(text, "\n"+rosterHeading+"\n")
@@ -183,7 +120,7 @@ func (r *received) roster() names {
 
 // rosterIn returns the names in the first JSON value that begins a line: a
 // list of agents, or an object whose agents are one.
-func rosterIn(text string) names {
+func rosterIn(text string) []string {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "## ") {
 			return nil
@@ -197,7 +134,7 @@ func rosterIn(text string) names {
 	return nil
 }
 
-func namesIn(text string) names {
+func namesIn(text string) []string {
 	type agent struct {
 		Name string `json:"name"`
 	}
@@ -213,7 +150,7 @@ func namesIn(text string) names {
 		_ = json.Unmarshal(raw, &team) // another form lists no agent
 		list = team.Agents
 	}
-	var all names
+	var all []string
 	for _, a := range list {
 		if a.Name != "" {
 			all = append(all, a.Name)

@@ -34,10 +34,10 @@ func TestDocumentedScriptsLoad(t *testing.T) {
 		answerOf(t, s, "", "# Task: Compare\n\n## Inputs\n\n### claim\nhi\n12 EUR\n\n## Context from prerequisite tasks\n\n### Read policy (by x)\nexcess: 150"))
 	s, err = scripted.Parse("docs/reference/scripts.md", all[2][1])
 	require.NoError(t, err)
-	require.JSONEq(t, `[{"title": "Find causes", "description": "Why?", "assignee": "analyst"},
+	require.JSONEq(t, `[{"title": "Find causes", "description": "Find out why.", "assignee": "analyst"},
 		{"title": "Check causes", "description": "Check them.", "assignee": "critic", "dependsOn": ["Find causes"]}]`,
 		answerOf(t, s, coordinatorSystem, "## Goal\n\nWhy?"))
-	require.Equal(t, "Why? Because costs rose.\nNot checked: no time.", answerOf(t, s, "",
+	require.Equal(t, "Margins fell because costs rose.\nNot checked: no time.", answerOf(t, s, "",
 		"## Original Goal\n\nWhy?\n\n## Task Results\n\n### Find causes (completed by analyst)\ncosts rose\n\n## Failed Tasks\n\n### Check causes (FAILED)\nError: no time"))
 	s, err = scripted.Parse("docs/reference/scripts.md", all[9][1])
 	require.NoError(t, err)

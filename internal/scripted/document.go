@@ -162,26 +162,6 @@ func (d *document) sections() []string {
 	return all
 }
 
-// entries lists the headings of the entries in a section, and which of them are withheld.
-func (d *document) entries(section func(string) bool) []string {
-	in, ok := d.under(d.all(), 2, section)
-	if !ok {
-		return nil
-	}
-	var all []string
-	for _, h := range d.headings {
-		if h.level != 3 || h.line < in.from || h.line >= in.to {
-			continue
-		}
-		title := h.title
-		if next := h.line + 1; next < in.to && strings.HasPrefix(d.lines[next], "[withheld") {
-			title += ", withheld"
-		}
-		all = append(all, title)
-	}
-	return all
-}
-
 // fenceAt returns the fence that opens at a line.
 func (d *document) fenceAt(line int) (fence, bool) {
 	i, ok := slices.BinarySearchFunc(d.fences, line, func(f fence, line int) int { return f.open - line })

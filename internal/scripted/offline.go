@@ -19,8 +19,7 @@ const schemaHeading = "## Output schema"
 
 // offline returns the answer to a prompt that no reply matches.
 func (r *received) offline() string {
-	step := r.step()
-	if step == Plan || step == Repair {
+	if step := r.step(); step == Plan || step == Repair {
 		if text, ok := r.offlinePlan(); ok {
 			return text
 		}
@@ -29,9 +28,6 @@ func (r *received) offline() string {
 		if text, err := json.Marshal(instance(schema)); err == nil {
 			return string(text)
 		}
-	}
-	if step == Synthesis || step == Digest {
-		return r.offlineAnswer()
 	}
 	var b strings.Builder
 	b.WriteString(Mark + ": no model wrote this.")
@@ -95,34 +91,6 @@ func shortened(line string) string {
 		return line
 	}
 	return strings.TrimSpace(string([]rune(line)[:maxGoalTitle-1])) + "…"
-}
-
-// offlineAnswer lists the results and failures that the coordinator received.
-func (r *received) offlineAnswer() string {
-	var b strings.Builder
-	b.WriteString(Mark + ": no model wrote this.")
-	if n, of := r.numbers(); n > 0 {
-		fmt.Fprintf(&b, " Part %d of %d.", n, of)
-	}
-	none := true
-	for _, s := range []struct {
-		says  string
-		title func(string) bool
-	}{
-		{"Results received", results}, {"Tasks that failed", called("Failed Tasks")}, {"Tasks that were skipped", called("Skipped Tasks")},
-	} {
-		for i, entry := range r.entries(s.title) {
-			if i == 0 {
-				b.WriteString("\n" + s.says + ":")
-			}
-			b.WriteString("\n- " + entry)
-			none = false
-		}
-	}
-	if none {
-		b.WriteString(" No results were received.")
-	}
-	return b.String()
 }
 
 // schema returns the schema in the system prompt, if it has one.

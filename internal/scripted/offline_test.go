@@ -80,20 +80,6 @@ func TestPlansWithoutAScriptAreAlwaysValid(t *testing.T) {
 
 func TestAnswersWithoutAScriptToACoordinator(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `OFFLINE: no model wrote this.
-Results received:
-- Analyse (by month) (completed by analyst)
-- Say nothing (completed by mute)
-- Read the books (completed by analyst), withheld
-- Part 1 of 3 (digest by coordinator)
-- Score (completed by analyst)
-Tasks that failed:
-- Ask the bank (FAILED)
-- Ask again (FAILED)
-- Ask in secret (FAILED), withheld
-Tasks that were skipped:
-- Call the bank (SKIPPED)`, answerOf(t, nil, coordinatorSystem, synthesisPrompt))
-	require.Equal(t, "OFFLINE: no model wrote this. Part 2 of 3.\nResults received:\n- Analyse (completed by analyst)", answerOf(t, nil, "", digestPrompt))
-	require.Equal(t, "OFFLINE: no model wrote this. No results were received.", answerOf(t, nil, "", "## Original Goal\n\nx\n\n## Your Task\n\ny"))
+	require.Equal(t, "OFFLINE: no model wrote this. Sections received:\n- Original Goal\n- Task Results (part 2 of 3): Analyse (completed by analyst)\n- Your Task", answerOf(t, nil, "", digestPrompt))
 	require.JSONEq(t, `{"a":"OFFLINE"}`, answerOf(t, nil, "## Output schema\n"+`{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}}`, synthesisPrompt))
 }

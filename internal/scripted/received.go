@@ -56,7 +56,7 @@ func called(title string) func(string) bool {
 }
 
 // noted returns a test for a title with a note in parentheses that begins with a text, such
-// as "by " for the agent, or "FAILED".
+// as "by " for the agent.
 func noted(title, note string) func(string) bool {
 	fits := called(title)
 	return func(s string) bool {
@@ -72,20 +72,4 @@ func (r *received) Section(title string) string {
 		return missing
 	}
 	return r.text(s)
-}
-
-// structured returns the validated part of a dependency's payload, or of a
-// result that a coordinator reads, if it has one under a heading of its own.
-func (r *received) structured(task string) string {
-	in, ok := r.find(called("Context from prerequisite tasks"), noted(task, "by "))
-	if !ok && r.step() != "" {
-		in, ok = r.find(results, noted(task, "completed by "))
-	}
-	if ok {
-		in, ok = r.under(in, 4, called("Validated structured result"))
-	}
-	if !ok {
-		return missing
-	}
-	return r.payload(in)
 }

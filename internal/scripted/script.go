@@ -12,8 +12,8 @@ import (
 )
 
 // A Script contains answers. The zero value and nil answer every call with a minimal instance
-// of its schema or with the names of its sections, marked OFFLINE, and the coordinator with a
-// small plan for its roster or with the titles of the results.
+// of its schema or with the names of its sections, marked OFFLINE, and a request for a plan
+// with a small one for the agents of its roster.
 type Script struct {
 	Models  []string // the list of models; empty means "scripted"
 	Replies []Reply  // the first that matches answers

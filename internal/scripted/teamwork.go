@@ -11,36 +11,6 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// memory returns the entries of an agent in the shared memory, or the value of one key.
-func (r *received) memory(agent string, key ...string) (string, error) {
-	in, ok := r.find(called("Shared Team Memory"), called(agent))
-	switch {
-	case len(key) > 1:
-		return "", errors.New("memory takes an agent and at most one key")
-	case !ok:
-		return missing, nil
-	case len(key) == 0:
-		return r.payload(in), nil
-	}
-	_, escaped := r.fenced(in)
-	for line := range strings.SplitSeq(r.payload(in), "\n") {
-		value, ok := strings.CutPrefix(line, "- "+key[0]+": ")
-		switch {
-		case ok && escaped:
-			return unescape(value), nil
-		case ok:
-			return value, nil
-		}
-	}
-	return missing, nil
-}
-
-// escapes undoes the escapes of line breaks in prompts.
-var escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r", `\v`, "\v", `\f`, "\f",
-	`\x1c`, "\x1c", `\x1d`, "\x1d", `\x1e`, "\x1e", `\u0085`, "\u0085", `\u2028`, "\u2028", `\u2029`, "\u2029")
-
-func unescape(value string) string { return escapes.Replace(value) }
-
 // ChildTitle is the title in the prompt of a child, which spawn_agent or delegate_to_agent began. Its
 // description is the goal.
 const ChildTitle = "Goal"
@@ -72,16 +42,13 @@ type teamMessages []teamMessage
 type teamMessage struct {
 	from string // a member of the team
 	id   string // of a handoff that can be answered; empty if it cannot
-	text string
 }
 
-// sender matches the first line of a message, which may contain all of it: in the first prompt, in that of a
-// later turn, and as the result of a call that waited for a reply. The ID of a handoff that can be answered is in
-// parentheses.
+// The first line of a message: in the first prompt, and in that of a later turn or as the result of a call that
+// waited for a reply. The ID of a handoff that can be answered is in parentheses.
 var (
-	sender      = regexp.MustCompile(`^- \*\*([^*]+)\*\*(?: \(handoff ([0-9a-f-]+)\))?:(?: (.*))?$`)
-	laterSender = regexp.MustCompile(`^Message from (.+?)(?: \(handoff ([0-9a-f-]+)\))?:()$`)
-	replier     = regexp.MustCompile(`^Reply from (.+?)(?: \(handoff ([0-9a-f-]+)\))?:()$`)
+	sender      = regexp.MustCompile(`^- \*\*([^*]+)\*\*(?: \(handoff ([0-9a-f-]+)\))?:`)
+	laterSender = regexp.MustCompile(`^(?:Message|Reply) from (.+?)(?: \(handoff ([0-9a-f-]+)\))?:$`)
 )
 
 // messages returns the messages of the team in the conversation.
@@ -93,11 +60,7 @@ func (r *received) messages() (all teamMessages) {
 		}
 		d := &document{lines: strings.Split(m.Text, "\n")}
 		d.scan()
-		if m.Role == llm.ToolResult {
-			all = append(all, d.messagesIn(d.all(), replier)...)
-			continue
-		}
-		if in, ok := d.under(d.all(), 2, called("Messages from team members")); ok && !opened {
+		if in, ok := d.under(d.all(), 2, called("Messages from team members")); ok && !opened && m.Role == llm.User {
 			opened, all = true, append(all, d.messagesIn(in, sender)...)
 		}
 		all = append(all, d.messagesIn(d.all(), laterSender)...)
@@ -110,34 +73,11 @@ func (d *document) messagesIn(in span, first *regexp.Regexp) (all []teamMessage)
 	for i := in.from; i < in.to; i++ {
 		if f, ok := d.fenceAt(i); ok {
 			i = f.shut
-			continue
+		} else if m := first.FindStringSubmatch(d.lines[i]); m != nil {
+			all = append(all, teamMessage{m[1], m[2]})
 		}
-		m := first.FindStringSubmatch(d.lines[i])
-		if m == nil {
-			continue
-		}
-		text := m[3]
-		if f, ok := d.fenceAt(i + 1); ok && text == "" {
-			text = d.within(f)
-		}
-		all = append(all, teamMessage{m[1], m[2], text})
 	}
 	return all
-}
-
-// texts returns the messages of a member of the team, joined by line breaks.
-func (all teamMessages) texts(agent string) string {
-	var texts []string
-	from := called(agent)
-	for _, m := range all {
-		if from(m.from) {
-			texts = append(texts, m.text)
-		}
-	}
-	if texts == nil {
-		return missing
-	}
-	return strings.Join(texts, "\n")
 }
 
 // handoff returns the ID of a handoff of a member that can be answered: of the nth in the conversation, counted

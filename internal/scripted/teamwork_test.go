@@ -48,14 +48,12 @@ func correspondence() []llm.Message {
 func TestHandoffsInTemplates(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{{ message "reporter" }}`:   "May I?\nThanks.\nMessage from nobody:",
 		`{{ handoff "reporter" }}`:   secondID,
 		`{{ handoff "reporter" 1 }}`: firstID,
 		`{{ handoff "reporter" 3 }}`: "(not in the prompt)",
 		`{{ handoff "lawyer" }}`:     thirdID,
 		`{{ handoff "archive" }}`:    "(not in the prompt)", // it cannot be answered
-		`{{ message "user" }}`:       "Hurry.",
-		`{{ message "nobody" }}`:     "(not in the prompt)",
+		`{{ handoff "nobody" }}`:     "(not in the prompt)",
 	} {
 		got, err := modelOf(t, &scripted.Script{Replies: []scripted.Reply{{Text: text}}}).Call(t.Context(), llm.Request{Messages: correspondence(), Tools: sendTool}, nil)
 		require.NoError(t, err, text)
@@ -163,10 +161,4 @@ func TestRecordedGoalsIgnoreCase(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-}
-
-func TestGoalOfAChildInTemplates(t *testing.T) {
-	t.Parallel()
-	s := &scripted.Script{Replies: []scripted.Reply{{Task: "Goal", Text: "{{ goal }}"}}}
-	require.Equal(t, "Find\npears", answerTo(t, s, "Find\npears\n"))
 }

@@ -31,6 +31,18 @@ var helpers = template.FuncMap{
 	"json":     quote,
 }
 
+// removed returns the functions of earlier versions. A script that has one can be read, so that a run with it can be
+// resumed: a script is part of the key of its answers.
+func removed() template.FuncMap {
+	all := template.FuncMap{}
+	for _, name := range []string{"structured", "memory", "message", "goal", "result", "digest", "failed", "skipped", "part", "parts", "roster"} {
+		all[name] = func(...any) (string, error) {
+			return "", fmt.Errorf("%s is no longer a function; write the words, or match them in .Prompt or .Section", name)
+		}
+	}
+	return all
+}
+
 // helpers returns the functions that quote from r.
 func (r *received) helpers() template.FuncMap {
 	return template.FuncMap{
@@ -38,25 +50,14 @@ func (r *received) helpers() template.FuncMap {
 		"dependency": func(title string) string {
 			return r.entry(called("Context from prerequisite tasks"), noted(title, "by "))
 		},
-		"structured": r.structured,
-		"memory":     r.memory,
-		"message":    func(agent string) string { return r.messages().texts(agent) },
 		"handoff":    func(agent string, n ...int) (string, error) { return r.messages().handoff(agent, n...) },
-		"goal":       r.goal,
-		"result":     func(title string) string { return r.outcome(results, title, "completed by ", "") },
-		"digest":     func(title string) string { return r.outcome(results, title, "digest by ", "") },
-		"failed":     func(title string) string { return r.outcome(called("Failed Tasks"), title, "FAILED", "Error:") },
-		"skipped":    func(title string) string { return r.outcome(called("Skipped Tasks"), title, "SKIPPED", "Reason:") },
-		"part":       func() ordinal { n, _ := r.numbers(); return n },
-		"parts":      func() ordinal { _, of := r.numbers(); return of },
-		"roster":     r.roster,
 		"toolResult": r.toolResult,
 	}
 }
 
 // compile parses a text as a template and checks the patterns in it.
 func compile(text string) (*template.Template, error) {
-	t, err := template.New("text").Funcs(helpers).Funcs((&received{}).helpers()).Parse(text)
+	t, err := template.New("text").Funcs(removed()).Funcs(helpers).Funcs((&received{}).helpers()).Parse(text)
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "template: "))
 	}
