@@ -7,6 +7,7 @@
 package envelope
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -150,8 +151,9 @@ func (e *Envelope) Hops() int { return e.header.Hops }
 // Truncated reports whether the payload is an answer that a limit on tokens ended.
 func (e *Envelope) Truncated() bool { return e.header.Truncated }
 
-// Size returns the length of both parts of the payload in bytes.
-func (e *Envelope) Size() int { return len(*e.text) + len(*e.structured) }
+// Size returns the length of the payload in bytes: of the text, or of the structured part if there is no text. A text
+// with a structured part says the same twice.
+func (e *Envelope) Size() int { return cmp.Or(len(*e.text), len(*e.structured)) }
 
 // Structured reports whether the payload has a structured part.
 func (e *Envelope) Structured() bool { return *e.structured != "" }

@@ -32,7 +32,6 @@ const (
 type Decision struct {
 	Verdict  Verdict      `json:"verdict"`
 	byValue  bool         // the detail depends on more of the value than its label
-	asked    int          // bytes of the value in the form that was asked for; zero if that is not known, as of a stored decision
 	Mode     handoff.Mode `json:"mode,omitempty"`
 	Rule     handoff.Rule `json:"rule"`             // the rule that decided
 	Reason   string       `json:"reason,omitempty"` // why it was withheld
@@ -76,7 +75,7 @@ type Redactions struct {
 
 // Sizes measure a value in bytes before and after the gate.
 type Sizes struct {
-	BytesBefore int `json:"bytesBefore"` // of what is withheld, its [bytesize.Class]
+	BytesBefore int `json:"bytesBefore"` // in the form that was asked for; of what is withheld, its [bytesize.Class]
 	BytesAfter  int `json:"bytesAfter"`
 	CutFrom     int `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
 
@@ -129,11 +128,7 @@ func (r Ruling) Format(f fmt.State, _ rune) { fmt.Fprint(f, r.String()) }
 // TokensSaved returns by how many tokens the gate made a value smaller, in the form of it that was asked
 // for. It is zero for an outline.
 func (d *Decision) TokensSaved() int {
-	before, after := d.BytesBefore, d.BytesAfter
-	if d.IsDelivered() && d.asked > 0 {
-		before = d.asked
-	}
-	return max(Tokens(before)-Tokens(after), 0)
+	return max(Tokens(d.BytesBefore)-Tokens(d.BytesAfter), 0)
 }
 
 // ByValue reports whether the value was withheld because of what is in it, and not
@@ -179,7 +174,7 @@ func (d *Decision) Outline() Decision {
 		o.Detail = ""
 	}
 	o.From, o.Narrowing = naming.First(d.From), inPart(d.Parts().InPart, false)
-	o.asked, o.Redactions, o.Sizes = 0, Redactions{}, Sizes{Coarse: true}
+	o.Redactions, o.Sizes = Redactions{}, Sizes{Coarse: true}
 	return o
 }
 
@@ -194,7 +189,7 @@ func (d *Decision) ForReader() Decision {
 	o := *d
 	if parts := d.Parts().InPart; parts || d.Before != d.After {
 		o.Narrowing = inPart(parts, parts) // whether there was more than the parts is not the reader's to know
-		o.asked, o.BytesBefore = 0, max(d.BytesAfter, d.CutFrom)
+		o.BytesBefore = max(d.BytesAfter, d.CutFrom)
 	}
 	return o
 }

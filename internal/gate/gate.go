@@ -105,7 +105,7 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 		d.Envelope, d.From = o.Envelope.ID(), o.Envelope.Producer()
 		d.Before, d.AnswerTruncated = o.Envelope.Classification(), o.Envelope.Truncated()
 		d.After = d.Before
-		d.BytesBefore = o.Envelope.Open().Size()
+		d.BytesBefore = o.asked().Size()
 	}
 	if k := c.Contract; !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
 		d.withhold(RuleContract, ReasonExpired, "its contract ended at "+k.ExpiresAt.Format(time.RFC3339))
@@ -283,26 +283,29 @@ func (c *Compartment) grant(o *Offer) *Grant {
 	return nil
 }
 
+// asked returns the parts of the payload that the reader asks for: unless it says otherwise, the text, or the structured
+// part of a payload without one.
+func (o *Offer) asked() envelope.Payload {
+	p := o.Envelope.Open()
+	switch {
+	case o.As == task.Structured:
+		return p.WithText("")
+	case o.As != task.Both && p.Text() != "":
+		return envelope.Text(p.Text())
+	}
+	return p
+}
+
 // parts picks the parts of the payload that were asked for and are granted. It reports
 // false if there are none.
 func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (_ envelope.Payload, ok bool) {
 	p := o.Envelope.Open()
-	_, structured := p.JSON()
-	asked := o.As == task.Structured || o.As == task.Both
-	if asked && !structured {
+	if _, structured := p.JSON(); !structured && (o.As == task.Structured || o.As == task.Both) {
 		d.withhold(RulePayload, ReasonRule, "it has no validated structured result")
 		return envelope.Payload{}, false
 	}
-	whole := p
-	switch {
-	case o.As == task.Structured:
-		whole = p.WithText("")
-	case !asked && p.Text() != "":
-		whole = envelope.Text(p.Text())
-	}
-	d.asked = whole.Size()
 	if s.Whole() && g.Item == "" {
-		return whole, true
+		return o.asked(), true
 	}
 	return c.narrow(g, s, p, d)
 }

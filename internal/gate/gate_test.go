@@ -439,3 +439,17 @@ func TestGrantLineIsNamed(t *testing.T) {
 	require.Equal(t, `dependency from "analyst" is withheld by clearance: it is confidential, and "writer" may see internal (team.yaml:12 dependsOn)`, r.Err().Error())
 	require.NotContains(t, r.Err().Error(), "CANARY")
 }
+
+// A value that passes whole has as many bytes before the gate as behind it, in each form.
+func TestAWholeValueKeepsItsSize(t *testing.T) {
+	t.Parallel()
+	v := structured(t, `{"a":1,"b":[2]}`)
+	for _, as := range []task.Payload{"", task.Output, task.Structured, task.Both} {
+		o := offer(t, v.WithText(`{"a": 1, "b": [2]}`))
+		o.As = as
+		d := decide(t, newCompartment(t), o)
+		require.Equal(t, gate.Passed, d.Verdict, as)
+		require.Equal(t, d.BytesAfter, d.BytesBefore, as)
+		require.Zero(t, d.TokensSaved(), as)
+	}
+}

@@ -36,7 +36,9 @@ type intended struct {
 }
 
 // intendedDifferences are all that may differ.
-var intendedDifferences = []intended{}
+var intendedDifferences = []intended{
+	{"a value counts in the form that its reader asks for, and not also in the other", regexp.MustCompile(`"(bytesBefore|bytesIfShared|tokensSaved)":\s?[^,}\n]+,?`), ""},
+}
 
 // examples are the folders whose runs are recorded, with how they end.
 var examples = map[string]int{
