@@ -72,6 +72,7 @@ func (m *runMessages) acknowledge(agent string, list []mailbox.Message) {
 		}
 		if h := m.handoffs[m.name(list[i])]; h != nil {
 			h.isRead = true
+			h.wait.review()
 			drop(m, h)
 		}
 	}

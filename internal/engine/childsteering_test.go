@@ -175,11 +175,11 @@ func TestNamesOfDelegatesAreHidden(t *testing.T) {
 				return []llm.ToolCall{sendsTo("agent 1", "sure", `,"contextRef":"`+ids[0]+`"`)}
 			}}
 			tm := hidden(t, edges("alpha<>beta", "alpha<>gamma"),
-				n.member(t, "alpha", step{calls: append(requires("agent 2", "x").calls, requires("agent 3", "x").calls...)}, step{calls: []llm.ToolCall{sendsTo("agent 4", "x"), sendsTo("agent 3", "x", `,"contextRef":"`+guessedID+`"`)}}, requires("agent 3", "x"), done),
-				n.member(t, "beta", waits, requires("agent 1", "x"), reply, done), n.member(t, "gamma", waits, waits, waits, waits, waits, done))
+				n.member(t, "alpha", step{calls: append(requires("agent 2", "x", 60).calls, requires("agent 3", "x", 60).calls...)}, step{calls: []llm.ToolCall{sendsTo("agent 4", "x"), sendsTo("agent 3", "x", `,"contextRef":"`+guessedID+`"`)}}, requires("agent 3", "x"), done),
+				n.member(t, "beta", waits, requires("agent 1", "x", 60), reply, done), n.member(t, "gamma", waits, waits, waits, waits, waits, done))
 			res := run(t, tm, nil, by("alpha", spec("one")), by("beta", spec("two")), by("gamma", spec("three")))
 			require.NoError(t, res.Err())
-			require.Contains(t, n.last("beta"), "it would wait for itself: agent 2 waits for agent 1, agent 1 waits for agent 2")
+			require.Contains(t, n.last("beta"), "No reply: none can come, since nothing else runs or can start.")
 			require.Contains(t, n.last("alpha"), "No reply: no task of agent 3 is left that could reply.")
 			for _, who := range []string{"alpha", "beta", "gamma"} {
 				for _, prompt := range n.asked[who] {

@@ -248,7 +248,7 @@ func (a *attempt) postHandoff(x *modelCall, h, of *sentHandoff, draft mailbox.Dr
 	m.notifyOnceDurable(notify)
 	emitSent(x, msg)
 	h.msg = msg
-	if !of.awaited() && a.canReceiveFrom(h.to) && len(readersOf(a.scheduler, h)) == 0 {
+	if !of.awaited() && a.canReceiveFrom(h.to) && !canBeRead(a.scheduler, h) {
 		h.unread = fmt.Sprintf(" No task of %s is left that could read it.", h.to)
 	}
 	m.answer(of, h)

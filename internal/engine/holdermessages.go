@@ -139,7 +139,6 @@ func (m *runMessages) offerToHolder(h *attempt) {
 	h.run.mu.Lock()
 	defer h.run.mu.Unlock()
 	list := m.takeForHolder(h, h.part, true)
-	reviewWaits(h.scheduler, list)
 	for _, msg := range list {
 		h.offers = append(h.offers, m.offerOf(msg, h.member))
 		g := gate.WholeOf(gate.Source{Kind: handoff.Message, Name: m.name(msg)}, "")

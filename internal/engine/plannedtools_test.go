@@ -169,8 +169,7 @@ func TestPlansGrantToolsOfTheRuntime(t *testing.T) {
 	})
 }
 
-// TestPlannedReplyThatNobodyCanGive checks that a sender which waits for a reply learns that the plan gives its
-// reader no tool to reply.
+// TestPlannedReplyThatNobodyCanGive checks that a sender does not wait for a reply if its reader has ended.
 func TestPlannedReplyThatNobodyCanGive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -180,7 +179,7 @@ func TestPlannedReplyThatNobodyCanGive(t *testing.T) {
 		res, err := o.team(t).RunTeam(t.Context(), moveOffice, nil)
 		require.NoError(t, err)
 		require.NoError(t, res.Err())
-		require.Contains(t, o.all("ada"), "No reply: no task of bob is left that could reply.")
+		require.Contains(t, o.all("ada"), "No task of bob is left that could read it.")
 	})
 }
 

@@ -39,7 +39,7 @@ type sentHandoff struct {
 	reply *mailbox.Message
 	end   string // what the sender is told in place of a reply once it does not wait any more
 	clock replyClock
-	wait  *replyWait // nil if no attempt waits
+	wait  *turnWait // nil if no attempt waits
 }
 
 // newSentHandoff returns the handoff that a call sends.
@@ -123,9 +123,40 @@ func (m *runMessages) answer(of, reply *sentHandoff) {
 		return
 	}
 	of.reply = &list[0]
-	if of.wait != nil {
-		of.wait.finish()
+	of.wait.review()
+}
+
+// canBeRead reports whether a task is left that may read a handoff, which is in an inbox. The lock of the run is held.
+func canBeRead(s *scheduler, h *sentHandoff) bool {
+	r := s.run
+	to, _ := r.team.Index(h.to)
+	x := r.team.MessageCrossing(h.from, h.msg.Envelope.Classification(), &r.team.Capabilities[to])
+	if x.Withheld() {
+		return false
 	}
+	for i := range r.tasks {
+		if plan.MayHold(r.plan, i, h.to) && !r.queue.Status(i).Terminal() && x.After <= plan.Bound(r.plan, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// isUnread reports whether a message waits in an inbox.
+func (m *runMessages) isUnread(msg mailbox.Message) bool {
+	for _, by := range []map[int][]mailbox.Message{m.given, m.again, m.directed, m.turns} {
+		for _, list := range by {
+			if slices.ContainsFunc(list, func(one mailbox.Message) bool { return one.ID == msg.ID }) {
+				return false
+			}
+		}
+	}
+	for _, in := range m.holders {
+		if in.has(msg) {
+			return false
+		}
+	}
+	return true
 }
 
 // restoreHandoff takes in a handoff that an earlier process sent.

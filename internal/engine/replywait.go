@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -50,69 +51,92 @@ type replyCall struct {
 	handoff *sentHandoff
 }
 
-// A replyWait is the wait of an attempt for one reply. The lock of the run guards it.
-type replyWait struct {
-	attempt *attempt
-	*replyCall
-	ended        chan struct{} // of all waits of the turn, with capacity 1; something is sent when one ends
-	over         bool
-	timedOut     bool
-	noReply      string // why no reply can come, for the agent; empty if one can
-	noReplyShown string // the same with the titles of tasks, for the user
-	suspended    bool   // the run has nothing else to do, and waits for people
-}
-
-// finish ends the wait.
-func (w *replyWait) finish() {
-	list := &w.attempt.scheduler.replies.list
-	if i := slices.Index(*list, w); i >= 0 {
-		*list = slices.Delete(*list, i, i+1)
-		w.over = true
-		select {
-		case w.ended <- struct{}{}:
-		default: // it is going to look
-		}
-	}
-}
-
-// replyWaits are the waits for replies, the oldest first.
-type replyWaits struct{ list []*replyWait }
-
-// attempts returns how many attempts wait.
-func (l *replyWaits) attempts() (n int) {
-	for i, w := range l.list {
-		if !slices.ContainsFunc(l.list[:i], func(other *replyWait) bool { return other.attempt == w.attempt }) {
-			n++
-		}
-	}
-	return n
-}
-
-// suspend ends the waits until a later process resumes the run.
-func (l *replyWaits) suspend() {
-	for len(l.list) > 0 {
-		w := l.list[0]
-		w.suspended = true
-		w.finish()
-	}
-}
-
-// A turnWait are the waits of one turn, and the clock of the task meanwhile: a pause of the run counts
-// neither towards the time limits of the waits nor towards that of the task.
+// A turnWait is the wait of an attempt for the replies to the handoffs of one turn. It ends when each has its
+// reply or is late, or when no reply can come: the task that read the handoff has ended, or the run is quiet.
+// A pause of the run counts neither towards the time limits of the handoffs nor towards that of the task. The
+// lock of the run guards it.
 type turnWait struct {
-	attempt *attempt
-	list    []*replyWait
-	ended   chan struct{}
-	began   time.Time
-	paused  time.Duration // how long the run had been paused by then
-	limit   time.Duration // until the task is late; zero if it has no limit
+	attempt   *attempt
+	calls     []*replyCall
+	ended     chan struct{} // capacity 1; something is sent when it may have ended
+	began     time.Time
+	paused    time.Duration // how long the run had been paused by then
+	limit     time.Duration // until the task is late; zero if it has no limit
+	quiet     bool          // nothing else runs or can start
+	suspended bool          // the run has nothing else to do, and waits for people
+}
+
+// isOpen reports whether the reply to a handoff is still waited for.
+func (t *turnWait) isOpen(h *sentHandoff) bool { return h.reply == nil && !h.isRead && !t.isLate(h) }
+
+// open returns the first handoff whose reply is still waited for; nil if there is none.
+func (t *turnWait) open() *sentHandoff {
+	for _, c := range t.calls {
+		if t.isOpen(c.handoff) {
+			return c.handoff
+		}
+	}
+	return nil
+}
+
+// isLate reports whether the reply to a handoff is late.
+func (t *turnWait) isLate(h *sentHandoff) bool {
+	return h.clock.waited(t.attempt.run.steering) >= h.limit
+}
+
+// review ends the wait if no handoff is open.
+func (t *turnWait) review() {
+	if t != nil && t.open() == nil {
+		t.leave()
+	}
+}
+
+// leave ends the wait.
+func (t *turnWait) leave() {
+	s := t.attempt.scheduler
+	s.replyWaits = slices.DeleteFunc(s.replyWaits, func(other *turnWait) bool { return other == t })
+	select {
+	case t.ended <- struct{}{}:
+	default: // it is going to look
+	}
+}
+
+// endQuietWaits is called when nothing runs and nothing can start. If only replies are waited for, it ends the
+// newest wait: then its task goes on, and may send the reply that another one waits for. If people are waited
+// for, all waits end until a later process resumes the run. The lock of the run is held.
+func (s *scheduler) endQuietWaits(ctx context.Context) {
+	if n := len(s.replyWaits); n > 0 && !s.awaitsPerson() && ctx.Err() == nil {
+		newest := s.replyWaits[n-1]
+		newest.quiet = true
+		newest.leave()
+		return
+	}
+	s.personWaits.giveUp()
+	for len(s.replyWaits) > 0 {
+		s.replyWaits[0].suspended = true
+		s.replyWaits[0].leave()
+	}
+}
+
+// awaitsPerson reports whether a task waits for a person, be it in an attempt or until a later process.
+func (s *scheduler) awaitsPerson() bool {
+	r := s.run
+	for i := range r.tasks {
+		if r.tasks[i].WaitingFor != "" && !r.queue.Status(i).Terminal() {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitReplies fills in the answers of the calls that wait for replies once each has its reply, or its
 // end. It reports whether anything was waited for. An error ends the attempt.
 func (a *attempt) awaitReplies(x *modelCall, said *envelope.Envelope, answers []toolAnswer) (waited bool, err error) {
+	if !slices.ContainsFunc(answers, func(one toolAnswer) bool { return one.awaits != nil }) {
+		return false, nil
+	}
 	t := a.beginWaits(answers)
-	if waited = len(t.list) > 0; waited {
+	if waited = len(t.calls) > 0; waited {
 		ctx, end := a.run.steering.call(a.ctx, a)
 		t.await(ctx)
 		end()
@@ -170,18 +194,22 @@ func (a *attempt) beginWaits(answers []toolAnswer) *turnWait {
 			h.end = h.sentText() + " No reply is recorded."
 		case !a.canReceiveFrom(h.to):
 			h.end = fmt.Sprintf("%s No reply: nothing that %s sends can reach you in this task.", h.sentText(), h.to)
+		case h.lost:
+			h.end = fmt.Sprintf("%s No reply: the inbox of %s is full, so it was not delivered.", h.sentText(), h.to)
+		case h.unread != "":
+			h.end = h.sentText()
 		default:
 			if h.clock.spent > 0 { // for a process that continues after this one
 				a.recordPendingCall(c)
 			}
-			w := &replyWait{attempt: a, replyCall: c, ended: t.ended}
-			h.wait = w
-			t.list, s.replies.list = append(t.list, w), append(s.replies.list, w)
+			h.wait, t.calls = t, append(t.calls, c)
 			t.emit(event.ReplyWait, h, func(ev *event.Event) { ev.Wait = h.limit - h.clock.waited(r.steering) })
 		}
 	}
-	if len(t.list) > 0 {
+	if len(t.calls) > 0 {
 		a.slotless = true
+		s.replyWaits = append(s.replyWaits, t)
+		t.review()
 		s.running--
 		must(s.run.queue.Retry(a.index, t.began))
 		s.wakeUp()
@@ -250,8 +278,8 @@ func awaitClock(left func() (rest time.Duration, paused chan struct{}), changed,
 	}
 }
 
-// remaining ends the waits whose time is up, and returns how long the others last at most, and the pause of
-// the run, if there is one.
+// remaining returns how long the wait lasts at most, and the pause of the run, if there is one. It ends the wait
+// if no handoff is open any more.
 func (t *turnWait) remaining() (left time.Duration, paused chan struct{}) {
 	s := t.attempt.run.steering
 	t.attempt.run.mu.Lock()
@@ -259,22 +287,18 @@ func (t *turnWait) remaining() (left time.Duration, paused chan struct{}) {
 	if s != nil {
 		paused = s.paused
 	}
-	late := t.limit > 0 && t.lasted() >= t.limit
-	for _, w := range t.list {
-		rest := w.handoff.limit - w.handoff.clock.waited(s)
-		if rest <= 0 && !w.over {
-			w.timedOut = true
-			w.finish()
-		}
-		if !w.over && (left == 0 || rest < left) {
-			left = rest
-		}
-	}
-	if late {
+	if t.quiet || t.suspended || t.open() == nil {
+		t.leave()
 		return 0, paused
 	}
+	left = math.MaxInt64
 	if t.limit > 0 {
-		left = min(left, t.limit-t.lasted())
+		left = t.limit - t.lasted()
+	}
+	for _, c := range t.calls {
+		if h := c.handoff; t.isOpen(h) {
+			left = min(left, h.limit-h.clock.waited(s))
+		}
 	}
 	return left, paused
 }
@@ -285,16 +309,12 @@ func (t *turnWait) end(ctx context.Context, x *modelCall) (err error) {
 	r := t.attempt.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	lasted, suspended := t.lasted(), false
-	var open string // an agent whose reply is still missing
-	for _, w := range t.list {
-		if !w.over {
-			open = w.handoff.to
-		}
-		w.finish()
-		w.handoff.wait = nil
-		w.handoff.clock.stop(r.steering)
-		suspended = suspended || w.suspended && w.handoff.reply == nil && ctx.Err() == nil
+	lasted, open := t.lasted(), t.open()
+	suspended := t.suspended && open != nil && ctx.Err() == nil
+	t.leave()
+	for _, c := range t.calls {
+		c.handoff.wait = nil
+		c.handoff.clock.stop(r.steering)
 	}
 	extend(t.attempt, x, time.Since(t.began)-lasted)
 	if !suspended {
@@ -302,51 +322,56 @@ func (t *turnWait) end(ctx context.Context, x *modelCall) (err error) {
 		t.attempt.scheduler.running++
 		must(readyqueue.Continue(t.attempt.scheduler.run.queue, t.attempt.index, time.Now()))
 	}
-	for _, w := range t.list {
-		code := t.endOf(w)
-		t.emit(event.ReplyEnd, w.handoff, func(ev *event.Event) { ev.Code, ev.Duration = code, w.handoff.clock.spent })
+	for _, c := range t.calls {
+		code := t.endOf(c)
+		t.emit(event.ReplyEnd, c.handoff, func(ev *event.Event) { ev.Code, ev.Duration = code, c.handoff.clock.spent })
 	}
 	switch {
 	case suspended:
 		return errLater
 	case t.attempt.ctx.Err() != nil:
 		return withCause(t.attempt.ctx, t.attempt.ctx.Err())
-	case open != "" && !t.attempt.stopped:
-		return t.attempt.lateWaiting(open)
+	case open != nil && !t.quiet && !t.attempt.stopped:
+		return t.attempt.lateWaiting(open.to)
 	}
 	return nil
 }
 
 // endOf sets what the sender is told in place of a reply, unless it has the reply or goes on waiting in a
 // later process. It returns the code of the end; empty if there is a reply.
-func (t *turnWait) endOf(w *replyWait) (code string) {
-	h, r := w.handoff, t.attempt.run
-	var text string
+func (t *turnWait) endOf(c *replyCall) (code string) {
+	h, r := c.handoff, t.attempt.run
+	var text, missing string
 	switch {
 	case h.reply != nil:
 		return ""
-	case w.noReply != "":
-		code, text = codes.NoReply, "No reply: "+w.noReply+"."
-		if r.bus.live() {
-			ev := t.attempt.eventOf(event.Warning)
-			ev.Message = fmt.Sprintf("task %q got no reply from %q: %s", t.attempt.task.Title, h.to, w.noReplyShown)
-			r.bus.emit(ev)
-		}
-	case w.timedOut:
+	case h.isRead:
+		missing = fmt.Sprintf("no task of %s is left that could reply", h.to)
+	case t.isLate(h):
 		code, text = codes.Timeout, fmt.Sprintf("No reply within %v.", h.limit)
-		if _, unread := r.messages.readerOf(h.msg); unread {
+		if r.messages.isUnread(h.msg) {
 			text = fmt.Sprintf("No reply within %v: %s has not read it.", h.limit, h.to)
 		}
+	case t.quiet:
+		missing = "none can come, since nothing else runs or can start"
 	case t.attempt.stopped:
 		code, text = codes.Interrupted, callStopped
-	case w.suspended:
+	case t.suspended:
 		t.attempt.scheduler.run.tasks[t.attempt.index].WaitingFor = h.to
-		t.attempt.recordPendingCall(w.replyCall)
+		t.attempt.recordPendingCall(c)
 		return codes.ReplyPending
 	case t.attempt.ctx.Err() != nil:
 		return codes.Canceled
 	default:
 		return codes.Timeout // of the task
+	}
+	if missing != "" {
+		code, text = codes.NoReply, "No reply: "+missing+"."
+		if r.bus.live() {
+			ev := t.attempt.eventOf(event.Warning)
+			ev.Message = fmt.Sprintf("task %q got no reply from %q: %s", t.attempt.task.Title, h.to, missing)
+			r.bus.emit(ev)
+		}
 	}
 	h.end = h.sentText() + " " + text
 	return code

@@ -16,7 +16,6 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
@@ -53,8 +52,8 @@ func TestCallsOfOneTurnWaitTogether(t *testing.T) {
 			`## tool call_1_1\n.*No reply within 3m0s\..*## tool call_1_2\nReply from c .*\nof c\n`, 6},
 		"one ends": {[]step{requiresAll("b", "c"), done}, []step{waits, waits, done}, []step{waits, waits, waits, replies("a", "of c"), waits, done},
 			`## tool call_1_1\n.*No reply: no task of b is left that could reply\..*## tool call_1_2\nReply from c .*\nof c\n`, 5},
-		"a cycle through one": {[]step{requiresAll("b", "c"), done}, []step{waits, requires("a", "y"), replies("a", "of b"), done}, []step{waits, waits, waits, waits, replies("a", "of c"), waits, done},
-			`## tool call_1_1\nReply from b .*\nof b\n.*## tool call_1_2\nReply from c .*\nof c\n`, 6},
+		"a cycle through one": {[]step{requiresAll("b 20", "c"), done}, []step{waits, requires("a", "y", 20), replies("a", "of b"), done}, []step{waits, waits, waits, waits, replies("a", "of c"), waits, done},
+			`## tool call_1_1\nReply from b .*\nof b\n.*## tool call_1_2\nReply from c .*\nof c\n`, 9},
 		"handoffs and a tool": {[]step{{calls: slices.Concat(requiresAll("b").calls, []llm.ToolCall{sendsTo("c", "plain"), call("work", `{}`)}, requiresAll("c").calls)}, done}, []step{waits, waits, replies("a", "of b"), waits, waits, done}, []step{waits, waits, replies("a", "of c"), waits, done},
 			`## tool call_1_1\nReply from b .*\nof b\n.*## tool call_1_2\n.*Sent to c.*## tool call_1_3\n.*worked.*## tool call_1_4\nReply from c .*\nof c\n`, 4},
 	} {
@@ -68,7 +67,7 @@ func TestCallsOfOneTurnWaitTogether(t *testing.T) {
 				require.Regexp(t, `(?s)`+tt.want, n.last("a"))
 				require.InDelta(t, tt.minutes, minutesOf(t, whole, "a"), 0.01)
 				if name == "a cycle through one" {
-					require.Contains(t, n.last("b"), "No reply: it would wait for itself: b waits for a, a waits for b.")
+					require.Contains(t, n.last("b"), "No reply: none can come, since nothing else runs or can start.")
 				}
 				replayed := run(t, tm, &engine.RunOptions{RunID: "r", Replay: &engine.Replay{}, Journal: after(journal.history(journal.len()))}, specs...)
 				same(t, document(t, whole), document(t, replayed))
@@ -86,11 +85,11 @@ func TestCallsOfOneTurnWaitTogether(t *testing.T) {
 	}
 }
 
-// TestACycleNamesNeighborsOnly checks that the agent whose wait closes a cycle learns of no agent to which it cannot
-// send, and that the user gets all members.
+// TestACycleEndsWhenTheRunIsQuiet checks that of tasks that wait for each other the newest wait ends once nothing else
+// runs, with words that name no agent, and that the others then get their replies.
 //
 // Requirement: G41.
-func TestACycleNamesNeighborsOnly(t *testing.T) {
+func TestACycleEndsWhenTheRunIsQuiet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := &newsroom{}
@@ -98,32 +97,14 @@ func TestACycleNamesNeighborsOnly(t *testing.T) {
 			n.member(t, "ann", requires("bob", "x", 60), done),
 			n.member(t, "bob", waits, requires("cem", "x", 60), replies("ann", "z"), done),
 			n.member(t, "cem", waits, waits, requires("dee", "x", 60), replies("bob", "z"), done),
-			n.member(t, "dee", waits, waits, waits, requires("ann", "x", 60), replies("cem", "z"), done))
-		res := run(t, tm, nil, spec("ann"), spec("bob"), spec("cem"), spec("dee"))
+			n.member(t, "dee", waits, waits, waits, requires("ann", "x", 60), replies("cem", "z"), done),
+			n.member(t, "eve", append(slices.Repeat([]step{waits}, 9), done)...))
+		res := run(t, tm, nil, spec("ann"), spec("bob"), spec("cem"), spec("dee"), spec("eve"))
 		require.NoError(t, res.Err())
-		require.Contains(t, n.last("dee"), "No reply: it would wait for itself: dee waits for ann, ann waits for another task, another task waits for cem, cem waits for dee.")
+		require.Contains(t, n.last("dee"), "No reply: none can come, since nothing else runs or can start.")
 		require.NotContains(t, n.last("dee"), "bob")
 		require.Contains(t, n.last("ann"), "Reply from bob")
-	})
-}
-
-// TestATaskThatMayNotReplyEndsTheWait checks that a wait ends when the task that has read the question can send no
-// reply, since its context is above what the edge carries or the asking agent may see.
-func TestATaskThatMayNotReplyEndsTheWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		n, cleared := &newsroom{}, label.Confidential
-		sends := step{calls: []llm.ToolCall{sendsTo("asker", "y")}}
-		reader := n.member(t, "reader", sends, sends, sends, sends, sends, done)
-		reader.Accepts, reader.Tools, reader.AllowUntrusted = cleared, nil, nil
-		tm := edged(t, both("asker<>reader"), n.member(t, "asker", requires("reader", "x", 60), done), reader, n.member(t, "slow", slices.Concat(slices.Repeat([]step{waits}, 20), []step{done})...))
-		high := by("reader", task.Spec{Title: "high", Description: "x", Uses: []task.Use{{Name: "deal"}}})
-		low := by("reader", task.Spec{Title: "low", Description: "x", DependsOn: task.On("slow")})
-		o := &engine.RunOptions{UserAccepts: &cleared, Inputs: []engine.Input{{Name: "deal", Text: "x", Classification: cleared}}}
-		res := run(t, tm, o, spec("asker"), spec("slow"), high, low)
-		require.NoError(t, res.Err())
-		require.Contains(t, n.last("asker"), "No reply: no task of reader is left that could reply.")
-		require.Less(t, minutesOf(t, res, "asker"), 4.0, "it does not wait until the other task has ended")
+		require.InDelta(t, 10+2, minutesOf(t, res, "dee"), 0.01, "until eve has ended")
 	})
 }
 

@@ -28,7 +28,7 @@ type scheduler struct {
 	begun       []*attempt    // attempts that no worker has yet
 	held        []int         // tasks that [scheduler.nextReady] holds back
 	slotless    []slotRequest // of children, and of parents of others
-	replies     replyWaits    // those that wait for replies
+	replyWaits  []*turnWait   // of attempts among the busy ones, the oldest first
 	personWaits personWaits   // attempts among the busy ones that wait for people
 	spare       []*attempt    // attempts that have ended, whose memory later ones use: nothing refers to them any more
 	write       *resultWrite  // of the attempt that has just ended; nil if there is none
@@ -138,11 +138,9 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 		s.launch(ctx, a)
 	}
 	s.begun = s.begun[:0]
-	s.endBlockedWaits(ctx)
 	if over := ctx.Err() != nil || r.stopped() || s.timers.empty() && (!r.steering.isPaused() || r.queue.IsComplete()); over {
 		if s.busy == s.waiting() {
-			s.personWaits.giveUp()
-			s.replies.suspend()
+			s.endQuietWaits(ctx)
 		}
 		if s.busy == 0 {
 			s.finish()

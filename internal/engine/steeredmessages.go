@@ -202,7 +202,6 @@ func (t *turn) offerMessages() {
 		m.given[a.index] = append(m.given[a.index], unread...)
 		list = append(list, unread...)
 	}
-	reviewWaits(a.scheduler, list)
 	for _, msg := range list {
 		t.addMessage(msg, t.call.limits.On(gate.Source{Kind: handoff.Message, Name: m.name(msg)}, 0))
 	}

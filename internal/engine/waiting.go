@@ -31,7 +31,7 @@ type steeredTask struct {
 }
 
 // waiting returns how many attempts do nothing but wait for people or for replies.
-func (s *scheduler) waiting() int { return s.personWaits.len() + s.replies.attempts() }
+func (s *scheduler) waiting() int { return s.personWaits.len() + len(s.replyWaits) }
 
 // personWaits are the attempts whose persons do not answer now. They wait until another process
 // answers, or until nothing else is left to do.

@@ -223,18 +223,6 @@ func Hears(p *Plan, i, member int) bool {
 	})
 }
 
-// MayReply reports whether anything that task i sends can be delivered to another task, as far as edges, labels
-// and rules decide it. Another task of the same agent may differ in that.
-func MayReply(p *Plan, i, to int) bool {
-	n, edge := ReadBy(p, i).Network.Reaches(int(p.Members[i]), int(p.Members[to]))
-	least := p.least[i].Join(p.ToolLabel(i))
-	if !edge || least > n.Max {
-		return false
-	}
-	d := arrivalDelivery(p, to, arrival{from: int(p.Members[i]), edge: n.Edge, least: least, most: min(p.Labels[i], n.Max)})
-	return d.isRead()
-}
-
 // isRead reports whether the reader of a delivery can get anything of it.
 func (d *delivery) isRead() bool { return d.plain || !d.Withheld || d.crossing.Lowers != nil }
 
