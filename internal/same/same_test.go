@@ -153,11 +153,16 @@ func requireSame(t *testing.T, old, now printed, isOneRun bool, about string) {
 	require.Equal(t, old.status, now.status, "%s: %s", about, now.log)
 }
 
-// copied copies the folder of an example, and returns the folder that has it.
+// copied copies the folder of an example, and returns the folder that has it. The script is that of this commit, which
+// both commands can read: a script in place of a model is no part of what is compared.
 func (c commands) copied(t *testing.T, example string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "team"), os.DirFS(filepath.Join(c.source, "examples", example))))
+	script := filepath.Join(dir, "team", "script.yaml")
+	if os.Remove(script) == nil {
+		copyFile(t, script, filepath.Join("../../examples", example, "script.yaml"))
+	}
 	return dir
 }
 
