@@ -21,7 +21,7 @@ export class CompareView {
       this.pick = pick;
       if (this.other) this.name(this.other);
       fill(this.form, h("label", { for: "compare-with" }, "With"), pick, button("Compare", () => this.page.app.go(this.page.link("compare") + "/" + encodeURIComponent(pick.value)), { class: "small primary" }));
-      if (!this.other) fill(this.result, empty("Choose what to compare with", "Another run of the same spec shows what a change did."));
+      if (!this.other) fill(this.result, empty(others.length ? "Choose what to compare with" : "There is no other run", "Another run of the same spec shows what a change did."));
     } catch (err) {
       fill(this.result, failure(err, () => this.choose()));
     }
