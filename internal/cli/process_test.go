@@ -155,7 +155,7 @@ func TestBackendsThatCannotWork(t *testing.T) {
 	files := processFiles("command: sh")
 	files["team.yaml"] += "coordinator: {backend: {kind: process}}\n"
 	got := call{bare: true, dir: clitest.Folder(t, files), args: []string{"check"}}.run(t)
-	require.Contains(t, got.stderr, "backend: not built yet")
+	require.Contains(t, got.stderr, "backend: not supported: the coordinator is always a model")
 }
 
 // The summary on the screen shows an error as the events do; the result has what the caller may read.

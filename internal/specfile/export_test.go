@@ -23,7 +23,7 @@ func Vocabulary() []Word {
 	for _, p := range allPlaces {
 		for i := range p.keys {
 			k := &p.keys[i]
-			class := fmt.Sprintf("%s %s %s %v %p %p %p", k.status, k.kind.want, k.kind.hint, k.kind.json, k.kind.fits, k.kind.check, k.asks)
+			class := fmt.Sprintf("%s %s %s %v %p %p", k.status, k.kind.want, k.kind.hint, k.kind.json, k.kind.fits, k.kind.check)
 			words = append(words, Word{p.name, k.name, k.kind.name, k.status, k.says, class})
 		}
 	}

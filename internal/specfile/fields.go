@@ -97,13 +97,8 @@ func sample(p *place) string {
 // be used.
 func (r *report) takes(value *node, k *key) bool {
 	switch k.status {
-	case NotBuilt:
-		if k.asks.of(value) {
-			r.badKey(value, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
-		}
-		return false
 	case Refused:
-		if k.asks.of(value) {
+		if !value.requestsNothing() {
 			r.badKey(value, ErrRefused, k.instead(), "%s: not supported: %s", k.name, k.reason())
 		}
 		return false
@@ -134,6 +129,15 @@ func (r *report) unknown(n *node, p *place) {
 	r.badKey(n, ErrUnknown, suggestKey(n.key, p), "unknown key %s in %s", quote(n.key), p.a)
 }
 
+// refuse reports keys that an object must not have beside others.
+func (r *report) refuse(f *fields, keys []string, why, hint string) {
+	for _, key := range keys {
+		if n := f.own(key); n != nil {
+			r.badKey(n, ErrInvalid, hint, "%s: %s", key, why)
+		}
+	}
+}
+
 // suggestKey says what to write instead of an unknown key: a synonym, a key with a similar
 // spelling, or else which keys there are.
 func suggestKey(name string, p *place) string {
@@ -144,10 +148,7 @@ func suggestKey(name string, p *place) string {
 		return "did you mean " + best + "?"
 	}
 	if best := nearestOf(name, names(p)...); best != "" {
-		switch p.keys[p.index[best]].status {
-		case NotBuilt:
-			return "remove it; " + best + " is not built yet"
-		case Refused:
+		if p.keys[p.index[best]].status == Refused {
 			return "remove it; " + best + " is not supported"
 		}
 		return "remove it; " + best + " has no effect here"

@@ -380,7 +380,7 @@ func TestRunOfTheOriginal(t *testing.T) {
 	require.Equal(t, 9, f.Run.MaxTokenBudget)
 	write(t, dir, "goal.json", `{"agents": [{"name": "a"}], "goal": "x", "messages": [], "coordinator": {"model": "theirs"}}`, "tasks.json", `{"tasks": []}`)
 	_, err = check(specfile.Options{Path: in("tasks.json"), Team: in("goal.json")})
-	require.Equal(t, []string{"1:37: goal: the file of Options.Team brings a team only", "1:54: messages: the file of Options.Team brings a team only"}, messages(t, err))
+	require.Equal(t, []string{"1:29: goal: the file of Options.Team brings a team only", "1:42: messages: the file of Options.Team brings a team only"}, messages(t, err))
 	write(t, dir, "goal.json", `{"agents": [{"name": "a"}], "coordinator": {"model": "theirs"}}`)
 	f, err = check(specfile.Options{Path: in("tasks.json"), Team: in("goal.json"), Goal: "x"})
 	require.NoError(t, err)

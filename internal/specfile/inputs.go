@@ -119,11 +119,7 @@ func (r *reader) resultOfInput(name string, f *fields) (run, result string, ok b
 	if n == nil {
 		return "", "", false
 	}
-	for _, key := range []string{"file", "text"} {
-		if other := f.own(key); other != nil {
-			r.bad(other, "keep one of them", "%s: from is set too", key)
-		}
-	}
+	r.refuse(f, []string{"file", "text"}, "from is set too", "keep one of them")
 	from := r.part(n, "from", "from: ")
 	if from == nil {
 		return "", "", true

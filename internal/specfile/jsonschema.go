@@ -11,7 +11,7 @@ import (
 
 // JSONSchema returns the JSON Schema (draft 2020-12) of a spec file. It is made from the
 // tables by which [Load] reads files, so that an editor completes keys, describes them and
-// marks what Load would report. Keys that are not built, not supported or without effect
+// marks what Load would report. Keys that are not supported or without effect
 // are marked as deprecated, and accept only values that request nothing.
 //
 // A schema cannot check everything that Load and the team check: whether named tasks,
@@ -122,10 +122,8 @@ func contradictions() []object {
 func (k *key) schema() object {
 	says := strings.ReplaceAll(k.says, "`", "")
 	switch k.status {
-	case NotBuilt:
-		return object{{"description", "Not built yet: " + says}, {"deprecated", true}, {"enum", k.asks.nothings}}
 	case Refused:
-		return object{{"description", "Not supported: " + says}, {"deprecated", true}, {"enum", k.asks.nothings}}
+		return object{{"description", "Not supported: " + says}, {"deprecated", true}, {"enum", nothings}}
 	case Idle:
 		return object{{"description", "No effect here: " + says}, {"deprecated", true}}
 	}

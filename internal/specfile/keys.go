@@ -11,10 +11,9 @@ type Status string
 
 // The statuses.
 const (
-	Works    Status = "works"    // it does what it says
-	NotBuilt Status = "notBuilt" // planned: an error, unless the value requests nothing
-	Refused  Status = "refused"  // a key of the original that runteam does not support: an error, unless the value requests nothing
-	Idle     Status = "idle"     // a key of the original that has no effect here: a warning
+	Works   Status = "works"   // it does what it says
+	Refused Status = "refused" // a key of the original that runteam does not support: an error, unless the value requests nothing
+	Idle    Status = "idle"    // a key of the original that has no effect here: a warning
 )
 
 // A key is a line of the table.
@@ -23,7 +22,6 @@ type key struct {
 	kind   kind
 	says   string
 	status Status
-	asks   *asking // which values of a key that does not work request something
 }
 
 // reason is the part of a description that says why a key is not supported.
@@ -32,7 +30,7 @@ func (k *key) reason() string {
 	return why
 }
 
-// instead says what to write instead of a key that is not built or not supported: the text
+// instead says what to write instead of a key that is not supported: the text
 // after the semicolon of its description.
 func (k *key) instead() string {
 	_, rest, _ := strings.Cut(strings.ReplaceAll(k.says, "`", ""), "; ")
@@ -74,10 +72,10 @@ func readPlaces(table string) (byName map[string]*place, all []*place) {
 		case word == "=":
 			p.include(byName, strings.Fields(rest))
 		case line[0] == ' ':
-			kind, says, _ := strings.Cut(rest, " ")
-			k := key{name: word, kind: anything, says: strings.TrimSpace(says), status: status, asks: askings[kind]}
+			k := key{name: word, kind: anything, says: rest, status: status}
 			if status == Works {
-				k.kind = kindOf(kind)
+				kind, says, _ := strings.Cut(rest, " ")
+				k.kind, k.says = kindOf(kind), strings.TrimSpace(says)
 			}
 			p.add(k)
 		default:
@@ -115,28 +113,10 @@ func (p *place) add(k key) {
 	}
 }
 
-// An asking separates the values of an unsupported key: those that request something are an
-// error, the others are accepted.
-type asking struct {
-	of       func(n *node) bool // whether the value requests something
-	nothings []any              // the values that do not, as JSON
-}
+// nothings are the values, as JSON, that request nothing of a key that is not supported.
+var nothings = []any{nil, false, "", []any{}, object{}}
 
-// askings are the kinds of keys that do not work.
-var askings = map[string]*asking{
-	"always": {func(n *node) bool { return n.is != isNull }, []any{nil}},
-	"filled": {func(n *node) bool {
-		switch n.is {
-		case isNull:
-			return false
-		case isBool:
-			return n.text == "true"
-		case isText:
-			return n.text != ""
-		case isList, isObject:
-			return n.len() > 0
-		}
-		return true
-	}, []any{nil, false, "", []any{}, object{}}},
-	"notPending": {func(n *node) bool { return n.is != isNull && (n.is != isText || n.text != "pending") }, []any{nil, "pending"}},
+// requestsNothing reports whether a value is one of them.
+func (n *node) requestsNothing() bool {
+	return n.is == isNull || n.is == isBool && n.text == "false" || n.is == isText && n.text == "" || (n.is == isList || n.is == isObject) && n.len() == 0
 }

@@ -76,7 +76,7 @@ var samples = map[string]string{
 	"agent.timeoutMs": "1000", "agent.callTimeoutMs": "1000", "agent.outputSchema": "{type: object}", "agent.disallowedTools": "[bash]",
 	"agent.spawn": "{max: 2}", "spawn.max": "2", "spawn.depth": "2", "spawn.timeoutMs": "1000", "spawn.maxTurns": "3", "spawn.files": "[\"src/**\"]",
 	"agent.loopDetection": "{onLoopDetected: terminate}", "loopDetection.maxRepetitions": "2", "loopDetection.loopDetectionWindow": "9", "loopDetection.onLoopDetected": "warn",
-	"task.title": "Other", "task.description": "{file: prompt.md}", "task.key": "k", "task.assignee": "a", "task.dependsOn": "[First]",
+	"task.title": "Other", "task.description": "{file: prompt.md}", "task.key": "k", "task.status": "pending", "task.assignee": "a", "task.dependsOn": "[First]",
 	"task.value": "5", "task.template": "text", "task.file": "prompt.md",
 	"task.uses": "[claim]", "task.tools": "[]", "task.dependencyPayload": "both", "task.memoryScope": "all", "task.classification": "public",
 	"task.requiredTags": "[t]", "task.ttlMs": "1000", "task.maxRetries": "2", "task.retryDelayMs": "0", "task.retryBackoff": "1.5",
@@ -110,6 +110,7 @@ var silent = []string{
 	"team.sharedMemory", "orchestrator.defaultProvider", "orchestrator.strictAssignees",
 	"agent.provider", "agent.disallowedTools", "agentDefaults.provider", "agentDefaults.disallowedTools",
 	"coordinator.provider", "coordinator.disallowedTools", "fallback.provider", "mcp.type", "backend.kind",
+	"task.status",
 	"endpoint.textToolCalls", // no agent is there
 }
 
@@ -477,14 +478,10 @@ func TestEveryKey(t *testing.T) {
 					return
 				}
 				require.NotEqual(t, base, fingerprint(t, got), "it works, so it must change something:\n%s", text)
-			case specfile.NotBuilt, specfile.Refused:
+			case specfile.Refused:
 				_, err := specfile.Load(at(t, dir, id, specWith(w.Place, w.Key, "5")))
-				condition := specfile.ErrNotBuilt
-				if w.Status == specfile.Refused {
-					condition = specfile.ErrRefused
-				}
-				require.ErrorIs(t, err, condition)
-				require.Regexp(t, `\d: .*`+w.Key+": not (built yet|supported)", strings.Join(messages(t, err), "\n"))
+				require.ErrorIs(t, err, specfile.ErrRefused)
+				require.Regexp(t, `\d: .*`+w.Key+": not supported: ", strings.Join(messages(t, err), "\n"))
 				got := must(t, dir, id+"-null", specWith(w.Place, w.Key, "null"))
 				require.Equal(t, base, fingerprint(t, got), "nothing asks for nothing")
 			case specfile.Idle:
@@ -587,7 +584,7 @@ func render(words []specfile.Word) string {
 		status specfile.Status
 		title  string
 	}{
-		{specfile.NotBuilt, "Not built yet, so an error"}, {specfile.Refused, "Not supported, so an error"}, {specfile.Idle, "Without effect, so a warning"},
+		{specfile.Refused, "Not supported, so an error"}, {specfile.Idle, "Without effect, so a warning"},
 	} {
 		var keys []string
 		for _, w := range words {

@@ -105,6 +105,7 @@ var kinds = map[string]kind{
 	"backend":        newKind(isText, "`process`, `person`", "one of the words process, person", "write process or person").as(oneOf(backends)).such("process or person").checked(checkBackend),
 	"boolean":        newKind(isBool, "true or false", "true or false", "write true or false, without quotes"),
 	"never":          newKind(isText, "`never`", "the word never", "write never, or leave the key out").as(oneOf([]string{"never"})).fitting(func(n *node) bool { return n.text == "never" }),
+	"pending":        newKind(isText, "`pending`", "the word pending", "leave the key out: every task begins pending").as(oneOf([]string{"pending"})).fitting(func(n *node) bool { return n.text == "pending" }),
 	"previous":       newKind(isText, "`previous`", "the word previous", "write previous, or leave the key out").as(oneOf([]string{task.Previous})).fitting(func(n *node) bool { return n.text == task.Previous }),
 	"provider":       newKind(isText, "`openai`", "openai", "write openai, or leave the key out").as(oneOf([]string{openAI})).checked(checkProvider),
 	"instant":        newKind(isText, "time", "a time", `write it as "2026-01-31T09:30:00Z"`).as(object{{"type", "string"}, {"pattern", instantPattern}}).fitting(isInstant),

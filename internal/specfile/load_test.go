@@ -315,8 +315,8 @@ func TestTeamAndOrchestratorFiles(t *testing.T) {
 
 	_, err = check(specfile.Options{Path: at("tasks.json"), Team: at("withtasks.yaml"), Orchestrator: at("wrong.yaml")})
 	require.Equal(t, []string{
-		"2:8: tasks: the file of Options.Team brings a team only",
-		"3:9: inputs: the file of Options.Team brings a team only",
+		"2:1: tasks: the file of Options.Team brings a team only",
+		"3:1: inputs: the file of Options.Team brings a team only",
 		`1:1: unknown key "defaultModle" in orchestrator`,
 		`2:1: unknown key "tasks" in orchestrator`,
 	}, messages(t, err))

@@ -24,7 +24,7 @@ func TestKeysOfTheOriginal(t *testing.T) {
 		{"orchestrator", "schedulingWeights", `{}`, ""},
 		{"orchestrator", "executionRouting", `{"mode": "team"}`, "executionRouting: not supported: how a goal is carried out; remove it; write mode: auto or mode: plan in the spec"},
 		{"orchestrator", "executionRouter", `"f"`, "executionRouter: not supported: a function of a program; remove it; write mode: auto or mode: plan in the spec"},
-		{"orchestrator", "recovery", `{"maxAttempts": 2}`, "recovery: not built yet; remove it, or write maxRetries for a task"},
+		{"orchestrator", "recovery", `{"maxAttempts": 2}`, "recovery: not supported: repair of plans and of failed tasks; remove it, or write maxRetries for a task"},
 		{"agent", "costTier", `"low"`, `warning: agent "a": costTier: no effect here: a note for routing; assignment compares capabilities, descriptions and load`},
 		{"agent", "latencyClass", `"fast"`, `warning: agent "a": latencyClass: no effect here: a note for routing; assignment compares capabilities, descriptions and load`},
 		{"agent", "onToolCall", `"f"`, `warning: agent "a": onToolCall: no effect here: a function of a program; a Go program sets OnToolCall of its team`},

@@ -150,7 +150,7 @@ func TestPolicyBelongsToTheFileOfTheRun(t *testing.T) {
 	require.Len(t, f.Run.Assert, 1)
 
 	_, err = check(specfile.Options{Path: dir + "/tasks.yaml", Team: dir + "/governed.yaml"})
-	require.Equal(t, []string{"2:9: assert: the file of Options.Team brings a team only", "3:9: policy: the file of Options.Team brings a team only"}, messages(t, err))
+	require.Equal(t, []string{"2:1: assert: the file of Options.Team brings a team only", "3:1: policy: the file of Options.Team brings a team only"}, messages(t, err))
 	_, err = check(specfile.Options{Path: dir + "/team.yaml", Orchestrator: dir + "/orchestrator.yaml"})
 	require.Equal(t, []string{`1:1: unknown key "policy" in orchestrator`}, messages(t, err))
 	require.ErrorContains(t, err, "policy is a key of the file")

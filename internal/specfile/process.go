@@ -51,11 +51,7 @@ func (r *reader) readBackend(f *fields) (p *agent.Process, isPerson bool) {
 	if isPerson {
 		refused, why = append(slices.Clone(modelKeys), "systemPrompt", "timeoutMs"), "not for a person; the descriptions of tasks say what to do, and timeoutMs of a task bounds the wait"
 	}
-	for _, key := range refused {
-		if other := f.own(key); other != nil {
-			r.badKey(other, ErrInvalid, "remove it, or the backend", "%s: %s", key, why)
-		}
-	}
+	r.refuse(f, refused, why, "remove it, or the backend")
 	if isPerson {
 		for _, other := range n.parts() {
 			if other.key != "kind" {

@@ -159,11 +159,8 @@ var settings = []struct{ spec, orch string }{
 
 // checkTeamFile reports keys in the file of a team that belong to a run.
 func (l *loader) checkTeamFile(y *layer) {
-	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "edges", "output", "offline", "timeoutMs", "reuse"} {
-		if n := y.spec.own(name); n != nil {
-			l.bad(n, "move it to the spec", "%s: the file of %s brings a team only", name, l.o.called("Team"))
-		}
-	}
+	l.refuse(y.spec, []string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "edges", "output", "offline", "timeoutMs", "reuse"},
+		"the file of "+l.o.called("Team")+" brings a team only", "move it to the spec")
 }
 
 // warnUnusedAgents warns of agents that the file of a team replaces.

@@ -27,13 +27,12 @@ import (
 
 // Conditions of a file. Problems wrap them where they apply.
 var (
-	ErrNotFound = error(notFound{})           // the file, or team.yaml in the folder, does not exist
-	ErrNotBuilt = errors.New("not built yet") // a key that is planned
-	ErrRefused  = errors.New("refused")       // a key of the original that runteam does not support
-	ErrUnknown  = errors.New("unknown key")   // a key that does not exist
-	ErrInvalid  = errors.New("invalid")       // a value of the wrong kind or out of range
-	ErrSyntax   = errors.New("syntax")        // a file that is not valid YAML or JSON, or uses unsupported syntax
-	ErrRead     = errors.New("cannot read")   // a file that cannot be used
+	ErrNotFound = error(notFound{})         // the file, or team.yaml in the folder, does not exist
+	ErrRefused  = errors.New("refused")     // a key of the original that runteam does not support
+	ErrUnknown  = errors.New("unknown key") // a key that does not exist
+	ErrInvalid  = errors.New("invalid")     // a value of the wrong kind or out of range
+	ErrSyntax   = errors.New("syntax")      // a file that is not valid YAML or JSON, or uses unsupported syntax
+	ErrRead     = errors.New("cannot read") // a file that cannot be used
 )
 
 // notFound is the type of [ErrNotFound], which is an [fs.ErrNotExist] too.

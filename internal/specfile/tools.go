@@ -127,27 +127,18 @@ func (r *reader) readTool(item *node) *toolEntry {
 		r.badKey(item, ErrUnknown, nearHint(e.name, "write mcp: {command: …} or mcp: {url: …}; built-in tools are "+strings.Join(known, ", "), known...), "it is neither a built-in tool nor an MCP server")
 	}
 	if r.problems == before {
-		r.checkToolKeys(e, kind)
+		r.refuse(e.fields, idleToolKeys[kind], "no effect on "+kind, "remove it")
 	}
 	e.wrong = r.problems > before
 	return e
 }
 
-// toolKeys are the keys of an entry that do not work for every kind of tool.
-var toolKeys = map[string][]string{
-	"an MCP server":                      {"mcp", "allow", "effect", "repeatable", "stateless", "shared"},
-	httpGet:                              {"origins", "repeatable"},
-	"a tool that works on the workspace": {},
-	"a command":                          {"readable"},
-}
-
-// checkToolKeys reports the keys of an entry that do not work for its kind of tool.
-func (r *reader) checkToolKeys(e *toolEntry, kind string) {
-	for _, name := range []string{"allow", "effect", "repeatable", "stateless", "shared", "origins", "readable"} {
-		if n := e.fields.own(name); n != nil && !slices.Contains(toolKeys[kind], name) {
-			r.badKey(n, ErrInvalid, "remove it", "%s: no effect on %s", name, kind)
-		}
-	}
+// idleToolKeys are the keys of an entry that have no effect, by kind of tool.
+var idleToolKeys = map[string][]string{
+	"an MCP server":                      {"origins", "readable"},
+	httpGet:                              {"allow", "effect", "stateless", "shared", "readable"},
+	"a tool that works on the workspace": {"allow", "effect", "repeatable", "stateless", "shared", "origins", "readable"},
+	"a command":                          {"allow", "effect", "repeatable", "stateless", "shared", "origins"},
 }
 
 // options reads what an entry says about its tools; o has the defaults.
