@@ -98,7 +98,7 @@ func sample(p *place) string {
 func (r *report) takes(value *node, k *key) bool {
 	switch k.status {
 	case Refused:
-		if !value.requestsNothing() {
+		if k.isRequested(value) {
 			r.badKey(value, ErrRefused, k.instead(), "%s: not supported: %s", k.name, k.reason())
 		}
 		return false
@@ -130,7 +130,7 @@ func (r *report) unknown(n *node, p *place) {
 }
 
 // refuse reports keys that an object must not have beside others.
-func (r *report) refuse(f *fields, keys []string, why, hint string) {
+func (f *fields) refuse(r *report, keys []string, why, hint string) {
 	for _, key := range keys {
 		if n := f.own(key); n != nil {
 			r.badKey(n, ErrInvalid, hint, "%s: %s", key, why)

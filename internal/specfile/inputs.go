@@ -119,7 +119,7 @@ func (r *reader) resultOfInput(name string, f *fields) (run, result string, ok b
 	if n == nil {
 		return "", "", false
 	}
-	r.refuse(f, []string{"file", "text"}, "from is set too", "keep one of them")
+	f.refuse(r.report, []string{"file", "text"}, "from is set too", "keep one of them")
 	from := r.part(n, "from", "from: ")
 	if from == nil {
 		return "", "", true

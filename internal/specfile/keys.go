@@ -116,7 +116,17 @@ func (p *place) add(k key) {
 // nothings are the values, as JSON, that request nothing of a key that is not supported.
 var nothings = []any{nil, false, "", []any{}, object{}}
 
-// requestsNothing reports whether a value is one of them.
-func (n *node) requestsNothing() bool {
-	return n.is == isNull || n.is == isBool && n.text == "false" || n.is == isText && n.text == "" || (n.is == isList || n.is == isObject) && n.len() == 0
+// isRequested reports whether a value of the key is none of them.
+func (*key) isRequested(n *node) bool {
+	switch n.is {
+	case isNull:
+		return false
+	case isBool:
+		return n.text == "true"
+	case isText:
+		return n.text != ""
+	case isList, isObject:
+		return n.len() > 0
+	}
+	return true
 }

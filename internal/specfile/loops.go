@@ -33,7 +33,7 @@ type loopPlace struct {
 // readFrame reads what a loop, or a list of tasks, has besides its key. It has no defaults.
 func (r *reader) readFrame(f *fields, s *task.Spec, key, what string) {
 	others := slices.DeleteFunc(names(f.place), func(other string) bool { return other == key || slices.Contains(loopKeys, other) })
-	r.refuse(f, others, "a "+what+" does not have it", "write it in the tasks of the "+what)
+	f.refuse(r.report, others, "a "+what+" does not have it", "write it in the tasks of the "+what)
 	f.defaults = nil
 	*s = task.Spec{When: r.readWhen(f), Source: provenance.Source{Origin: f.node.origin()}}
 	members{{"title", &s.Title}, {"key", &s.Key}, {"classification", &s.Classification}}.read(f.own)

@@ -51,7 +51,7 @@ func (r *reader) readBackend(f *fields) (p *agent.Process, isPerson bool) {
 	if isPerson {
 		refused, why = append(slices.Clone(modelKeys), "systemPrompt", "timeoutMs"), "not for a person; the descriptions of tasks say what to do, and timeoutMs of a task bounds the wait"
 	}
-	r.refuse(f, refused, why, "remove it, or the backend")
+	f.refuse(r.report, refused, why, "remove it, or the backend")
 	if isPerson {
 		for _, other := range n.parts() {
 			if other.key != "kind" {

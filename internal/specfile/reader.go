@@ -159,7 +159,7 @@ var settings = []struct{ spec, orch string }{
 
 // checkTeamFile reports keys in the file of a team that belong to a run.
 func (l *loader) checkTeamFile(y *layer) {
-	l.refuse(y.spec, []string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "edges", "output", "offline", "timeoutMs", "reuse"},
+	y.spec.refuse(l.report, []string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "edges", "output", "offline", "timeoutMs", "reuse"},
 		"the file of "+l.o.called("Team")+" brings a team only", "move it to the spec")
 }
 

@@ -127,7 +127,7 @@ func (r *reader) readTool(item *node) *toolEntry {
 		r.badKey(item, ErrUnknown, nearHint(e.name, "write mcp: {command: …} or mcp: {url: …}; built-in tools are "+strings.Join(known, ", "), known...), "it is neither a built-in tool nor an MCP server")
 	}
 	if r.problems == before {
-		r.refuse(e.fields, idleToolKeys[kind], "no effect on "+kind, "remove it")
+		e.fields.refuse(r.report, idleToolKeys[kind], "no effect on "+kind, "remove it")
 	}
 	e.wrong = r.problems > before
 	return e
