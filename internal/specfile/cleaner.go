@@ -292,20 +292,27 @@ func programCredentials(program *node, at string, visit func(at string, n *node)
 			switch {
 			case list.is == isObject:
 				visit(where+"."+value.key, value)
-			case afterSecretFlag(list, i):
+			case isSecretArgument(list, i):
 				visit(fmt.Sprintf("%s[%d]", where, i), value)
 			}
 		}
 	}
 }
 
-// afterSecretFlag reports whether element i of a list of arguments follows a flag such as
-// --api-key, so that it may be a credential.
-func afterSecretFlag(list *node, i int) bool {
-	if i == 0 || list.is != isList {
+// isSecretArgument reports whether element i of a list of arguments may be a credential: it follows a flag such as
+// --api-key, or has one with a value that is no variable, such as --api-key=sk-1.
+func isSecretArgument(list *node, i int) bool {
+	if list.is != isList {
 		return false
 	}
-	flag, dashed := strings.CutPrefix(list.kids[i-1].text, "-")
+	if flag, value, ok := strings.Cut(list.kids[i].text, "="); ok && isSecretFlag(flag) {
+		return !namesKey.MatchString(value)
+	}
+	return i > 0 && isSecretFlag(list.kids[i-1].text)
+}
+
+func isSecretFlag(text string) bool {
+	flag, dashed := strings.CutPrefix(text, "-")
 	return dashed && !strings.Contains(flag, "=") && soundsSecret(strings.TrimLeft(flag, "-"))
 }
 

@@ -112,7 +112,7 @@ type keyed struct {
 // sound like credentials.
 func (s *source) concealBelow(n *node, all, reveal bool, sounds map[keyed]bool) {
 	for i, value := range n.parts() {
-		hide, inside := all || afterSecretFlag(n, i), reveal
+		hide, inside := all || isSecretArgument(n, i), reveal
 		if n.is == isObject {
 			inside = inside || value.key == "reveal" && !all
 			hide = hide || secretAt(value.key, value.is == isNumber, sounds)

@@ -59,6 +59,14 @@ func (s *saver) program(who string, n *node) *node {
 			out.set(value.key, path)
 		case "readable":
 			out.set(value.key, s.movedAll(who, value))
+		case "args":
+			kept := listNode()
+			for i, one := range value.parts() {
+				if !isSecretArgument(value, i) || s.named(fmt.Sprintf("%sargs[%d]", who, i), one) {
+					kept.add(one)
+				}
+			}
+			out.set(value.key, kept)
 		case "env", "headers":
 			kept := objectNode()
 			for _, one := range value.parts() {

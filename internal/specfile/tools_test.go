@@ -195,7 +195,7 @@ func TestSavedProgramsHaveNoLiteralKeys(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "team.yaml", `model: m
-tools: {search: {mcp: {command: bin/search, env: {API_KEY: one, MODE: fast}}, allow: [find]}}
+tools: {search: {mcp: {command: bin/search, args: [--api-key, one, --mode, fast], env: {API_KEY: one, MODE: fast}}, allow: [find]}}
 agents:
   - {name: a, tools: [search]}
   - {name: b, backend: {kind: process, command: ./count.sh, cwd: data, confine: false, env: {API_KEY: two, MODE: fast}}}
@@ -209,6 +209,7 @@ agents:
 		messages = append(messages, left[i].Message)
 	}
 	require.Equal(t, []string{
+		`tool "search": args[1]: not saved: the file contains the key itself`,
 		`tool "search": env: API_KEY: not saved: the file contains the key itself`,
 		`agent "b": backend.env: API_KEY: not saved: the file contains the key itself`,
 	}, messages)
@@ -219,14 +220,14 @@ agents:
 
 func TestCopiesHaveNoLiteralKeysOfPrograms(t *testing.T) {
 	t.Parallel()
-	const program = `{command: p, args: [--api-key, canary-1, --mode, fast], env: {A: canary-2}}`
+	const program = `{command: p, args: [--api-key, canary-1, --token=canary-3, "--token=${KEY}", --mode, fast], env: {A: canary-2}}`
 	f, err := load(t, "tools: {search: {mcp: "+program+", allow: [find]}}\nagents:\n  - {name: a, tools: [search]}\n  - {name: b, backend: "+
-		strings.Replace(program, "{", "{kind: process, ", 1)+"}\n", specfile.Options{})
+		strings.Replace(program, "{", "{kind: process, ", 1)+"}\n", specfile.Options{Lookup: env(map[string]string{"KEY": "k"}), Trusted: trusted})
 	require.NoError(t, err)
 	stored := f.Stored()
 	require.Len(t, stored, 1)
 	require.NotContains(t, stored[0].Text, "canary")
-	require.Equal(t, 2, strings.Count(stored[0].Text, "--mode, fast"))
+	require.Equal(t, 2, strings.Count(stored[0].Text, `"--token=${KEY}", --mode, fast`))
 }
 
 // What is wrong with the tools of an agent is reported once, and not again where they are named.
