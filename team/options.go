@@ -82,8 +82,8 @@ type RunOptions struct {
 	// it, a policy can only be replaced by one that delivers no more.
 	AllowWidening bool
 
-	// StrictTools makes every command that is not confined a problem: of the tool bash, and of
-	// agents that are commands.
+	// StrictTools makes every command that is not confined a problem: of the tool bash, of agents that are
+	// commands, and of MCP servers.
 	StrictTools bool
 
 	// KeepWorkspaces leaves the workspaces of tasks in the file system when they end, as

@@ -118,4 +118,10 @@ func TestServerAnswersForNoPerson(t *testing.T) {
 		require.Contains(t, got.stderr, `mcp server "search": it is not confined, and such a program could answer in place of "ann"`)
 		require.Contains(t, got.stderr, `write confine: true, or confine: false with reason: "WHY", which plans show`)
 	}
+	dir = clitest.Folder(t, map[string]string{"team.yaml": fmt.Sprintf(answeringSpec, "http://127.0.0.1:1", "sh", "sh", "/", `, confine: false, reason: "It opens the browser."`)})
+	for _, command := range []string{"check", "run", "plan"} {
+		got := call{bare: true, dir: dir, args: []string{command, "--strict-tools"}}.run(t)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
+		require.Contains(t, got.stderr, `mcp server "search": it is not confined, and this run allows only confined commands`)
+	}
 }

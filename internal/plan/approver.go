@@ -43,7 +43,7 @@ func (c *Config) checkApprovers(found *task.Problems) {
 	if k := c.Coordinator; k != nil && k.Approve != "" {
 		c.checkApprover(subject{found, "/coordinator/approve", "coordinator"}, k.Approve)
 	}
-	*found = append(*found, c.UnconfinedPrograms()...)
+	*found = append(*found, c.UnconfinedPrograms(false)...)
 	if c.Policy == nil {
 		return
 	}
@@ -64,23 +64,27 @@ func (c *Config) checkApprovers(found *task.Problems) {
 }
 
 // UnconfinedPrograms returns a problem for each program of tools that is neither confined nor said to need
-// that, if a person approves something in the team. It needs no agents, and is to be called before such a
-// program is started.
-func (c *Config) UnconfinedPrograms() (found task.Problems) {
+// that, if a person approves something in the team, and for each that is not confined if the run is strict. It
+// needs no agents, and is to be called before such a program is started.
+func (c *Config) UnconfinedPrograms(strict bool) (found task.Problems) {
 	person := c.firstApprover()
-	if person == "" {
-		return nil
-	}
 	seen := map[string]bool{}
 	for i := range c.Agents {
 		for k, f := range c.Agents[i].Tools {
-			if f == nil || f.Program == nil || f.Program.Confined || f.Program.Reason != "" || seen[f.Program.Name] {
+			if f == nil || f.Program == nil || f.Program.Confined || seen[f.Program.Name] {
 				continue
 			}
-			seen[f.Program.Name] = true
 			of := subject{&found, naming.Pointer("agents", i, "tools", k, "mcp"), f.Program.Name}
-			of.report(fmt.Sprintf("it is not confined, and such a program could answer in place of %q", person),
-				`write confine: true, or confine: false with reason: "WHY", which plans show`, ErrUnconfined)
+			switch {
+			case strict:
+				of.report("it is not confined, and this run allows only confined commands", "write confine: true", ErrUnconfined)
+			case person == "" || f.Program.Reason != "":
+				continue
+			default:
+				of.report(fmt.Sprintf("it is not confined, and such a program could answer in place of %q", person),
+					`write confine: true, or confine: false with reason: "WHY", which plans show`, ErrUnconfined)
+			}
+			seen[f.Program.Name] = true
 		}
 	}
 	return found

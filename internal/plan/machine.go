@@ -181,7 +181,7 @@ func (s subject) checkMachine(m *Member, all []Member) {
 	}
 }
 
-// checkStrictTools reports commands that are not confined if the options forbid them.
+// checkStrictTools reports commands and servers that are not confined if the options forbid them.
 func (c *checker) checkStrictTools() {
 	if !c.options.StrictTools {
 		return
@@ -198,6 +198,7 @@ func (c *checker) checkStrictTools() {
 			}
 		}
 	}
+	c.found = append(c.found, c.team.Config.UnconfinedPrograms(true)...)
 }
 
 // unconfinedHint says how to have a command confined.

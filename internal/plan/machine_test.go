@@ -67,13 +67,19 @@ func TestStrictToolsRefusesUnconfinedCommands(t *testing.T) {
 	tasks := []task.Spec{{Title: "Read", Description: "?", Assignee: "a"}}
 	bash, err := tool.New("shell", "Runs a command.", func(context.Context, struct{}) (string, error) { return "", nil }, tool.Options{Stateful: true, State: "machine"})
 	require.NoError(t, err)
+	server := func(p tool.Program) []*tool.Tool {
+		f := *bash
+		f.Name, f.State, f.Program = p.Name, "", &p
+		return []*tool.Tool{&f}
+	}
 	for want, m := range map[string]plan.Member{
 		"":                             {Agent: script("")},
+		"pages: it is not confined":    {Agent: asksModel, Tools: server(tool.Program{Name: "pages", Reason: "it needs the network"})},
 		"its command is not confined":  {Agent: free("")},
 		`the commands of tool "shell"`: {Agent: asksModel, Tools: []*tool.Tool{bash}},
 	} {
 		m.Name = "a"
-		r, err := newRoster(plan.Config{Agents: []plan.Member{m}})
+		r, err := newRoster(plan.Config{Agents: []plan.Member{m, {Name: "b", Agent: asksModel, Tools: server(tool.Program{Name: "files", Confined: true})}}})
 		require.NoError(t, err)
 		_, err = r.plan(tasks, &plan.Options{StrictTools: true})
 		if want == "" {

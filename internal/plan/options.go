@@ -52,7 +52,7 @@ type Options struct {
 
 	AllowWidening bool // of the policy, by a command while the run works
 
-	StrictTools bool // a command that is not confined is a problem
+	StrictTools bool // a command or server that is not confined is a problem
 
 	Reuse  bool
 	Fresh  []string

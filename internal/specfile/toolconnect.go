@@ -24,8 +24,8 @@ const maxConnecting = 8
 
 // Connect connects to each MCP server of which an agent has a tool, and gives these tools
 // their definitions; without it their calls fail. It must be called before [File.Build], and
-// not concurrently with other methods. It starts no program that could answer in place of a
-// person. The error is an [*Error].
+// not concurrently with other methods. It starts no program that must be confined and is not.
+// The error is an [*Error].
 func (b *Toolbox) Connect(ctx context.Context) error {
 	cfg := b.file.Config
 	for i := range b.file.Agents {
@@ -34,7 +34,7 @@ func (b *Toolbox) Connect(ctx context.Context) error {
 	if b.file.Coordinator != nil {
 		cfg.Coordinator = &b.file.Coordinator.Coordinator
 	}
-	if found := cfg.UnconfinedPrograms(); len(found) > 0 {
+	if found := cfg.UnconfinedPrograms(b.file.Run.StrictTools); len(found) > 0 {
 		return b.file.Locate(found)
 	}
 	var used []*toolEntry

@@ -119,7 +119,7 @@ func (s *SpecFlags) AddTo(cmd *cobra.Command) {
 func (s *SpecFlags) AddSettingsTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	s.Environment.AddTo(cmd)
-	f.BoolVar(&s.StrictTools, "strict-tools", false, "refuse commands that are not confined to their workspace")
+	f.BoolVar(&s.StrictTools, "strict-tools", false, "refuse commands and MCP servers that are not confined to their workspace")
 	f.StringArrayVar(&s.Models, "model", nil, "use this `MODEL` for all agents and the coordinator, or AGENT=MODEL for one (repeatable)")
 }
 
