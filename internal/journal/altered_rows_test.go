@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 )
 
@@ -174,4 +176,57 @@ func TestAlteredAnswerOfARecordIsReported(t *testing.T) {
 		require.NoError(t, j.Close())
 	}
 	require.Equal(t, audit.Broken, verified(t, path, "r1", audit.VerifyOptions{}).Status)
+}
+
+// A command to a run that another program wrote into the journal, or altered there, is reported, and not carried out.
+//
+// Requirement: G56.
+func TestForgedCommandsAreReported(t *testing.T) {
+	t.Parallel()
+	for name, forge := range map[string]func(line string) string{
+		"as it was": func(line string) string { return line },
+		"altered":   func(line string) string { return strings.Replace(line, `"ann"`, `"bob"`, 1) },
+		"a policy":  func(line string) string { return strings.TrimSuffix(line, "}") + `,"policy":{}}` },
+		"none":      func(string) string { return "yes" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "runs.db")
+			var log bytes.Buffer
+			j, err := journal.Open(path, journal.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			require.NoError(t, err)
+			defer j.Close() //nolint:errcheck // of a test
+			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+			require.NoError(t, err)
+			sent := make(chan error, 1)
+			go func() { sent <- j.Steer(t.Context(), "r1", steer.Command{Kind: steer.Pause, By: "ann"}) }()
+			db, err := sql.Open("sqlite", path)
+			require.NoError(t, err)
+			defer db.Close()
+			var line []byte
+			require.Eventually(t, func() bool {
+				return db.QueryRowContext(t.Context(), "select line from commands").Scan(&line) == nil
+			}, 10*time.Second, 10*time.Millisecond)
+			forged := forge(string(line))
+			require.Equal(t, name == "as it was", forged == string(line))
+			_, err = db.ExecContext(t.Context(), "update commands set line = ?", []byte(forged))
+			require.NoError(t, err)
+			report := verified(t, path, "r1", audit.VerifyOptions{})
+			list, err := r.Commands(t.Context())
+			require.NoError(t, err)
+			if forged == string(line) {
+				require.NotEqual(t, audit.Broken, report.Status)
+				require.Len(t, list, 1)
+				require.NoError(t, r.Refuse(t.Context(), list[0].Number, "not now"))
+				require.ErrorContains(t, <-sent, "not now")
+				return
+			}
+			require.Equal(t, audit.Broken, report.Status)
+			require.Contains(t, report.Why, "a command waits beside the record that was altered, or was not written by runteam")
+			require.Empty(t, list)
+			require.ErrorIs(t, <-sent, steer.ErrRefused)
+			require.Contains(t, log.String(), "a command in the journal was altered, or was not written by runteam; it is not used")
+			require.NotEqual(t, audit.Broken, verified(t, path, "r1", audit.VerifyOptions{}).Status)
+		})
+	}
 }

@@ -324,7 +324,7 @@ func (j *Journal) endUnreadable(ctx context.Context, r row, q *Question) (ended 
 		return false, err
 	}
 	a, err := (&decoder{vault: j.vault, run: r.id}).answer(c.line)
-	if err == nil && !isForged(a) && a.Key == q.Key && a.Task == q.Task {
+	if err == nil && !isForged(a.Missing) && a.Key == q.Key && a.Task == q.Task {
 		return false, nil
 	}
 	return j.store.commands.end(ctx, c.n, "it cannot be read: it is "+ErrAltered.Error())

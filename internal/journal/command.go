@@ -121,7 +121,7 @@ func encodeLeft(v *vault, run string, n int64, l leftLine) ([]byte, error) {
 func (d *decoder) left(value []byte, n int64) (c record.LeftCommand, of tenure) {
 	var x leftLine
 	if err := json.Unmarshal(value, &x); err != nil {
-		return record.LeftCommand{Number: n, Missing: err.Error()}, of
+		return record.LeftCommand{Number: n, Missing: ErrAltered.Error()}, of
 	}
 	c = record.LeftCommand{Command: x.Command, Time: x.Time, Number: n}
 	if x.Hidden != nil {
@@ -134,14 +134,14 @@ func (d *decoder) left(value []byte, n int64) (c record.LeftCommand, of tenure) 
 		}
 		x.Text, x.Reason, c.Text, c.Reason = w.Text, w.Reason, w.Text, w.Reason
 	}
+	if c.Missing == "" && (d.vault.digests == nil || d.vault.digest("left command", x.digestInput(d.run, n)) != x.Digest) {
+		c.Missing = ErrAltered.Error()
+	}
 	if x.Policy != nil && c.Missing == "" {
 		var err error
 		if c.Policy, err = x.Policy.Policy(); err != nil {
 			c.Missing = err.Error()
 		}
-	}
-	if c.Missing == "" && (d.vault.digests == nil || d.vault.digest("left command", x.digestInput(d.run, n)) != x.Digest) {
-		c.Missing = ErrAltered.Error()
 	}
 	if c.Missing != "" {
 		c.Command = steer.Command{}

@@ -153,8 +153,23 @@ func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (lis
 	return list, nil
 }
 
-// isForged reports whether something else than this program wrote an answer, or changed it.
-func isForged(a *record.Answer) bool { return a.Missing == ErrAltered.Error() }
+// isForged reports whether something else than this program wrote an answer or a command, or changed it: then
+// that is why it is missing.
+func isForged(missing string) bool { return missing == ErrAltered.Error() }
+
+// whyForged says which of the answers and commands that wait for a run is forged; empty if none is.
+func whyForged(answers []record.Answer, commands []storedCommand, d *decoder) string {
+	const ending = " waits beside the record that was altered, or was not written by runteam; a resumed run refuses it"
+	if slices.ContainsFunc(answers, func(w record.Answer) bool { return isForged(w.Missing) }) {
+		return "an answer of a person" + ending
+	}
+	for _, c := range commands {
+		if left, _ := d.left(c.line, c.n); isForged(left.Missing) {
+			return "a command" + ending
+		}
+	}
+	return ""
+}
 
 // Waiting returns the answers that other processes left; see [record.AnswerLog]. It refuses those that
 // are forged, and warns of them.
@@ -165,28 +180,33 @@ func (r *Run) Waiting(ctx context.Context) ([]record.Answer, error) {
 	}
 	written := list[:0]
 	for i := range list {
-		if !isForged(&list[i]) {
+		if !isForged(list[i].Missing) {
 			written = append(written, list[i])
 			continue
 		}
-		r.warnForged()
-		if err := r.Refuse(ctx, list[i].Command, "it cannot be read: it is "+list[i].Missing); err != nil {
+		if err := r.refuseForged(ctx, "an answer", list[i].Command); err != nil {
 			return nil, err
 		}
 	}
 	return written, nil
 }
 
-// warnForged warns of an answer that is forged. It quotes nothing of it.
-func (r *Run) warnForged() {
-	r.j.o.Logger.Warn("an answer in the journal was altered, or was not written by runteam; it is not used", "run", r.row.id)
+// refuseForged refuses an answer or a command that is forged, and warns of it.
+func (r *Run) refuseForged(ctx context.Context, what string, n int64) error {
+	r.warnForged(what)
+	return r.Refuse(ctx, n, "it cannot be read: it is "+ErrAltered.Error())
+}
+
+// warnForged warns of an answer or a command that is forged. It quotes nothing of it.
+func (r *Run) warnForged(what string) {
+	r.j.o.Logger.Warn(what+" in the journal was altered, or was not written by runteam; it is not used", "run", r.row.id)
 }
 
 // reportForged warns of the answers of a stored run that are forged, whether they wait or not.
 func (r *Run) reportForged(ctx context.Context) error {
 	for i := range r.history.Log {
-		if a := r.history.Log[i].Answer; a != nil && isForged(a) {
-			r.warnForged()
+		if a := r.history.Log[i].Answer; a != nil && isForged(a.Missing) {
+			r.warnForged("an answer")
 		}
 	}
 	_, err := r.Waiting(ctx)

@@ -104,7 +104,8 @@ func (s *commandTable) claim(ctx context.Context, run int64, of tenure) (list []
 	return list, err
 }
 
-// Commands returns the commands that other processes sent to this one; see [record.AnswerLog].
+// Commands returns the commands that other processes sent to this one; see [record.AnswerLog]. It refuses
+// those that are forged, and warns of them.
 func (r *Run) Commands(ctx context.Context) (list []record.LeftCommand, err error) {
 	rows, err := r.j.store.commands.claim(ctx, r.row.n, r.tenure)
 	if err != nil {
@@ -113,6 +114,12 @@ func (r *Run) Commands(ctx context.Context) (list []record.LeftCommand, err erro
 	d := &decoder{vault: r.j.vault, run: r.row.id}
 	for _, row := range rows {
 		c, of := d.left(row.line, row.n)
+		if isForged(c.Missing) {
+			if err := r.refuseForged(ctx, "a command", row.n); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if c.Missing == "" && (of != r.tenure || r.hasDecided(c.Number)) {
 			if err := r.Refuse(ctx, c.Number, "it was for a process that has ended"); err != nil {
 				return nil, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/event"
@@ -15,7 +14,7 @@ import (
 // Verify reports whether the lines of a run, which is named as for [Journal.Find], were
 // altered. Beyond what [audit.Verify] checks, they must be of this run, begin at its
 // beginning, and end at the state of the chain in the last row; the marks, by which one
-// task is read alone, must name the tasks of the lines; and the answers of people that wait for
+// task is read alone, must name the tasks of the lines; and the answers of people and the commands that wait for
 // the run must be as they were left. It sets Run and State of o; the
 // error is of reading only.
 //
@@ -64,11 +63,15 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 	if err != nil {
 		return audit.Report{}, err
 	}
-	waiting, err := a.waitingAnswers(ctx, r.n, r.id)
+	answers, err := a.waitingAnswers(ctx, r.n, r.id)
 	if err != nil {
 		return audit.Report{}, err
 	}
-	checkBesideChain(&report, headed, altered, waiting)
+	commands, err := a.store.commands.waiting(ctx, r.n, commandSteer)
+	if err != nil {
+		return audit.Report{}, a.fail("read", err)
+	}
+	checkBesideChain(&report, headed, altered, whyForged(answers, commands, &decoder{vault: a.vault, run: r.id}))
 	if report.Status == audit.Broken {
 		_, err = a.find(ctx, r.id) // it may have been removed
 	}
@@ -76,8 +79,8 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 }
 
 // checkBesideChain breaks a report for what the chain does not cover: whether the lines have their head, the
-// first line of a row with wrong marks, which is 0 without one, and the answers that wait.
-func checkBesideChain(report *audit.Report, headed bool, altered int, waiting []record.Answer) {
+// first line of a row with wrong marks, which is 0 without one, and what is forged of that which waits.
+func checkBesideChain(report *audit.Report, headed bool, altered int, forged string) {
 	broken := func(line int, why string) {
 		if report.Status != audit.Broken {
 			report.Status, report.Line, report.Covered, report.Why = audit.Broken, line, 0, why
@@ -89,8 +92,8 @@ func checkBesideChain(report *audit.Report, headed bool, altered int, waiting []
 	if altered > 0 {
 		broken(altered, "the marks of the row that begins here were altered: where one task is read alone, lines about it would be missing")
 	}
-	if slices.ContainsFunc(waiting, func(w record.Answer) bool { return isForged(&w) }) {
-		broken(0, "an answer of a person waits beside the record that was altered, or was not written by runteam; a resumed run refuses it")
+	if forged != "" {
+		broken(0, forged)
 	}
 }
 
