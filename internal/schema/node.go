@@ -16,6 +16,8 @@ type node struct {
 	fixed []any  // values of enum or const; nil if the schema has neither
 	guard bool   // fixed is a const that applies in any case
 
+	listed int // values and names in its keywords, for each of which the validator looks
+
 	textRules
 	numberRules
 	objectRules

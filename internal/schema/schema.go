@@ -21,6 +21,10 @@ import (
 // ErrInvalid reports a schema that cannot be used.
 var ErrInvalid = errors.New("bad output schema")
 
+// maxReading bounds the bytes of a schema times its levels: the library reads each level again for those
+// above it, and cannot be stopped.
+const maxReading = 16 << 20
+
 // A Schema is a JSON Schema that was read and resolved. It is immutable and
 // safe for concurrent use.
 type Schema struct {
@@ -42,6 +46,9 @@ func Parse(raw string) (*Schema, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	source := v.Value()
+	if depth := depthOf(source); depth*len(v.Canonical()) > maxReading {
+		return nil, fmt.Errorf("%w: it has %d bytes and %d levels, which together takes too long to read; nest less deeply, or write a shorter one", ErrInvalid, len(v.Canonical()), depth)
+	}
 	if err := checkKeywords(source, ""); err != nil {
 		return nil, err
 	}
@@ -70,6 +77,23 @@ func Parse(raw string) (*Schema, error) {
 		return r
 	})
 	return made, nil
+}
+
+// depthOf returns how deeply a decoded value is nested.
+func depthOf(v any) (depth int) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			depth = max(depth, depthOf(member))
+		}
+	case []any:
+		for _, item := range v {
+			depth = max(depth, depthOf(item))
+		}
+	default:
+		return 0
+	}
+	return depth + 1
 }
 
 // String returns the schema as canonical JSON.

@@ -20,7 +20,7 @@ const (
 
 var (
 	errNumber = errors.New("validating root: number: a number of more than 40 characters; write it as a text, or rounded")
-	errChecks = errors.New("validating root: depth: the schema would be applied more than a million times; nest less deeply")
+	errChecks = errors.New("validating root: depth: checking takes more than a million steps; nest less deeply, or write shorter lists")
 )
 
 // A meter counts how often a validator applies schemas. Schemas that apply to the same
@@ -205,7 +205,7 @@ func (s *Schema) Unusable() error {
 // apply counts a schema and the schemas that it applies to the same value. It reports
 // whether the count is within the limit.
 func (m *meter) apply(all uses, n *node, times int) bool {
-	if m.checks += times; m.checks > maxChecks {
+	if m.checks += times * (1 + n.listed/8); m.checks > maxChecks { // to look for one name or value takes an eighth of a check
 		return false
 	}
 	if all != nil {

@@ -2,8 +2,10 @@ package schema_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
@@ -118,4 +120,57 @@ func TestValidatingLooksAtTheContextMeanwhile(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, parsed(t, `{"items":{"type":"integer"}}`).ValidateContext(ctx, v))
 	require.Greater(t, ctx.asked, 10)
+}
+
+// The validator looks for each name and each value that a schema lists, and cannot be stopped.
+//
+// Requirement: G66.
+func TestLongListsOfASchemaCountForEachValue(t *testing.T) {
+	t.Parallel()
+	const most = 20_000
+	list := func(form string) string {
+		var b strings.Builder
+		for i := range most {
+			fmt.Fprintf(&b, form+",", i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
+	for name, raw := range map[string]string{
+		"enum":              `{"contains":{"enum":[` + list(`"a%d"`) + `]}}`,
+		"objects":           `{"contains":{"enum":[` + list(`{"a":%d}`) + `]}}`,
+		"required":          `{"items":{"not":{"required":[` + list(`"a%d"`) + `]}}}`,
+		"properties":        `{"items":{"properties":{` + list(`"a%d":{}`) + `}}}`,
+		"dependentRequired": `{"items":{"dependentRequired":{` + list(`"a%d":["b"]`) + `}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := schema.Parse(raw)
+			require.NoError(t, err)
+			began := time.Now()
+			err = validate(t, s, "["+strings.TrimSuffix(strings.Repeat("{},", most), ",")+"]")
+			require.ErrorContains(t, err, "depth")
+			require.Less(t, time.Since(began), 10*time.Second) // of minutes
+			require.NotContains(t, fmt.Sprint(validate(t, s, "[{},{}]")), "depth")
+		})
+	}
+}
+
+// The library reads what is nested again for each level around it, and cannot be stopped.
+//
+// Requirement: G66.
+func TestDeepSchemasAreShort(t *testing.T) {
+	t.Parallel()
+	nest := func(levels, values int) string {
+		return strings.Repeat(`{"items":`, levels) + `{"enum":[0` + strings.Repeat(",[]", values) + `]}` + strings.Repeat("}", levels)
+	}
+	for _, raw := range []string{nest(90, 10_000), nest(1, 100_000)} {
+		_, err := schema.Parse(raw)
+		require.NoError(t, err)
+	}
+	began := time.Now()
+	_, err := schema.Parse(nest(90, 200_000))
+	require.ErrorIs(t, err, schema.ErrInvalid)
+	require.ErrorContains(t, err, "takes too long to read; nest less deeply")
+	_ = schema.Tolerant(nest(90, 200_000))
+	require.Less(t, time.Since(began), 10*time.Second) // the library alone takes as long for it
 }
