@@ -10,29 +10,29 @@ import (
 
 // The limits of connections.
 const (
-	maxConnections = 1024            // on which a token or a session was shown
-	maxStrangers   = 256             // on which none was
-	strangerTime   = 2 * time.Second // for a stranger to send a request, and to read the answer
+	maxAuthenticated   = 1024
+	maxUnauthenticated = 256
+	authenticationTime = 2 * time.Second // for an unauthenticated client to send a request, and to read the answer
 )
 
-// connections is a listener that limits what it accepts. A connection is a stranger until a request on it
-// shows a valid token or session. Strangers have places of their own: if all are taken, a new one
-// replaces the oldest.
+// connections is a listener that limits what it accepts. A connection is unauthenticated until a request on it
+// has a valid token or session. Those connections have a limit of their own, so that they cannot shut out clients
+// with a token: a new one replaces the oldest.
 type connections struct {
 	net.Listener
 
-	mu        sync.Mutex // guards the fields below, and the standing of each connection
-	known     int
-	strangers list.List // of *connection, the oldest first
+	mu              sync.Mutex // guards the fields below, and those of each connection
+	authenticated   int
+	unauthenticated list.List // of *connection, the oldest first
 }
 
-// A connection is limited while it is a stranger.
+// A connection has short deadlines while it is unauthenticated.
 type connection struct {
 	net.Conn
-	of        *connections
-	place     *list.Element // among the strangers; nil once it is known or closed
-	isKnown   bool
-	readUntil time.Time // the deadline that the server wants
+	of              *connections
+	place           *list.Element // among the unauthenticated ones; nil once it is authenticated or closed
+	isAuthenticated bool
+	readDeadline    time.Time // as the server set it
 }
 
 // Accept returns the next connection.
@@ -44,11 +44,11 @@ func (l *connections) Accept() (net.Conn, error) {
 	c := &connection{Conn: accepted, of: l}
 	l.mu.Lock()
 	var replaced *connection
-	if l.strangers.Len() >= maxStrangers {
-		replaced = l.strangers.Front().Value.(*connection)
+	if l.unauthenticated.Len() >= maxUnauthenticated {
+		replaced = l.unauthenticated.Front().Value.(*connection)
 		replaced.leave()
 	}
-	c.place = l.strangers.PushBack(c)
+	c.place = l.unauthenticated.PushBack(c)
 	l.mu.Unlock()
 	if replaced != nil {
 		_ = replaced.Conn.Close() // the server then closes it too
@@ -56,53 +56,53 @@ func (l *connections) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// leave gives back the place of the connection. The caller holds the lock.
+// leave takes the connection out of the counts. The caller holds the lock.
 func (c *connection) leave() {
 	if c.place != nil {
-		c.of.strangers.Remove(c.place)
+		c.of.unauthenticated.Remove(c.place)
 		c.place = nil
 	}
-	if c.isKnown {
-		c.of.known--
-		c.isKnown = false
+	if c.isAuthenticated {
+		c.of.authenticated--
+		c.isAuthenticated = false
 	}
 }
 
-// admit makes a stranger known. It reports false if there is no place for it.
-func (c *connection) admit() bool {
+// authenticate moves the connection to the authenticated ones. It reports false if there are too many of them.
+func (c *connection) authenticate() bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	switch {
 	case c.place == nil:
-		return c.isKnown // else it was replaced
-	case c.of.known >= maxConnections:
+		return c.isAuthenticated // else it was replaced
+	case c.of.authenticated >= maxAuthenticated:
 		return false
 	}
 	c.leave()
-	c.of.known++
-	c.isKnown = true
-	_ = c.Conn.SetReadDeadline(c.readUntil) // of the request, whose body may take longer
+	c.of.authenticated++
+	c.isAuthenticated = true
+	_ = c.Conn.SetReadDeadline(c.readDeadline) // of the request, whose body may take longer
 	return true
 }
 
-// SetReadDeadline sets the deadline of reads. That of a stranger is soon.
+// SetReadDeadline sets the deadline of reads, which is sooner for an unauthenticated connection.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.readUntil = t
-	return c.Conn.SetReadDeadline(c.soon(t))
+	c.readDeadline = t
+	return c.Conn.SetReadDeadline(c.limited(t))
 }
 
-// SetWriteDeadline sets the deadline of writes. That of a stranger is soon.
+// SetWriteDeadline sets the deadline of writes, which is sooner for an unauthenticated connection.
 func (c *connection) SetWriteDeadline(t time.Time) error {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	return c.Conn.SetWriteDeadline(c.soon(t))
+	return c.Conn.SetWriteDeadline(c.limited(t))
 }
 
-// soon returns a deadline, or that of strangers if it is earlier. The caller holds the lock.
-func (c *connection) soon(t time.Time) time.Time {
-	if latest := time.Now().Add(strangerTime); !c.isKnown && (t.IsZero() || t.After(latest)) {
+// limited returns a deadline, or the earlier one of an unauthenticated connection. The caller holds the lock.
+func (c *connection) limited(t time.Time) time.Time {
+	if latest := time.Now().Add(authenticationTime); !c.isAuthenticated && (t.IsZero() || t.After(latest)) {
 		return latest
 	}
 	return t
@@ -124,8 +124,9 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// admitConnection makes the connection of a request known. It reports false if there is no place for it.
-func admitConnection(ctx context.Context) bool {
+// authenticateConnection records that a request on its connection had a valid token or session. It reports false if
+// there are too many such connections.
+func authenticateConnection(ctx context.Context) bool {
 	c, ok := ctx.Value(connectionKey{}).(*connection)
-	return !ok || c.admit() // a server of a program limits its connections itself
+	return !ok || c.authenticate() // a server of a program limits its connections itself
 }

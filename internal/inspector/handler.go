@@ -63,7 +63,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(name, value)
 	}
 	of, ok := h.o.Access.holderOf(r)
-	hasPlace := !ok || admitConnection(r.Context())
+	isWithinLimit := !ok || authenticateConnection(r.Context())
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not every connection supports deadlines
 	if err := h.o.Access.check(r); err != nil {
 		h.fail(w, err)
@@ -74,9 +74,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
-	case !hasPlace:
+	case !isWithinLimit:
 		w.Header().Set("Connection", "close")
-		h.fail(w, &Error{Code: TooMany, Message: fmt.Sprintf("%d connections are open", maxConnections), Hint: "close some of them first"})
+		h.fail(w, &Error{Code: TooMany, Message: fmt.Sprintf("%d connections are open", maxAuthenticated), Hint: "close some of them first"})
 		return
 	case !ok && !strings.HasPrefix(r.URL.Path, API):
 		h.notice(w, http.StatusUnauthorized, "This page needs a link", "Open the link that runteam printed. Each link works once; to get another one, press Enter where runteam serve runs. If it has no terminal, send it the signal USR1, with kill -USR1 PID, or start it again.")

@@ -118,20 +118,20 @@ func ask(t *testing.T, c net.Conn, addr, token string) (status int) {
 	return got.StatusCode
 }
 
-// Connections on which no token was shown replace each other, and none with one.
-func TestStrangersTakeNoPlaceOfOthers(t *testing.T) {
+// Connections without a token replace each other, and none with one.
+func TestUnauthenticatedConnectionsShutNobodyOut(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &fake{}, nil)
-	known := s.dial()
-	require.Equal(t, 200, ask(t, known, s.addr, token))
-	strangers := make([]net.Conn, 1300)
-	for i := range strangers {
-		strangers[i] = s.dial()
+	authenticated := s.dial()
+	require.Equal(t, 200, ask(t, authenticated, s.addr, token))
+	unauthenticated := make([]net.Conn, 1300)
+	for i := range unauthenticated {
+		unauthenticated[i] = s.dial()
 	}
-	require.Equal(t, 200, ask(t, s.dial(), s.addr, token), "there is a place for who comes later")
-	require.Equal(t, 200, ask(t, known, s.addr, token))
+	require.Equal(t, 200, ask(t, s.dial(), s.addr, token), "a later client with a token is answered")
+	require.Equal(t, 200, ask(t, authenticated, s.addr, token))
 	answered := 0
-	for _, c := range strangers {
+	for _, c := range unauthenticated {
 		if status := ask(t, c, s.addr, "none"); status != 0 {
 			require.Equal(t, 401, status)
 			answered++
@@ -140,7 +140,7 @@ func TestStrangersTakeNoPlaceOfOthers(t *testing.T) {
 	require.LessOrEqual(t, answered, 256)
 }
 
-// The places of those with a token are limited too.
+// Connections with a token are limited too.
 func TestConnectionsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &fake{}, nil)
@@ -158,7 +158,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 }
 
 // A connection without a token ends when it was idle for two seconds, and one with a token stays.
-func TestStrangersAreDisconnected(t *testing.T) {
+func TestUnauthenticatedConnectionsEndSoon(t *testing.T) {
 	t.Parallel()
 	const viewer = "GET /api/v1/viewer HTTP/1.1\r\nHost: localhost\r\n"
 	for _, tt := range []struct {
