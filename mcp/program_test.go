@@ -102,15 +102,24 @@ func TestConfinedServerReachesALimit(t *testing.T) {
 
 func TestConfinementThatCannotWork(t *testing.T) {
 	t.Parallel()
-	for want, s := range map[string]*mcp.Server{
-		"Reason is only for a program with Confine false":           {Command: "sh", Reason: "It opens the browser."},
-		"Reason is only for a program with Confine false; leave it": {Command: "sh", Confine: new(true), Reason: "It opens the browser."},
-		"Args, Env, Dir and Confine require Command":                {URL: "https://mcp.example", Confine: new(true)},
-		"a program that is not confined can read every file":        {Command: "sh", Options: tool.Options{Readable: []string{"/usr"}}},
+	const (
+		unneeded = "Reason is only for a program with Confine false; leave it out"
+		remote   = "Args, Env, Dir, Confine, Reason and Options.Readable require Command"
+	)
+	for _, tt := range []struct {
+		server *mcp.Server
+		want   string
+	}{
+		{&mcp.Server{Command: "sh", Reason: "It opens the browser."}, unneeded},
+		{&mcp.Server{Command: "sh", Confine: new(true), Reason: "It opens the browser."}, unneeded},
+		{&mcp.Server{URL: "https://mcp.example", Confine: new(true)}, remote},
+		{&mcp.Server{URL: "https://mcp.example", Reason: "It opens the browser."}, remote},
+		{&mcp.Server{URL: "https://mcp.example", Options: tool.Options{Readable: []string{"/usr"}}}, remote},
+		{&mcp.Server{Command: "sh", Options: tool.Options{Readable: []string{"/usr"}}}, "a program that is not confined can read every file"},
 	} {
-		s.Name = "s"
-		_, err := s.Declared()
-		require.ErrorContains(t, err, want)
+		tt.server.Name = "s"
+		_, err := tt.server.Declared()
+		require.ErrorContains(t, err, tt.want)
 	}
 	s := &mcp.Server{Name: "s", Command: "sh", Allow: []string{"a"}, Confine: new(false), Reason: "It opens the browser."}
 	list, err := s.Declared()

@@ -127,8 +127,8 @@ func (s *Server) check() error {
 		return fmt.Errorf("mcp server %q: invalid name; leave out %s, which stands before the name of a tool, and _ at its end", s.Name, separator)
 	case (s.Command == "") == (s.URL == ""):
 		return fmt.Errorf("mcp server %q: %w", s.Name, errTransport)
-	case s.Command == "" && (len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != "" || s.Confine != nil):
-		return fmt.Errorf("mcp server %q: Args, Env, Dir and Confine require Command", s.Name)
+	case s.Command == "" && (len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != "" || s.Confine != nil || s.Reason != "" || len(s.Options.Readable) > 0):
+		return fmt.Errorf("mcp server %q: Args, Env, Dir, Confine, Reason and Options.Readable require Command", s.Name)
 	case s.URL == "" && len(s.Headers) > 0:
 		return fmt.Errorf("mcp server %q: Headers require URL", s.Name)
 	case s.Stateless && (s.SharedSession || s.Options.Stateful || s.URL != ""):
