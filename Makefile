@@ -35,8 +35,8 @@ long:
 sample:
 	$(MAKE) mutants MUTANTS=$(SAMPLE)
 
-# Compares the command with that of an earlier commit: plans, prompts, and what both make of each beginning of each
-# recorded run. slow compares some beginnings.
+# Compares the command with that of an earlier commit: plans, prompts, and how both show and resume each recorded run
+# from each of its batches on. slow does that from some of them.
 same:
 	RUNTEAM_SLOW=1 SAME=all $(GO) test ./internal/same -count 1 -timeout 0
 

@@ -32,7 +32,8 @@ type RunOptions struct {
 	Budget
 
 	// Strategy chooses the agents of tasks without an assignee: dependency-first, which is
-	// the default, or capability-match. A former name (round-robin, least-busy, composite) is a warning.
+	// the default, or capability-match. The names of removed strategies (round-robin, least-busy,
+	// composite) still work, with a warning: they mean the nearest of the two.
 	Strategy string
 
 	// Answer, if not nil, is the goal that the coordinator answers from the results of

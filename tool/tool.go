@@ -132,9 +132,8 @@ type Options struct {
 	// exactly these.
 	Approve string
 
-	// Readable are files and folders outside the workspace that the commands of bash of package builtin
-	// may read and execute where they are confined, and a confined MCP server; absolute paths. Plans
-	// show them.
+	// Readable are files and folders outside the workspace that a confined command of bash of package
+	// builtin, or a confined MCP server, may read and execute; absolute paths. Plans show them.
 	Readable []string
 
 	Timeout time.Duration // of one call; zero means a minute
@@ -245,7 +244,7 @@ func (t *Tool) Check() error {
 	case t.Stateful && t.Level() < t.Accepts:
 		return fmt.Errorf("tool %q: Stateful, and Produces (%v) is below Accepts (%v): results could lower the label of arguments; set Produces to %v", t.Name, t.Level(), t.Accepts, t.Accepts)
 	case len(t.Readable) > 0 && t.Effect != Workspace && (t.Program == nil || !t.Program.Confined):
-		return fmt.Errorf("tool %q: Readable is only for confined commands, whose effect is workspace, and for confined servers", t.Name)
+		return fmt.Errorf("tool %q: Readable is only for confined commands, whose effect is workspace, and for confined servers; leave it out", t.Name)
 	case t.Timeout < 0 || t.MaxOutput < 0:
 		return fmt.Errorf("tool %q: Timeout and MaxOutput must not be negative; use zero for the default", t.Name)
 	}

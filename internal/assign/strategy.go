@@ -50,7 +50,7 @@ const (
 // Strategies returns the names of all strategies, the default first.
 func Strategies() []string { return []string{string(DependencyFirst), string(CapabilityMatch)} }
 
-// Former has the names of strategies that were removed, each with the nearest that exists.
+// Former maps the names of removed strategies to the nearest one that exists. Specs of the original use them.
 var Former = map[string]Strategy{"round-robin": DependencyFirst, "least-busy": DependencyFirst, "composite": CapabilityMatch}
 
 // Current returns the strategy that s means: the default if it is empty, the nearest one if it is a

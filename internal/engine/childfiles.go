@@ -441,8 +441,8 @@ func whereIs(root *os.Root, name, call string, text *string) (target string) {
 	return ""
 }
 
-// freeBesides returns a path besides a file at which there is no other file, such as one that a call of the same number in
-// another task has put there.
+// freeBesides returns a path beside a file that no other file has. A call with the same ID, in another task whose folder
+// is continued, may have put one there.
 func freeBesides(root *os.Root, name, call, text string) (target string) {
 	for n := 1; ; n++ {
 		by := call

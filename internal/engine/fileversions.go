@@ -189,11 +189,11 @@ func isLaterRound(l, o *folderLayer) bool {
 	return of != nil && before != nil && (of.Round != before.Round || of.Loop != before.Loop) && l.Task > o.Task
 }
 
-// merge returns the newest version of each file of a task, that of a task which was given the other ones, also if that was
-// removed.
+// merge returns the newest version of each file that a task is given: the one whose task was given the others. It has no
+// text if the file was removed.
 //
-// What two tasks changed, neither of which was given the version of the other, is as onConflict says: first that of the
-// tasks before, in their order, and then that of the task itself.
+// If two tasks changed a file and neither was given the version of the other, onConflict decides: first that of the tasks
+// before, in their order, and then that of the task itself.
 func (m folderMerge) merge(choices []choice, own *taskFiles) (newest map[string]*fileVersion, err error) {
 	for i := range choices {
 		m.repeat(&choices[i])
@@ -242,7 +242,7 @@ func (m folderMerge) takenBesides(name string, versions []*fileVersion) string {
 	return ""
 }
 
-// leaveOutReplaced takes out files that became folders, and files of folders that became files. All versions count, since
+// leaveOutReplaced removes from newest the files that became folders, and files of folders that became files. All versions count, since
 // what replaced a file may have been removed later.
 func (m folderMerge) leaveOutReplaced(newest map[string]*fileVersion) error {
 	files := textsOf(newest)

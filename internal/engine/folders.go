@@ -217,12 +217,12 @@ func (g *givenFiles) take(sealed []gate.Sealed, t *task.Task) (err error) {
 		return err
 	}
 	g.tree = textsOf(newest)
-	g.list(sealed, newest)
+	g.setLists(sealed, newest)
 	return nil
 }
 
-// list leaves in the list of each layer the files of which it has the newest version.
-func (g *givenFiles) list(sealed []gate.Sealed, newest map[string]*fileVersion) {
+// setLists sets the list of each layer in the prompt to the files of which it has the newest version.
+func (g *givenFiles) setLists(sealed []gate.Sealed, newest map[string]*fileVersion) {
 	level, lists := label.Public, make([]filetree.Tree, len(g.layers))
 	for k := range g.layers {
 		if s := &sealed[g.layers[k].offer]; !s.IsEmpty() {

@@ -202,12 +202,12 @@ func (s *Sealed) IsEmpty() bool {
 	return s.Withheld() || s.source.Kind == handoff.Folder && len(s.tree) == 0
 }
 
-// allReplaced is the list of a folder of which no file is left. Without it, the outline of a prompt would tell that there
-// is none to those who may not see what replaced them.
+// allReplaced stands in place of an empty list. If the list were left out, the outline of a prompt would tell a viewer
+// that all files were replaced, who may not see by what.
 const allReplaced = "(none: all were replaced)"
 
-// Listing returns s with another list, of the files that are left of its folder at their paths in the workspace. Others
-// decided which these are, so the list is as sensitive as they are.
+// Listing returns s with another list: the files of its folder that no other version replaced, at their paths in the
+// workspace. What replaced the others may be more sensitive than s, so level is the label of the list.
 func (s *Sealed) Listing(left filetree.Tree, level label.Classification) Sealed {
 	listing := *s
 	if s.Withheld() {

@@ -133,9 +133,8 @@ func (s *commandTable) end(ctx context.Context, n int64, outcome string) (ended 
 	return ended, err
 }
 
-// waitingAnswers returns the answers that wait for a process to take them. A row that is none, which
-// something else wrote, is one that was altered: its question stays open, and another answer takes its
-// place.
+// waitingAnswers returns the answers that wait for a process to take them. A row that cannot be read as an
+// answer was not written by this program, and is returned as a forged one, see [isForged].
 func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (list []record.Answer, err error) {
 	rows, err := a.store.commands.waiting(ctx, run, commandAnswer)
 	if err != nil {
@@ -153,8 +152,7 @@ func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (lis
 	return list, nil
 }
 
-// isForged reports whether something else than this program wrote an answer or a command, or changed it: then
-// that is why it is missing.
+// isForged reports whether another program wrote or changed an answer or a command, by why its text is missing.
 func isForged(missing string) bool { return missing == ErrAltered.Error() }
 
 // whyForged says which of the answers and commands that wait for a run is forged; empty if none is.

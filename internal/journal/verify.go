@@ -14,8 +14,8 @@ import (
 // Verify reports whether the lines of a run, which is named as for [Journal.Find], were
 // altered. Beyond what [audit.Verify] checks, they must be of this run, begin at its
 // beginning, and end at the state of the chain in the last row; the marks, by which one
-// task is read alone, must name the tasks of the lines; and the answers of people and the commands that wait for
-// the run must be as they were left. It sets Run and State of o; the
+// task is read alone, must name the tasks of the lines; and the answers of people and the commands that wait to be
+// taken must not be forged. It sets Run and State of o; the
 // error is of reading only.
 //
 // With a key, only its owner can write a record that passes. Without one, anyone who can
@@ -78,8 +78,8 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 	return report, err
 }
 
-// checkBesideChain breaks a report for what the chain does not cover: whether the lines have their head, the
-// first line of a row with wrong marks, which is 0 without one, and what is forged of that which waits.
+// checkBesideChain marks a report as broken for what the chain of digests does not cover: lines without their
+// head, a row with altered marks, of which altered is the first line or 0, and what [whyForged] says.
 func checkBesideChain(report *audit.Report, headed bool, altered int, forged string) {
 	broken := func(line int, why string) {
 		if report.Status != audit.Broken {

@@ -63,9 +63,9 @@ func (c *Config) checkApprovers(found *task.Problems) {
 	}
 }
 
-// UnconfinedPrograms returns a problem for each program of tools that is neither confined nor said to need
+// UnconfinedPrograms returns a problem for each program of tools that is not confined and has no reason for
 // that, if a person approves something in the team, and for each that is not confined if the run is strict. It
-// needs no agents, and is to be called before such a program is started.
+// calls no agent, so that it can be called before such a program is started.
 func (c *Config) UnconfinedPrograms(strict bool) (found task.Problems) {
 	person := c.firstApprover()
 	seen := map[string]bool{}

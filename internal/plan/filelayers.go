@@ -312,7 +312,7 @@ func (c *pathCheck) checkOnConflict(i, j int) {
 		at().report(fmt.Sprintf("it is %s, and another dependency of the task says %s: the task has one folder", naming.Quote(d.OnConflict), naming.Quote(on[other].OnConflict)),
 			fmt.Sprintf("write onConflict: %s here, or remove it from one of them", naming.Quote(on[other].OnConflict)), task.ErrInvalid)
 	case d.OnConflict == task.FailOnConflict, d.OnConflict == task.KeepBoth:
-	case t.Instance != nil && slices.ContainsFunc(t.Instance.Lacks, isLacking): // the rounds behind the first one have it
+	case t.Instance != nil && slices.ContainsFunc(t.Instance.Lacks, isLacking): // later rounds have it
 	default:
 		var titles []string
 		for _, l := range c.plan.Folders.To(i) {

@@ -30,7 +30,7 @@ const (
 	// exceeds it. A confined program cannot change it.
 	socketBuffer = 320 << 10
 
-	leastFile, block = 4 << 10, 512 // bytes that a name of a file counts at least, and those of a block
+	leastFile, block = 4 << 10, 512 // bytes that each name of a file counts at least, and bytes of a block
 )
 
 // seenFiles are the files of a folder that have been counted: those with several names, and those
@@ -61,7 +61,7 @@ func (u *usage) readDisk(dir string, most int64, giveUp func() bool) *seenFiles 
 	return seen
 }
 
-// never gives up.
+// never is the giveUp of a look that always goes to its end.
 func never() bool { return false }
 
 // freeSpace returns how many bytes of the file system of a folder are free for this user.

@@ -66,7 +66,7 @@ type quota struct {
 
 // Times between two looks at what a program uses.
 const (
-	countEach = 10 * time.Millisecond  // how often all threads of the machine and the free space are read, which is fast
+	countEach = 10 * time.Millisecond  // how often the threads of the machine or the free space are read, which is fast
 	watchEach = 100 * time.Millisecond // how often all is looked at, unless there is suddenly much more
 	watchLoad = 20                     // a look may take at most one part in this many of the time
 )
@@ -105,7 +105,7 @@ func (q *quota) watch(cmd *exec.Cmd) {
 }
 
 // repeat looks at what a program uses until that is above a limit or the program has ended. It looks sooner
-// than else when it is urgent, since all programs together suddenly use much more.
+// when isUrgent reports that all programs together suddenly use much more.
 func (q *quota) repeat(cmd *exec.Cmd, isUrgent func() bool, look func() usage) {
 	tick := time.NewTicker(countEach)
 	defer tick.Stop()

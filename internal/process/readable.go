@@ -47,7 +47,7 @@ func CheckReadable(path string) error {
 		}
 	}
 	if _, err := os.Lstat(filepath.Join(real, ".runteam")); err == nil || strings.Contains(real, "/.runteam") {
-		return &ReadableError{path, "it is or has a folder of a journal, which holds what other agents read", "name the folder of the program that the command needs"}
+		return &ReadableError{path, "it is, has or lies in a folder .runteam, whose journal holds what other agents read", "name the folder of the program that the command needs"}
 	}
 	for _, secret := range []string{"/etc/shadow", "/etc/ssh", "/etc/ssl/private", os.TempDir(), "/tmp", "/dev/shm"} {
 		if Contains(real, secret) {

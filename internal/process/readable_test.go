@@ -34,8 +34,8 @@ func TestFilesThatAConfinedProgramMustNotRead(t *testing.T) {
 		filepath.Dir(home):                 ".ssh, which can hold keys",
 		filepath.Join(home, ".ssh/keys"):   ".ssh, which can hold keys",
 		filepath.Join(home, ".pyenv/link"): ".ssh, which can hold keys",
-		filepath.Join(home, ".runteam/workspaces"): "a folder of a journal",
-		project: "a folder of a journal",
+		filepath.Join(home, ".runteam/workspaces"): "lies in a folder .runteam",
+		project: "lies in a folder .runteam",
 	} {
 		err := process.CheckReadable(path)
 		require.ErrorContains(t, err, want, path)

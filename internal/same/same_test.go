@@ -1,5 +1,5 @@
-// Package same_test builds the command of an earlier commit beside that of this one, and compares what both say: the plan
-// and the prompts of each example, and what they make of each beginning of each recorded run.
+// Package same_test builds the command of an earlier commit and that of this one, and compares what both print: the plan
+// and the prompts of each example, and how they show and resume each recorded run, cut off after each of its batches.
 package same_test
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/runteam/runteam/internal/slowtest"
 )
 
-// before is the commit whose command is the measure.
+// before is the commit to compare with.
 const before = "a45bb76068202affd7581190f2f817b72a22efad"
 
 // An intended difference is taken out of what both commands print before it is compared.

@@ -31,8 +31,8 @@ var helpers = template.FuncMap{
 	"json":     quote,
 }
 
-// removed returns the functions of earlier versions. A script that has one can be read, so that a run with it can be
-// resumed: a script is part of the key of its answers.
+// removed returns the functions of earlier versions, which fail when they are called. A script that has one must still be
+// read: it is part of the key of its answers, so a run that began with it could not be resumed with an edited one.
 func removed() template.FuncMap {
 	all := template.FuncMap{}
 	for _, name := range []string{"structured", "memory", "message", "goal", "result", "digest", "failed", "skipped", "part", "parts", "roster"} {

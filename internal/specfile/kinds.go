@@ -268,7 +268,7 @@ func words(known ...string) kind {
 	return k
 }
 
-// accepting returns a kind of words that accepts other words too, of which it says nothing.
+// accepting returns a kind that accepts other words too, which its name and its hints do not list.
 func (k kind) accepting(others []string) kind {
 	check := k.check
 	return k.as(anyOf(k.json, oneOf(others))).checked(func(r *report, key string, n *node) {
@@ -278,7 +278,7 @@ func (k kind) accepting(others []string) kind {
 	})
 }
 
-// formerStrategies are accepted, with a warning of the plan.
+// formerStrategies are accepted here; the check of the team warns of them.
 var formerStrategies = slices.Sorted(maps.Keys(assign.Former))
 
 // wordList returns the kind of a list of such words.

@@ -153,7 +153,7 @@ var commandTexts = map[string]string{
 }
 
 // writeUnconfined names the commands that are not confined, and what else others may read, and says
-// what that means. Of MCP servers it names those that are said to need it.
+// what that means. It also names the MCP servers that are not confined, with the reasons in the spec.
 func writeUnconfined(w io.Writer, p *engine.Plan) {
 	writeServers(w, p)
 	var names []string
