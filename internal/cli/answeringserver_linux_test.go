@@ -122,6 +122,6 @@ func TestServerAnswersForNoPerson(t *testing.T) {
 	for _, command := range []string{"check", "run", "plan"} {
 		got := call{bare: true, dir: dir, args: []string{command, "--strict-tools"}}.run(t)
 		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-		require.Contains(t, got.stderr, `mcp server "search": it is not confined, and this run allows only confined commands`)
+		require.Contains(t, got.stderr, `mcp server "search": it is not confined, and this run allows only confined programs`)
 	}
 }

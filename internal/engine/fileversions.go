@@ -242,8 +242,8 @@ func (m folderMerge) takenBesides(name string, versions []*fileVersion) string {
 	return ""
 }
 
-// leaveOutReplaced removes from newest the files that became folders, and files of folders that became files. All versions count, since
-// what replaced a file may have been removed later.
+// leaveOutReplaced removes from newest the files that became folders, and files of folders that became files. All versions
+// count, since what replaced a file may have been removed later.
 func (m folderMerge) leaveOutReplaced(newest map[string]*fileVersion) error {
 	files := textsOf(newest)
 	isReplaced := func(name string, by []*fileVersion) bool {

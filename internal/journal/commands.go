@@ -152,7 +152,7 @@ func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (lis
 	return list, nil
 }
 
-// isForged reports whether another program wrote or changed an answer or a command, by why its text is missing.
+// isForged reports whether the text of an answer or a command is missing because another program wrote or changed it.
 func isForged(missing string) bool { return missing == ErrAltered.Error() }
 
 // whyForged says which of the answers and commands that wait for a run is forged; empty if none is.

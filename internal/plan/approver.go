@@ -77,7 +77,7 @@ func (c *Config) UnconfinedPrograms(strict bool) (found task.Problems) {
 			of := subject{&found, naming.Pointer("agents", i, "tools", k, "mcp"), f.Program.Name}
 			switch {
 			case strict:
-				of.report("it is not confined, and this run allows only confined commands", "write confine: true", ErrUnconfined)
+				of.report("it is not confined, and this run allows only confined programs", "write confine: true", ErrUnconfined)
 			case person == "" || f.Program.Reason != "":
 				continue
 			default:

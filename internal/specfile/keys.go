@@ -116,7 +116,7 @@ func (p *place) add(k key) {
 // nothings are the values, as JSON, that request nothing of a key that is not supported.
 var nothings = []any{nil, false, "", []any{}, object{}}
 
-// isRequested reports whether a value of the key is none of them.
+// isRequested reports whether a value requests something, so is none of these.
 func (*key) isRequested(n *node) bool {
 	switch n.is {
 	case isNull:
