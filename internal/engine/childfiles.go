@@ -48,6 +48,17 @@ func (f *returnedFiles) level() label.Classification {
 type passedLayer struct {
 	folderLayer
 	offered *envelope.Envelope // with the files that are passed
+	tree    filetree.Tree      // these files
+	renamed []string           // those of them that the run has put beside others, by names that no rule can know
+}
+
+// withoutRenamed leaves out files that have other names than those by which rules can name them.
+func (p *passedLayer) withoutRenamed() (err error) {
+	for _, name := range p.renamed {
+		delete(p.tree, name)
+	}
+	p.offered, err = envelope.New(p.offered.Header(), envelope.Text(p.tree.JSON()))
+	return err
 }
 
 // passedFiles returns the files that a call passes, of which the settings of the team grant some. It reports why there
@@ -76,18 +87,24 @@ func (g *childGroup) passedFiles(ctx context.Context, c *childCall, granted []st
 	maps.DeleteFunc(own, func(name string, text *string) bool { // a file that is written again with the same text is still that of who made it
 		return !isPassed.match(name) || text != nil && filetree.SameText(known[name], text)
 	})
-	layers, trees := a.layers()
+	layers, trees, sealed := a.layers()
 	for k := range layers {
-		tree := filetree.Tree{}
+		tree, renamed := filetree.Tree{}, []string{}
 		for name, text := range trees[k] {
 			if isPassed.match(path.Join(layers[k].At, name)) {
 				tree[name] = text
+				if _, isNamed := sealed[k][name]; !isNamed {
+					renamed = append(renamed, name)
+				}
 			}
 		}
 		h := layers[k].envelope.Header()
 		h.DerivedFrom = []envelope.ID{h.ID}
 		if list, err = g.passLayer(list, c, layers[k], h, tree); err != nil {
 			return nil, err
+		}
+		if len(tree) > 0 {
+			list[len(list)-1].renamed = renamed
 		}
 	}
 	if isPassed.err != nil {
@@ -144,7 +161,7 @@ func (g *childGroup) passLayer(list []passedLayer, c *childCall, l folderLayer, 
 		l.envelope = e
 	}
 	l.source.Kind = handoff.Folder
-	return append(list, passedLayer{l, e}), nil
+	return append(list, passedLayer{folderLayer: l, offered: e, tree: tree}), nil
 }
 
 // after returns a layer whose files replace those of others.
@@ -159,17 +176,22 @@ func (l folderLayer) after(others []folderLayer, trees []filetree.Tree) folderLa
 	return l
 }
 
-// layers returns what others made of the workspace: the layers that were delivered, and the files of each at their paths in
-// the layer.
-func (a *attempt) layers() (layers []folderLayer, trees []filetree.Tree) {
+// layers returns what others made of the workspace: the layers that were delivered, the files of each where they are, at
+// paths in the layer, and the same as the gate delivered them, before some were put beside others.
+func (a *attempt) layers() (layers []folderLayer, trees, sealed []filetree.Tree) {
 	if a.given != nil {
 		for k := range a.given.layers {
 			if tree, _ := a.sealed[a.given.layers[k].offer].Files(); tree != nil {
-				layers, trees = append(layers, a.given.layers[k]), append(trees, a.given.versions.withBesides(&a.given.layers[k], tree))
+				layers, sealed = append(layers, a.given.layers[k]), append(sealed, tree)
+				trees = append(trees, a.given.versions.withBesides(&a.given.layers[k], tree))
 			}
 		}
 	}
-	return append(layers, a.returned.layers...), append(trees, a.returned.trees...)
+	for k := range a.returned.layers {
+		tree, _ := a.returned.sealed[k].Files()
+		sealed = append(sealed, tree)
+	}
+	return append(layers, a.returned.layers...), append(trees, a.returned.trees...), sealed
 }
 
 // knownFiles returns the files that others put into the workspace.
@@ -191,6 +213,9 @@ func (g *childGroup) offerFiles(child *attempt, of *descendant, list []passedLay
 		grant.Terms, grant.MaxBytes = child.by.Terms(from, child.caps.Agent), child.limits.On(p.source, 0)
 		if of.edge != nil {
 			grant.Terms = gate.Limited(grant.Terms, of.edge.Max, gate.Citation{Rule: gate.RuleEdge}, from, child.caps.Agent)
+		}
+		if s, err := grant.Terms.Delivers(nil); len(p.renamed) > 0 && (err != nil || !s.Whole()) && p.withoutRenamed() != nil {
+			continue
 		}
 		p.offer = len(child.offers)
 		child.given = child.given.with(p.folderLayer)
@@ -315,7 +340,7 @@ func (f *returnedFiles) add(a *attempt, c *childCall, sealed *gate.Sealed, repla
 			placed[target] = text
 		}
 	}
-	layers, trees := a.layers()
+	layers, trees, _ := a.layers()
 	l, err := newReturnedLayer(c, sealed.Source(), layers, trees)
 	if err != nil {
 		return err

@@ -412,3 +412,26 @@ var fenceWord = regexp.MustCompile(`[0-9a-f]{32}`)
 func isReturned(e record.Entry) bool {
 	return e.Files != nil && e.Files.Folder != "" && e.Files.Keys.Files != record.Key{}
 }
+
+// A rule about a file holds for it also when the run has put it beside another one, where no rule can name it.
+//
+// Requirement: G67.
+func TestRulesHoldForFilesBesideOthers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rules []handoff.PairRule
+		want  map[string]string
+	}{
+		{nil, map[string]string{"a.txt": "one", "a.call_1_2.txt": "two"}},
+		{[]handoff.PairRule{{From: "other", To: "fixer", Block: []task.Path{"/a.txt"}}}, map[string]string{"a.txt": "one"}},
+	} {
+		w := &workshop{
+			made:  []change{{"a.txt", "a"}},
+			lead:  [][]llm.ToolCall{{passes("fixer", "mend it", "**"), passes("other", "improve it", "a.txt")}, {passes("fixer", "check it", "**")}},
+			work:  map[string][]change{"mend it": {{"a.txt", "one"}}, "improve it": {{"a.txt", "two"}}, "check it": {}},
+			rules: tt.rules,
+		}
+		require.NoError(t, w.run(t, nil).Err())
+		require.Equal(t, tt.want, w.seen["check it"], "%v", tt.rules)
+	}
+}

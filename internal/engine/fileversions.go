@@ -110,17 +110,18 @@ func versionsOf(sealed []gate.Sealed, layers []folderLayer) folderMerge {
 
 // withBesides returns the files of a layer with those that onConflict has put beside others.
 func (m folderMerge) withBesides(l *folderLayer, tree filetree.Tree) filetree.Tree {
-	all := tree
+	all := filetree.Tree{}
 	for name, versions := range m {
 		for _, v := range versions {
-			if below := strings.TrimPrefix(name, l.At+"/"); v.chosen && v.stands == nil && v.of.offer == l.offer {
-				if len(all) == len(tree) {
-					all = maps.Clone(tree)
-				}
-				all[below] = v.text
+			if v.chosen && v.stands == nil && v.of.offer == l.offer {
+				all[strings.TrimPrefix(name, l.At+"/")] = v.text
 			}
 		}
 	}
+	if len(all) == 0 {
+		return tree
+	}
+	maps.Copy(all, tree)
 	return all
 }
 
