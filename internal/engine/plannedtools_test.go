@@ -174,7 +174,11 @@ func TestPlannedReplyThatNobodyCanGive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(strings.Replace(talking, `"assignee": "bob", "tools": ["send_handoff"]`, `"assignee": "bob"`, 1))
-		o.scripts["Plan the move."] = []step{{calls: []llm.ToolCall{sendsTo("bob", "How many boxes?", `,"response":{"expectation":"required"}`)}}, {text: "moved"}}
+		o.scripts["Plan the move."] = []step{ // what is spawned works for a minute, in which bob ends
+			{calls: []llm.ToolCall{spawns("count the desks")}},
+			{calls: []llm.ToolCall{sendsTo("bob", "How many boxes?", `,"response":{"expectation":"required"}`)}}, {text: "moved"},
+		}
+		o.scripts["count the desks"] = []step{{text: "nine desks"}}
 		o.scripts["Plan the boxes."] = []step{{text: "packed"}}
 		res, err := o.team(t).RunTeam(t.Context(), moveOffice, nil)
 		require.NoError(t, err)
