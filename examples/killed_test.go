@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/llm/openai"
@@ -26,6 +25,7 @@ import (
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
+	"github.com/stretchr/testify/require"
 )
 
 var errKilled = errors.New("the process is killed")
@@ -240,9 +240,9 @@ func (s *story) run(batches int) *team.Result {
 func (s *story) answer(says string) {
 	list, err := s.store.Questions(s.t.Context(), "r")
 	require.NoError(s.t, err)
-	open := slices.DeleteFunc(list, func(q *journal.Question) bool { return !q.Open() })
+	open := slices.DeleteFunc(list, func(q *runstate.Question) bool { return !q.Open() })
 	require.Len(s.t, open, 1, "an answer was not used, or more is asked")
-	_, err = s.store.Answer(s.t.Context(), "r", open[0].Task, func(*journal.Question) (record.Answer, error) {
+	_, err = s.store.Answer(s.t.Context(), "r", open[0].Task, func(*runstate.Question) (record.Answer, error) {
 		return record.Answer{By: "ann", Text: says, Time: time.Now()}, nil
 	})
 	require.NoError(s.t, err)

@@ -6,15 +6,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
+	"github.com/stretchr/testify/require"
 )
 
 // An answer that comes too late is refused, and its sender is told why: if it was being stored when the
@@ -63,7 +63,7 @@ func TestALateAnswerIsRefused(t *testing.T) {
 					_, _ = tm.RunTasks(t.Context(), []task.Spec{tt.asks, assigned("work", "slow")}, &team.RunOptions{RunID: "r1", Journal: j})
 				}()
 				open(t, j, "decide")
-				late := func(q *journal.Question) (record.Answer, error) {
+				late := func(q *runstate.Question) (record.Answer, error) {
 					if tt.typed == "" {
 						time.Sleep(time.Second)
 					} else {

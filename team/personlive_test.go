@@ -2,22 +2,21 @@ package team_test
 
 import (
 	"context"
-
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
+	"github.com/stretchr/testify/require"
 )
 
 // silent is a person who is at the terminal and says nothing.
@@ -111,7 +110,7 @@ func TestAnAnswerAfterThatOnTheTerminalIsRefused(t *testing.T) {
 			ended <- res
 		}()
 		open(t, j, "decide")
-		err = leave(t.Context(), j, idOf("decide"), func(q *journal.Question) (record.Answer, error) {
+		err = leave(t.Context(), j, idOf("decide"), func(q *runstate.Question) (record.Answer, error) {
 			typed <- true
 			time.Sleep(100 * time.Millisecond)
 			return answerAs("bob", `{"choice":"send"}`)(q)

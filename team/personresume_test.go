@@ -11,16 +11,16 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
+	"github.com/stretchr/testify/require"
 )
 
 // approval is a graph in which an editor decides about a draft.
@@ -50,14 +50,14 @@ func resume(t testing.TB, j *journal.Journal, specs []task.Spec) (res *team.Resu
 }
 
 // answerAs returns a function that gives an answer.
-func answerAs(by, text string) func(*journal.Question) (record.Answer, error) {
-	return func(*journal.Question) (record.Answer, error) {
+func answerAs(by, text string) func(*runstate.Question) (record.Answer, error) {
+	return func(*runstate.Question) (record.Answer, error) {
 		return record.Answer{By: by, Text: text, Time: time.Now()}, nil
 	}
 }
 
 // leave leaves an answer to a question of the run.
-func leave(ctx context.Context, j *journal.Journal, id task.ID, answer func(*journal.Question) (record.Answer, error)) error {
+func leave(ctx context.Context, j *journal.Journal, id task.ID, answer func(*runstate.Question) (record.Answer, error)) error {
 	return errorOf(j.Answer(ctx, "r1", id, answer))
 }
 
@@ -144,7 +144,7 @@ func TestAnswersToWhatWasNotAskedAreRefused(t *testing.T) {
 	require.ErrorIs(t, errorOf(j.Answer(t.Context(), "r9", idOf("decide"), answerAs("ann", "x"))), journal.ErrUnknownRun)
 
 	wrong := errors.New("choice: send or stop")
-	err := leave(t.Context(), j, idOf("decide"), func(*journal.Question) (record.Answer, error) { return record.Answer{}, wrong })
+	err := leave(t.Context(), j, idOf("decide"), func(*runstate.Question) (record.Answer, error) { return record.Answer{}, wrong })
 	require.ErrorIs(t, err, wrong)
 	list, err := j.Questions(t.Context(), "r1")
 	require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestAnswersAboveThePlaintextLimitAreEncrypted(t *testing.T) {
 	o := &team.RunOptions{RunID: "r1", Tasks: specs, Journal: j, UserAccepts: new(label.Secret)}
 	_, err = tm.RunTasks(t.Context(), specs, o)
 	require.NoError(t, err)
-	require.NoError(t, leave(t.Context(), j, idOf("decide"), func(q *journal.Question) (record.Answer, error) {
+	require.NoError(t, leave(t.Context(), j, idOf("decide"), func(q *runstate.Question) (record.Answer, error) {
 		require.Contains(t, q.Schema, "canary-go")
 		return record.Answer{By: "ann", Text: `"canary-go"`, Reason: "canary-reason", Time: time.Now()}, nil
 	}))

@@ -7,7 +7,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/people"
-	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/stretchr/testify/require"
 )
 
@@ -35,7 +35,7 @@ func TestAnswersThatAreTexts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			q := &journal.Question{}
+			q := &runstate.Question{}
 			q.Schema = tt.schema
 			got, err := people.AnswerText(q, nil, tt.text, "")
 			if tt.err != "" {

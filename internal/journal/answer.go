@@ -4,28 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/task"
 )
-
-// A Question is a question to a person and what became of it.
-type Question struct {
-	record.Question
-	Answer *record.Answer // nil if there is none that can be read
-	Ended  bool           // the task has an end that is newer than the question, or does not ask any more
-	failed bool           // that end is a failure
-	unused bool           // the run does not need the task, or its spec no longer has it
-
-	Earlier []Question // those that the task asked before it, and that were answered
-}
-
-// Open reports whether the question can be answered.
-func (q *Question) Open() bool { return q.Answer == nil && !q.Ended }
 
 // ErrNoQuestion reports a task that waits for no person.
 var ErrNoQuestion = errors.New("it waits for no answer")
@@ -34,11 +18,11 @@ var ErrNoQuestion = errors.New("it waits for no answer")
 var errChanged = fmt.Errorf("%w: it asks something else by now", ErrNoQuestion)
 
 // whyEnded returns the error of an answer to a question whose task has ended.
-func (q *Question) whyEnded() error {
+func whyEnded(q *runstate.Question) error {
 	switch {
-	case q.unused:
+	case q.Unused:
 		return fmt.Errorf("%w: the run does not need it any more", ErrNoQuestion)
-	case q.failed:
+	case q.Failed:
 		return fmt.Errorf("%w: it failed meanwhile, as at the end of its time", ErrNoQuestion)
 	}
 	return fmt.Errorf("%w: the question was answered where the run works", ErrNoQuestion)
@@ -60,121 +44,10 @@ func (e *AnsweredError) Error() string {
 // Unwrap returns ErrAnswered.
 func (e *AnsweredError) Unwrap() error { return ErrAnswered }
 
-// A taskQuestions are what a task asks now: one question, or those about the calls of one turn.
-type taskQuestions []*Question
-
-// ask adds a question. It takes the place of those before, unless they are about other calls of its turn.
-func (list taskQuestions) ask(asked *record.Question) taskQuestions {
-	isTurn := len(list) > 0 && asked.List != (record.Key{}) && list[0].List == asked.List
-	if len(list) > 0 && !isTurn {
-		list = taskQuestions{list.merge()}
-	}
-	i := slices.IndexFunc(list, func(q *Question) bool { return !isTurn || q.Call == asked.Call })
-	if i < 0 {
-		return append(list, &Question{Question: *asked})
-	}
-	q := list[i]
-	if q.Key != asked.Key {
-		q.keepEarlier()
-	}
-	q.Question, q.Ended, q.failed = *asked, false, false
-	return list
-}
-
-// merge returns the first question, with those of the others that were answered before it.
-func (list taskQuestions) merge() *Question {
-	first := list[0]
-	for _, other := range list[1:] {
-		first.keepEarlier()
-		other.keepEarlier()
-		first.Earlier = append(first.Earlier, other.Earlier...)
-	}
-	return first
-}
-
-// keepEarlier makes room for the next question of the task.
-func (q *Question) keepEarlier() {
-	if q.Answer != nil {
-		earlier := *q
-		earlier.Earlier = nil
-		q.Earlier, q.Answer = append(q.Earlier, earlier), nil
-	}
-}
-
-// Questions returns what each task of the history asked people last: one question, or those about the
-// calls of one turn, in their order. The tasks have the order of their first questions.
-func (s *Stored) Questions() (list []*Question) {
-	var order []task.ID
-	of := map[task.ID]taskQuestions{}
-	each := func(id task.ID, is func(*Question) bool, change func(*Question)) {
-		for _, q := range of[id] {
-			if is(q) {
-				change(q)
-			}
-		}
-	}
-	for i := range s.History.Log {
-		switch e := &s.History.Log[i]; {
-		case e.Question != nil:
-			if of[e.Question.Task] == nil {
-				order = append(order, e.Question.Task)
-			}
-			of[e.Question.Task] = of[e.Question.Task].ask(e.Question)
-		case e.Answer != nil && e.Answer.Missing == "":
-			each(e.Answer.Task, func(q *Question) bool { return q.Key == e.Answer.Key }, func(q *Question) { q.Answer = e.Answer })
-		case e.Exchange != nil && e.Exchange.Part == "":
-			each(e.Exchange.Task, func(*Question) bool { return true }, func(q *Question) { q.Ended, q.failed = true, !e.Exchange.Completed() })
-		case e.ToolCall != nil:
-			each(e.ToolCall.Task, isAbout(e.ToolCall.Session), (*Question).end)
-		case e.ToolResult != nil:
-			each(e.ToolResult.Task, isAbout(e.ToolResult.Session), (*Question).end)
-		}
-	}
-	for _, id := range order {
-		list = append(list, of[id]...)
-	}
-	s.endUnused(list)
-	return list
-}
-
-// isAbout returns whether a question is about a call of a tool.
-func isAbout(call string) func(*Question) bool {
-	return func(q *Question) bool { return q.Call == call }
-}
-
-// end notes that the call of the question was made, or was answered without.
-func (q *Question) end() { q.Ended = true }
-
-// endUnused ends the questions of tasks that the last process did not have or need, since the spec
-// has changed. The tasks of a goal are not known before its plan.
-func (s *Stored) endUnused(list []*Question) {
-	unused := map[task.ID]bool{}
-	if n := len(s.History.Begins); n > 0 && len(s.History.Begins[n-1].Tasks) > 0 {
-		for _, q := range list {
-			unused[q.Task] = !strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
-		}
-		for i := range s.History.Begins[n-1].Tasks {
-			unused[s.History.Begins[n-1].Tasks[i].Task] = false
-		}
-	}
-	if end := s.History.End; end != nil {
-		for i := range end.Tasks {
-			if end.Tasks[i].Status == task.NotNeeded {
-				unused[end.Tasks[i].Task] = true
-			}
-		}
-	}
-	for _, q := range list {
-		if unused[q.Task] && q.Answer == nil {
-			q.Ended, q.unused = true, true
-		}
-	}
-}
-
-// Questions returns what [Stored.Questions] does for a run, which is named as for
+// Questions returns what [runstate.State.Questions] does for a run, which is named as for
 // [Journal.Find], with the answers that wait until a process takes them. It reads only the
 // rows about tasks of people.
-func (a *archive) Questions(ctx context.Context, run string) ([]*Question, error) {
+func (a *archive) Questions(ctx context.Context, run string) ([]*runstate.Question, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
 		return nil, err
@@ -182,7 +55,7 @@ func (a *archive) Questions(ctx context.Context, run string) ([]*Question, error
 	return a.questions(ctx, r)
 }
 
-func (a *archive) questions(ctx context.Context, r row) ([]*Question, error) {
+func (a *archive) questions(ctx context.Context, r row) ([]*runstate.Question, error) {
 	waiting, err := a.waitingAnswers(ctx, r.n, r.id) // first: what is taken meanwhile is in the lines
 	if err != nil {
 		return nil, err
@@ -195,7 +68,7 @@ func (a *archive) questions(ctx context.Context, r row) ([]*Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := s.Questions()
+	list := runstate.Of(&s.History).Questions()
 	for _, q := range list {
 		for i := range waiting {
 			if w := &waiting[i]; q.Open() && w.Key == q.Key && w.Task == q.Task && w.Missing == "" {
@@ -212,7 +85,7 @@ func (a *archive) questioned(ctx context.Context, r row) (ids []task.ID, err err
 	if err := a.decodeMarked(ctx, r, d, (*markedRow).hasQuestions); err != nil {
 		return nil, err
 	}
-	for _, q := range d.stored.Questions() {
+	for _, q := range runstate.Of(&d.stored.History).Questions() {
 		ids = append(ids, q.Task)
 	}
 	return ids, nil
@@ -226,12 +99,12 @@ func (r *markedRow) hasQuestions() (found bool) {
 
 // question returns the question of a run that is meant, if its task asks it now. Of several, it is one that is
 // open.
-func (a *archive) question(ctx context.Context, r row, isMeant func(*Question) bool) (*Question, error) {
+func (a *archive) question(ctx context.Context, r row, isMeant func(*runstate.Question) bool) (*runstate.Question, error) {
 	list, err := a.questions(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	var found *Question
+	var found *runstate.Question
 	for _, q := range list {
 		if isMeant(q) && (found == nil || !found.Open() && q.Open()) {
 			found = q
@@ -249,17 +122,17 @@ func (a *archive) question(ctx context.Context, r row, isMeant func(*Question) b
 // that resumes the run. Answer waits for the former up to [takeWait], and reports whether it took
 // the answer. The error wraps [ErrNoQuestion], [ErrAnswered] or, if that process does not take
 // it, [ErrRefused]. Of two answers at the same time, one is refused.
-func (j *Journal) Answer(ctx context.Context, run string, id task.ID, answer func(*Question) (record.Answer, error)) (taken bool, err error) {
+func (j *Journal) Answer(ctx context.Context, run string, id task.ID, answer func(*runstate.Question) (record.Answer, error)) (taken bool, err error) {
 	return j.answer(ctx, run, about(id), answer)
 }
 
 // about returns whether a question is about a task.
-func about(id task.ID) func(*Question) bool {
-	return func(q *Question) bool { return q.Task == id }
+func about(id task.ID) func(*runstate.Question) bool {
+	return func(q *runstate.Question) bool { return q.Task == id }
 }
 
 // answer is [Journal.Answer] for the question that is meant.
-func (j *Journal) answer(ctx context.Context, run string, isMeant func(*Question) bool, answer func(*Question) (record.Answer, error)) (taken bool, err error) {
+func (j *Journal) answer(ctx context.Context, run string, isMeant func(*runstate.Question) bool, answer func(*runstate.Question) (record.Answer, error)) (taken bool, err error) {
 	if err := j.writable(); err != nil {
 		return false, j.fail("write", err)
 	}
@@ -270,7 +143,7 @@ func (j *Journal) answer(ctx context.Context, run string, isMeant func(*Question
 	q, n, err := j.leaveAnswer(ctx, r, isMeant, answer)
 	for errors.Is(err, errAskedMeanwhile) {
 		first := q.Key
-		q, n, err = j.leaveAnswer(ctx, r, func(q *Question) bool { return isMeant(q) && q.Key == first }, answer)
+		q, n, err = j.leaveAnswer(ctx, r, func(q *runstate.Question) bool { return isMeant(q) && q.Key == first }, answer)
 	}
 	switch {
 	case errors.Is(err, errCommandWaits):
@@ -284,7 +157,7 @@ func (j *Journal) answer(ctx context.Context, run string, isMeant func(*Question
 // leaveAnswer adds the answer to the question that is meant to the commands of the run, and returns
 // the command's number. The error is errAskedMeanwhile if the question may not be the last of its
 // task anymore, and errCommandWaits if it has an answer.
-func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*Question) bool, answer func(*Question) (record.Answer, error)) (q *Question, n int64, err error) {
+func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*runstate.Question) bool, answer func(*runstate.Question) (record.Answer, error)) (q *runstate.Question, n int64, err error) {
 	seen, _, _, err := j.store.last(ctx, r.n) // first: what is asked meanwhile is in later rows
 	if err != nil {
 		return nil, 0, j.fail("read", err)
@@ -292,7 +165,7 @@ func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*Question
 	if q, err = j.question(ctx, r, isMeant); err != nil {
 		return nil, 0, err
 	}
-	a, err := q.answer(answer)
+	a, err := answerOf(q, answer)
 	if err == nil && a.Label > plainLimit && j.vault.sealer == nil {
 		err = fmt.Errorf("%w: the question is above confidential, and without a key the journal can keep no answer to it", ErrNoKey)
 	}
@@ -318,7 +191,7 @@ func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*Question
 
 // endUnreadable ends the wait of an answer to a question that was altered or is none, so that another
 // one can be given. It reports whether there was one.
-func (j *Journal) endUnreadable(ctx context.Context, r row, q *Question) (ended bool, err error) {
+func (j *Journal) endUnreadable(ctx context.Context, r row, q *runstate.Question) (ended bool, err error) {
 	c, err := j.store.commands.answerTo(ctx, r.n, q.Key)
 	if c == nil || err != nil {
 		return false, err
@@ -331,7 +204,7 @@ func (j *Journal) endUnreadable(ctx context.Context, r row, q *Question) (ended 
 }
 
 // answeredFirst returns the error of an answer that came second.
-func (j *Journal) answeredFirst(ctx context.Context, r row, isMeant func(*Question) bool) error {
+func (j *Journal) answeredFirst(ctx context.Context, r row, isMeant func(*runstate.Question) bool) error {
 	q, err := j.question(ctx, r, isMeant)
 	if err != nil {
 		return err
@@ -342,13 +215,13 @@ func (j *Journal) answeredFirst(ctx context.Context, r row, isMeant func(*Questi
 	return &AnsweredError{q.Answer.By, q.Answer.Time}
 }
 
-// answer returns the answer to the question, if it is open.
-func (q *Question) answer(answer func(*Question) (record.Answer, error)) (*record.Answer, error) {
+// answerOf returns the answer to a question, if it is open.
+func answerOf(q *runstate.Question, answer func(*runstate.Question) (record.Answer, error)) (*record.Answer, error) {
 	switch {
 	case q.Answer != nil:
 		return nil, &AnsweredError{q.Answer.By, q.Answer.Time}
 	case q.Ended:
-		return nil, q.whyEnded()
+		return nil, whyEnded(q)
 	}
 	a, err := answer(q)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 )
 
 // A command is what a process asks of the one that works on a run, now or once the run is
@@ -244,7 +245,7 @@ type sentCommand struct {
 // awaitTaken waits until the process that works on the run has decided about the answer to a
 // question, for as long as [takeWait]. It reports whether that process took it; if not,
 // the answer waits for a resume.
-func (s *sentCommand) awaitTaken(ctx context.Context, q *Question) (taken bool, err error) {
+func (s *sentCommand) awaitTaken(ctx context.Context, q *runstate.Question) (taken bool, err error) {
 	j := s.j
 	for until := time.Now().Add(takeWait); ; {
 		now, err := j.find(ctx, s.run.id)
@@ -274,8 +275,8 @@ func (s *sentCommand) awaitTaken(ctx context.Context, q *Question) (taken bool, 
 
 // withdrawAnswer ends the wait of an answer that nothing will use: another one came first, as on the
 // terminal of the run, or the question is not asked any more.
-func (s *sentCommand) withdrawAnswer(ctx context.Context, asked *Question) error {
-	q, err := s.j.question(ctx, s.run, func(q *Question) bool { return q.Task == asked.Task && q.Key == asked.Key })
+func (s *sentCommand) withdrawAnswer(ctx context.Context, asked *runstate.Question) error {
+	q, err := s.j.question(ctx, s.run, func(q *runstate.Question) bool { return q.Task == asked.Task && q.Key == asked.Key })
 	if err != nil && !errors.Is(err, ErrNoQuestion) {
 		return err
 	}
@@ -286,7 +287,7 @@ func (s *sentCommand) withdrawAnswer(ctx context.Context, asked *Question) error
 	case q.Answer != nil && q.Answer.Command != s.n: // or it is this one, and taken
 		why = &AnsweredError{q.Answer.By, q.Answer.Time}
 	case q.Ended:
-		why = q.whyEnded()
+		why = whyEnded(q)
 	default:
 		return nil
 	}

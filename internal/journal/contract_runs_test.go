@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
+	"github.com/stretchr/testify/require"
 )
 
 func runIsLeased(t *testing.T, open openFunc) {
@@ -89,7 +88,7 @@ func oldRunIsRemoved(t *testing.T, open openFunc) {
 	require.Len(t, answers, 2, "removed answers are not found")
 	s, err := j.Load(t.Context(), "new")
 	require.NoError(t, err)
-	require.Len(t, s.History.Log, 60)
+	require.Len(t, s.History.Log, 61)
 	runs, bytes, err = j.Remove(t.Context(), noon)
 	require.NoError(t, err)
 	require.Empty(t, runs)

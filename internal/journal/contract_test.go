@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
 )
 
 // An openFunc opens a journal in one place, which is empty at first. Each call opens the
@@ -119,7 +118,7 @@ func requireHistory(t require.TestingT, want []record.Entry, h *record.History) 
 			for i := range b.Inputs {
 				b.Inputs[i].Key = h.Mask(b.Inputs[i].Key)
 			}
-			begins, end = append(begins, b), nil
+			begins, end, log = append(begins, b), nil, append(log, record.Entry{Begin: &b})
 		case e.Asked != nil, e.Begun != nil, e.Sent != nil:
 			log = append(log, e)
 		case e.Exchange != nil:

@@ -162,6 +162,7 @@ func (d *decoder) begin(value []byte) error {
 		x.RunStart.Inputs = append(x.RunStart.Inputs, in.Input)
 	}
 	h := &d.stored.History
+	h.Log = append(h.Log, record.Entry{Begin: &x.RunStart})
 	h.Begins, h.End = append(h.Begins, x.RunStart), nil
 	return nil
 }

@@ -5,21 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/internal/promptview"
-
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/task"
 )
 
 // An encoder encodes entries as lines. It is safe for concurrent use.
@@ -313,9 +309,4 @@ func (e *encoder) info(of *Info) (*infoLine, error) {
 		x.Files = append(x.Files, line)
 	}
 	return x, nil
-}
-
-// isCoordinatorStep reports whether a task is a step of the coordinator.
-func isCoordinatorStep(id task.ID) bool {
-	return strings.HasPrefix(string(id), handoff.Coordinator+"/")
 }

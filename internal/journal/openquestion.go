@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -53,13 +53,6 @@ const ExperimentCommand = "replay"
 
 // MaxAnswer is the most bytes of an answer.
 const MaxAnswer = 1 << 20
-
-// ID names the question within its run.
-func (q *Question) ID() string { return hex.EncodeToString(q.Key[:]) }
-
-// Approves reports whether the answer lets something happen: a call of a tool, the tasks of a plan, or
-// the use of a declassifier.
-func (q *Question) Approves() bool { return q.Call != "" || q.Approval != "" }
 
 // OpenQuestions returns the open questions of a run, which is named as for [Journal.Find], or with an
 // empty name those of all runs, the newest first. Runs that can use no answer have none.
@@ -115,7 +108,7 @@ func openQuestions(ctx context.Context, a *archive, run string) (open []OpenQues
 }
 
 // shownIn returns the prompt of a question as the caller of the run may see it.
-func shownIn(t *trace.Trace, q *Question) string {
+func shownIn(t *trace.Trace, q *runstate.Question) string {
 	for i := range t.Prompts {
 		if p := &t.Prompts[i]; p.Receipt.Session == q.Session {
 			return ShownText(&p.Shown)
@@ -154,9 +147,9 @@ func (j *Journal) AnswerQuestion(ctx context.Context, run, id string, answer Per
 			return false, fmt.Errorf("%w: %s is not valid UTF-8", ErrAnswerForm, of.name)
 		}
 	}
-	isMeant := func(q *Question) bool { return q.ID() == id }
-	return j.answer(ctx, run, isMeant, func(q *Question) (record.Answer, error) {
-		return record.Answer{By: answer.By, Time: j.now(), Reason: answer.Reason, Text: answer.Text}, q.check(answer.Text)
+	isMeant := func(q *runstate.Question) bool { return q.ID() == id }
+	return j.answer(ctx, run, isMeant, func(q *runstate.Question) (record.Answer, error) {
+		return record.Answer{By: answer.By, Time: j.now(), Reason: answer.Reason, Text: answer.Text}, checkAnswer(q, answer.Text)
 	})
 }
 
@@ -172,8 +165,8 @@ func notJSON(text string, err error) string {
 	return fmt.Sprintf("text is not JSON: a text needs quotes, such as %q", strconv.Quote(example))
 }
 
-// check returns an error that says what is expected if a text does not answer the question.
-func (q *Question) check(text string) error {
+// checkAnswer returns an error that says what is expected if a text does not answer the question.
+func checkAnswer(q *runstate.Question, text string) error {
 	switch {
 	case q.Missing != "":
 		return fmt.Errorf("the form of the question cannot be read: it is %s", q.Missing)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
-	"strings"
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
@@ -70,11 +69,7 @@ func appendMarks(list []mark, e *record.Entry) []mark {
 	case e.Asked != nil:
 		add(e.Asked.Task)
 	case e.Begun != nil:
-		_, rest, _ := strings.Cut(e.Begun.Session, "/") // behind the run's id
-		id, rest, _ := strings.Cut(rest, "/")
-		step, _, _ := strings.Cut(rest, "/")
-		add(task.ID(id))
-		add(task.ID(id + "/" + step)) // the id of a step of the coordinator
+		add(record.TaskOf(e.Begun.Session))
 	case e.Exchange != nil:
 		add(e.Exchange.Task)
 	case e.Rejected != nil:

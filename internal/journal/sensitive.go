@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/internal/promptview"
-
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -84,7 +83,7 @@ func (a *sensitiveTasks) coordinator() bool {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	for id := range a.tasks {
-		if isCoordinatorStep(id) {
+		if record.IsStep(id) {
 			return true
 		}
 	}

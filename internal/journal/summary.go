@@ -299,7 +299,7 @@ func (p *runProgress) learn(kind string, value []byte) error {
 			Root task.ID
 		}
 		err := json.Unmarshal(value, &e)
-		if status := record.StatusAfter(e.Type); status != "" && e.Task != "" && !isCoordinatorStep(e.Task) {
+		if status := record.StatusAfter(e.Type); status != "" && e.Task != "" && !record.IsStep(e.Task) {
 			p.tasks[e.Task] = taskProgress{status, e.Root, status == task.InProgress || p.tasks[e.Task].began}
 		}
 		return err

@@ -6,10 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
 )
@@ -132,6 +134,11 @@ func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 		}
 		return err
 	}
+	o.Event = func(e *event.Event) {
+		if runstate.IsOf(e) && (d.only == nil || slices.Contains(d.only, e.Task)) {
+			d.stored.History.Log = append(d.stored.History.Log, record.Entry{Event: e})
+		}
+	}
 	o.Prompt = func(p *trace.Prompt) {
 		if pieces, ok := opened[p.Receipt.Session]; ok {
 			p.Open(pieces[0], pieces[1])
@@ -215,7 +222,7 @@ func result(run string, s *Stored) *trace.Result {
 		if x == nil || x.Part != "" {
 			continue
 		}
-		if isCoordinatorStep(x.Task) && !steps[x.Task] {
+		if record.IsStep(x.Task) && !steps[x.Task] {
 			steps[x.Task] = true
 			r.Steps = append(r.Steps, trace.Step{Kind: x.Title})
 		}

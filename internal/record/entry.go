@@ -211,6 +211,20 @@ func IsInner(session string) bool {
 	return strings.Contains(session, TurnPrefix) || strings.Contains(session, ChildPrefix) || strings.Contains(session, "/"+CallPrefix)
 }
 
+// IsStep reports whether a task is a step of the coordinator.
+func IsStep(id task.ID) bool { return strings.HasPrefix(string(id), handoff.Coordinator+"/") }
+
+// TaskOf returns the task, or the step of the coordinator, that a session is about.
+func TaskOf(session string) task.ID {
+	_, rest, _ := strings.Cut(session, "/") // behind the run
+	id, more, _ := strings.Cut(rest, "/")
+	if id == handoff.Coordinator {
+		step, _, _ := strings.Cut(more, "/")
+		id += "/" + step
+	}
+	return task.ID(id)
+}
+
 // ChildOf returns the part of a session, or of a Part, that names the child that it belongs to; empty
 // for what belongs to the attempt at a task itself.
 func ChildOf(session string) string {
@@ -368,7 +382,7 @@ type Failure struct {
 // A History is what a journal stores of one run.
 type History struct {
 	Begins []RunStart // one for each process that began or resumed the run, in order
-	Log    []Entry    // each Asked, Begun, Exchange, Rejected, Sent, Question and Answer, in the order in which they became durable
+	Log    []Entry    // in the order in which they became durable; without records and, unless somebody asked for them, events, and without End
 	End    *RunEnd    // of the last process; nil if it was interrupted
 	Alive  time.Time  // when the last process was seen to work on the run; zero if that is not known
 

@@ -47,6 +47,9 @@ type ReadOptions struct {
 	// [Trace.Withheld] and [Trace.Absent] return for this task.
 	Task string
 
+	// Event, if not nil, gets each event in its place among the lines of other kinds.
+	Event func(e *event.Event)
+
 	// Head, if not nil, is called after the first line, with the trace so far, and with the
 	// task that is read alone; nil if all are.
 	Head func(t *Trace, only *Task)

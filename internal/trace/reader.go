@@ -171,6 +171,9 @@ func (r *Reader) event(text json.RawMessage) error {
 		r.ruled = append(r.ruled, *e.Handoff)
 	}
 	r.trace.Events = append(r.trace.Events, e)
+	if r.o.Event != nil {
+		r.o.Event(&e)
+	}
 	return nil
 }
 

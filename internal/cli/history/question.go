@@ -11,7 +11,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
-	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 )
 
@@ -43,7 +43,7 @@ type waitDocument struct {
 
 // newQuestionDocument returns the document of what a task asked last: one question, or those about the calls
 // of one turn.
-func newQuestionDocument(list []*journal.Question) (d questionDocument) {
+func newQuestionDocument(list []*runstate.Question) (d questionDocument) {
 	for _, q := range list {
 		for i := range q.Earlier {
 			d.Earlier = append(d.Earlier, newAnsweredDocument(&q.Earlier[i]))
@@ -66,7 +66,7 @@ func newQuestionDocument(list []*journal.Question) (d questionDocument) {
 }
 
 // newAnsweredDocument returns the document of the answer to a question.
-func newAnsweredDocument(q *journal.Question) *answeredDocument {
+func newAnsweredDocument(q *runstate.Question) *answeredDocument {
 	a := &answeredDocument{By: q.Answer.By, Time: q.Answer.Time, Approves: cmp.Or(q.Tool, q.Approval)}
 	if a.Approves != "" {
 		a.decide(q)
@@ -88,7 +88,7 @@ func (d *questionDocument) hideReasons() {
 // decide adds what a person decided about a call, a plan or an entry of the policy, and the reasons: that
 // in the form and that for the record. Nothing has a result to tell who may see them, so it is the
 // label of what was shown that does, and whether the user may see the task.
-func (a *answeredDocument) decide(q *journal.Question) {
+func (a *answeredDocument) decide(q *runstate.Question) {
 	if q.Schema == "" || q.Label > label.Confidential {
 		return
 	}

@@ -302,8 +302,7 @@ func NewTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskD
 	if err != nil {
 		return nil, err
 	}
-	s := k.TaskOf(id, k.Trace.Title(id), "")
-	k.FindNotNeeded(s)
+	s := k.TaskOf(id)
 	t, holders := summarize(k, s), k.Trace.Holders()
 	for _, x := range s.Calls {
 		e := promptDocument{

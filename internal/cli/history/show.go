@@ -116,7 +116,7 @@ func showHandoffs(con *console.Console, k *journals.StoredRun, name string) erro
 		if err != nil {
 			return err
 		}
-		d = sent.NewDocument(k, id, k.TaskOf(id, "", "").Agent)
+		d = sent.NewDocument(k, id, k.TaskOf(id).Agent)
 	}
 	return con.PrintResult(d, d.Write)
 }

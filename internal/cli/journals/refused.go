@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -26,7 +27,7 @@ func FindOutlook(ctx context.Context, j *journal.Journal, s *journal.Summary) (o
 		o.Refused, err = IsRefused(ctx, j, s.Run)
 	case string(engine.StatusSuspended):
 		list, failed := j.Questions(ctx, s.Run)
-		o.Answered, err = !slices.ContainsFunc(list, (*journal.Question).Open), failed
+		o.Answered, err = !slices.ContainsFunc(list, (*runstate.Question).Open), failed
 	}
 	return o, err
 }
@@ -38,7 +39,7 @@ const RefusedByPerson = "refused by a person, which resuming does not change: st
 // need. The answers count for the run, so one that is resumed fails again.
 func IsRefused(ctx context.Context, j *journal.Journal, run string) (bool, error) {
 	list, err := j.Questions(ctx, run)
-	if err != nil || !slices.ContainsFunc(list, func(q *journal.Question) bool { return q.Approval != "" }) {
+	if err != nil || !slices.ContainsFunc(list, func(q *runstate.Question) bool { return q.Approval != "" }) {
 		return false, err
 	}
 	s, err := j.Load(ctx, run)
@@ -48,7 +49,7 @@ func IsRefused(ctx context.Context, j *journal.Journal, run string) (bool, error
 	refused := false
 	for i := range s.History.End.Tasks {
 		if t := &s.History.End.Tasks[i]; t.Status == task.Failed && t.Root == "" {
-			if !slices.ContainsFunc(list, func(q *journal.Question) bool { return refuses(q, t) }) {
+			if !slices.ContainsFunc(list, func(q *runstate.Question) bool { return refuses(q, t) }) {
 				return false, nil // another failure, which a resumed run may not have
 			}
 			refused = true
@@ -64,7 +65,7 @@ func IsRefused(ctx context.Context, j *journal.Journal, run string) (bool, error
 }
 
 // refuses reports whether a person refused what a task needs, so that the task failed.
-func refuses(q *journal.Question, t *record.TaskEnd) bool {
+func refuses(q *runstate.Question, t *record.TaskEnd) bool {
 	var form struct{ Decision string }
 	return q.Task == t.Task && q.Approval != "" && q.Answer != nil && t.Code == gate.CodeWithheld &&
 		json.Unmarshal([]byte(q.Answer.Text), &form) == nil && form.Decision == "no"

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/codes"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/promptview"
@@ -54,20 +52,14 @@ type ShownText struct {
 	Label *label.Classification // nil if there is no text
 }
 
-// collectChildren collects the calls that spawned children, and how they ended.
-func (k *StoredRun) collectChildren() {
-	for i := range k.History.Log {
-		e := &k.History.Log[i]
-		if s := e.ToolCall; s != nil && hasChild(s.Agent) {
-			t := k.TaskOf(s.Task, k.Trace.Title(s.Task), "")
-			t.spawned = slices.DeleteFunc(t.spawned, func(of *record.CallStart) bool { return of.Session == s.Session })
-			t.spawned = append(t.spawned, s)
-			delete(k.childEnds, s.Session)
-		}
-		if x := e.ToolResult; x != nil && hasChild(x.Agent) {
-			k.childEnds[x.Session] = x
+// spawned returns the calls of a task that have children, in their order.
+func (t *StoredTask) spawned() (list []*record.CallStart) {
+	for _, s := range t.of.Tools {
+		if hasChild(s.Agent) {
+			list = append(list, s)
 		}
 	}
+	return list
 }
 
 // hasChild reports whether calls of a tool have children.
@@ -77,8 +69,8 @@ func hasChild(reader string) bool {
 
 // ChildCounts returns how many children of a task work, and how many have ended.
 func (k *StoredRun) ChildCounts(t *StoredTask) (working, ended int) {
-	for _, s := range t.spawned {
-		if k.childEnds[s.Session] == nil && k.worksOn(t, s.Time) {
+	for _, s := range t.spawned() {
+		if t.of.Result(s.Session) == nil && k.worksOn(t, s.Time) {
 			working++
 		} else {
 			ended++
@@ -95,8 +87,8 @@ func (k *StoredRun) worksOn(t *StoredTask, began time.Time) bool {
 
 // Children returns the children of a task, in the order in which they were spawned.
 func (k *StoredRun) Children(t *StoredTask) []StoredChild {
-	list := make([]StoredChild, 0, len(t.spawned))
-	for _, s := range t.spawned {
+	list := []StoredChild{}
+	for _, s := range t.spawned() {
 		list = append(list, k.child(t, s))
 	}
 	return list
@@ -109,7 +101,7 @@ func (k *StoredRun) child(t *StoredTask, s *record.CallStart) StoredChild {
 	c := StoredChild{Attempt: s.Attempt, Started: s.Time, Status: ChildInterrupted, Delegated: s.Agent == gate.ToolReader(plan.DelegateToAgent)}
 	for _, id := range []string{call, repeated.ReplaceAllString(call, "")} { // a call of an earlier attempt may have had the same ID
 		c.Part, c.Session = parent+record.ChildPrefix+id, start+parent+record.ChildPrefix+id
-		if c.Agent = k.agents[c.Session]; c.Agent != "" {
+		if c.Agent = t.of.AgentIn(c.Session); c.Agent != "" {
 			call = id
 			break
 		}
@@ -123,7 +115,7 @@ func (k *StoredRun) child(t *StoredTask, s *record.CallStart) StoredChild {
 		}
 	}
 	c.Goal = k.textOf(func(session string) bool { return session == c.Session }, gate.Source{Kind: handoff.Plan, Name: string(t.ID) + c.Part}, brief.PartDescription)
-	switch x := k.childEnds[s.Session]; {
+	switch x := t.of.Result(s.Session); {
 	case x != nil:
 		c.Ended, c.Code, c.Status = x.End, x.Code, statusOfChild(x.Code)
 		inTurn := func(session string) bool { return strings.HasPrefix(session, start+parent+record.TurnPrefix) }
@@ -200,14 +192,11 @@ type StoredHolder struct {
 
 // Holders returns the holders of the conversation of the last attempt that transferred it; nil if none did.
 func (k *StoredRun) Holders(t *StoredTask) (list []StoredHolder) {
-	for _, x := range t.transfers {
-		attempt := t.transfers[len(t.transfers)-1].Attempt
-		if x.Attempt != attempt {
-			continue
-		}
+	for _, x := range t.transfers() {
+		attempt := x.Attempt
 		start := fmt.Sprintf("%s/%s/%d", k.Run, t.ID, attempt)
 		if list == nil {
-			list = append(list, StoredHolder{Agent: cmp.Or(k.agents[start], t.Agent), Session: start, Attempt: attempt})
+			list = append(list, StoredHolder{Agent: cmp.Or(t.of.AgentIn(start), t.Agent), Session: start, Attempt: attempt})
 		}
 		id := strings.TrimPrefix(x.Session, k.Run+"/"+string(t.ID))
 		part, call := placeOfCall(id)
@@ -215,7 +204,7 @@ func (k *StoredRun) Holders(t *StoredTask) (list []StoredHolder) {
 		_, _ = fmt.Sscanf(strings.TrimPrefix(id, part), record.TurnPrefix+"%d", &turn) // the first turn has no number
 		list[len(list)-1].Turn = turn
 		session := start + part + record.ChildPrefix + call
-		if short := repeated.ReplaceAllString(session, ""); k.agents[session] == "" && k.agents[short] != "" {
+		if short := repeated.ReplaceAllString(session, ""); t.of.AgentIn(session) == "" && t.of.AgentIn(short) != "" {
 			session = short
 		}
 		list = append(list, StoredHolder{Agent: x.TransferredTo, Session: session, Attempt: attempt})
@@ -230,27 +219,11 @@ type StoredWait struct {
 }
 
 // Waits returns the handoffs for whose replies a task waits now.
-func (k *StoredRun) Waits(id task.ID) []StoredWait { return k.waits[id] }
-
-// collectWaits collects which tasks of a run that works wait for replies.
-func (k *StoredRun) collectWaits() {
-	k.waits = map[task.ID][]StoredWait{}
-	if !k.Live() {
-		return
-	}
-	for i := range k.Trace.Events {
-		e := &k.Trace.Events[i]
-		switch {
-		case e.Type == event.RunStart: // waits of an earlier process begin again
-			clear(k.waits)
-		case e.Type == event.ReplyWait, e.Type == event.ReplyEnd:
-			list := slices.DeleteFunc(k.waits[e.Task], func(w StoredWait) bool { return w.ID == e.ID })
-			if e.Type == event.ReplyWait {
-				list = append(list, StoredWait{e.ID, e.From})
-			}
-			k.waits[e.Task] = list
-		case record.StatusAfter(e.Type).Terminal():
-			delete(k.waits, e.Task)
+func (k *StoredRun) Waits(id task.ID) (list []StoredWait) {
+	if t := k.state.Find(id); t != nil && k.Live() {
+		for _, w := range k.state.Replies(t) {
+			list = append(list, StoredWait(w))
 		}
 	}
+	return list
 }

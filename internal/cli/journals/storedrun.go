@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -15,10 +14,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -38,11 +37,8 @@ type StoredRun struct {
 	Tasks []*StoredTask // in the order of the spec, then the steps of the coordinator
 	ByID  map[task.ID]*StoredTask
 
-	firstTurns map[string]*record.AgentCall // by session
-	childEnds  map[string]*record.AgentCall // results of children, by the call that spawned them
-	agents     map[string]string            // by session
-	waits      map[task.ID][]StoredWait
-	above      map[task.ID]bool // see IsAbove
+	state *runstate.State
+	above map[task.ID]bool // see IsAbove
 }
 
 // IsPart reports whether only one task was loaded.
@@ -74,167 +70,96 @@ func (k *StoredRun) IsAbove(id task.ID) bool {
 	return k.above[id]
 }
 
-// Load reads a run that was found, or only one task of it.
+// Load reads a run that was found, or only the task of it with a name, in the form for the user of the run.
 func Load(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary, name string) (*StoredRun, error) {
-	k, err := read(ctx, con, j, run, name)
-	if err == nil {
-		k.collect()
-	}
-	return k, err
-}
-
-// read reads a run or one task of it, in the form for the user of the run.
-func read(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary, name string) (*StoredRun, error) {
-	k := &StoredRun{Summary: run, Now: con.Now(), ByID: map[task.ID]*StoredTask{}}
-	read := k.readRun
 	if name != "" {
-		read = func(ctx context.Context, j *journal.Journal) error { return k.readTask(ctx, j, name) }
+		t, loaded, err := j.LoadTask(ctx, run.Run, name)
+		if err != nil {
+			return nil, ReadError(ctx, err)
+		}
+		return NewStoredRun(run, t, loaded, con.Now()), nil
 	}
-	if err := read(ctx, j); err != nil {
+	t, loaded, err := j.LoadTrace(ctx, run.Run)
+	if err == nil {
+		run, err = j.Find(ctx, run.Run)
+	}
+	if err != nil {
 		return nil, ReadError(ctx, err)
 	}
+	all, err := j.Newest(ctx, "", math.MaxInt)
+	if err != nil {
+		return nil, ReadError(ctx, err)
+	}
+	k := NewStoredRun(run, t, loaded, con.Now())
+	k.ShortID = ShortIDs(all)[k.Run]
 	return k, nil
 }
 
-// readRun reads the whole run, and counts its tasks.
-func (k *StoredRun) readRun(ctx context.Context, j *journal.Journal) error {
-	t, loaded, err := j.LoadTrace(ctx, k.Run)
-	if err != nil {
-		return err
-	}
+// NewStoredRun returns what a journal has about a run, in the form for the user of the run, at a time.
+func NewStoredRun(run journal.Summary, t *trace.Trace, loaded *journal.Stored, now time.Time) *StoredRun {
+	k := &StoredRun{Summary: run, Trace: t, Now: now, ByID: map[task.ID]*StoredTask{}}
 	addKeyHints(loaded)
 	k.Whole = loaded.History
 	hideFromCaller(loaded)
-	k.Info, k.History, k.Trace = loaded.Info, loaded.History, t
-	if k.Summary, err = j.Find(ctx, k.Run); err != nil {
-		return err
-	}
-	all, err := j.Newest(ctx, "", math.MaxInt)
-	k.ShortID = ShortIDs(all)[k.Run]
-	return err
-}
-
-// readTask reads one task of the run.
-func (k *StoredRun) readTask(ctx context.Context, j *journal.Journal, name string) error {
-	t, loaded, err := j.LoadTask(ctx, k.Run, name)
-	if err != nil {
-		return err
-	}
-	addKeyHints(loaded)
-	k.Whole = loaded.History
-	hideFromCaller(loaded)
-	k.Info, k.History, k.Trace = loaded.Info, loaded.History, t
-	return nil
+	k.Info, k.History = loaded.Info, loaded.History
+	k.collect()
+	return k
 }
 
 // Removed is the status of a task that the spec no longer has, or that a later plan of the
 // coordinator replaced.
 const Removed task.Status = "removed"
 
-// collect sorts the records by task.
+// collect makes the tasks of what the state says of them.
 func (k *StoredRun) collect() {
+	k.state = runstate.Of(&k.History)
+	k.state.Live = k.Live()
 	for _, list := range [][]trace.Task{k.Info.Tasks, k.Trace.Tasks} {
 		for i := range list {
 			if t := &list[i]; t.Assignee != handoff.Coordinator {
-				stored := k.TaskOf(t.ID, t.Title, t.Assignee)
+				stored := k.taskOf(k.state.Task(t.ID, t.Title, t.Assignee))
 				stored.Key, stored.Name = t.Key, t.Name
 			}
 		}
 	}
-	k.statuses()
-	collectCalls(k)
-	for _, q := range (&journal.Stored{History: k.History}).Questions() {
-		t := k.TaskOf(q.Task, q.Title, q.Agent)
-		t.Questions, t.Step = append(t.Questions, q), t.Step || strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
+	for _, t := range k.state.Tasks() {
+		k.taskOf(t)
 	}
-	k.collectChildren()
-	k.collectWaits()
-	k.steps()
 	k.markRemoved()
 	slices.SortStableFunc(k.Tasks, func(a, b *StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
 }
 
-// collectCalls gives each task its model calls, transfers and files, in the order of the journal. A call
-// that has not ended comes last.
-func collectCalls(k *StoredRun) {
-	k.firstTurns, k.childEnds, k.agents = map[string]*record.AgentCall{}, map[string]*record.AgentCall{}, map[string]string{}
-	unended := map[string]*record.AgentCall{} // by session: first turns of attempts that were interrupted later
-	calls, begun := map[string]*record.CallStart{}, map[string]bool{}
-	var sessions []string
-	for i := range k.History.Log {
-		switch e := &k.History.Log[i]; {
-		case e.Asked != nil:
-			if calls[e.Asked.Session] == nil {
-				sessions = append(sessions, e.Asked.Session)
-			}
-			calls[e.Asked.Session], k.agents[e.Asked.Session] = e.Asked, e.Asked.Agent
-		case e.Begun != nil:
-			begun[e.Begun.Session] = true
-		case e.Turn != nil:
-			k.firstTurns[e.Turn.Session], unended[e.Turn.Session] = e.Turn, e.Turn
-			delete(calls, e.Turn.Session)
-		case e.Rejected != nil:
-			k.firstTurns[e.Rejected.Session], unended[e.Rejected.Session] = e.Rejected, e.Rejected
-			delete(calls, e.Rejected.Session)
-		case e.ToolResult != nil && e.ToolResult.TransferredTo != "":
-			if t := k.ByID[e.ToolResult.Task]; t != nil {
-				t.transfers = append(t.transfers, e.ToolResult)
-			}
-		case e.Files != nil && !record.IsInner(e.Files.Session):
-			t := k.TaskOf(e.Files.Task, e.Files.Title, e.Files.Agent)
-			t.files = append(t.files, e.Files)
-		case e.Exchange != nil:
-			x := e.Exchange
-			delete(calls, x.Session)
-			delete(unended, x.Session)
-			agent := x.Agent
-			if record.ChildOf(x.Session) != "" { // of the agent that works in the attempt of another one
-				agent = ""
-			}
-			t := k.TaskOf(x.Task, x.Title, agent)
-			t.Calls = append(t.Calls, x)
-		}
+// taskOf returns the task that a task of the state is, which it adds if it is new.
+func (k *StoredRun) taskOf(of *runstate.Task) *StoredTask {
+	t := k.ByID[of.ID]
+	if t != nil {
+		return t
 	}
-	for _, session := range sessions {
-		if x := unended[session]; x != nil {
-			t := k.TaskOf(x.Task, x.Title, x.Agent)
-			t.Calls = append(t.Calls, x)
-		}
-		if call := calls[session]; call != nil && (!call.Ahead || begun[session]) {
-			delete(calls, session)
-			k.addOpen(call)
-		}
+	t = &StoredTask{
+		ID: of.ID, Title: cmp.Or(of.Title, string(of.ID)), Agent: of.Agent, Step: of.Step, Status: k.state.Status(of), Ended: k.state.EndOf(of),
+		Calls: of.Answered(), Interrupted: k.state.Interrupted(of), Running: k.state.Running(of), attempts: k.state.Attempts(of), Questions: k.state.QuestionsOf(of), of: of,
 	}
+	if t.Status == task.InProgress && !k.Live() && (k.History.End == nil || t.Step) {
+		t.Status = journal.TaskInterrupted
+	}
+	k.ByID[t.ID], k.Tasks = t, append(k.Tasks, t)
+	return t
+}
+
+// TaskOf returns a task of the run.
+func (k *StoredRun) TaskOf(id task.ID) *StoredTask {
+	return k.taskOf(k.state.Task(id, k.Trace.Title(id), ""))
 }
 
 // FirstCall returns the model call that answered the prompt of x. In the conversation of an attempt or
 // of a child, it is that of the first turn, since x has the call that answered last.
 func (k *StoredRun) FirstCall(x *record.AgentCall) llm.CallInfo {
-	if first := k.firstTurns[x.Session]; first != nil && x.Part == record.ChildOf(x.Part) {
-		return first.Call
+	if t := k.state.Find(x.Task); t != nil && x.Part == record.ChildOf(x.Part) {
+		if first := t.FirstTurn(x.Session); first != nil {
+			return first.Call
+		}
 	}
 	return x.Call
-}
-
-// steps sets how each step of the coordinator ended, which no entry of the run says.
-func (k *StoredRun) steps() {
-	for _, t := range k.Tasks {
-		if !t.Step {
-			continue
-		}
-		last := len(t.Calls) - 1
-		switch {
-		case t.Accepted() != nil, len(t.Questions) > 0 && !slices.ContainsFunc(t.Questions, (*journal.Question).Open):
-			t.Status = task.Completed
-		case t.Running > 0 || last < 0:
-			t.Status = workingIn(k)
-		default:
-			t.Status = task.Failed
-		}
-		if t.Status != task.Completed && last >= 0 {
-			t.Ended = record.TaskEnd{Code: t.Calls[last].Code, Reason: t.Calls[last].Error}
-		}
-	}
 }
 
 // markRemoved marks the tasks that the run no longer has, and deletes those without an attempt.
@@ -263,79 +188,6 @@ func (k *StoredRun) markRemoved() {
 		delete(k.ByID, t.ID)
 		return true
 	})
-}
-
-// addOpen adds a prompt without a stored answer to its task.
-func (k *StoredRun) addOpen(call *record.CallStart) {
-	t := k.TaskOf(call.Task, k.Trace.Title(call.Task), call.Agent)
-	last := len(k.History.Begins) - 1
-	if k.Live() && (last < 0 || !call.Time.Before(k.History.Begins[last].Time)) {
-		t.Running++
-		return
-	}
-	t.Interrupted = append(t.Interrupted, call)
-}
-
-// TaskOf returns a task, which it adds if it is new.
-func (k *StoredRun) TaskOf(id task.ID, title, agent string) *StoredTask {
-	t := k.ByID[id]
-	if t == nil {
-		t = &StoredTask{ID: id, Title: cmp.Or(title, string(id)), Step: agent == handoff.Coordinator, Status: task.Pending}
-		k.ByID[id], k.Tasks = t, append(k.Tasks, t)
-	}
-	t.Agent = cmp.Or(t.Agent, agent)
-	return t
-}
-
-// statuses sets how each task ended, from the end of the run or from its events.
-func (k *StoredRun) statuses() {
-	if k.History.End != nil {
-		for _, e := range k.History.End.Tasks {
-			t := k.TaskOf(e.Task, e.Title, e.Agent)
-			t.Status, t.Ended = e.Status, e
-		}
-		return
-	}
-	for _, e := range k.Trace.Events {
-		t, status := k.ByID[e.Task], record.StatusAfter(e.Type)
-		if t != nil && e.Type == event.TaskReady && t.Status.Terminal() {
-			status = task.Pending // it runs again
-		}
-		if t == nil || status == "" {
-			continue
-		}
-		t.Status, t.Ended = status, record.TaskEnd{}
-		if status.Terminal() && status != task.Completed {
-			t.Ended = record.TaskEnd{Reason: e.Message, Code: e.Code, Root: e.Root}
-		}
-	}
-	for _, t := range k.Tasks {
-		if t.Status == task.InProgress {
-			t.Status = workingIn(k)
-		}
-	}
-}
-
-// workingIn returns the status of what an event of a run began and none ended.
-func workingIn(k *StoredRun) task.Status {
-	if k.Live() {
-		return task.InProgress
-	}
-	return journal.TaskInterrupted
-}
-
-// FindNotNeeded sets the status of a pending task that was not needed: the end of a run does not list the
-// rounds and items that there were not.
-func (k *StoredRun) FindNotNeeded(t *StoredTask) {
-	for _, e := range slices.Backward(k.Trace.Events) {
-		if t.Status != task.Pending || e.Task != t.ID || record.StatusAfter(e.Type) == "" {
-			continue
-		}
-		if e.Type == event.TaskNotNeeded {
-			t.Status, t.Ended = task.NotNeeded, record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Agent, Status: task.NotNeeded, Reason: e.Message, Root: e.Root}
-		}
-		return
-	}
 }
 
 // Tasks returns the tasks that a run began with. For a goal they are the tasks that the

@@ -1,13 +1,12 @@
 package journals
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -22,22 +21,33 @@ type StoredTask struct {
 	Agent       string
 	Step        bool
 	Status      task.Status
-	Ended       record.TaskEnd      // how it ended, unless it completed
-	Calls       []*record.AgentCall // in order, including translations
-	Interrupted []*record.CallStart // calls that a crash ended
-	Running     int                 // calls in progress
-	Questions   []*journal.Question // to people, the last one; several if they are about the calls of one turn
-	files       []*record.AgentCall // the output files of its attempts
-	transfers   []*record.AgentCall // calls that transferred its conversation
-	spawned     []*record.CallStart // calls that have children
+	Ended       record.TaskEnd       // how it ended, unless it completed
+	Calls       []*record.AgentCall  // in order, including translations
+	Interrupted []*record.CallStart  // calls that a crash ended
+	Running     int                  // calls in progress
+	Questions   []*runstate.Question // to people, the last one; several if they are about the calls of one turn
+	attempts    runstate.Attempts
+	of          *runstate.Task
+}
+
+// transfers returns the calls that transferred the conversation of the last attempt at which any did.
+func (t *StoredTask) transfers() (list []*record.AgentCall) {
+	for _, x := range t.of.Results {
+		if x.TransferredTo == "" {
+			continue
+		}
+		if len(list) > 0 && list[0].Attempt != x.Attempt {
+			list = nil
+		}
+		list = append(list, x)
+	}
+	return list
 }
 
 // TransferredTo returns the agents to which the conversation of the last attempt was transferred, in their order.
 func (t *StoredTask) TransferredTo() (names []string) {
-	for _, x := range t.transfers {
-		if x.Attempt == t.transfers[len(t.transfers)-1].Attempt {
-			names = append(names, x.TransferredTo)
-		}
+	for _, x := range t.transfers() {
+		names = append(names, x.TransferredTo)
 	}
 	return names
 }
@@ -48,7 +58,7 @@ func (t *StoredTask) Files() *record.AgentCall {
 	if x == nil {
 		return nil
 	}
-	for _, f := range t.files {
+	for _, f := range t.of.Files {
 		if f.Session == x.Session {
 			return f
 		}
@@ -71,56 +81,20 @@ func (t *StoredTask) rank() int {
 func (t *StoredTask) IsTask() bool { return t.rank() == 0 }
 
 // Accepted returns the call whose answer is the result; nil if there is none.
-func (t *StoredTask) Accepted() *record.AgentCall {
-	for _, x := range slices.Backward(t.Calls) {
-		if x.Part == "" && x.Completed() {
-			return x
-		}
-	}
-	return nil
-}
+func (t *StoredTask) Accepted() *record.AgentCall { return t.of.Accepted() }
 
-// LastPrompt returns the call of the last attempt; nil if none ended.
-func (t *StoredTask) LastPrompt() *record.AgentCall {
-	for _, x := range slices.Backward(t.Calls) {
-		if x.Part == "" {
-			return x
-		}
-	}
-	return nil
-}
+// LastAttempt returns the call of the last attempt; nil if none ended.
+func (t *StoredTask) LastAttempt() *record.AgentCall { return t.of.LastAttempt() }
 
 // Attempts counts the attempts that ended or were interrupted.
-func (t *StoredTask) Attempts() int {
-	n, open := 0, map[int]bool{} // an attempt can have several children that were interrupted
-	for _, call := range t.Interrupted {
-		ofEnded := func(x *record.AgentCall) bool { return x.Part == "" && strings.HasPrefix(call.Session, x.Session+"/") }
-		if record.ChildOf(call.Session) != "" && open[call.Attempt] {
-			continue
-		}
-		if !slices.ContainsFunc(t.Calls, ofEnded) {
-			n, open[call.Attempt] = n+1, true
-		}
-	}
-	for _, x := range t.Calls {
-		if x.Part == "" {
-			n++
-		}
-	}
-	return n
-}
+func (t *StoredTask) Attempts() int { return t.attempts.Begun() }
 
 // IsPartial reports whether the caller may not see all of a call for the task.
-func (t *StoredTask) IsPartial() bool {
-	return slices.ContainsFunc(t.Calls, func(x *record.AgentCall) bool { return x.Partial }) ||
-		slices.ContainsFunc(t.Interrupted, func(s *record.CallStart) bool { return s.Partial })
-}
+func (t *StoredTask) IsPartial() bool { return t.of.IsPartial() }
 
 // Usage sums the tokens of a task. For interrupted calls it estimates those of the prompts.
-func (t *StoredTask) Usage() (u llm.Usage) {
-	for _, x := range t.Calls {
-		u = u.Add(x.Usage())
-	}
+func (t *StoredTask) Usage() llm.Usage {
+	u := t.of.Usage()
 	for _, call := range t.Interrupted {
 		u.InputTokens += EstimatedTokens(call)
 	}
@@ -137,22 +111,7 @@ func EstimatedTokens(call *record.CallStart) int {
 }
 
 // Span returns when the first attempt of a task began and the last one ended.
-func (t *StoredTask) Span() (start, end time.Time) {
-	for _, call := range t.Interrupted {
-		if start.IsZero() || call.Time.Before(start) {
-			start = call.Time
-		}
-	}
-	for _, x := range t.Calls {
-		if start.IsZero() || x.Start.Before(start) {
-			start = x.Start
-		}
-		if x.End.After(end) {
-			end = x.End
-		}
-	}
-	return start, end
-}
+func (t *StoredTask) Span() (start, end time.Time) { return t.of.Span() }
 
 // A StoredResult is a result as the user of the run may read it now.
 type StoredResult struct {

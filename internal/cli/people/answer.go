@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
@@ -178,7 +179,7 @@ func (a *answerFlags) read(ctx context.Context, con *console.Console, cmd *cobra
 }
 
 // answerTo returns the text of the answer to a question.
-func (a *answerFlags) answerTo(con *console.Console, q *journal.Question, fields map[string]string) (string, error) {
+func (a *answerFlags) answerTo(con *console.Console, q *runstate.Question, fields map[string]string) (string, error) {
 	return answerOf(q, a.reason, func(f *form) (string, error) {
 		f.readFrom(con.WorkDir)
 		if fields != nil {
@@ -189,7 +190,7 @@ func (a *answerFlags) answerTo(con *console.Console, q *journal.Question, fields
 }
 
 // answerOf returns the text of the answer that take takes from the form of a question.
-func answerOf(q *journal.Question, reason string, take func(*form) (string, error)) (string, error) {
+func answerOf(q *runstate.Question, reason string, take func(*form) (string, error)) (string, error) {
 	if q.Missing != "" {
 		return "", exit.Errorf(exit.KindRuntime, "the form of the question cannot be read: it is %s", q.Missing)
 	}

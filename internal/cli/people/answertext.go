@@ -5,13 +5,13 @@ import (
 	"maps"
 
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/runstate"
 )
 
 // AnswerText returns the text of the answer to a question: its fields as a program has them, or a text
 // if fields is nil. It reads no file.
-func AnswerText(q *journal.Question, fields map[string]any, text, reason string) (string, error) {
+func AnswerText(q *runstate.Question, fields map[string]any, text, reason string) (string, error) {
 	return answerOf(q, reason, func(f *form) (string, error) {
 		if fields == nil {
 			return f.text(text)

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
 )
 
@@ -22,7 +23,7 @@ const minQuestion = 6
 
 // checkQuestion returns an error unless the answer may serve the question: it names this one, or no
 // question, which is not enough for an approval.
-func (a *answerFlags) checkQuestion(q *journal.Question, run string) error {
+func (a *answerFlags) checkQuestion(q *runstate.Question, run string) error {
 	switch {
 	case a.question == "" && q.Approves():
 		return exit.Usagef("task %q: an approval is for one question: copy its command, with --question, from %s", a.task, a.Command("questions", run))
@@ -39,7 +40,7 @@ func (a *answerFlags) checkQuestion(q *journal.Question, run string) error {
 }
 
 // isMeant reports whether the answer names the question.
-func (a *answerFlags) isMeant(q *journal.Question) bool {
+func (a *answerFlags) isMeant(q *runstate.Question) bool {
 	return strings.HasPrefix(q.ID(), strings.ToLower(a.question))
 }
 
@@ -49,12 +50,12 @@ func (a *answerFlags) stale(run string) error {
 }
 
 // findQuestion returns the last question about the task, and what people know the task by.
-func (a *answerFlags) findQuestion(ctx context.Context, j *journal.Journal, run string) (q *journal.Question, name string, err error) {
+func (a *answerFlags) findQuestion(ctx context.Context, j *journal.Journal, run string) (q *runstate.Question, name string, err error) {
 	list, err := j.Questions(ctx, run)
 	if err != nil {
 		return nil, "", journals.ReadError(ctx, err)
 	}
-	slices.SortStableFunc(list, func(x, y *journal.Question) int { return cmp.Compare(a.rank(x), a.rank(y)) })
+	slices.SortStableFunc(list, func(x, y *runstate.Question) int { return cmp.Compare(a.rank(x), a.rank(y)) })
 	folded := naming.Normalize(a.task)
 	for _, q := range list {
 		if string(q.Task) == a.task || slices.ContainsFunc(namesOf(q), func(name string) bool { return naming.Normalize(name) == folded }) {
@@ -82,7 +83,7 @@ func (a *answerFlags) findQuestion(ctx context.Context, j *journal.Journal, run 
 }
 
 // rank orders questions of tasks with equal names: the one that is meant, open ones, others.
-func (a *answerFlags) rank(q *journal.Question) int {
+func (a *answerFlags) rank(q *runstate.Question) int {
 	switch {
 	case a.question != "" && a.isMeant(q):
 		return 0
@@ -115,7 +116,7 @@ func (a *answerFlags) unknown(waiting []journal.OpenQuestion, title string, err 
 }
 
 // namesOf returns what people call a question: the title of its task, and that of its prompt.
-func namesOf(q *journal.Question) []string {
+func namesOf(q *runstate.Question) []string {
 	switch {
 	case ApprovesPlan(q.Approval, q.Task):
 		return []string{q.Title, plan.PlanApprovalTitle}

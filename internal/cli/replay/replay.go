@@ -134,7 +134,7 @@ func finalCalls(k *journals.StoredRun) (out []*record.AgentCall, later int) {
 		}
 	}
 	for _, t := range k.Tasks {
-		last := t.LastPrompt()
+		last := t.LastAttempt()
 		if last == nil || t.Status == journals.Removed {
 			continue
 		}

@@ -104,7 +104,7 @@ func (d *ComparedRuns) add(c ComparedTask) {
 // agent saw and for the agent itself. An answer that b takes from the run of a, even for another
 // model, is for the same prompt.
 func promptsOf(run string, a, b *journals.StoredTask) string {
-	x, y := a.LastPrompt(), b.LastPrompt()
+	x, y := a.LastAttempt(), b.LastAttempt()
 	if answer := b.Accepted(); answer != nil && answer.From == run {
 		return Same
 	}

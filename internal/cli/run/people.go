@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/person"
 )
 
@@ -70,7 +71,7 @@ func (x *execution) checkPeople() error {
 }
 
 // purposeOf says what answering a question does. Name is what people know its task by.
-func purposeOf(q *journal.Question, name string) string {
+func purposeOf(q *runstate.Question, name string) string {
 	title, who := terminal.CleanLine(name), terminal.CleanLine(q.Agent)
 	switch {
 	case people.ApprovesPlan(q.Approval, q.Task):

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/steer"
 )
 
@@ -102,7 +103,7 @@ func (s steerer) answer(ctx context.Context, j *journal.Journal, run, question s
 	if err != nil {
 		return false, problem(journals.ReadError(ctx, err))
 	}
-	i := slices.IndexFunc(list, func(q *journal.Question) bool { return q.ID() == question })
+	i := slices.IndexFunc(list, func(q *runstate.Question) bool { return q.ID() == question })
 	if i < 0 {
 		return false, errNoQuestion
 	}

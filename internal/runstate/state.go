@@ -1,0 +1,236 @@
+// Package runstate says what is known of a run by its entries: the status of each task, its attempts and its
+// calls, and what people and agents were asked. [State.Apply] is the one place that decides these; whoever
+// resumes, lists or shows a run asks a State.
+package runstate
+
+import (
+	"slices"
+
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
+)
+
+// A State is what the entries of a run say so far. It keeps the calls, questions, messages and commands that it is
+// given, and does not change them. It is not safe for concurrent use.
+type State struct {
+	Begins   []record.RunStart
+	End      *record.RunEnd // of the last process; nil while it works, or if it was interrupted
+	Commands []*record.Command
+	Sent     []*record.SentMessage
+
+	// Live says that the last process still works on the run, which no entry says: what that process began and did
+	// not end is in progress, and otherwise it was interrupted.
+	Live bool
+
+	tasks   map[task.ID]*Task
+	order   []*Task
+	current map[task.ID]bool            // tasks that the last process began with; nil if it planned them later
+	ended   map[task.ID]*record.TaskEnd // of End
+	reads   map[string]bool             // IDs of the messages in prompts
+	entries int
+}
+
+// New returns the State of a run without entries.
+func New() *State {
+	return &State{tasks: map[task.ID]*Task{}, reads: map[string]bool{}}
+}
+
+// Of returns the State of a history.
+func Of(h *record.History) *State {
+	s := New()
+	if !slices.ContainsFunc(h.Log, func(e record.Entry) bool { return e.Begin != nil }) {
+		for i := range h.Begins {
+			s.begin(&h.Begins[i])
+		}
+	}
+	for i := range h.Log {
+		s.Apply(&h.Log[i])
+	}
+	if h.End != nil {
+		s.end(h.End)
+	}
+	return s
+}
+
+// Apply adds the next entry of the run. It changes what is known of the run as a whole and of the entry's own task,
+// and nothing else.
+func (s *State) Apply(e *record.Entry) {
+	s.entries++
+	switch {
+	case e.Begin != nil:
+		s.begin(e.Begin)
+	case e.End != nil:
+		s.end(e.End)
+	case e.Event != nil:
+		s.event(e.Event)
+	case e.Command != nil:
+		s.command(e.Command)
+	case e.Sent != nil:
+		s.Sent = append(s.Sent, e.Sent)
+	case e.Asked != nil:
+		s.read(e.Asked.Messages)
+		s.Task(e.Asked.Task, "", "").asked(e.Asked, len(s.Begins))
+	case e.Begun != nil:
+		if t := s.tasks[record.TaskOf(e.Begun.Session)]; t != nil {
+			t.begun(e.Begun.Session)
+		}
+	case e.Turn != nil:
+		s.callTask(e.Turn).turn(e.Turn, len(s.Begins))
+	case e.Rejected != nil:
+		s.callTask(e.Rejected).turn(e.Rejected, len(s.Begins))
+	case e.Exchange != nil:
+		s.read(e.Exchange.Messages)
+		s.callTask(e.Exchange).exchange(e.Exchange, s.entries)
+	case e.ToolCall != nil:
+		s.Task(e.ToolCall.Task, "", "").toolCall(e.ToolCall)
+	case e.ToolResult != nil:
+		s.Task(e.ToolResult.Task, "", "").toolResult(e.ToolResult)
+	case e.Files != nil:
+		t := s.callTask(e.Files)
+		t.Files = append(t.Files, e.Files)
+	case e.Question != nil:
+		s.read(e.Question.Messages)
+		s.Task(e.Question.Task, e.Question.Title, e.Question.Agent).ask(e.Question)
+	case e.Answer != nil:
+		s.Task(e.Answer.Task, e.Answer.Title, e.Answer.Agent).answer(e.Answer)
+	}
+}
+
+// Tasks returns the tasks and the steps of the coordinator, in the order in which the entries first name them.
+func (s *State) Tasks() []*Task { return s.order }
+
+// Find returns a task; nil if no entry names it.
+func (s *State) Find(id task.ID) *Task { return s.tasks[id] }
+
+// Task returns a task, which it adds if it is new. A title or an agent that is not known yet is set.
+func (s *State) Task(id task.ID, title, agent string) *Task {
+	t := s.tasks[id]
+	if t == nil {
+		t = &Task{ID: id, Step: record.IsStep(id), status: task.Pending}
+		s.tasks[id], s.order = t, append(s.order, t)
+	}
+	if t.Title == "" {
+		t.Title = title
+	}
+	if t.Agent == "" {
+		t.Agent = agent
+	}
+	return t
+}
+
+// callTask returns the task of a call. The agent of a child is not that of its task.
+func (s *State) callTask(x *record.AgentCall) *Task {
+	agent := x.Agent
+	if record.ChildOf(x.Session) != "" {
+		agent = ""
+	}
+	return s.Task(x.Task, x.Title, agent)
+}
+
+// begin adds a process.
+func (s *State) begin(b *record.RunStart) {
+	s.Begins, s.End, s.ended, s.current = append(s.Begins, *b), nil, nil, nil
+	if len(b.Tasks) > 0 {
+		s.current = make(map[task.ID]bool, len(b.Tasks))
+	}
+	for i := range b.Tasks {
+		s.planned(&b.Tasks[i])
+		s.current[b.Tasks[i].Task] = true
+	}
+}
+
+// planned adds a task of the spec or of a plan.
+func (s *State) planned(p *event.Planned) { s.Task(p.Task, p.Title, p.Agent) }
+
+// end adds the end of the run.
+func (s *State) end(e *record.RunEnd) {
+	s.End, s.ended = e, make(map[task.ID]*record.TaskEnd, len(e.Tasks))
+	for i := range e.Tasks {
+		s.Task(e.Tasks[i].Task, e.Tasks[i].Title, e.Tasks[i].Agent)
+		s.ended[e.Tasks[i].Task] = &e.Tasks[i]
+	}
+}
+
+// command adds a command.
+func (s *State) command(c *record.Command) {
+	s.Commands = append(s.Commands, c)
+	if c.Task != "" && (c.Kind == steer.Cancel || c.Kind == steer.Rerun) {
+		s.Task(c.Task, c.Title, c.Agent).Canceled = c.Kind == steer.Cancel
+	}
+}
+
+// IsOf reports whether an event says something of a State that no other entry does.
+func IsOf(e *event.Event) bool {
+	return len(e.Plan) > 0 || e.Name != "" || e.Task != "" && !record.IsStep(e.Task) && (record.StatusAfter(e.Type) != "" || slices.Contains([]event.Type{event.TaskReady, event.ReplyWait, event.ReplyEnd}, e.Type))
+}
+
+// event adds an event.
+func (s *State) event(e *event.Event) {
+	for i := range e.Plan {
+		s.planned(&e.Plan[i])
+	}
+	if e.Task != "" && !record.IsStep(e.Task) {
+		s.Task(e.Task, e.Title, e.Agent).event(e, len(s.Begins))
+	}
+}
+
+// read notes that a prompt has messages.
+func (s *State) read(messages []string) {
+	for _, id := range messages {
+		s.reads[id] = true
+	}
+}
+
+// IsRead reports whether a prompt has the message with an ID.
+func (s *State) IsRead(message string) bool { return s.reads[message] }
+
+// Paused reports whether the last process was paused and not resumed.
+func (s *State) Paused() (paused bool) {
+	if len(s.Begins) == 0 {
+		return false
+	}
+	for _, c := range s.Commands {
+		if !c.Effective().Before(s.Begins[len(s.Begins)-1].Time) {
+			paused = c.Kind == steer.Pause || paused && c.Kind != steer.Resume
+		}
+	}
+	return paused
+}
+
+// EndOf returns how a task ended: what the end of the run says of it, or else its events. It has no status if
+// the task has not ended.
+func (s *State) EndOf(t *Task) record.TaskEnd {
+	switch e := s.ended[t.ID]; {
+	case e != nil:
+		return *e
+	case s.Status(t) == t.status:
+		return t.end
+	}
+	return record.TaskEnd{}
+}
+
+// Status returns the status of a task or step: in progress also if its work was interrupted.
+func (s *State) Status(t *Task) task.Status {
+	switch e := s.ended[t.ID]; {
+	case t.Step:
+		return s.stepStatus(t)
+	case e != nil:
+		return e.Status
+	case t.process < len(s.Begins) && t.status != task.Completed:
+		return task.Pending // the last process has not come to it
+	}
+	return t.status
+}
+
+// stepStatus returns the status of a step of the coordinator, of which no entry of the run tells.
+func (s *State) stepStatus(t *Task) task.Status {
+	switch {
+	case t.Accepted() != nil, len(t.list) > 0 && !t.waits():
+		return task.Completed
+	case len(t.Calls) == 0, s.Running(t) > 0:
+		return task.InProgress
+	}
+	return task.Failed
+}

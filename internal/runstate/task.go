@@ -1,0 +1,210 @@
+package runstate
+
+import (
+	"slices"
+
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+)
+
+// A Task is what is known of one task, or of one step of the coordinator.
+type Task struct {
+	ID    task.ID
+	Title string
+	Name  string // of an instance, by the keys of its items
+	Agent string
+	Step  bool
+
+	Calls    []*record.AgentCall // that ended, in order: attempts, and parts of them
+	Tools    []*record.CallStart // calls of tools, the last of each session
+	Results  []*record.AgentCall // of calls of tools
+	Files    []*record.AgentCall // output files of attempts
+	Canceled bool                // somebody canceled it
+	Place    int                 // of its last attempt among the entries of the run, from 1; zero if none ended
+
+	status  task.Status // by its events
+	process int         // of the last of these events, from 1; zero if there was none
+	end     record.TaskEnd
+	open    []openCall
+	turns   []openTurn // of attempts that have no end so far
+	agents  []agentOf
+	replies []reply             // for which it waits
+	first   []*record.AgentCall // first turns, also of attempts that ended
+	questions
+}
+
+// An openCall is a prompt or a command of which nothing is known but that it began.
+type openCall struct {
+	*record.CallStart
+	process int  // that began it, from 1
+	waits   bool // it is prefetched, and did not begin so far
+}
+
+// An openTurn is what an agent said before the last turn of an attempt or a child, which has no end so far.
+type openTurn struct {
+	*record.AgentCall
+	process int
+}
+
+// An agentOf says which agent works in a session.
+type agentOf struct{ session, agent string }
+
+// asked adds a call that is about to begin.
+func (t *Task) asked(c *record.CallStart, process int) {
+	t.dropOpen(c.Session)
+	t.open = append(t.open, openCall{c, process, c.Ahead})
+	t.agents = append(t.agents, agentOf{c.Session, c.Agent})
+}
+
+// begun notes that a prefetched call begins.
+func (t *Task) begun(session string) {
+	for i := range t.open {
+		if t.open[i].Session == session {
+			t.open[i].waits = false
+		}
+	}
+}
+
+// dropOpen removes a call of which more is known by now.
+func (t *Task) dropOpen(session string) {
+	t.open = slices.DeleteFunc(t.open, func(c openCall) bool { return c.Session == session })
+}
+
+// dropTurn removes a turn whose session has gone on or ended.
+func (t *Task) dropTurn(session string) {
+	t.turns = slices.DeleteFunc(t.turns, func(x openTurn) bool { return x.Session == session })
+}
+
+// turn adds what an agent said before its last turn.
+func (t *Task) turn(x *record.AgentCall, process int) {
+	t.dropOpen(x.Session)
+	t.dropTurn(x.Session)
+	t.turns = append(t.turns, openTurn{x, process})
+	t.first = append(slices.DeleteFunc(t.first, func(of *record.AgentCall) bool { return of.Session == x.Session }), x)
+}
+
+// exchange adds the end of an attempt, or of a part of it.
+func (t *Task) exchange(x *record.AgentCall, place int) {
+	t.dropOpen(x.Session)
+	t.dropTurn(x.Session)
+	t.Calls = append(t.Calls, x)
+	if x.Part == "" {
+		t.Place = place
+		t.attemptEnded(x)
+		if x.Completed() {
+			t.Canceled = false
+		}
+	}
+}
+
+// toolCall adds a call of a tool that is about to begin.
+func (t *Task) toolCall(c *record.CallStart) {
+	t.goOn(c.Attempt)
+	t.called(c.Session)
+	t.Results = slices.DeleteFunc(t.Results, func(x *record.AgentCall) bool { return x.Session == c.Session })
+	t.Tools = append(slices.DeleteFunc(t.Tools, func(of *record.CallStart) bool { return of.Session == c.Session }), c)
+}
+
+// toolResult adds the result of a call of a tool.
+func (t *Task) toolResult(x *record.AgentCall) {
+	t.goOn(x.Attempt)
+	if t.called(x.Session); x.Code == codes.ReplyPending {
+		t.asks = x.Session
+	}
+	t.Results = append(t.Results, x)
+}
+
+// goOn notes that an attempt is at work. If an earlier one waited for an approval or a reply, this one continues it, and
+// both are one attempt.
+func (t *Task) goOn(attempt int) {
+	if t.asks != "" {
+		t.turns = slices.DeleteFunc(t.turns, func(x openTurn) bool { return x.Attempt < attempt })
+	}
+}
+
+// event adds an event of the task.
+func (t *Task) event(e *event.Event, process int) {
+	if e.Name != "" {
+		t.Name = e.Name
+	}
+	if e.Type == event.ReplyWait || e.Type == event.ReplyEnd {
+		t.reply(e, process)
+		return
+	}
+	now := record.StatusAfter(e.Type)
+	if e.Type == event.TaskReady && t.status.Terminal() {
+		now = task.Pending // it runs again
+	}
+	if now == "" {
+		return
+	}
+	t.status, t.process, t.end = now, process, record.TaskEnd{}
+	if now.Terminal() {
+		t.end = record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Agent, Status: now}
+		if now != task.Completed {
+			t.end.Reason, t.end.Code, t.end.Root = e.Message, e.Code, e.Root
+		}
+	}
+}
+
+// A Reply is the reply to a handoff for which a task waits.
+type Reply struct {
+	ID    string // of the handoff
+	Agent string // who is to reply
+}
+
+// A reply is one for which a process waits.
+type reply struct {
+	Reply
+	process int
+}
+
+// reply notes that the task waits for a reply, or not any more.
+func (t *Task) reply(e *event.Event, process int) {
+	t.replies = slices.DeleteFunc(t.replies, func(r reply) bool { return r.ID == e.ID || r.process != process })
+	if e.Type == event.ReplyWait {
+		t.replies = append(t.replies, reply{Reply{e.ID, e.From}, process})
+	}
+}
+
+// Replies returns the handoffs for whose replies a task waits; none if it has ended, or its process has.
+func (s *State) Replies(t *Task) (list []Reply) {
+	for _, r := range t.replies {
+		if s.works(r.process) && !s.Status(t).Terminal() {
+			list = append(list, r.Reply)
+		}
+	}
+	return list
+}
+
+// Result returns the last result of a call of a tool; nil if it has none, as when the call began again.
+func (t *Task) Result(call string) *record.AgentCall {
+	for _, x := range slices.Backward(t.Results) {
+		if x.Session == call {
+			return x
+		}
+	}
+	return nil
+}
+
+// Accepted returns the call whose answer is the result; nil if there is none.
+func (t *Task) Accepted() *record.AgentCall {
+	for _, x := range slices.Backward(t.Calls) {
+		if x.Part == "" && x.Completed() {
+			return x
+		}
+	}
+	return nil
+}
+
+// LastAttempt returns the end of the last attempt; nil if none ended.
+func (t *Task) LastAttempt() *record.AgentCall {
+	for _, x := range slices.Backward(t.Calls) {
+		if x.Part == "" {
+			return x
+		}
+	}
+	return nil
+}
