@@ -41,7 +41,7 @@ func newCallIDs(p *priorRun) *callIDs {
 	for id, s := range p.toolCalls {
 		d.restore(id, s.Key)
 	}
-	for _, s := range p.sent {
+	for _, s := range p.state.Sent {
 		if s.Key != (record.Key{}) { // journals of earlier versions have none
 			d.restore(s.Call, s.Key)
 		}

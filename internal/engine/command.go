@@ -48,13 +48,13 @@ func effectOf(m *plan.Member) string {
 // checkCommand returns an error if the agent of an attempt is a command with effects that
 // must not run now: in a replay, or after a run of it that was interrupted.
 func checkCommand(a *attempt) error {
-	m, b := a.run.team.Find(a.caps.Agent), a.run.priorRun.counted(a.task.ID)
+	m := a.run.team.Find(a.caps.Agent)
 	switch {
 	case !m.IsUnconfined():
 		return nil
 	case a.run.repeats():
 		return fmt.Errorf("%w: a replay runs no command that is not confined", ErrReplay)
-	case !m.Process().Repeatable && b.uncertain > b.ended && !a.run.fresh.has(a.task.ID):
+	case !m.Process().Repeatable && a.run.priorRun.mayHaveActed(a.task.ID) && !a.run.fresh.has(a.task.ID):
 		return fmt.Errorf("%w: the command was interrupted before; find out what it did, and then run the task afresh", ErrEffectsUncertain)
 	}
 	return nil

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
@@ -19,6 +17,7 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
+	"golang.org/x/sync/errgroup"
 )
 
 // A coordinator plans the tasks for a goal and answers the goal from their results.
@@ -114,7 +113,7 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	c.asked[kind]++
 	s.call.existed = c.run.totalBytes
 	id := stepID(kind)
-	s.call.run, s.call.number, s.call.does, s.call.caps, s.call.bound = c.run, c.run.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
+	s.call.run, s.call.number, s.call.does, s.call.caps, s.call.bound = c.run, c.run.priorRun.counted(id).LastNumber()+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
 	s.call.limits, s.call.by = c.run.team.Limits(c.config.Limits), s.governs(id)
 	s.call.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
 	said := conversationFor(c, kind)
@@ -203,7 +202,7 @@ func (s *step) repeat() {
 	again.call.run, again.call.request = s.call.run, s.call.request
 	c.run.mu.Lock()
 	c.asked[s.kind]++
-	again.call.number = c.run.priorRun.counted(s.call.task.ID).number + c.asked[s.kind]
+	again.call.number = c.run.priorRun.counted(s.call.task.ID).LastNumber() + c.asked[s.kind]
 	c.run.mu.Unlock()
 	again.call.by, again.call.recalls = c.run.governed(), false
 	for _, o := range s.call.offers {
@@ -221,15 +220,15 @@ func (s *step) repeat() {
 func (s *step) governs(id task.ID) *plan.Roster {
 	c := s.of
 	b := c.run.priorRun.task(id)
-	if b == nil || b.place == 0 {
+	if b == nil || b.LastAttempt() == nil {
 		return c.run.governed()
 	}
-	by := c.run.find(b.policy)
+	by := c.run.find(b.LastAttempt().Policy)
 	if by == nil {
 		return c.run.governed()
 	}
 	if c.run.priorRun.isStrict() {
-		if t := c.run.find(b.readBy); t != nil {
+		if t := c.run.find(b.readBy()); t != nil {
 			c.run.policies.now.Store(t)
 		}
 		return by

@@ -15,18 +15,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
-
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // memory is a journal in memory, which a test may ask what it had at any time.
@@ -39,6 +39,8 @@ type memory struct {
 	busy    bool
 	fail    int // from which batch on it fails; zero means never
 	refused int // batches, since then
+
+	state *runstate.State // of what was appended; nil before the run is opened
 }
 
 var errDisk = errors.New("no space left on device")
@@ -52,6 +54,7 @@ func (m *memory) Append(entries []record.Entry, done func(error)) {
 		m.refused++
 	} else {
 		m.batches = append(m.batches, entries)
+		m.fold(entries)
 	}
 	m.queue = append(m.queue, func(error) { done(err) })
 	if !m.busy {
@@ -86,7 +89,42 @@ func (m *memory) CachedAnswers(_ context.Context, key record.Key) iter.Seq2[*rec
 	}
 }
 
-func (m *memory) OpenRun(context.Context, record.Opening) (record.Log, error) { return m, nil }
+func (m *memory) OpenRun(_ context.Context, o record.Opening) (record.Log, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.state = runstate.New(); o.Resume && m.prior != nil {
+		m.state = runstate.Of(m.prior)
+	}
+	return m, nil
+}
+
+// fold adds entries to the state of the run. What the end of a run says of its tasks comes from the run that works; it
+// must be what the entries say that a later process reads.
+func (m *memory) fold(entries []record.Entry) {
+	if m.state == nil { // a test appends without a run
+		return
+	}
+	for i := range entries {
+		if end := entries[i].End; end != nil {
+			for _, e := range end.Tasks {
+				m.compare(&e)
+			}
+		}
+		m.state.Apply(&entries[i])
+	}
+}
+
+// compare panics unless a task ended as the state says.
+func (m *memory) compare(e *record.TaskEnd) {
+	t := m.state.Task(e.Task, "", "")
+	status, made := m.state.Status(t), m.state.Attempts(t)
+	if e.Status == task.Blocked { // no entry tells it from a task that is ready
+		e.Status = task.Pending
+	}
+	if status != e.Status || made.Begun() != e.Attempts {
+		panic(fmt.Sprintf("task %q ended %s after %d attempts, and its entries say %s and %+v", e.Title, e.Status, e.Attempts, status, made))
+	}
+}
 
 func (m *memory) LoadRun(context.Context, string) (*record.History, error) { return m.prior, nil }
 
@@ -146,7 +184,7 @@ func (m *memory) history(batches int) *record.History {
 		for _, e := range b {
 			switch {
 			case e.Begin != nil:
-				h.Begins = append(h.Begins, *e.Begin)
+				h.Begins, h.Log = append(h.Begins, *e.Begin), append(h.Log, e)
 			case e.Asked != nil, e.Begun != nil, e.Exchange != nil, e.Rejected != nil, e.Sent != nil, e.Turn != nil, e.ToolCall != nil, e.ToolResult != nil, e.Files != nil, e.Question != nil, e.Answer != nil, e.Command != nil:
 				h.Log = append(h.Log, e)
 			case e.End != nil:

@@ -76,7 +76,8 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	if a.conversation != nil && !a.isPartial() {
 		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)
 	}
-	if a.own || r.priorRun.isStrict() || errors.Is(a.err, errLater) { // it was counted when it was made, or is when it is answered
+	cutOff := a.aborted && a.isPerson() // a question that is asked again is one attempt
+	if a.own || r.priorRun.isStrict() || errors.Is(a.err, errLater) || cutOff { // it was counted when it was made, or is when it is answered
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {
 			t.Metrics.End = a.end
@@ -159,7 +160,7 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 
 // made is how many attempts this process made at a task.
 func made(r *results, i int) int {
-	return r.tasks[i].Metrics.Attempts - r.priorRun.counted(r.tasks[i].ID).attempts
+	return r.tasks[i].Metrics.Attempts - r.priorRun.attempts(r.tasks[i].ID).Begun()
 }
 
 // tries is how many of them count towards the limit of retries.

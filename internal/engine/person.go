@@ -181,11 +181,11 @@ func questionOf(x *modelCall) *record.Question {
 // questionKey returns the key of a question. A task that the caller wants to be performed again asks
 // another question each time, which no earlier answer serves.
 func questionKey(x *modelCall) record.Key {
-	b := x.run.priorRun.counted(x.task.ID)
-	if x.about != nil || !x.run.fresh.has(x.task.ID) || b.answers == 0 {
+	answers := x.run.priorRun.counted(x.task.ID).Completions()
+	if x.about != nil || !x.run.fresh.has(x.task.ID) || answers == 0 {
 		return x.key
 	}
-	return digestOf(string(x.key[:]), "again", strconv.Itoa(b.answers))
+	return digestOf(string(x.key[:]), "again", strconv.Itoa(answers))
 }
 
 // takeQuestion takes in a question to a person, or the answer to one.
@@ -200,18 +200,16 @@ func (p *priorRun) takeQuestion(e *record.Entry) {
 	b := p.of(q.Task)
 	switch {
 	case q.Call != "": // the turns of the conversation say the rest
-		b.asks, p.asked[q.Call] = q.Call, true
+		p.asked[q.Call] = true
 		return
 	case q.Approval != "":
 		b.approval = q
 		return
 	}
-	b.begin(q.Session, q.Attempt, q.Time)
 	if b.question == nil || b.question.Key != q.Key {
 		b.asked = q.Time
 	}
 	b.question, b.messages, b.memory = q, q.Messages, q.Memory
-	p.deliver(q.Messages)
 }
 
 // takeGiven takes the answer that a person gave to the same prompt while no process worked

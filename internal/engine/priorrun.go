@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"iter"
 	"slices"
 	"time"
 
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -15,6 +15,7 @@ import (
 // interrupted, or of the run that is replayed. A nil *priorRun is empty.
 type priorRun struct {
 	history *record.History
+	state   *runstate.State
 	own     bool // it is this run: its answers stay as they are, and what they took counts
 	whole   bool // a prompt is the same only with its messages and its memory
 	strict  bool // no agent is called; what failed fails again
@@ -31,53 +32,27 @@ type priorRun struct {
 	asked     map[string]bool                    // the calls of tools that people were asked about, by session
 	approvals *approvals
 	tasks     map[task.ID]*priorTask // also the coordinator's steps
-	sent      []*record.SentMessage
-	delivered map[string]bool  // ids of messages that a prompt contains
-	usage     llm.Usage        // of all of it
-	payments  []plan.PriorCall // the items that usage is the sum of
-	context   Context
 }
 
 // of returns what there was of a task, which it makes if it is the first.
 func (p *priorRun) of(id task.ID) *priorTask {
 	b := p.tasks[id]
 	if b == nil {
-		b = &priorTask{}
+		b = &priorTask{Task: p.state.Task(id, "", "")}
 		p.tasks[id] = b
 	}
 	return b
 }
 
-// canceledTasks yields the tasks of a run that somebody canceled.
-func canceledTasks(p *priorRun) iter.Seq[task.ID] {
-	return func(yield func(task.ID) bool) {
-		if p == nil {
-			return
-		}
-		for id, b := range p.tasks {
-			if b.canceled && !yield(id) {
-				return
-			}
-		}
-	}
-}
-
-// deliver records messages that a prompt contains.
-func (p *priorRun) deliver(ids []string) {
-	for _, id := range ids {
-		p.delivered[id] = true
-	}
-}
-
 // hasDirected reports whether an earlier process had a message for one task in a prompt.
 func hasDirected(p *priorRun, id string) bool {
-	return p != nil && p.own && p.delivered[id] && slices.ContainsFunc(p.sent, func(s *record.SentMessage) bool { return s.ID == id && s.Task != "" })
+	return p != nil && p.own && p.state.IsRead(id) && slices.ContainsFunc(p.state.Sent, func(s *record.SentMessage) bool { return s.ID == id && s.Task != "" })
 }
 
 // undelivered returns the ids of the messages for one task that no prompt contains.
 func undelivered(p *priorRun, id task.ID) (ids []string) {
-	for _, s := range p.sent {
-		if s.Task == id && !p.delivered[s.ID] {
+	for _, s := range p.state.Sent {
+		if s.Task == id && !p.state.IsRead(s.ID) {
 			ids = append(ids, s.ID)
 		}
 	}
@@ -89,7 +64,7 @@ func (p *priorRun) sentBefore() []*record.SentMessage {
 	if p == nil {
 		return nil
 	}
-	return p.sent
+	return p.state.Sent
 }
 
 // task returns what an earlier run recorded about a task; nil if it recorded nothing.
@@ -101,35 +76,44 @@ func (p *priorRun) task(id task.ID) *priorTask {
 }
 
 // counted returns what there was of a task that counts as this run's work.
-func (p *priorRun) counted(id task.ID) (b priorTask) {
+func (p *priorRun) counted(id task.ID) priorTask {
 	if p != nil && p.own && p.tasks[id] != nil {
-		b = *p.tasks[id]
+		return *p.tasks[id]
 	}
-	return b
+	return priorTask{Task: nothing}
 }
 
-// spend adds what a call for a task took: all of it to what budgets count, and to the usage
-// nothing of a call that is hidden from the caller.
-func (p *priorRun) spend(b *priorTask, s plan.PriorCall) {
-	shown := visibility{s.Hidden}.usage(s.Usage)
-	b.usage, p.usage, b.partial = b.usage.Add(shown), p.usage.Add(shown), b.partial || s.Hidden
-	p.payments = append(p.payments, s)
-}
+// nothing is a task of which no entry tells.
+var nothing = new(runstate.Task)
 
-// spending returns what earlier processes of this run spent.
-func (p *priorRun) spending() []plan.PriorCall {
+// spending returns what earlier processes of this run spent, for budgets.
+func (p *priorRun) spending() (list []plan.PriorCall) {
 	if p == nil || !p.own {
 		return nil
 	}
-	return p.payments
+	for _, b := range p.tasks {
+		for _, x := range b.Answered() {
+			list = append(list, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Took(), Cost: x.Cost, Hidden: x.Partial})
+		}
+		for _, c := range p.interrupted(b) {
+			list = append(list, plan.PriorCall{Agent: c.Agent, Model: c.Model, Usage: estimate(c), Hidden: c.Partial})
+		}
+	}
+	return list
 }
 
-// spent returns what the run had taken before.
-func (p *priorRun) spent() (llm.Usage, Context) {
+// spent returns what the run had taken before, as the caller may see it.
+func (p *priorRun) spent() (u llm.Usage, c Context) {
 	if p == nil || !p.own {
-		return llm.Usage{}, Context{}
+		return u, c
 	}
-	return p.usage, p.context
+	for id, b := range p.tasks {
+		u = u.Add(p.usageOf(id))
+		for _, x := range b.Calls {
+			c = c.Add(x.Context)
+		}
+	}
+	return u, c
 }
 
 // isStrict reports whether all that happens has happened before.

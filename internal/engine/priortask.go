@@ -5,47 +5,28 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
-// priorTokens are the tokens of a prior task: what its calls used, and what the gate saved.
-type priorTokens struct {
-	usage llm.Usage
-	saved int
-}
-
 // A priorTask is what an earlier run recorded about one task, or one step of the coordinator.
 type priorTask struct {
-	priorTokens
-	partial     bool // the usage lacks what the caller may not see
-	attempts    int
-	interrupted int
-	number      int // the highest of an attempt
-	ended       int // the highest of an attempt that ended by itself
-	uncertain   int // the highest of an attempt whose command was interrupted and may have had effects
-	start, end  time.Time
-	first       string   // the session that start is of, until that ended
-	messages    []string // ids of those that its last prompt had at first
-	canceled    bool     // somebody canceled it
-	policy      string   // the digest of the one that its last prompt was made by
-	readBy      string   // and of the one by which the caller got the result
-	completed   bool     // an answer was taken
-	memory      []task.ID
-	toolResults []*record.AgentCall
-	place       int // of the end of its last attempt in the log, from 1; zero if none ended
+	*runstate.Task
+	messages []string // IDs of those that its last prompt had at first
+	memory   []task.ID
 	priorQuestions
 	priorConversation
 }
 
 // priorQuestions are those about one task to people.
 type priorQuestions struct {
-	answers  int              // how often the task has completed
-	question *record.Question // to a person, if the task has not ended since; nil if there is none
+	question *record.Question // for its result, if the task has not ended since; nil if there is none
 	asked    time.Time        // when that was asked first
 	approval *record.Question // the last one about a plan or an entry of the policy; nil if there was none
-	asks     string           // the call that waits for an approval; empty if none does
 }
 
 // A priorConversation is what the last attempt at a task had when the run was interrupted.
@@ -53,13 +34,6 @@ type priorConversation struct {
 	turns     map[int]priorTurn      // later turns of its last attempt
 	holders   map[string]priorHolder // prompts of agents that its conversation was transferred to, by the end of their sessions
 	converses bool                   // that attempt has called tools, and not ended
-}
-
-// begin takes in the start of an attempt.
-func (b *priorTask) begin(session string, number int, at time.Time) {
-	if b.number = max(b.number, number); b.start.IsZero() {
-		b.start, b.first = at, session
-	}
 }
 
 // ask takes in the start of a call of the agent.
@@ -95,10 +69,89 @@ func turnOf(session string) (n int, isTurn bool) {
 	return n, isTurn && err == nil
 }
 
-// metrics are what the work on a task took so far.
-func (b priorTask) metrics() Metrics {
-	if b.end.IsZero() { // it was interrupted at an unknown time
-		b.end = b.start
+// attempts counts the attempts at a task that earlier processes of this run made.
+func (p *priorRun) attempts(id task.ID) (a runstate.Attempts) {
+	if p == nil || !p.own {
+		return a
 	}
-	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Partial: b.partial, ToolCalls: b.calledTools(), TokensSaved: b.saved}
+	if a = p.state.Attempts(p.counted(id).Task); p.strict { // a replay repeats what was interrupted as it was
+		a.Interrupted = 0
+	}
+	return a
+}
+
+// interrupted returns the calls for a task that have no end, unless a replay repeats them as they were.
+func (p *priorRun) interrupted(b *priorTask) []*record.CallStart {
+	if p.strict {
+		return nil
+	}
+	return p.state.Interrupted(b.Task)
+}
+
+// usageOf returns the tokens of a task in earlier processes of this run, as the caller may see them. Those of calls that
+// were interrupted are estimates.
+func (p *priorRun) usageOf(id task.ID) (u llm.Usage) {
+	if p == nil {
+		return u
+	}
+	b := p.counted(id)
+	u = b.Usage()
+	for _, c := range p.interrupted(&b) {
+		u = u.Add(visibility{c.Partial}.usage(estimate(c)))
+	}
+	return u
+}
+
+// estimate returns what a call may have taken that was interrupted.
+func estimate(c *record.CallStart) llm.Usage { return llm.Usage{InputTokens: gate.Tokens(c.Bytes)} }
+
+// metrics are what the work on a task took so far.
+func (p *priorRun) metrics(id task.ID) Metrics {
+	if p == nil {
+		return Metrics{}
+	}
+	b := p.counted(id)
+	made := p.attempts(id)
+	m := Metrics{Usage: p.usageOf(id), Attempts: made.Begun(), Interrupted: made.Interrupted, Partial: b.IsPartial(), ToolCalls: b.calledTools()}
+	for _, x := range b.Calls {
+		m.TokensSaved += x.Context.TokensSaved
+	}
+	if m.Start, m.End = b.Span(); m.End.IsZero() { // it was interrupted at an unknown time
+		m.End = m.Start
+	}
+	return m
+}
+
+// mayHaveActed reports whether the last attempt at a task was a command that was interrupted, or whose effects are not
+// known, and that cannot be repeated.
+func (p *priorRun) mayHaveActed(id task.ID) bool {
+	if p == nil {
+		return false
+	}
+	b := p.counted(id)
+	ended, uncertain := 0, 0 // the highest numbers of such attempts
+	for _, x := range b.Calls {
+		switch {
+		case x.Part != "":
+		case x.Code == codes.Effects:
+			uncertain = max(uncertain, x.Attempt)
+		default:
+			ended = max(ended, x.Attempt)
+		}
+	}
+	for _, c := range p.interrupted(&b) {
+		if c.Effect != "" && !c.Repeatable {
+			uncertain = max(uncertain, c.Attempt)
+		}
+	}
+	return uncertain > ended
+}
+
+// readBy returns the digest of the policy by which the caller got the result of the last attempt; empty for that of the
+// start, and if no attempt ended.
+func (b *priorTask) readBy() string {
+	if x := b.LastAttempt(); x != nil {
+		return x.ReadBy
+	}
+	return ""
 }

@@ -351,7 +351,7 @@ func governs(r *results, i int, a *attempt) *plan.Roster {
 	by := plan.ReadBy(r.plan, i)
 	if p := r.priorRun; p.isStrict() {
 		if b := p.task(r.plan.Graph.Task(i).ID); b != nil {
-			if t := r.find(b.readBy); t != nil {
+			if t := r.find(b.readBy()); t != nil {
 				r.policies.now.Store(t) // which the caller read by then
 			}
 		}

@@ -23,9 +23,9 @@ func newReplayOrder(r *results) *replayOrder {
 		return nil
 	}
 	o := &replayOrder{strict: r.priorRun.strict}
-	place := func(i int) int { return r.priorRun.task(r.plan.Graph.Task(i).ID).place }
+	place := func(i int) int { return r.priorRun.task(r.plan.Graph.Task(i).ID).Place }
 	for i := range r.tasks {
-		if b := r.priorRun.task(r.plan.Graph.Task(i).ID); b != nil && b.place > 0 {
+		if b := r.priorRun.task(r.plan.Graph.Task(i).ID); b != nil && b.Place > 0 {
 			o.left = append(o.left, i)
 		}
 	}

@@ -329,7 +329,7 @@ func (r *results) prepare() {
 		tasks[i] = TaskResult{
 			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(i), Assignee: t.Assignee, Role: t.Role,
 			Priority: t.Priority, Metadata: r.remarks(t), DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.Labels[i], Receipts: receipts[i : i : i+1],
-			Metrics: r.priorRun.counted(t.ID).metrics(),
+			Metrics: r.priorRun.metrics(t.ID),
 		}
 	}
 	r.mu.Lock()

@@ -222,7 +222,7 @@ func (m *runMessages) restore(before []*record.SentMessage) {
 		case s.Given > 0: // the options have it
 		case s.Call != "":
 			m.restoreHandoff(s)
-		case s.Session == "", m.run.priorRun.delivered[s.ID]:
+		case s.Session == "", m.run.priorRun.state.IsRead(s.ID):
 			m.putBack(s)
 		default:
 			m.held[s.Session] = append(m.held[s.Session], s)
@@ -308,7 +308,7 @@ func (m *runMessages) redeliver(p *plan.Plan) {
 		for _, n := range slices.Sorted(maps.Keys(b.turns)) {
 			m.turns[i] = append(m.turns[i], m.takeNamed(t.Assignee, b.turns[n].messages)...)
 		}
-		if b.completed || m.run.priorRun.whole {
+		if b.Accepted() != nil || m.run.priorRun.whole {
 			m.given[i] = given
 		} else if len(given) > 0 {
 			m.again[i] = given

@@ -90,7 +90,7 @@ func warningsOf(p *plan.Plan) (texts []string) {
 func (r *run) removedUsage() llm.Usage {
 	left, _ := r.priorRun.spent()
 	for i := range r.tasks {
-		left = less(left, r.priorRun.counted(r.tasks[i].ID).usage)
+		left = less(left, r.priorRun.usageOf(r.tasks[i].ID))
 	}
 	for i := range r.coordinator.steps {
 		if r.coordinator.steps[i].before {

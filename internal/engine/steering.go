@@ -339,8 +339,11 @@ func (s *steering) cancelTask(i int) {
 // skipCanceled skips the tasks that somebody canceled before the run was interrupted, unless the
 // caller wants them now.
 func skipCanceled(r *results) {
-	for id := range canceledTasks(r.priorRun) {
-		if i, known := r.queue.Index(id); known && !r.fresh.has(id) && !r.queue.Status(i).Terminal() {
+	if r.priorRun == nil {
+		return
+	}
+	for _, t := range r.priorRun.state.Tasks() {
+		if i, known := r.queue.Index(t.ID); known && t.Canceled && !r.fresh.has(t.ID) && !r.queue.Status(i).Terminal() {
 			must(r.queue.Skip(i, canceledTask, time.Now()))
 		}
 	}

@@ -110,5 +110,5 @@ func whyNoPlan(c *coordinator) error {
 // hasAnswered reports whether the repeated run has an answer to the last step of a kind.
 func hasAnswered(c *coordinator, kind StepKind) bool {
 	b := c.run.priorRun.task(stepID(kind))
-	return b != nil && b.attempts >= c.asked[kind]
+	return b != nil && c.run.priorRun.attempts(stepID(kind)).Begun() >= c.asked[kind]
 }

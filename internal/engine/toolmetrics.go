@@ -56,15 +56,14 @@ func (c *toolCall) recordEnd(a *attempt, answer *toolAnswer, began time.Time, me
 // calledTools returns the calls of tools that earlier processes made for a task, in the order
 // of the calls. The journal has calls that were made at the same time in the order of their ends.
 func (b *priorTask) calledTools() []ToolCallMetrics {
-	slices.SortStableFunc(b.toolResults, func(x, y *record.AgentCall) int {
-		return cmp.Or(x.Attempt-y.Attempt, compareCalls(x, y))
-	})
-	var all []ToolCallMetrics
-	if b.partial {
+	if b.IsPartial() {
 		return nil
 	}
-	for _, x := range b.toolResults {
-		if x.Code != codes.ToolRefused { // then no tool was called
+	var all []ToolCallMetrics
+	for _, x := range slices.SortedStableFunc(slices.Values(b.Results), func(x, y *record.AgentCall) int {
+		return cmp.Or(x.Attempt-y.Attempt, compareCalls(x, y))
+	}) {
+		if x.Code != codes.ToolRefused && x.Code != codes.ReplyPending { // then no tool was called, or the call has not ended
 			all = append(all, ToolCallMetrics{Tool: strings.TrimPrefix(x.Agent, gate.ToolReader("")), Duration: x.End.Sub(x.Start), Failed: x.Code != ""})
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -99,10 +99,11 @@ func (s *Stored) keyed(name string) (ids []task.ID) {
 
 // last returns the last agent call that completed one of these tasks; nil if there is none.
 func (s *Stored) last(ids []task.ID) (last *record.AgentCall) {
-	for i := range s.History.Log {
-		x := s.History.Log[i].Exchange
-		if x != nil && x.Part == "" && x.Completed() && slices.Contains(ids, x.Task) {
-			last = x
+	place := 0
+	st := runstate.Of(&s.History)
+	for _, id := range ids {
+		if t := st.Find(id); t != nil && t.Accepted() != nil && t.Place > place {
+			last, place = t.Accepted(), t.Place
 		}
 	}
 	return last

@@ -11,7 +11,7 @@ import (
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -221,19 +221,22 @@ func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
 	if r.turn.status != "" || err != nil {
 		return s, c.fail("read", err)
 	}
-	p, err := c.progress(ctx, r.n)
-	if s.Tasks = (Counts{}); p.paused {
+	st, err := c.progress(ctx, r.n)
+	if s.Tasks = (Counts{}); st.Paused() {
 		s.Status = Paused
 	}
-	for _, t := range p.tasks {
+	for _, t := range st.Tasks() {
+		status := st.Status(t)
 		switch {
-		case s.Holder == nil && t.status == task.InProgress:
-			t.status = TaskInterrupted
+		case t.Step || !st.Has(t):
+			continue
+		case s.Holder == nil && status == task.InProgress:
+			status = TaskInterrupted
 			s.Outcomes.Interrupted++
-		case s.Holder == nil || t.status.Terminal():
-			s.Outcomes.Add(t.status, t.root, t.began)
+		case s.Holder == nil || status.Terminal():
+			s.Outcomes.Add(status, st.EndOf(t).Root, t.Started && status != task.Pending)
 		}
-		s.Tasks[t.status]++
+		s.Tasks[status]++
 	}
 	return s, c.fail("read", err)
 }
@@ -245,64 +248,37 @@ func (c *catalog) liveAt(l *lease, now time.Time) bool {
 	return l != nil && l.live(now, c.me.liveness(l.Holder, findProcess))
 }
 
-// runProgress is how far a run is that did not end.
-type runProgress struct {
-	tasks  map[task.ID]taskProgress
-	paused bool // by a command to the process that worked on it last
-}
-
-// taskProgress is how far a task is.
-type taskProgress struct {
-	status task.Status
-	root   task.ID // the task whose end caused this one's
-	began  bool
-}
-
-// progress returns how far a run is that did not end, from its lines.
-func (c *catalog) progress(ctx context.Context, number int64) (*runProgress, error) {
-	p := &runProgress{tasks: map[task.ID]taskProgress{}}
+// progress returns how far the tasks of a run are that did not end, and whether it is paused.
+func (c *catalog) progress(ctx context.Context, number int64) (*runstate.State, error) {
+	s := runstate.New()
 	for l, err := range c.store.rows(ctx, number, true) {
 		if err != nil {
-			return p, err
+			return s, err
 		}
 		for kind, value := range record.SplitLines(l.text) {
-			if err := p.learn(kind, value); err != nil {
-				return p, err
+			if err := addProgress(s, kind, value); err != nil {
+				return s, err
 			}
 		}
 	}
-	return p, nil
+	return s, nil
 }
 
-// learn updates the progress from a line.
-func (p *runProgress) learn(kind string, value []byte) error {
+// addProgress adds a line if it says how far a task is.
+func addProgress(s *runstate.State, kind string, value []byte) (err error) {
+	var e record.Entry
 	switch kind {
 	case record.KindRunStart:
-		var b record.RunStart
-		err := json.Unmarshal(value, &b)
-		for _, t := range b.Tasks {
-			if p.tasks[t.Task].status != task.Completed {
-				p.tasks[t.Task] = taskProgress{status: task.Pending}
-			}
-		}
-		p.paused = false
-		return err
+		e.Begin = new(record.RunStart)
+		err = json.Unmarshal(value, e.Begin)
 	case record.KindCommand:
-		var c struct{ Kind steer.Kind }
-		err := json.Unmarshal(value, &c)
-		p.paused = c.Kind == steer.Pause || p.paused && c.Kind != steer.Resume
-		return err
+		e.Command = new(record.Command)
+		err = json.Unmarshal(value, e.Command)
 	case record.KindEvent:
-		var e struct {
-			Type event.Type
-			Task task.ID
-			Root task.ID
-		}
-		err := json.Unmarshal(value, &e)
-		if status := record.StatusAfter(e.Type); status != "" && e.Task != "" && !record.IsStep(e.Task) {
-			p.tasks[e.Task] = taskProgress{status, e.Root, status == task.InProgress || p.tasks[e.Task].began}
-		}
-		return err
+		var of event.Event
+		of, err = record.DecodeEvent(value)
+		e.Event = &of
 	}
-	return nil
+	s.Apply(&e)
+	return err
 }

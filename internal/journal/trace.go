@@ -134,11 +134,7 @@ func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 		}
 		return err
 	}
-	o.Event = func(e *event.Event) {
-		if runstate.IsOf(e) && (d.only == nil || slices.Contains(d.only, e.Task)) {
-			d.stored.History.Log = append(d.stored.History.Log, record.Entry{Event: e})
-		}
-	}
+	o.Event = d.event
 	o.Prompt = func(p *trace.Prompt) {
 		if pieces, ok := opened[p.Receipt.Session]; ok {
 			p.Open(pieces[0], pieces[1])
@@ -181,6 +177,13 @@ func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, t
 	return t, f.Search(t), nil
 }
 
+// event adds an event to the history if nothing else says the same.
+func (d *decoder) event(e *event.Event) {
+	if runstate.IsOf(e) && (d.only == nil || slices.Contains(d.only, e.Task)) {
+		d.stored.History.Log = append(d.stored.History.Log, record.Entry{Event: e})
+	}
+}
+
 // search searches the agent call that was decoded last, and drops its texts.
 func (d *decoder) search(f *trace.Finder) {
 	x := d.stored.History.Log[len(d.stored.History.Log)-1].Exchange
@@ -216,25 +219,17 @@ func result(run string, s *Stored) *trace.Result {
 	for _, t := range s.Info.Tasks {
 		known[t.ID] = t
 	}
-	last, steps := map[task.ID]*record.AgentCall{}, map[task.ID]bool{}
-	for i := range h.Log {
-		x := h.Log[i].Exchange
-		if x == nil || x.Part != "" {
-			continue
-		}
-		if record.IsStep(x.Task) && !steps[x.Task] {
-			steps[x.Task] = true
-			r.Steps = append(r.Steps, trace.Step{Kind: x.Title})
-		}
-		if x.Completed() {
-			last[x.Task] = x
+	st := runstate.Of(h)
+	for _, t := range st.Tasks() {
+		if last := t.LastAttempt(); t.Step && last != nil {
+			r.Steps = append(r.Steps, trace.Step{Kind: last.Title})
 		}
 	}
 	for _, e := range h.End.Tasks {
 		t := trace.TaskResult{Task: known[e.Task]}
 		t.ID, t.Title, t.Status = e.Task, e.Title, e.Status
 		t.Assignee = cmp.Or(e.Agent, t.Assignee)
-		if x := last[e.Task]; x != nil && e.Status == task.Completed {
+		if x := st.Find(e.Task).Accepted(); x != nil && e.Status == task.Completed {
 			setResult(&t, x)
 		}
 		r.Tasks = append(r.Tasks, t)

@@ -43,8 +43,8 @@ func (s *State) Attempts(t *Task) (a Attempts) {
 		}
 	}
 	for _, x := range t.turns {
-		if t.asks == "" {
-			count(x.Attempt, x.process)
+		if x.call.Attempt != t.asks {
+			count(x.call.Attempt, x.process)
 		}
 	}
 	return a
@@ -78,9 +78,19 @@ func (s *State) Interrupted(t *Task) (list []*record.CallStart) {
 func (t *Task) Answered() []*record.AgentCall {
 	list := slices.Clip(t.Calls)
 	for _, x := range t.turns {
-		list = append(list, x.AgentCall)
+		list = append(list, x.call)
 	}
 	return list
+}
+
+// Completions returns how often the task completed.
+func (t *Task) Completions() (n int) {
+	for _, x := range t.Calls {
+		if x.Part == "" && x.Completed() {
+			n++
+		}
+	}
+	return n
 }
 
 // LastNumber returns the highest number of an attempt; zero if there was none.

@@ -26,7 +26,7 @@ type State struct {
 
 	tasks   map[task.ID]*Task
 	order   []*Task
-	current map[task.ID]bool            // tasks that the last process began with; nil if it planned them later
+	current map[task.ID]bool            // tasks of the last process; none before its plan
 	ended   map[task.ID]*record.TaskEnd // of End
 	reads   map[string]bool             // IDs of the messages in prompts
 	entries int
@@ -34,7 +34,7 @@ type State struct {
 
 // New returns the State of a run without entries.
 func New() *State {
-	return &State{tasks: map[task.ID]*Task{}, reads: map[string]bool{}}
+	return &State{tasks: map[task.ID]*Task{}, current: map[task.ID]bool{}, reads: map[string]bool{}}
 }
 
 // Of returns the State of a history.
@@ -92,7 +92,9 @@ func (s *State) Apply(e *record.Entry) {
 		t.Files = append(t.Files, e.Files)
 	case e.Question != nil:
 		s.read(e.Question.Messages)
-		s.Task(e.Question.Task, e.Question.Title, e.Question.Agent).ask(e.Question)
+		t := s.Task(e.Question.Task, e.Question.Title, e.Question.Agent)
+		t.goOn(e.Question.Attempt)
+		t.ask(e.Question)
 	case e.Answer != nil:
 		s.Task(e.Answer.Task, e.Answer.Title, e.Answer.Agent).answer(e.Answer)
 	}
@@ -131,18 +133,28 @@ func (s *State) callTask(x *record.AgentCall) *Task {
 
 // begin adds a process.
 func (s *State) begin(b *record.RunStart) {
-	s.Begins, s.End, s.ended, s.current = append(s.Begins, *b), nil, nil, nil
-	if len(b.Tasks) > 0 {
-		s.current = make(map[task.ID]bool, len(b.Tasks))
-	}
-	for i := range b.Tasks {
-		s.planned(&b.Tasks[i])
-		s.current[b.Tasks[i].Task] = true
+	s.Begins, s.End, s.ended, s.current = append(s.Begins, *b), nil, nil, map[task.ID]bool{}
+	s.plan(b.Tasks)
+}
+
+// plan adds tasks of the spec or of a plan.
+func (s *State) plan(list []event.Planned) {
+	for i := range list {
+		s.Task(list[i].Task, list[i].Title, list[i].Agent)
+		s.current[list[i].Task] = true
 	}
 }
 
-// planned adds a task of the spec or of a plan.
-func (s *State) planned(p *event.Planned) { s.Task(p.Task, p.Title, p.Agent) }
+// Has reports whether the run still has a task: a later process may have another spec or another plan.
+func (s *State) Has(t *Task) bool {
+	switch {
+	case s.End != nil:
+		return len(s.ended) == 0 || s.ended[t.ID] != nil
+	case t.Step:
+		return true
+	}
+	return len(s.current) == 0 || s.current[t.ID]
+}
 
 // end adds the end of the run.
 func (s *State) end(e *record.RunEnd) {
@@ -168,9 +180,7 @@ func IsOf(e *event.Event) bool {
 
 // event adds an event.
 func (s *State) event(e *event.Event) {
-	for i := range e.Plan {
-		s.planned(&e.Plan[i])
-	}
+	s.plan(e.Plan)
 	if e.Task != "" && !record.IsStep(e.Task) {
 		s.Task(e.Task, e.Title, e.Agent).event(e, len(s.Begins))
 	}

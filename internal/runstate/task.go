@@ -21,6 +21,7 @@ type Task struct {
 	Tools    []*record.CallStart // calls of tools, the last of each session
 	Results  []*record.AgentCall // of calls of tools
 	Files    []*record.AgentCall // output files of attempts
+	Started  bool                // an event says that work on it began, in whichever process
 	Canceled bool                // somebody canceled it
 	Place    int                 // of its last attempt among the entries of the run, from 1; zero if none ended
 
@@ -44,7 +45,7 @@ type openCall struct {
 
 // An openTurn is what an agent said before the last turn of an attempt or a child, which has no end so far.
 type openTurn struct {
-	*record.AgentCall
+	call    *record.AgentCall
 	process int
 }
 
@@ -74,7 +75,7 @@ func (t *Task) dropOpen(session string) {
 
 // dropTurn removes a turn whose session has gone on or ended.
 func (t *Task) dropTurn(session string) {
-	t.turns = slices.DeleteFunc(t.turns, func(x openTurn) bool { return x.Session == session })
+	t.turns = slices.DeleteFunc(t.turns, func(x openTurn) bool { return x.call.Session == session })
 }
 
 // turn adds what an agent said before its last turn.
@@ -111,16 +112,16 @@ func (t *Task) toolCall(c *record.CallStart) {
 func (t *Task) toolResult(x *record.AgentCall) {
 	t.goOn(x.Attempt)
 	if t.called(x.Session); x.Code == codes.ReplyPending {
-		t.asks = x.Session
+		t.asks = x.Attempt
 	}
 	t.Results = append(t.Results, x)
 }
 
-// goOn notes that an attempt is at work. If an earlier one waited for an approval or a reply, this one continues it, and
+// goOn notes that an attempt is at work. If the one before waited for an approval or a reply, this one continues it, and
 // both are one attempt.
 func (t *Task) goOn(attempt int) {
-	if t.asks != "" {
-		t.turns = slices.DeleteFunc(t.turns, func(x openTurn) bool { return x.Attempt < attempt })
+	if t.asks < attempt {
+		t.turns = slices.DeleteFunc(t.turns, func(x openTurn) bool { return x.call.Attempt == t.asks })
 	}
 }
 
@@ -141,7 +142,7 @@ func (t *Task) event(e *event.Event, process int) {
 		return
 	}
 	t.status, t.process, t.end = now, process, record.TaskEnd{}
-	if now.Terminal() {
+	if t.Started = t.Started || now == task.InProgress; now.Terminal() {
 		t.end = record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Agent, Status: now}
 		if now != task.Completed {
 			t.end.Reason, t.end.Code, t.end.Root = e.Message, e.Code, e.Root

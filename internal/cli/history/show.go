@@ -78,11 +78,15 @@ func show(con *console.Console, cmd *cobra.Command, s *showFlags) error {
 	if s.reasoning && s.Task == "" {
 		return exit.Usagef("--reasoning needs a task: write runteam show RUN TASK --reasoning")
 	}
-	name := s.Task
-	if s.handoffs {
-		name = "" // other tasks have read what one has sent
+	var k *journals.StoredRun
+	switch {
+	case s.handoffs: // other tasks have read what one has sent
+		k, err = journals.Load(cmd.Context(), con, j, found, "")
+	case s.Task != "":
+		k, err = journals.Load(cmd.Context(), con, j, found, s.Task)
+	default:
+		k, err = journals.LoadOutline(cmd.Context(), con, j, found)
 	}
-	k, err := journals.Load(cmd.Context(), con, j, found, name)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
@@ -86,13 +87,50 @@ func Load(ctx context.Context, con *console.Console, j *journal.Journal, run jou
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}
+	return newWholeRun(ctx, j, run, t, loaded, con.Now())
+}
+
+// newWholeRun returns a run that has its short ID.
+func newWholeRun(ctx context.Context, j *journal.Journal, run journal.Summary, t *trace.Trace, loaded *journal.Stored, now time.Time) (*StoredRun, error) {
 	all, err := j.Newest(ctx, "", math.MaxInt)
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}
-	k := NewStoredRun(run, t, loaded, con.Now())
+	k := NewStoredRun(run, t, loaded, now)
 	k.ShortID = ShortIDs(all)[k.Run]
 	return k, nil
+}
+
+// LoadOutline reads a run without its prompts, decisions and events if [StoredRun.Tasks] can be known without these,
+// and else all of it. The trace of an outline is empty.
+func LoadOutline(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary) (*StoredRun, error) {
+	if run.Ended.IsZero() { // its events say how far it is
+		return Load(ctx, con, j, run, "")
+	}
+	loaded, err := j.Load(ctx, run.Run)
+	if err != nil {
+		return nil, ReadError(ctx, err)
+	}
+	if !isOutlined(&loaded.History) {
+		return Load(ctx, con, j, run, "")
+	}
+	return newWholeRun(ctx, j, run, new(trace.Trace), loaded, con.Now())
+}
+
+// isOutlined reports whether a history has all that is known of the tasks of its run. Events and decisions say which
+// items have names, and what became of messages, children and transfers.
+func isOutlined(h *record.History) bool {
+	if h.End == nil {
+		return false
+	}
+	for i := range h.End.Tasks {
+		if t := h.End.Tasks[i].Title; naming.WithoutInstance(t) != t {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(h.Log, func(e record.Entry) bool {
+		return e.Sent != nil || e.ToolCall != nil && hasChild(e.ToolCall.Agent) || e.ToolResult != nil && e.ToolResult.TransferredTo != ""
+	})
 }
 
 // NewStoredRun returns what a journal has about a run, in the form for the user of the run, at a time.
@@ -122,6 +160,11 @@ func (k *StoredRun) collect() {
 			}
 		}
 	}
+	if end := k.History.End; end != nil {
+		for i := range end.Tasks {
+			k.TaskOf(end.Tasks[i].Task)
+		}
+	}
 	for _, t := range k.state.Tasks() {
 		k.taskOf(t)
 	}
@@ -146,9 +189,17 @@ func (k *StoredRun) taskOf(of *runstate.Task) *StoredTask {
 	return t
 }
 
+// Title returns what people know a task by: its name, else its title; for one that the run does not have, its ID.
+func (k *StoredRun) Title(id task.ID) string {
+	if t := k.ByID[id]; t != nil {
+		return cmp.Or(t.Name, t.Title)
+	}
+	return k.Trace.Title(id)
+}
+
 // TaskOf returns a task of the run.
 func (k *StoredRun) TaskOf(id task.ID) *StoredTask {
-	return k.taskOf(k.state.Task(id, k.Trace.Title(id), ""))
+	return k.taskOf(k.state.Task(id, k.Title(id), ""))
 }
 
 // FirstCall returns the model call that answered the prompt of x. In the conversation of an attempt or
@@ -164,21 +215,8 @@ func (k *StoredRun) FirstCall(x *record.AgentCall) llm.CallInfo {
 
 // markRemoved marks the tasks that the run no longer has, and deletes those without an attempt.
 func (k *StoredRun) markRemoved() {
-	current := map[task.ID]bool{}
-	if end := k.History.End; end != nil {
-		for i := range end.Tasks {
-			current[end.Tasks[i].Task] = true
-		}
-	} else {
-		for i := range k.Info.Tasks {
-			current[k.Info.Tasks[i].ID] = true
-		}
-	}
-	if len(current) == 0 { // the tasks of a goal that has no plan are unknown
-		return
-	}
 	k.Tasks = slices.DeleteFunc(k.Tasks, func(t *StoredTask) bool {
-		if t.Step || current[t.ID] {
+		if t.Step || k.state.Has(t.of) {
 			return false
 		}
 		t.Status, t.Ended = Removed, record.TaskEnd{}
@@ -247,7 +285,7 @@ func (k *StoredRun) WhyNoResult(t *StoredTask) string {
 		if by := k.ByID[root]; by != nil && by.Status == task.Skipped {
 			how = "was skipped"
 		}
-		return fmt.Sprintf("because %q %s", k.Trace.Title(root), how)
+		return fmt.Sprintf("because %q %s", k.Title(root), how)
 	}
 	if why := abortReasons[k.Status]; why != "" && t.Status == task.Skipped && IsWithheld(t.Ended.Reason) {
 		return why // these words contain nothing secret

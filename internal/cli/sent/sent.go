@@ -131,7 +131,7 @@ func Of(k *journals.StoredRun) []Handoff {
 		}
 		attempt, turn := placeOf(k.Run, d.Task, d.Session)
 		m := &list[at].Meta
-		m.Read = append(m.Read, Reading{d.To, d.Task, k.Trace.Title(d.Task), attempt, turn, d.Time, d.Verdict})
+		m.Read = append(m.Read, Reading{d.To, d.Task, k.Title(d.Task), attempt, turn, d.Time, d.Verdict})
 	}
 	addReplies(k, list, index)
 	return list
@@ -229,7 +229,7 @@ func newHandoff(k *journals.StoredRun, s *record.SentMessage) Handoff {
 	h := Handoff{Kind: Kind, ID: s.ID, From: s.From, To: s.To, Created: s.Time.UTC(), Meta: Meta{Read: []Reading{}}}
 	name, _, _ := strings.Cut(strings.TrimPrefix(s.Session, k.Run+"/"), "/")
 	if id := task.ID(name); k.ByID[id] != nil {
-		h.Meta.Task, h.Meta.Title = id, k.Trace.Title(id)
+		h.Meta.Task, h.Meta.Title = id, k.Title(id)
 		h.Meta.Attempt, h.Meta.Turn = placeOf(k.Run, id, s.Session)
 	}
 	text := k.Message(s)

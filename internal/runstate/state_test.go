@@ -1,0 +1,173 @@
+package runstate_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// drawEntry draws an entry about a task, or about the whole run, in no order that a program would write.
+func drawEntry(t *rapid.T) (e record.Entry, about task.ID) {
+	about = rapid.SampledFrom([]task.ID{"a", "b", "coordinator/synthesis"}).Draw(t, "task")
+	attempt := rapid.IntRange(1, 3).Draw(t, "attempt")
+	session := fmt.Sprintf("r/%s/%d", about, attempt)
+	part := rapid.SampledFrom([]string{"", "/turn/2", "/child/call_1_1", "/child/call_1_1/turn/2"}).Draw(t, "part")
+	at := noon.Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "second")) * time.Second)
+	key := record.Key{byte(rapid.IntRange(1, 2).Draw(t, "key"))}
+	code := rapid.SampledFrom([]string{"", "", codes.Timeout, codes.ReplyPending}).Draw(t, "code")
+	call := &record.AgentCall{CallID: record.CallID{Session: session + part, Task: about, Title: string(about), Agent: "x", Attempt: attempt, Part: part}, Start: at, End: at.Add(time.Second), Code: code, Spent: record.Spent{Input: 3}}
+	tool := &record.CallStart{Session: "r/" + string(about) + "/call_1_1", Task: about, Agent: "tool:t", Attempt: attempt, Time: at}
+	switch rapid.SampledFrom([]string{"begin", "end", "event", "command", "asked", "begun", "turn", "rejected", "exchange", "tool", "result", "question", "answer", "sent"}).Draw(t, "kind") {
+	case "begin":
+		return record.Entry{Begin: &record.RunStart{Run: "r", Time: at, Tasks: []event.Planned{{Task: "a", Title: "a"}}}}, ""
+	case "end":
+		return record.Entry{End: &record.RunEnd{Time: at, Tasks: []record.TaskEnd{{Task: "a", Status: task.Completed}}}}, ""
+	case "sent":
+		return record.Entry{Sent: &record.SentMessage{ID: "m", Task: about}}, ""
+	case "event":
+		kind := rapid.SampledFrom([]event.Type{event.TaskReady, event.TaskStart, event.TaskComplete, event.TaskSkipped, event.Error, event.ReplyWait, event.ReplyEnd}).Draw(t, "event")
+		return record.Entry{Event: &event.Event{Type: kind, Task: about, ID: "m", Time: at}}, about
+	case "command":
+		return record.Entry{Command: &record.Command{Kind: rapid.SampledFrom([]steer.Kind{steer.Cancel, steer.Rerun, steer.Pause}).Draw(t, "command"), Task: about, Time: at}}, about
+	case "asked":
+		return record.Entry{Asked: &record.CallStart{Session: session + part, Task: about, Agent: "x", Attempt: attempt, Time: at, Ahead: rapid.Bool().Draw(t, "ahead")}}, about
+	case "begun":
+		return record.Entry{Begun: &record.PrefetchStart{Session: session, Time: at}}, about
+	case "turn":
+		return record.Entry{Turn: call}, about
+	case "rejected":
+		return record.Entry{Rejected: call}, about
+	case "tool":
+		return record.Entry{ToolCall: tool}, about
+	case "result":
+		call.Session = tool.Session
+		return record.Entry{ToolResult: call}, about
+	case "question":
+		return record.Entry{Question: &record.Question{Session: session, Task: about, Attempt: attempt, Key: key, Call: rapid.SampledFrom([]string{"", tool.Session}).Draw(t, "call")}}, about
+	case "answer":
+		return record.Entry{Answer: &record.Answer{Session: session, Task: about, Key: key, Text: "yes"}}, about
+	}
+	return record.Entry{Exchange: call}, about
+}
+
+// seen is all that a State says of a task.
+func seen(s *runstate.State, id task.ID) string {
+	t := s.Find(id)
+	if t == nil {
+		return "unknown"
+	}
+	start, end := t.Span()
+	questions := ""
+	for _, q := range s.QuestionsOf(t) {
+		questions += fmt.Sprint(q.ID(), q.Open(), q.Ended, len(q.Earlier))
+	}
+	return fmt.Sprint(s.Status(t), s.EndOf(t), s.Attempts(t), s.Running(t), len(s.Interrupted(t)), len(t.Answered()), t.Usage(), t.LastNumber(), t.Canceled, t.Place, start, end, questions, s.Replies(t))
+}
+
+// An entry changes what is known of its own task and of the run, and of no other task, in whatever order entries come.
+func TestAnEntryChangesItsOwnTask(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := runstate.New()
+		s.Live = rapid.Bool().Draw(t, "live")
+		for range rapid.IntRange(1, 30).Draw(t, "entries") {
+			e, about := drawEntry(t)
+			before := map[task.ID]string{}
+			for _, id := range []task.ID{"a", "b", "coordinator/synthesis"} {
+				before[id] = seen(s, id)
+			}
+			s.Apply(&e)
+			for id, was := range before {
+				if e.Begin == nil && e.End == nil && id != about {
+					require.Equal(t, was, seen(s, id), "an entry about %q changed %q", about, id)
+				}
+			}
+		}
+	})
+}
+
+func asked(session string, attempt int) record.Entry {
+	return record.Entry{Asked: &record.CallStart{Session: session, Task: "a", Agent: "x", Attempt: attempt, Time: noon}}
+}
+
+func of(session, part string, attempt int) *record.AgentCall {
+	return &record.AgentCall{CallID: record.CallID{Session: session, Task: "a", Agent: "x", Attempt: attempt, Part: part}, Start: noon, End: noon}
+}
+
+// Attempts are counted by their numbers, whichever of their calls were cut off.
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	begin := record.Entry{Begin: &record.RunStart{Run: "r", Time: noon, Tasks: []event.Planned{{Task: "a", Title: "A"}}}}
+	turn := record.Entry{Turn: of("r/a/1", "", 1)}
+	question := record.Entry{Question: &record.Question{Task: "a", Attempt: 1, Call: "r/a/call_1_1", Key: record.Key{1}}}
+	ahead := asked("r/a/1", 1)
+	ahead.Asked.Ahead = true
+	for name, tt := range map[string]struct {
+		entries []record.Entry
+		live    bool
+		want    runstate.Attempts
+	}{
+		"none":                                   {[]record.Entry{begin}, false, runstate.Attempts{}},
+		"a call is cut off":                      {[]record.Entry{begin, asked("r/a/1", 1)}, false, runstate.Attempts{Interrupted: 1}},
+		"a call is in progress":                  {[]record.Entry{begin, asked("r/a/1", 1)}, true, runstate.Attempts{Running: 1}},
+		"a prefetched call did not begin":        {[]record.Entry{begin, ahead}, false, runstate.Attempts{}},
+		"a prefetched call is cut off":           {[]record.Entry{begin, ahead, {Begun: &record.PrefetchStart{Session: "r/a/1"}}}, false, runstate.Attempts{Interrupted: 1}},
+		"cut off between a turn and a call":      {[]record.Entry{begin, asked("r/a/1", 1), turn}, false, runstate.Attempts{Interrupted: 1}},
+		"a later turn is cut off":                {[]record.Entry{begin, turn, asked("r/a/1/turn/2", 1)}, false, runstate.Attempts{Interrupted: 1}},
+		"a child is cut off":                     {[]record.Entry{begin, turn, asked("r/a/1/child/call_1_1", 1)}, false, runstate.Attempts{Interrupted: 1}},
+		"a later turn of an attempt that failed": {[]record.Entry{begin, turn, asked("r/a/1/turn/2", 1), {Exchange: of("r/a/1", "", 1)}}, false, runstate.Attempts{Ended: 1}},
+		"interrupted, then completed":            {[]record.Entry{begin, asked("r/a/1", 1), begin, asked("r/a/2", 2), {Exchange: of("r/a/2", "", 2)}}, false, runstate.Attempts{Ended: 1, Interrupted: 1}},
+		"interrupted, then in progress":          {[]record.Entry{begin, asked("r/a/1", 1), begin, asked("r/a/2", 2)}, true, runstate.Attempts{Interrupted: 1, Running: 1}},
+		"it waits for an approval":               {[]record.Entry{begin, turn, question}, false, runstate.Attempts{}},
+		"it waited, and went on later": {
+			[]record.Entry{begin, turn, question, begin, {ToolCall: &record.CallStart{Session: "r/a/call_1_1", Task: "a", Attempt: 2}}, {Exchange: of("r/a/2", "", 2)}},
+			false, runstate.Attempts{Ended: 1},
+		},
+	} {
+		s := runstate.New()
+		s.Live = tt.live
+		for i := range tt.entries {
+			s.Apply(&tt.entries[i])
+		}
+		require.Equal(t, tt.want, s.Attempts(s.Find("a")), name)
+	}
+}
+
+// A task that the last process has not come to is pending, unless it completed before.
+func TestStatusOfALaterProcess(t *testing.T) {
+	t.Parallel()
+	begin := record.Entry{Begin: &record.RunStart{Run: "r", Time: noon, Tasks: []event.Planned{{Task: "a"}, {Task: "b"}, {Task: "c"}}}}
+	is := func(id task.ID, kind event.Type) record.Entry {
+		return record.Entry{Event: &event.Event{Type: kind, Task: id}}
+	}
+	s := runstate.New()
+	for _, e := range []record.Entry{begin, is("a", event.TaskComplete), is("b", event.TaskStart), is("c", event.Error)} {
+		s.Apply(&e)
+	}
+	status := func() (list []task.Status) {
+		for _, t := range s.Tasks() {
+			list = append(list, s.Status(t))
+		}
+		return list
+	}
+	require.Equal(t, []task.Status{task.Completed, task.InProgress, task.Failed}, status())
+	s.Apply(&begin)
+	require.Equal(t, []task.Status{task.Completed, task.Pending, task.Pending}, status())
+	require.Empty(t, s.EndOf(s.Find("c")))
+	end := record.Entry{End: &record.RunEnd{Status: "error", Tasks: []record.TaskEnd{{Task: "a", Status: task.Completed}, {Task: "c", Status: task.Skipped, Reason: "why"}}}}
+	s.Apply(&end)
+	require.Equal(t, []task.Status{task.Completed, task.Pending, task.Skipped}, status())
+	require.Equal(t, "why", s.EndOf(s.Find("c")).Reason)
+	require.False(t, s.Has(s.Find("b")), "the last process does not have it")
+}
