@@ -1,7 +1,7 @@
 // The answer of a run with its inputs and errors, and its events.
 
 import { bdi, bytes, clock, code, count, empty, failure, fill, h, heads, hint, inOut, labelChip, loading, money, note, statusWord } from "./dom.js";
-import { VirtualList } from "./list.js";
+import { VirtualList, matching } from "./list.js";
 import { textBlock } from "./text.js";
 import { origin } from "./trace.js";
 
@@ -64,16 +64,12 @@ export class EventsView {
   }
 
   draw(fresh) {
-    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean), all = this.state.events;
-    this.rows = words.length === 0 ? all : all.filter((e) => {
-      const text = `${e.type} ${e.name ?? ""} ${e.title ?? ""} ${e.agent ?? ""} ${e.code ?? ""} ${e.handoff?.verdict ?? ""}`.toLowerCase();
-      return words.every((w) => text.includes(w));
-    });
+    this.rows = matching(this.filter, this.state.events, (e) => `${e.type} ${e.name ?? ""} ${e.title ?? ""} ${e.agent ?? ""} ${e.code ?? ""} ${e.handoff?.verdict ?? ""}`);
     fill(this.found, count(this.rows.length) + " events");
     const end = this.list.el.scrollTop + this.list.el.clientHeight > this.list.el.scrollHeight - 60;
     this.list.reset(this.rows.length, fresh);
     if (end && this.state.live) this.list.el.scrollTop = this.list.el.scrollHeight;
-    fill(this.none, this.rows.length === 0 && empty(words.length > 0 ? "No event fits the filter" : "No events yet"));
+    fill(this.none, this.rows.length === 0 && empty(this.filter.value ? "No event fits the filter" : "No events yet"));
   }
 
   row(e) {

@@ -178,6 +178,8 @@ const shapes = {
   secret: "M6 .8L11.6 10.8H.4z",
 };
 
+export const labels = Object.keys(shapes);
+
 export function labelShape(label, props) {
   return s("path", { d: shapes[label] ?? shapes.secret, ...props });
 }

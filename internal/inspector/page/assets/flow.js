@@ -85,9 +85,9 @@ function move(table, e) {
   const cell = e.target.closest("td");
   if (!cell) return;
   const row = cell.parentElement, i = [...row.children].indexOf(cell);
-  const to = { ArrowRight: cell.nextElementSibling, ArrowLeft: cell.previousElementSibling, ArrowDown: row.nextElementSibling?.children[i], ArrowUp: row.previousElementSibling?.children[i] }[e.key];
-  const b = to?.querySelector("button");
-  if (!(e.key in { ArrowRight: 1, ArrowLeft: 1, ArrowDown: 1, ArrowUp: 1 })) return;
+  const next = { ArrowRight: cell.nextElementSibling, ArrowLeft: cell.previousElementSibling, ArrowDown: row.nextElementSibling?.children[i], ArrowUp: row.previousElementSibling?.children[i] };
+  if (!(e.key in next)) return;
+  const b = next[e.key]?.querySelector("button");
   e.preventDefault();
   if (!b) return;
   e.target.tabIndex = -1;

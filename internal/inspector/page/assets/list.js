@@ -2,6 +2,15 @@
 
 import { clicks, h } from "./dom.js";
 
+// matching returns those of a list whose text has all words of a filter.
+export function matching(filter, list, textOf) {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  return words.length === 0 ? list : list.filter((x) => {
+    const text = textOf(x).toLowerCase();
+    return words.every((w) => text.includes(w));
+  });
+}
+
 export class VirtualList {
   // row(i) returns the element of row i; key(i) identifies it, so that it can be kept. The height
   // of a row is a number, or a function of the width of the list.

@@ -183,7 +183,6 @@ export class PromptView {
   }
 
   decision(d) {
-    const kinds = (c) => c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" + n : "")).join(", ");
     return [
       pair("Rule", [bdi(d.rule), d.line && [" ", code(d.line)]]), pair("Label", d.labelBefore !== d.labelAfter && [d.labelBefore, " → ", d.labelAfter]), pair("By entry", d.entries?.map((e) => `${e.use} by ${e.name}`).join(", ")),
       pair("Redacted", kinds(d.redacted)), pair("Revealed", kinds(d.revealed)), pair("Delivered", d.narrowed && paths(d.kept)), pair("Withheld", d.dropped?.length > 0 && paths(d.dropped)), pair("Envelope", d.envelope && code(short(d.envelope))),
@@ -211,6 +210,8 @@ function inSight(t) {
 }
 
 export function pair(k, v) { return v !== undefined && v !== null && v !== false && v !== "" && h("div", null, h("dt", null, k), h("dd", null, v)); }
+
+export function kinds(c) { return c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" + n : "")).join(", "); }
 
 export function paths(list) {
   if (!list?.length) return "nothing";

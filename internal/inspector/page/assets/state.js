@@ -55,8 +55,8 @@ export class RunState {
     const was = old.get(t.id);
     t.step = step;
     t.model = t.call?.model ?? was?.model ?? "";
-    t.activity = was?.activity ?? Math.max(Date.parse(t.startedAt) || 0, Date.parse(t.endedAt) || 0);
     t.since = Math.max(Date.parse(t.startedAt) || 0, Date.parse(t.endedAt) || 0);
+    t.activity = was?.activity ?? t.since;
     if (t.waitingFor) t.status = "waiting";
     if (t.awaitedReplies) this.awaits(t, new Map(t.awaitedReplies.map((w) => [w.id, w.agent])));
     t.status = outcome(t, t.attempts > 0);
@@ -337,9 +337,9 @@ export class RunState {
 
   get paused() { return this.live && this.status === "paused"; }
 
-  costOf(input, output, model) {
-    const p = this.usage?.prices?.[model];
-    return p ? (input * p.input + output * p.output) / 1e6 : undefined;
+  costOf(t) {
+    const p = this.usage?.prices?.[t.model];
+    return p ? ((t.tokenUsage?.input_tokens ?? 0) * p.input + (t.tokenUsage?.output_tokens ?? 0) * p.output) / 1e6 : undefined;
   }
 
   // cost is what the run has cost so far: the tasks by the prices, once they are known.
@@ -347,7 +347,7 @@ export class RunState {
     const known = this.usage?.total?.cost;
     if (!this.usage?.prices || !this.live) return known ?? undefined;
     let sum = 0;
-    for (const t of [...this.steps, ...this.order]) sum += this.costOf(t.tokenUsage?.input_tokens ?? 0, t.tokenUsage?.output_tokens ?? 0, t.model) ?? 0;
+    for (const t of [...this.steps, ...this.order]) sum += this.costOf(t) ?? 0;
     return Math.max(sum, known ?? 0);
   }
 
@@ -362,7 +362,7 @@ export class RunState {
   }
 
   taskCost(t) {
-    return this.costs?.get(t.id) ?? this.costOf(t.tokenUsage?.input_tokens ?? 0, t.tokenUsage?.output_tokens ?? 0, t.model);
+    return this.costs?.get(t.id) ?? this.costOf(t);
   }
 }
 

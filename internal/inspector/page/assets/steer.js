@@ -1,7 +1,7 @@
 // Commands of a person to a run, each with a reason that is kept with it.
 
 import { ofRun, post } from "./api.js";
-import { bold, dialog, field, fill, h, toast, told } from "./dom.js";
+import { bold, dialog, field, fill, h, labels, toast, told } from "./dom.js";
 import { nameOf } from "./state.js";
 
 const kinds = {
@@ -23,7 +23,7 @@ export function steer(page, kind, task) {
   const agents = [...new Set(state.order.map((t) => t.assignee).filter(Boolean))];
   const agent = k.agent && h("select", { id: "steer-agent" }, agents.map((a) => h("option", { value: a }, a)));
   if (agent && task) agent.value = task.assignee;
-  const level = k.text && h("select", { id: "steer-level" }, ["public", "internal", "confidential"].map((l) => h("option", { value: l }, l)));
+  const level = k.text && h("select", { id: "steer-level" }, labels.slice(0, 3).map((l) => h("option", { value: l }, l)));
   if (level) level.value = "internal";
   const status = h("div", { role: "alert" });
   const go = h("button", { type: "submit", class: k.danger ? "danger" : "primary" }, k.act);

@@ -1,12 +1,12 @@
 // The tasks of a run in a table of which only the visible rows exist.
 
-import { bdi, change, compact, count, duration, fill, h, labelChip, money, plural, statusIcon } from "./dom.js";
-import { VirtualList } from "./list.js";
+import { bdi, change, compact, count, duration, fill, h, labels, labelChip, money, plural, statusIcon } from "./dom.js";
+import { VirtualList, matching } from "./list.js";
 import { nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 
 const columns = [
   ["state", "State", (t) => t.status], ["title", "Task", (t) => nameOf(t).toLowerCase()], ["agent", "Agent", (t) => t.assignee ?? ""], ["model", "Model", (t) => t.model],
-  ["label", "Label", (t) => ["public", "internal", "confidential", "secret"].indexOf(t.label)], ["took", "Took", (t) => tookMs(t) ?? -1], ["tokens", "Tokens", tokensOf], ["cost", "Cost", null], ["tries", "Attempts", (t) => t.attempts ?? 0],
+  ["label", "Label", (t) => labels.indexOf(t.label)], ["took", "Took", (t) => tookMs(t) ?? -1], ["tokens", "Tokens", tokensOf], ["cost", "Cost", null], ["tries", "Attempts", (t) => t.attempts ?? 0],
 ];
 
 export class TasksView {
@@ -43,18 +43,14 @@ export class TasksView {
   }
 
   collect(fresh) {
-    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const all = [...this.state.steps, ...this.state.order];
-    this.rows = words.length === 0 ? all : all.filter((t) => {
-      const text = `${nameOf(t)} ${t.title} ${t.assignee} ${stateOf(t)} ${t.model} ${t.label ?? ""}`.toLowerCase();
-      return words.every((w) => text.includes(w));
-    });
+    this.rows = matching(this.filter, all, (t) => `${nameOf(t)} ${t.title} ${t.assignee} ${stateOf(t)} ${t.model} ${t.label ?? ""}`);
     if (this.sort) {
       const value = this.sort === "cost" ? (t) => this.state.taskCost(t) ?? -1 : columns.find(([k]) => k === this.sort)[2];
       const by = this.down ? -1 : 1, keys = new Map(this.rows.map((t) => [t, value(t)]));
       this.rows = [...this.rows].sort((a, b) => (keys.get(a) < keys.get(b) ? -1 : keys.get(a) > keys.get(b) ? 1 : 0) * by);
     }
-    fill(this.found, words.length > 0 ? count(this.rows.length) + " of " : "", plural(all.length, "task"));
+    fill(this.found, this.filter.value && count(this.rows.length) + " of ", plural(all.length, "task"));
     this.list.reset(this.rows.length, fresh);
   }
 
