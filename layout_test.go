@@ -52,7 +52,6 @@ var arrows = []struct {
 	{"internal/naming", ""},
 	{"internal/provenance", ""},
 	{"internal/dag", ""},
-	{"internal/graphlayout", ""},
 	{"internal/jsonvalue", ""},
 	{"internal/condition", "internal/jsonvalue"},
 	{"internal/listformat", "internal/jsonvalue"},
@@ -113,7 +112,7 @@ var arrows = []struct {
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "internal/bytesize", "internal/naming", "internal/provenance", "internal/graphlayout", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "internal/listformat", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/promptview", "internal/assign", "internal/planning", "synth"}
+var pure = []string{"label", "internal/bytesize", "internal/naming", "internal/provenance", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "internal/listformat", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/promptview", "internal/assign", "internal/planning", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Packages time and context are allowed for their types, so that a caller can stop

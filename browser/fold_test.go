@@ -32,6 +32,7 @@ func TestFoldsOpenInAnExport(t *testing.T) {
 	t.Parallel()
 	p := example(t, "evaluator-optimizer").exported(t)
 	require.Equal(t, 1, eval[int](p, `document.querySelectorAll(".node.k-loop").length`))
+	p.showsIn(".node.k-loop .sub", "2 rounds")
 	p.click(".node .title", "Notice")
 	p.until(`[...document.querySelectorAll(".node .title")].some((e) => e.textContent === "Check#2")`)
 	p.click(".folds button", "Fold Notice")
@@ -39,13 +40,87 @@ func TestFoldsOpenInAnExport(t *testing.T) {
 	p.do(`document.querySelector(".node.k-loop").focus()`)
 	p.press(" ")
 	p.until(`[...document.querySelectorAll(".node .title")].some((e) => e.textContent === "Write#1")`)
+	require.Equal(t, "Write#1", eval[string](p, `document.activeElement.querySelector(".title").textContent`), "the focus stays in what was unfolded")
+	p.press(" ")
+	p.until(`[...document.querySelectorAll(".node .title")].every((e) => e.textContent !== "Write#1")`)
+}
 
-	// Without the drawing, the page lists what the fold consists of.
-	p.reload()
-	p.until(`document.querySelector(".node")`)
-	p.visit(eval[string](p, `location.hash`) + "/folds/Notice")
-	p.click(".members button", "Write#2")
-	p.showsIn(".panel h2", "Write#2")
+// nested has a loop for each item of a list, and a task that reads them all.
+const nested = `
+name: nested
+model: scripted
+offline: script.yaml
+inputs: {names: {text: '["ann", "bob"]'}}
+agents: [{name: solo, systemPrompt: You answer.}]
+tasks:
+  - title: Letters
+    forEach:
+      input: names
+      maxItems: 5
+      output: Letter
+      tasks:
+        - title: Letter
+          repeat:
+            maxRounds: 3
+            until: {task: Check, path: /ok, equals: true}
+            output: Draft
+            tasks:
+              - {title: Draft, assignee: solo, uses: [item], description: Write.}
+              - {title: Check, assignee: solo, dependsOn: [Draft], description: Check., outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}}
+  - {title: End, assignee: solo, dependsOn: [{each: Letters}], description: End.}
+`
+
+// Of folds in folds, the outermost that is not unfolded is drawn, and has the edges of what is in it.
+func TestFoldsUnfoldFromOutside(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, map[string]string{"team.yaml": nested, "script.yaml": "replies:\n  - {task: Check, text: '{\"ok\": true}'}\n  - {text: Done.}\n"})
+	f.run(t, "run", "--offline", "--progress", "none")
+	p := f.exported(t)
+	drawn := func(nodes string, edges ...string) {
+		t.Helper()
+		p.until(`[...document.querySelectorAll(".node .title")].map((e) => e.textContent).sort().join(", ") === ` + quote(nodes))
+		require.ElementsMatch(t, edges, eval[[]string](p, `[...document.querySelectorAll(".edge title")].map((e) => e.textContent)`))
+	}
+	drawn("End, Letter, names", "names → Letter (input)", "Letter → End")
+	p.showsIn(".node.k-list .sub", "2 items")
+	p.click(".node .title", "Letter")
+	drawn("End, Letter[1], Letter[2], names", "names → Letter[1] (input)", "names → Letter[2] (input)", "Letter[1] → End", "Letter[2] → End")
+	p.showsIn(".node.k-loop .sub", "1 rounds")
+	p.do(`document.querySelectorAll(".node.k-loop")[1].focus()`)
+	p.press(" ")
+	drawn("Check[2]#1, Draft[2]#1, End, Letter[1], Letter[2], names",
+		"names → Letter[1] (input)", "names → Draft[2]#1 (input)", "Draft[2]#1 → Check[2]#1", "Draft[2]#1 → Letter[2]", "Check[2]#1 → Letter[2] (condition)", "Letter[1] → End", "Letter[2] → End")
+	p.click(".folds button", "Fold Letter")
+	drawn("End, Letter, names", "names → Letter (input)", "Letter → End")
+}
+
+// While a run works, a fold says how many items there may be, and how many there are once the list is there.
+func TestFoldsOfALiveRun(t *testing.T) {
+	t.Parallel()
+	begin, end := make(gate), make(gate)
+	m := newModel(t, map[string]func(*modelCall){
+		"Plan":   func(c *modelCall) { c.await(begin); c.write(`{"list": ["a", "b", "c"]}`) },
+		"Report": says("Done."),
+	})
+	m.any = func(c *modelCall) { c.await(end); c.write("Found.") }
+	f := newFolder(t, map[string]string{"team.yaml": `
+name: live
+model: scripted
+agents: [{name: solo, systemPrompt: You answer.}]
+tasks:
+  - {title: Plan, assignee: solo, description: List., outputSchema: {type: object, properties: {list: {type: array, items: {type: string}}}, required: [list]}}
+  - {title: Search, assignee: solo, description: Search., forEach: {task: Plan, path: /list, as: query, maxItems: 10}}
+  - {title: Report, assignee: solo, dependsOn: [{each: Search, optional: true}], description: Report.}
+`})
+	s := f.serve(t, m.env(), "team.yaml")
+	p := s.open(t, wide, "#/runs")
+	startRun(p)
+	p.showsIn(".node.k-list .sub", "0 of at most 10 items")
+	close(begin)
+	p.showsIn(".node.k-list .sub", "3 of at most 10 items")
+	close(end)
+	p.showsIn(".summary .status", "ok")
+	p.until(`document.querySelector(".node.k-list .sub").textContent === "3 items"`)
 }
 
 func TestAnEdgeOfAFoldOffersItsTasks(t *testing.T) {

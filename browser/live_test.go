@@ -79,6 +79,42 @@ func TestALiveRunIsWatched(t *testing.T) {
 	require.Equal(t, "completed", s.newest(t).Tasks[2].Status)
 }
 
+// Once the reader has moved the graph, a plan that arrives moves neither what is looked at nor the focus.
+func TestANewPlanLeavesTheGraphInPlace(t *testing.T) {
+	t.Parallel()
+	plan, find := make(gate), make(gate)
+	m := newModel(t, map[string]func(*modelCall){
+		"": func(c *modelCall) {
+			if c.turn > 1 {
+				c.write("The answer.")
+			} else if c.await(plan) {
+				c.write(`[{"title": "Find", "description": "Find.", "assignee": "finder"}, {"title": "Search", "description": "Search.", "assignee": "finder"}, {"title": "Look", "description": "Look.", "assignee": "finder"}]`)
+			}
+		},
+		"Find": func(c *modelCall) { c.await(find); c.write("Found.") },
+	})
+	m.any = says("Found.")
+	f := newFolder(t, map[string]string{"team.yaml": "name: planned\nmodel: scripted\ngoal: Find the facts.\nagents: [{name: finder, systemPrompt: You find.}]\n"})
+	s := f.serve(t, m.env(), "team.yaml")
+	p := s.open(t, wide, "#/runs")
+	startRun(p)
+	p.until(`document.querySelector(".node.n-in_progress")`)
+	p.drag(point{X: 300, Y: 700}, point{X: 420, Y: 640})
+	p.do(`document.querySelector(".node").focus()`)
+	p.press("+", "+")
+	p.settle()
+	place := func() []float64 {
+		return eval[[]float64](p, `(() => { const r = document.querySelector(".node.k-step .body").getBoundingClientRect(); return [r.x, r.y].map(Math.round); })()`)
+	}
+	before := place()
+	close(plan)
+	p.until(`document.querySelectorAll(".node.k-task").length === 3`)
+	require.Equal(t, before, place())
+	require.True(t, eval[bool](p, `document.activeElement.matches(".node.k-step")`))
+	close(find)
+	p.showsIn(".summary .status", "ok")
+}
+
 func TestATaskIsOpenedWhileItIsDrawnAgain(t *testing.T) {
 	t.Parallel()
 	c := theClaims(t)

@@ -291,7 +291,7 @@ func (a *recordedAPI) recordStarts(c *inspect.Client) {
 	require.Contains(t, string(document), "Hello")
 	for _, path := range []string{
 		"", "/tasks/T", "/usage", "/artifacts", "/receipts", "/receipts?task=T", "/receipts?contains=Hello", "/questions", "/events", "/events?after=3",
-		"/graph", "/graph?expand=T", "/flow", "/flow?from=a", "/handoffs?task=T", "/handoffs?from=user&to=cat", "/compare/" + run, "/export",
+		"/graph", "/flow", "/flow?from=a", "/handoffs?task=T", "/handoffs?from=user&to=cat", "/compare/" + run, "/export",
 	} {
 		a.get("/runs/" + run + path)
 	}

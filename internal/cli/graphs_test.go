@@ -9,17 +9,14 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/restored"
 	"github.com/runteam/runteam/internal/cli/rungraph"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
 
-// sketch writes a graph as lines of text, without coordinates: nodes with their layers, then edges.
+// sketch writes a graph as lines of text: nodes, edges and folds.
 func sketch(d *rungraph.Document) string {
 	var b strings.Builder
 	titles := map[string]string{}
@@ -29,45 +26,45 @@ func sketch(d *rungraph.Document) string {
 			text += " = " + n.Name
 		}
 		titles[n.ID] = n.Title
-		fmt.Fprintf(&b, "%d %s %s", n.Layer, n.Kind, text)
+		fmt.Fprintf(&b, "%s %s", n.Kind, text)
 		if n.Agent != "" {
 			fmt.Fprintf(&b, " by %s", n.Agent)
 		}
 		if n.Label != nil {
 			fmt.Fprintf(&b, ", %s", n.Label)
 		}
-		if strings.HasPrefix(n.ID, "fold:") {
-			fmt.Fprintf(&b, ", %d of %d, %d members", n.Count, n.Most, len(n.Members))
-		}
-		if n.Fold != "" {
-			fmt.Fprintf(&b, ", in %s", n.Fold)
+		for _, f := range n.Folds {
+			fmt.Fprintf(&b, ", %d of %s", f.Number, f.Fold)
 		}
 		b.WriteString("\n")
 	}
 	for _, e := range d.Edges {
 		fmt.Fprintf(&b, "%s -> %s, %s\n", titles[e.From], titles[e.To], e.Kind)
 	}
+	for _, f := range d.Folds {
+		fmt.Fprintf(&b, "fold %s: %s, at most %d\n", f.Title, f.Kind, f.Most)
+	}
 	return b.String()
 }
 
-// requireDrawn checks that a drawing is one: no nodes overlap, and lines go from node to node.
-func requireDrawn(t *testing.T, d *rungraph.Document) {
+// requireGraph checks that nodes and folds are there once, and that edges and parts name some that exist.
+func requireGraph(t *testing.T, d *rungraph.Document) {
 	t.Helper()
-	at := map[string]*rungraph.Node{}
-	for i, n := range d.Nodes {
-		require.NotContains(t, at, n.ID)
-		at[n.ID] = n
-		require.True(t, n.X >= 0 && n.Y >= 0 && n.X+n.W <= d.Width+1 && n.Y+n.H <= d.Height, "%s", n.ID)
-		for _, o := range d.Nodes[:i] {
-			require.True(t, n.X+n.W < o.X || o.X+o.W < n.X || n.Y+n.H < o.Y || o.Y+o.H < n.Y, "%s overlaps %s", n.ID, o.ID)
+	nodes, folds := map[string]bool{}, map[string]bool{}
+	for _, f := range d.Folds {
+		require.NotContains(t, folds, f.Title)
+		folds[f.Title] = true
+	}
+	for _, n := range d.Nodes {
+		require.NotContains(t, nodes, n.ID)
+		nodes[n.ID] = true
+		for _, p := range n.Folds {
+			require.Contains(t, folds, p.Fold)
 		}
 	}
 	for _, e := range d.Edges {
-		from, to := at[e.From], at[e.To]
-		require.NotNil(t, from, e.From)
-		require.NotNil(t, to, e.To)
-		require.Equal(t, [2]int{from.X + from.W/2, from.Y + from.H}, e.Points[0])
-		require.Equal(t, [2]int{to.X + to.W/2, to.Y}, e.Points[len(e.Points)-1])
+		require.Contains(t, nodes, e.From)
+		require.Contains(t, nodes, e.To)
 	}
 }
 
@@ -76,16 +73,13 @@ func TestGraphsOfRuns(t *testing.T) {
 	for _, tt := range []struct {
 		name, example string
 		recorded      bool // without the plan
-		expand        []string
 	}{
 		{name: "claims", example: "claims"},
 		{name: "claims-recorded", example: "claims", recorded: true},
 		{name: "loop", example: "patterns/evaluator-optimizer"},
 		{name: "loop-recorded", example: "patterns/evaluator-optimizer", recorded: true},
-		{name: "loop-expanded", example: "patterns/evaluator-optimizer", expand: []string{"Notice"}},
 		{name: "list", example: "patterns/map-reduce"},
-		{name: "list-expanded", example: "patterns/map-reduce", expand: []string{"Search", "unknown"}},
-		{name: "list-names", example: "patterns/lead-scoring", expand: []string{"Score", "Mails"}},
+		{name: "list-names", example: "patterns/lead-scoring"},
 		{name: "list-recorded", example: "patterns/lead-scoring", recorded: true},
 		{name: "coordinator", example: "patterns/orchestrator-workers"},
 		{name: "coordinator-recorded", example: "patterns/orchestrator-workers", recorded: true},
@@ -98,9 +92,9 @@ func TestGraphsOfRuns(t *testing.T) {
 			if !tt.recorded {
 				p = docs.plan(k)
 			}
-			d := rungraph.New(k, p, tt.expand)
-			requireDrawn(t, d)
-			require.Equal(t, d, rungraph.New(k, p, tt.expand), "equal runs have equal graphs")
+			d := rungraph.New(k, p)
+			requireGraph(t, d)
+			require.Equal(t, d, rungraph.New(k, p), "equal runs have equal graphs")
 			clitest.RequireGolden(t, "testdata/graph-"+tt.name+".txt", sketch(d))
 		})
 	}
@@ -167,55 +161,36 @@ func TestNestedLoopsAndListsAreFoldedFromOutside(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	docs := documentsIn(t, dir)
 	k := docs.load("")
-	p := docs.plan(k)
-	for i, expand := range [][]string{nil, {"Letter"}, {"Letter", "Letter[1]"}, {"Outer"}, {"Outer", "Inner#1", "Each#1"}, {"Letter[1]", "Each#1"}} {
-		d := rungraph.New(k, p, expand)
-		requireDrawn(t, d)
-		clitest.RequireGolden(t, fmt.Sprintf("testdata/graph-nested-%d.txt", i), sketch(d))
-	}
-	for _, recorded := range [][]string{nil, {"Draft", "Check"}} {
-		requireDrawn(t, rungraph.New(k, nil, recorded))
-	}
+	d := rungraph.New(k, docs.plan(k))
+	requireGraph(t, d)
+	clitest.RequireGolden(t, "testdata/graph-nested.txt", sketch(d))
+	requireGraph(t, rungraph.New(k, nil))
 }
 
-// withoutEnd returns a run without its end, and without what it did for some tasks.
-func withoutEnd(k *journals.StoredRun, leaveOut func(title string) bool) *journals.StoredRun {
-	h := k.Whole
-	h.End, h.Log = nil, slices.DeleteFunc(slices.Clone(h.Log), func(e record.Entry) bool {
-		about := func(id task.ID) bool { return leaveOut != nil && k.ByID[id] != nil && leaveOut(k.ByID[id].Title) }
-		return e.Asked != nil && about(e.Asked.Task) || e.Turn != nil && about(e.Turn.Task) || e.Exchange != nil && about(e.Exchange.Task) || e.Event != nil && about(e.Event.Task)
-	})
-	return journals.NewStoredRun(k.Summary, k.Trace, &journal.Stored{Info: k.Info, History: h}, k.Now)
-}
-
-// While a run works, a fold says how many there may be; the items of a list are counted once it is there.
-func TestFoldsOfARunThatWorks(t *testing.T) {
+// Items that a run does not have are in no fold.
+func TestGraphsLackItemsThatTheRunDoesNotHave(t *testing.T) {
 	t.Parallel()
 	docs := documentsIn(t, runOf(t, "patterns/map-reduce"))
 	k := docs.load("")
 	p := docs.plan(k)
-	fold := func() *rungraph.Node {
-		for _, n := range rungraph.New(k, p, nil).Nodes {
-			if n.ID == "fold:Search" {
-				return n
+	items := func() (n int) {
+		for _, node := range rungraph.New(k, p).Nodes {
+			if slices.ContainsFunc(node.Folds, func(p rungraph.Part) bool { return p.Fold == "Search" }) {
+				n++
 			}
 		}
-		return nil
+		return n
 	}
-	require.Equal(t, []int{3, 0}, []int{fold().Count, fold().Most})
-	k = withoutEnd(k, nil)
-	require.Equal(t, []int{3, 10}, []int{fold().Count, fold().Most})
-	k = withoutEnd(k, func(title string) bool { return strings.HasPrefix(title, "Search[") })
-	require.Equal(t, []int{0, 10, 10}, []int{fold().Count, fold().Most, len(fold().Members)})
+	require.Equal(t, 3, items())
 	for _, s := range k.Tasks {
-		if s.Title == "Search[9]" {
+		if s.Title == "Search[3]" {
 			s.Status, s.Ended.Reason = task.NotNeeded, engine.WhyLeftOut
 		}
 	}
-	require.Equal(t, []int{9, 10, 9}, []int{fold().Count, fold().Most, len(fold().Members)})
+	require.Equal(t, 2, items())
 }
 
-// Every task and step of a run is in its graph once, folded or not.
+// Every task and step of a run is in its graph once.
 func TestGraphsHaveEveryTask(t *testing.T) {
 	t.Parallel()
 	for _, example := range exampleSpecs(t) {
@@ -231,16 +206,10 @@ func TestGraphsHaveEveryTask(t *testing.T) {
 			for _, t := range k.Tasks {
 				want = append(want, string(t.ID))
 			}
-			d := rungraph.New(k, p, nil)
-			requireDrawn(t, d)
+			d := rungraph.New(k, p)
+			requireGraph(t, d)
 			for _, n := range d.Nodes {
-				switch {
-				case n.Kind == "input":
-				case len(n.Members) > 0:
-					for _, id := range n.Members {
-						got = append(got, string(id))
-					}
-				default:
+				if n.Kind != "input" {
 					got = append(got, n.ID)
 				}
 			}

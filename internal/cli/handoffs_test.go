@@ -183,7 +183,7 @@ func TestWhatWasSent(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, d.Sent, 2)
 	require.Len(t, explain.HandoffsBetween(k, "reporter", "archive").Sent, 1)
-	require.ElementsMatch(t, []rungraph.Way{{From: taskNamed(k, "Report"), To: taskNamed(k, "Edit")}, {From: taskNamed(k, "Listen"), To: taskNamed(k, "Edit")}}, rungraph.New(k, nil, nil).Sent)
+	require.ElementsMatch(t, []rungraph.Way{{From: taskNamed(k, "Report"), To: taskNamed(k, "Edit")}, {From: taskNamed(k, "Listen"), To: taskNamed(k, "Edit")}}, rungraph.New(k, nil).Sent)
 }
 
 // The caller of a run does not learn of handoffs that the policy keeps from it.

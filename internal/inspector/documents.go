@@ -86,11 +86,10 @@ func questionsOf(ctx context.Context, o *Options, r *http.Request) (any, error) 
 }
 
 func graphOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
-	query, err := queryOf(r, "expand")
-	if err != nil {
+	if _, err := queryOf(r); err != nil {
 		return nil, err
 	}
-	return o.Graph.Graph(ctx, r.PathValue("run"), query["expand"])
+	return o.Graph.Graph(ctx, r.PathValue("run"))
 }
 
 func flowOf(ctx context.Context, o *Options, r *http.Request) (any, error) {

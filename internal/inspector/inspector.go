@@ -88,10 +88,9 @@ type Questions interface {
 	Open(ctx context.Context, run string) (any, error)
 }
 
-// Graph returns the layout of the tasks of a run. Loops and lists are folded, except those whose titles
-// are in expand.
+// Graph returns the tasks of a run and what each reads.
 type Graph interface {
-	Graph(ctx context.Context, run string, expand []string) (any, error)
+	Graph(ctx context.Context, run string) (any, error)
 }
 
 // Flow says who could see what by the plan of a run.

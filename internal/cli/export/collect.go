@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/console"
@@ -77,7 +76,6 @@ func (c *collector) collect(p *engine.Plan) error {
 		Events []event.Event `json:"events"`
 	}
 	base := "/runs/" + escape(k.Run)
-	graph := rungraph.NewCleaned(k, p, nil, c.clean.text)
 	documents := []struct {
 		path string
 		of   any
@@ -86,7 +84,7 @@ func (c *collector) collect(p *engine.Plan) error {
 		{base + "/usage", history.NewUsageDocument(k)},
 		{base + "/receipts", receipts},
 		{base + "/events", eventsDocument{append([]event.Event{}, k.Trace.Events...)}},
-		{base + "/graph", graph},
+		{base + "/graph", rungraph.New(k, p)},
 		{base + "/artifacts", history.Artifacts(k, "")},
 		{base + "/questions", []any{}}, // a file cannot take answers
 	}
@@ -96,9 +94,6 @@ func (c *collector) collect(p *engine.Plan) error {
 		}
 	}
 	if err := c.policy(base); err != nil {
-		return err
-	}
-	if err := c.unfold(base+"/graph", p, graph); err != nil {
 		return err
 	}
 	if p != nil {
@@ -123,51 +118,6 @@ func (c *collector) policy(base string) error {
 		return fmt.Errorf("the policy of the run cannot be read: %w", err)
 	}
 	return c.add(base+"/governance/handoff-rules", d)
-}
-
-// maxUnfolded bounds how many nodes all drawings with unfolded folds have together.
-const maxUnfolded = 5000
-
-// unfold adds for each fold the drawing in which it and the folds around it are unfolded, and no other.
-// Without one, the page lists what the fold consists of.
-func (c *collector) unfold(path string, p *engine.Plan, folded *rungraph.Document) error {
-	type drawing struct {
-		*rungraph.Document
-		expand []string // the outermost first
-	}
-	left, known := maxUnfolded, map[string]bool{}
-	for open := []drawing{{folded, nil}}; len(open) > 0; open = open[1:] {
-		for _, n := range open[0].Nodes {
-			if len(n.Members) == 0 {
-				continue
-			}
-			around := open[0].expand[:slices.Index(open[0].expand, n.Fold)+1]
-			expand := append(slices.Clone(around), n.Title)
-			query := expansion(expand)
-			if known[query] {
-				continue
-			}
-			known[query] = true
-			d := rungraph.NewCleaned(c.run, p, expand, c.clean.text)
-			if left -= len(d.Nodes); left < 0 {
-				return nil
-			}
-			if err := c.add(path+query, d); err != nil {
-				return err
-			}
-			open = append(open, drawing{d, expand})
-		}
-	}
-	return nil
-}
-
-// expansion returns the query for a drawing in which these folds are unfolded.
-func expansion(folds []string) string {
-	words := make([]string, len(folds))
-	for i, title := range folds {
-		words[i] = "expand=" + escape(title)
-	}
-	return "?" + strings.Join(words, "&")
 }
 
 // tasks adds the documents of each task.

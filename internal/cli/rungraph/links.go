@@ -26,7 +26,7 @@ func (g *graph) addInputs() {
 }
 
 func (g *graph) addInput(name string, level label.Classification) {
-	g.add(vertex{Node: Node{ID: inputID(name), Title: name, Agent: handoff.User, Kind: kindInput, Label: &level}})
+	g.add(&Node{ID: inputID(name), Title: name, Agent: handoff.User, Kind: kindInput, Label: &level})
 }
 
 // linkPlanned adds what each task reads by the plan.
@@ -97,7 +97,7 @@ func (g *graph) linkRecorded() {
 		if !known || h.To == handoff.User {
 			continue
 		}
-		step := g.vertices[at].Kind == kindStep
+		step := g.document.Nodes[at].Kind == kindStep
 		if g.plan != nil && !step {
 			continue
 		}

@@ -1,29 +1,25 @@
-// Package rungraph makes the drawing of a stored run: its tasks, the steps of the coordinator, the
-// inputs, and what each of them reads. Rounds of loops and items of lists are folded into one node
-// unless they are expanded.
+// Package rungraph makes the graph of a stored run: its tasks, the steps of the coordinator, the inputs, and what each
+// of them reads. It says in which loops and lists each task is, so that a viewer can fold them.
 package rungraph
 
 import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/sent"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/graphlayout"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
-// A Document is the drawing of a run, in JSON.
+// A Document is the graph of a run, in JSON.
 type Document struct {
-	Width  int     `json:"width"`
-	Height int     `json:"height"`
-	Nodes  []*Node `json:"nodes"`
-	Edges  []Edge  `json:"edges"`
-	Sent   []Way   `json:"sent,omitempty"`
+	Nodes []*Node `json:"nodes"`
+	Edges []Edge  `json:"edges"` // in the order of their kinds
+	Folds []*Fold `json:"folds,omitempty"`
+	Sent  []Way   `json:"sent,omitempty"`
 }
 
 // A Way is a pair of tasks of which one has read a handoff of the other.
@@ -35,29 +31,34 @@ type Way struct {
 // The kinds of nodes.
 const (
 	kindTask  = "task"
-	kindLoop  = "loop" // rounds, or a task that has the result of a loop
-	kindList  = "list" // a task for each item
+	kindLoop  = "loop" // of a fold, or a task that has the result of a loop
+	kindList  = "list" // of a fold: a task for each item
 	kindStep  = "step" // of the coordinator
 	kindInput = "input"
 )
 
-// A Node is a task, a step of the coordinator, an input, or a fold of several tasks.
+// A Node is a task, a step of the coordinator or an input.
 type Node struct {
-	ID      string                `json:"id"` // the ID of a task or step, "input:NAME" or "fold:TITLE"
-	Title   string                `json:"title"`
-	Name    string                `json:"name,omitempty"` // of an instance, by the keys of its items
-	Agent   string                `json:"agent,omitempty"`
-	Kind    string                `json:"kind"`
-	Label   *label.Classification `json:"label,omitempty"` // of the result, or of the input; else at most, as planned
-	Layer   int                   `json:"layer"`
-	X       int                   `json:"x"`
-	Y       int                   `json:"y"`
-	W       int                   `json:"w"`
-	H       int                   `json:"h"`
-	Count   int                   `json:"count,omitempty"`   // of a fold: items, or rounds that began
-	Most    int                   `json:"most,omitempty"`    // how many there may be, if the run has not ended
-	Members []task.ID             `json:"members,omitempty"` // of a fold
-	Fold    string                `json:"fold,omitempty"`    // the title of the expanded fold that the node is in
+	ID    string                `json:"id"` // the ID of a task or step, or "input:NAME"
+	Title string                `json:"title"`
+	Name  string                `json:"name,omitempty"` // of an instance, by the keys of its items
+	Agent string                `json:"agent,omitempty"`
+	Kind  string                `json:"kind"`
+	Label *label.Classification `json:"label,omitempty"` // of the result, or of the input; else at most, as planned
+	Folds []Part                `json:"folds,omitempty"` // the loops and lists that it is in, the outermost first
+}
+
+// A Fold is a loop or a list, whose rounds or items can be shown as one node.
+type Fold struct {
+	Title string `json:"title"`
+	Kind  string `json:"kind"`
+	Most  int    `json:"most,omitempty"` // how many rounds or items there may be, if it is known
+}
+
+// A Part is the round of a loop or the item of a list that a task belongs to.
+type Part struct {
+	Fold   string `json:"fold"`             // the title
+	Number int    `json:"number,omitempty"` // of the round or item, from 1; zero for the result of a loop
 }
 
 // The kinds of edges. If several apply, the first counts.
@@ -72,23 +73,15 @@ var edgeKinds = []string{edgeResult, edgeInput, edgeCondition, edgeOrder}
 
 // An Edge is what one node reads of another.
 type Edge struct {
-	From   string   `json:"from"`
-	To     string   `json:"to"`
-	Kind   string   `json:"kind"`
-	Points [][2]int `json:"points"`
+	From string `json:"from"`
+	To   string `json:"to"`
+	Kind string `json:"kind"`
 }
 
-// New draws a stored run, as far as it shows itself. Its edges are those of its plan. If p is nil, they are
-// those that the run has recorded: the plan of a coordinator and the decisions so far. Folds whose titles
-// expand has are drawn as what they consist of.
-func New(k *journals.StoredRun, p *engine.Plan, expand []string) *Document {
-	return NewCleaned(k, p, expand, func(text string) string { return text })
-}
-
-// NewCleaned is [New] with titles and names as clean returns them, so that no size in the drawing depends on what
-// they were before.
-func NewCleaned(k *journals.StoredRun, p *engine.Plan, expand []string, clean func(string) string) *Document {
-	g := &graph{run: k, plan: p, index: map[string]int{}, clean: clean}
+// New makes the graph of a stored run, as far as it shows itself. Its edges are those of its plan. If p is nil, they are
+// those that the run has recorded: the plan of a coordinator and the decisions so far.
+func New(k *journals.StoredRun, p *engine.Plan) *Document {
+	g := &graph{run: k, plan: p, index: map[string]int{}, folds: map[string]*Fold{}, document: &Document{Nodes: []*Node{}, Edges: []Edge{}, Sent: ways(k)}}
 	g.addTasks()
 	g.addInputs()
 	if p != nil {
@@ -97,13 +90,8 @@ func NewCleaned(k *journals.StoredRun, p *engine.Plan, expand []string, clean fu
 		g.linkCoordinated()
 	}
 	g.linkRecorded()
-	slices.SortFunc(g.links, func(a, b link) int { // not as it happened to be recorded
-		return cmp.Or(a.to-b.to, a.from-b.from, strings.Compare(a.kind, b.kind))
-	})
-	g.fold()
-	d := g.document(expand)
-	d.Sent = ways(k)
-	return d
+	g.addEdges()
+	return g.document
 }
 
 // ways returns the pairs of tasks between which handoffs passed, each once.
@@ -120,40 +108,31 @@ func ways(k *journals.StoredRun) (list []Way) {
 	return list
 }
 
-// A vertex is a task, a step or an input before tasks are folded.
-type vertex struct {
-	Node
-	within  []*fold // the folds that it is in, the outermost first
-	started bool
-}
-
-// A link is an edge between vertices.
+// A link is an edge between nodes, by index.
 type link struct {
 	from, to int
 	kind     string
 }
 
-// A graph is a run before it is laid out.
+// A graph is a document while it is made.
 type graph struct {
 	run      *journals.StoredRun
 	plan     *engine.Plan
-	vertices []vertex
-	index    map[string]int // by ID
+	document *Document
+	index    map[string]int   // of nodes, by ID
+	folds    map[string]*Fold // by title
 	links    []link
-	clean    func(string) string
 }
 
-// add adds a vertex, unless there is one with its ID, and returns its index.
-func (g *graph) add(v vertex) int {
-	i, known := g.index[v.ID]
-	if !known {
-		i = len(g.vertices)
-		g.index[v.ID], g.vertices = i, append(g.vertices, v)
+// add adds a node, unless there is one with its ID.
+func (g *graph) add(n *Node) {
+	if _, known := g.index[n.ID]; !known {
+		g.index[n.ID] = len(g.document.Nodes)
+		g.document.Nodes = append(g.document.Nodes, n)
 	}
-	return i
 }
 
-// connect adds a link between two vertices, if both exist.
+// connect adds a link between two nodes, if both exist.
 func (g *graph) connect(from, to, kind string) {
 	i, known := g.index[from]
 	if j, also := g.index[to]; known && also && i != j {
@@ -168,14 +147,14 @@ func (g *graph) addTasks() {
 		if absent[t.ID] {
 			continue
 		}
-		v := vertex{Node: Node{ID: string(t.ID), Title: t.Title, Name: t.Name, Agent: t.Agent, Kind: kindTask, Label: g.labelOf(t)}}
-		v.started = t.Status != task.Pending && t.Status != task.Blocked && t.Status != task.NotNeeded || t.Attempts()+t.Running > 0
+		n := &Node{ID: string(t.ID), Title: t.Title, Name: t.Name, Agent: t.Agent, Kind: kindTask, Label: g.labelOf(t)}
 		if t.Step {
-			v.Kind = kindStep
+			n.Kind = kindStep
 		} else if in := g.planned(t.ID); in != nil && in.Instance != nil && in.Instance.Joins {
-			v.Kind = kindLoop
+			n.Kind = kindLoop
 		}
-		g.add(v)
+		g.add(n)
+		g.foldsOf(n)
 	}
 }
 
@@ -221,71 +200,18 @@ func (g *graph) labelOf(t *journals.StoredTask) *label.Classification {
 	return nil
 }
 
-// document draws what is visible.
-func (g *graph) document(expand []string) *Document {
-	d := &Document{Nodes: []*Node{}, Edges: []Edge{}}
-	shown := g.visible(d, expand)
-	type pair struct{ from, to int }
-	kinds := map[pair]int{}
-	var pairs []pair
+// addEdges adds one edge for all links between the same nodes, in the order of kinds and nodes.
+func (g *graph) addEdges() {
+	slices.SortFunc(g.links, func(a, b link) int {
+		return cmp.Or(slices.Index(edgeKinds, a.kind)-slices.Index(edgeKinds, b.kind), a.to-b.to, a.from-b.from)
+	})
+	nodes, known := g.document.Nodes, map[[2]int]bool{}
 	for _, l := range g.links {
-		of := pair{shown[l.from], shown[l.to]}
-		kind := slices.Index(edgeKinds, l.kind)
-		known, seen := kinds[of]
-		switch {
-		case of.from == of.to:
-			continue
-		case !seen:
-			pairs = append(pairs, of)
-		case known <= kind:
-			continue
+		if pair := [2]int{l.from, l.to}; !known[pair] {
+			known[pair] = true
+			g.document.Edges = append(g.document.Edges, Edge{From: nodes[l.from].ID, To: nodes[l.to].ID, Kind: l.kind})
 		}
-		kinds[of] = kind
 	}
-	sizes := make([]graphlayout.Size, len(d.Nodes))
-	for i, n := range d.Nodes {
-		n.Title, n.Name, n.Agent = g.clean(n.Title), g.clean(n.Name), g.clean(n.Agent)
-		sizes[i] = sizeOf(n)
-	}
-	edges := make([]graphlayout.Edge, len(pairs))
-	for i, of := range pairs {
-		edges[i] = graphlayout.Edge{From: of.from, To: of.to}
-	}
-	l := graphlayout.New(sizes, edges)
-	d.Width, d.Height = l.Width, l.Height
-	for i, n := range d.Nodes {
-		at := l.Nodes[i]
-		n.Layer, n.X, n.Y, n.W, n.H = at.Layer, at.X, at.Y, sizes[i].W, sizes[i].H
-	}
-	for i, of := range pairs {
-		e := Edge{From: d.Nodes[of.from].ID, To: d.Nodes[of.to].ID, Kind: edgeKinds[kinds[of]], Points: make([][2]int, len(l.Edges[i]))}
-		for k, p := range l.Edges[i] {
-			e.Points[k] = [2]int{p.X, p.Y}
-		}
-		d.Edges = append(d.Edges, e)
-	}
-	return d
-}
-
-// The sizes of nodes, in pixels of a page with 14-pixel letters.
-const (
-	letterWidth = 8
-	leastWidth  = 144
-	mostWidth   = 272
-	besideTitle = 56  // for the mark of the state, and both sides
-	besideAgent = 112 // for the model
-	nodeHeight  = 66
-	inputHeight = 40
-)
-
-// sizeOf returns how large a node is drawn: title, agent with model, and numbers have a line each.
-func sizeOf(n *Node) graphlayout.Size {
-	title, agent := letterWidth*utf8.RuneCountInString(cmp.Or(n.Name, n.Title)), letterWidth*utf8.RuneCountInString(n.Agent)
-	size := graphlayout.Size{W: min(max(title+besideTitle, agent+besideAgent, leastWidth), mostWidth), H: nodeHeight}
-	if n.Kind == kindInput {
-		size = graphlayout.Size{W: min(max(title+besideTitle, leastWidth), mostWidth), H: inputHeight}
-	}
-	return size
 }
 
 // inputID returns the ID of the node of an input. Names of inputs differ in more than their letter case.

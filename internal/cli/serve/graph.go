@@ -89,14 +89,14 @@ func (g *graphs) plan(ctx context.Context, k *journals.StoredRun, policy string)
 	return p, err
 }
 
-// Graph returns the drawing of a run; see [inspector.Graph]. Without a plan it shows what was recorded.
-func (g *graphs) Graph(ctx context.Context, run string, expand []string) (any, error) {
+// Graph returns the graph of a run; see [inspector.Graph]. Without a plan it shows what was recorded.
+func (g *graphs) Graph(ctx context.Context, run string) (any, error) {
 	return g.with(ctx, run, func(k *journals.StoredRun) (any, error) {
 		p, err := g.plan(ctx, k, "")
 		if refused, ok := errors.AsType[*inspector.Error](err); err != nil && (!ok || refused.Code != inspector.NotFound) {
 			return nil, err
 		}
-		return rungraph.New(k, p, expand), nil
+		return rungraph.New(k, p), nil
 	})
 }
 

@@ -10,7 +10,7 @@ const store = {
   set(k, v) { try { localStorage.setItem("runteam." + k, v); } catch { /* a file has no storage */ } },
 };
 
-const app = { viewer: { accepts: "confidential", readOnly: true, canStart: false }, exported, store };
+const app = { viewer: { accepts: "confidential", readOnly: true, canStart: false }, store };
 
 app.go = (hash) => { location.hash = hash; };
 app.title = (text) => { document.title = text ? visible(text) + " · runteam" : "runteam"; };

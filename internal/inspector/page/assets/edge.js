@@ -2,13 +2,11 @@
 
 import { exported, get, ofRun } from "./api.js";
 import { bdi, bold, button, bytes, clock, code, empty, failure, fill, h, labelChip, loading, muted, note, plural, statusIcon } from "./dom.js";
-import { pair, paths } from "./prompt.js";
+import { kinds, pair, paths } from "./prompt.js";
 import { nameOf, stateOf } from "./state.js";
 
 // replyWords says what became of the reply that a handoff requires.
 function replyWords(r) { return ({ waiting: "waiting for a reply", none: "no reply" }[r.state] ?? r.state) + (r.code ? ": " + r.code : ""); }
-
-const kinds = (c) => c && Object.entries(c).map(([k, n]) => k + (n > 1 ? " ×" + n : "")).join(", ");
 
 // handoffsOf reads the decisions about a task, or from one agent to another, and what agents sent to each other.
 export async function handoffsOf(page, of) {
@@ -60,7 +58,7 @@ function summary(page, d) {
 
 function sizes(d) {
   if (!d.contextBeforeScoping) return null;
-  const a = d.contextBeforeScoping ?? {}, b = d.contextAfterScoping ?? {}, most = Math.max(1, a.bytes ?? 0, b.bytes ?? 0);
+  const a = d.contextBeforeScoping, b = d.contextAfterScoping ?? {}, most = Math.max(1, a.bytes ?? 0, b.bytes ?? 0);
   const row = (name, x, cls) => h("div", { class: "size-row" }, h("span", null, name), h("span", { class: "size-track", "aria-hidden": "true" }, h("i", { class: cls, style: { width: (x.bytes ?? 0) / most * 100 + "%" } })), h("span", { class: "num" }, bytes(x.bytes ?? 0), muted(" · about " + plural(x.totalTokens ?? 0, "token"))));
   return h("div", { class: "sizes" }, row("before", a, "s-before"), row("after", b, "s-after"), d.coarse && note("Sizes are classes, since you may not see the value."));
 }
@@ -77,30 +75,6 @@ function decision(page, d) {
     d.taskId && h("p", { class: "source-links" }, button("Open the reader's prompt", () => page.openTask(d.taskId, { tab: "prompt" }), { class: "link" }), page.state.tasks.has(d.source.name) && button("Open the result", () => page.openTask(d.source.name, { tab: "result" }), { class: "link" })));
 }
 
-// nodesOf returns the nodes of the graph, with those of some folds, by ID; undefined if a file has no such drawing.
-async function nodesOf(page, expand) {
-  const query = expand.map((t) => "expand=" + encodeURIComponent(t)).join("&");
-  const doc = await get(ofRun(page, "graph") + (query && "?" + query)).catch((err) => { if (!exported) throw err; });
-  return doc && { edges: doc.edges ?? [], nodes: new Map((doc.nodes ?? []).map((n) => [n.id, n])) };
-}
-
-// membersOf returns the tasks of a fold of the graph as it is shown, or as it was at first; null if it is none.
-async function membersOf(page, id) {
-  if (!id.startsWith("fold:")) return null;
-  const node = page.view?.nodes?.get?.(id) ?? (await nodesOf(page, [])).nodes.get(id);
-  return node?.members ?? [];
-}
-
-// readersIn returns those of the tasks of a fold to which an edge leads from one of the sources; all if no drawing says it.
-async function readersIn(page, fold, members, sources) {
-  const graph = await nodesOf(page, [...page.view?.expanded ?? [], fold.slice(5)]);
-  if (!graph) return members;
-  const within = (id) => graph.nodes.get(id)?.members ?? [id];
-  const read = new Set(graph.edges.filter((e) => within(e.from).some((id) => sources.has(id))).flatMap((e) => within(e.to)));
-  const found = members.filter((id) => read.has(id));
-  return found.length > 0 ? found : members;
-}
-
 const most = 200;
 
 // memberList lists tasks that open.
@@ -114,30 +88,13 @@ function memberList(page, ids, open) {
   return [ids.length > 10 && filter, list];
 }
 
-function panel(page, body, ...title) {
-  return h("div", { class: "edge-panel" }, h("header", { class: "panel-head" }, h("div", { class: "panel-title" }, h("h2", { tabindex: "-1" }, title), h("div", { class: "panel-tools" }, button("✕", () => page.back(), { class: "icon", "aria-label": "Close", title: "Close (Esc)" })))), body);
-}
-
-// A FoldPanel lists the rounds of a loop, or the tasks for the items of a list.
-export class FoldPanel {
-  constructor(page, title) {
-    this.body = h("div", { class: "panel-body" }, loading("the tasks"));
-    this.el = panel(page, this.body, bdi(title));
-    membersOf(page, "fold:" + title).then((ids) => fill(this.body, ids.length > 0 ? memberList(page, ids, (id) => page.openTask(id)) : gone()), (err) => fill(this.body, failure(err)));
-  }
-
-  focus() { this.el.querySelector("h2").focus({ preventScroll: true }); }
-}
-
-function gone() { return empty("The graph does not show this fold", "Unfold what is around it, and open it there."); }
-
 export class EdgePanel {
   // from is a task, input:NAME, a fold or an agent; to is a task, a fold or an agent.
   constructor(page, from, to) {
     Object.assign(this, { page, from, to });
     this.body = h("div", { class: "panel-body" });
     const name = (x) => page.state.find(x)?.name || page.state.find(x)?.title || x.replace(/^input:/, "input ").replace(/^fold:/, "");
-    this.el = panel(page, this.body, bdi(name(from)), " → ", bdi(name(to)));
+    this.el = h("div", { class: "edge-panel" }, h("header", { class: "panel-head" }, h("div", { class: "panel-title" }, h("h2", { tabindex: "-1" }, bdi(name(from)), " → ", bdi(name(to))), h("div", { class: "panel-tools" }, button("✕", () => page.back(), { class: "icon", "aria-label": "Close", title: "Close (Esc)" })))), this.body);
     this.load();
   }
 
@@ -147,11 +104,11 @@ export class EdgePanel {
     fill(this.body, loading("the handoff"));
     const { page, from, to } = this, { state } = page, reader = state.find(to), source = state.find(from);
     try {
-      const of = await membersOf(page, from), sources = new Set(of ?? [source?.id ?? from]);
-      let readers = await membersOf(page, to);
-      if (of?.length === 0 || readers?.length === 0) return fill(this.body, gone());
-      if (readers) {
-        readers = await readersIn(page, to, readers, sources);
+      const graph = [from, to].some((id) => id.startsWith("fold:")) && await get(ofRun(page, "graph"));
+      const membersOf = (id) => id.startsWith("fold:") ? graph.nodes.filter((n) => n.folds?.some((p) => id === "fold:" + p.fold)).map((n) => n.id) : null;
+      const of = membersOf(from), sources = new Set(of ?? [source?.id ?? from]), members = membersOf(to);
+      if (members) {
+        const read = new Set(graph.edges.flatMap((e) => sources.has(e.from) ? e.to : [])), some = members.filter((id) => read.has(id)), readers = some[0] ? some : members;
         return fill(this.body, h("p", null, "The handoffs to one of ", plural(readers.length, "task"), ":"), memberList(page, readers, (id) => page.app.go(page.edgeLink(from, id))));
       }
       const { handoffs, sent = [] } = await handoffsOf(page, reader ? { task: reader.id } : { from, to });

@@ -1,8 +1,8 @@
-// The graph of a run. The server computed where everything is; here only what is in sight is drawn,
-// and far away all nodes of a state are one path.
+// The graph of a run. Only what is in sight is drawn, and far away all nodes of a state are one path.
 
 import { get, ofRun } from "./api.js";
-import { button, change, clicks, compact, duration, empty, failure, fill, h, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
+import { button, change, clicks, compact, duration, empty, failure, fill, h, labels, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
+import { layout } from "./layout.js";
 import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 
 const farScale = 0.34, farNodes = 700, mostWays = 2000;
@@ -15,6 +15,7 @@ export class GraphView {
     this.x = this.y = 0;
     this.k = 1;
     this.nodes = new Map();
+    this.pointers = new Map();
     this.drawn = new Map();
     this.edgesDrawn = new Map();
     this.svg = s("svg", { class: "graph-svg", role: "group", "aria-label": "Graph of the tasks. Arrow keys move between tasks, Enter opens one." });
@@ -39,39 +40,34 @@ export class GraphView {
     cancelAnimationFrame(this.frame);
   }
 
-  async load(was, title) {
-    const query = [...this.expanded].map((t) => "expand=" + encodeURIComponent(t)).join("&");
+  async load() {
+    this.shape = this.state.shape;
     if (this.nodes.size === 0) fill(this.info, loading("the graph"));
     try {
-      this.take(await get(ofRun(this.page, "graph") + (query ? "?" + query : "")));
+      this.take(await get(ofRun(this.page, "graph")));
       fill(this.info, this.nodes.size === 0 && empty("No tasks yet", "A goal is being planned, or nothing has begun."));
     } catch (err) {
-      if (!was) return fill(this.info, failure(err, () => this.load()));
-      this.expanded = was; // a file has not all drawings
-      this.page.app.go(this.page.foldLink(title));
+      fill(this.info, failure(err, () => this.load()));
     }
   }
 
   take(doc) {
+    const was = this.nodes.get(this.current), focused = this.nodeLayer.contains(document.activeElement);
     this.doc = doc;
-    this.shape = this.state.shape;
     this.reset();
-    this.nodes = new Map((doc.nodes ?? []).map((n) => [n.id, n]));
-    this.owner = new Map();
-    for (const n of this.nodes.values()) for (const m of n.members ?? []) this.owner.set(m, n.id);
-    this.edges = (doc.edges ?? []).map((e, i) => ({ ...e, i, ...box(e.points) }));
-    this.out = new Map();
-    this.into = new Map();
-    for (const e of this.edges) {
-      (this.out.get(e.from) ?? this.out.set(e.from, []).get(e.from)).push(e);
-      (this.into.get(e.to) ?? this.into.set(e.to, []).get(e.to)).push(e);
-    }
-    this.index();
-    if (!this.nodes.has(this.current)) this.current = doc.nodes?.[0]?.id;
+    Object.assign(this, fold(doc, this.expanded));
+    this.list = [...this.nodes.values()];
+    this.size = layout(this.list, this.edges);
+    this.edges.forEach((e, id) => Object.assign(e, { id, ...box(e.points) }));
     fill(this.folds, [...this.expanded].map((t) => button("Fold " + t, () => this.toggle(t), { class: "small" })));
-    const layers = [...this.nodes.values()], first = layers.find((n) => n.layer === 0), second = layers.find((n) => n.layer === 1);
-    this.down = Boolean(first && second && second.y >= first.y + first.h); // or to the right
+    const n = this.nodes.get(this.owner.get(was?.members?.[0] ?? was?.id));
+    this.current = (n ?? this.list[0])?.id;
+    if (n && this.touched) { // it stays where it was in the window
+      this.x += (was.x - n.x) * this.k;
+      this.y += (was.y - n.y) * this.k;
+    }
     if (!this.touched) this.fit(); else this.draw(true);
+    if (focused) this.focus();
     this.drawWays();
     this.heldDrawn = 0;
     this.drawHeld();
@@ -80,26 +76,10 @@ export class GraphView {
   }
 
   reset() {
-    for (const m of [this.drawn, this.edgesDrawn]) {
-      for (const el of m.values()) el.remove();
-      m.clear();
-    }
-  }
-
-  // index puts nodes and edges into cells of a grid, to find those in sight quickly.
-  index() {
-    this.cell = 512;
-    this.grid = new Map();
-    const put = (kind, item, x0, y0, x1, y1) => {
-      for (let i = Math.floor(x0 / this.cell); i <= Math.floor(x1 / this.cell); i++) {
-        for (let j = Math.floor(y0 / this.cell); j <= Math.floor(y1 / this.cell); j++) {
-          const k = i * 65536 + j;
-          (this.grid.get(k) ?? this.grid.set(k, { n: [], e: [] }).get(k))[kind].push(item);
-        }
-      }
-    };
-    for (const n of this.nodes.values()) put("n", n, n.x, n.y, n.x + n.w, n.y + n.h);
-    for (const e of this.edges) put("e", e, e.x0, e.y0, e.x1, e.y1);
+    fill(this.nodeLayer);
+    fill(this.edgeLayer);
+    this.drawn.clear();
+    this.edgesDrawn.clear();
   }
 
   listen() {
@@ -109,7 +89,7 @@ export class GraphView {
       const first = !this.width;
       this.width = w;
       this.height = hh;
-      if (first && this.doc || !this.touched && this.doc) this.fit();
+      if (first || !this.touched) this.fit();
       const n = this.nodes.get(this.selected);
       if (n) this.reveal(n);
       this.draw(true);
@@ -128,8 +108,8 @@ export class GraphView {
   wheel(e) {
     e.preventDefault();
     this.touched = true;
-    const r = this.svg.getBoundingClientRect(), unit = e.deltaMode === 1 ? 16 : 1;
-    if (e.ctrlKey || e.metaKey) this.zoom(Math.exp(-e.deltaY * unit * 0.004), e.clientX - r.left, e.clientY - r.top);
+    const unit = e.deltaMode === 1 ? 16 : 1;
+    if (e.ctrlKey || e.metaKey) this.zoom(Math.exp(-e.deltaY * unit * 0.004), ...this.at(e));
     else {
       this.x -= (e.shiftKey ? e.deltaY : e.deltaX) * unit;
       this.y -= (e.shiftKey ? 0 : e.deltaY) * unit;
@@ -138,44 +118,42 @@ export class GraphView {
   }
 
   grab(e) {
-    this.pointers ??= new Map();
     if (e.button !== 0) return;
-    this.pointers.set(e.pointerId, [e.clientX, e.clientY]);
+    const end = new AbortController(), { signal } = end;
+    this.pointers.set(e.pointerId, e);
     this.moved = false;
-    const move = (m) => {
-      const was = this.pointers.get(m.pointerId);
-      if (!was) return;
-      const dx = m.clientX - was[0], dy = m.clientY - was[1];
+    const on = (type, f) => addEventListener(type, (m) => { if (m.pointerId === e.pointerId) f(m); }, { signal });
+    on("pointermove", (m) => {
+      const was = this.pointers.get(m.pointerId), dx = m.clientX - was.clientX, dy = m.clientY - was.clientY;
       if (!this.moved && Math.hypot(dx, dy) < 4) return;
       if (!this.moved) this.svg.setPointerCapture(m.pointerId);
       this.moved = this.touched = true;
       const before = this.spread();
-      this.pointers.set(m.pointerId, [m.clientX, m.clientY]);
+      this.pointers.set(m.pointerId, m);
       const after = this.spread();
-      if (before) {
-        const r = this.svg.getBoundingClientRect();
-        this.zoom(after.d / before.d, after.x - r.left, after.y - r.top);
-      } else {
-        this.x += dx;
-        this.y += dy;
-        this.draw();
-      }
-    };
-    const up = (u) => {
-      this.pointers.delete(u.pointerId);
-      removeEventListener("pointermove", move);
-      removeEventListener("pointerup", up);
-      removeEventListener("pointercancel", up);
-    };
-    addEventListener("pointermove", move);
-    addEventListener("pointerup", up);
-    addEventListener("pointercancel", up);
+      if (before) return this.zoom(after.d / before.d, ...this.at(after));
+      this.x += dx;
+      this.y += dy;
+      this.draw();
+    });
+    for (const type of ["pointerup", "pointercancel"]) {
+      on(type, () => {
+        this.pointers.delete(e.pointerId);
+        end.abort();
+      });
+    }
+  }
+
+  // at returns where a pointer is in the graph.
+  at({ clientX, clientY }) {
+    const { left, top } = this.svg.getBoundingClientRect();
+    return [clientX - left, clientY - top];
   }
 
   spread() {
     if (this.pointers.size !== 2) return null;
     const [a, b] = [...this.pointers.values()];
-    return { d: Math.max(1, Math.hypot(a[0] - b[0], a[1] - b[1])), x: (a[0] + b[0]) / 2, y: (a[1] + b[1]) / 2 };
+    return { d: Math.max(1, Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY)), clientX: (a.clientX + b.clientX) / 2, clientY: (a.clientY + b.clientY) / 2 };
   }
 
   zoom(by, px = this.width / 2, py = this.height / 2) {
@@ -190,15 +168,13 @@ export class GraphView {
   fit(asked) {
     if (!this.doc || !this.width) return;
     if (asked) this.touched = false;
-    const pad = this.width > 700 ? 28 : 10, w = Math.max(1, this.doc.width), hh = Math.max(1, this.doc.height);
-    const whole = Math.min((this.width - 2 * pad) / w, (this.height - 2 * pad) / hh, 1.1);
+    const narrow = this.width <= 700, pad = narrow ? 10 : 28, room = this.width - 2 * pad, { width: w, height: hh } = this.size;
+    const whole = Math.min(room / w, (this.height - 2 * pad) / hh, 1.1);
     // At first it is readable, if need be in part; a telephone has the whole width of what is not too wide, from the top.
-    const most = this.width / 420, least = this.width > 700 ? 0.62 : Math.max(farScale, Math.min(0.62, (this.width - 2 * pad) / w));
+    const most = this.width / 420, least = narrow ? Math.max(farScale, Math.min(0.62, room / w)) : 0.62;
     this.k = asked ? Math.max(0.03, whole) : Math.max(whole, Math.min(least, most));
-    const wide = w * this.k > this.width - 2 * pad + 1;
-    this.x = wide && whole < this.k ? pad : (this.width - w * this.k) / 2;
-    this.y = this.width <= 700 || hh * this.k > this.height - 2 * pad ? pad : (this.height - hh * this.k) / 2;
-    this.placed = true;
+    this.x = w * this.k > room + 1 && whole < this.k ? pad : (this.width - w * this.k) / 2;
+    this.y = narrow || hh * this.k > this.height - 2 * pad ? pad : (this.height - hh * this.k) / 2;
     this.draw(true);
   }
 
@@ -216,35 +192,17 @@ export class GraphView {
 
   paint(force) {
     if (!this.doc || !this.width) return;
-    this.world.setAttribute("transform", `translate(${this.x.toFixed(1)} ${this.y.toFixed(1)}) scale(${this.k.toFixed(4)})`);
-    const v = { x0: -this.x / this.k, y0: -this.y / this.k, x1: (this.width - this.x) / this.k, y1: (this.height - this.y) / this.k };
-    const seen = this.seen;
-    if (!force && seen && seen.k === this.k && v.x0 >= seen.x0 && v.y0 >= seen.y0 && v.x1 <= seen.x1 && v.y1 <= seen.y1) return;
-    const mx = (v.x1 - v.x0) * 0.35, my = (v.y1 - v.y0) * 0.35;
-    this.seen = { k: this.k, x0: v.x0 - mx, y0: v.y0 - my, x1: v.x1 + mx, y1: v.y1 + my };
-    const nodes = new Set(), edges = new Set();
-    this.query(this.seen, nodes, edges);
-    this.isFar = this.k < farScale && nodes.size > 60 || nodes.size > farNodes;
+    const { x, y, k, width: w, height: hh, seen } = this;
+    this.world.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${k.toFixed(4)})`);
+    const view = (more) => ({ x0: (-more * w - x) / k, y0: (-more * hh - y) / k, x1: (w + more * w - x) / k, y1: (hh + more * hh - y) / k }), v = view(0);
+    if (!force && seen && seen.k === k && v.x0 >= seen.x0 && v.y0 >= seen.y0 && v.x1 <= seen.x1 && v.y1 <= seen.y1) return;
+    this.seen = { k, ...view(0.35) };
+    const nodes = this.list.filter((n) => n.id === this.current || inside(n, this.seen));
+    this.isFar = k < farScale && nodes.length > 60 || nodes.length > farNodes;
     this.svg.classList.toggle("is-far", this.isFar);
-    this.svg.classList.toggle("is-small", this.k < 0.5);
+    this.svg.classList.toggle("is-small", k < 0.5);
     if (force && this.isFar) this.farDrawn = false;
-    if (this.isFar) this.paintFar(); else this.paintNear(nodes, edges, v);
-  }
-
-  query(v, nodes, edges) {
-    const c = this.cell, put = (g) => {
-      for (const n of g.n) if (n.x < v.x1 && n.x + n.w > v.x0 && n.y < v.y1 && n.y + n.h > v.y0) nodes.add(n);
-      for (const e of g.e) if (e.x0 < v.x1 && e.x1 > v.x0 && e.y0 < v.y1 && e.y1 > v.y0) edges.add(e);
-    };
-    const i0 = Math.floor(v.x0 / c), i1 = Math.floor(v.x1 / c), j0 = Math.floor(v.y0 / c), j1 = Math.floor(v.y1 / c);
-    if ((i1 - i0 + 1) * (j1 - j0 + 1) > this.grid.size) {
-      for (const g of this.grid.values()) put(g);
-      return;
-    }
-    for (let i = i0; i <= i1; i++) for (let j = j0; j <= j1; j++) {
-      const g = this.grid.get(i * 65536 + j);
-      if (g) put(g);
-    }
+    if (this.isFar) this.paintFar(); else this.paintNear(nodes, v);
   }
 
   // paintFar draws the whole graph at once, and again only after something changed.
@@ -253,7 +211,7 @@ export class GraphView {
     this.farDrawn = true;
     this.reset();
     const by = new Map(), { edges } = this;
-    for (const n of this.nodes.values()) {
+    for (const n of this.list) {
       const k = this.statusOf(n);
       by.set(k, (by.get(k) ?? "") + `M${n.x} ${n.y}h${n.w}v${n.h}h${-n.w}z`);
     }
@@ -265,35 +223,28 @@ export class GraphView {
   }
 
   // paintNear draws what is in sight now, and what is around it as far as a frame has time for it.
-  paintNear(nodes, edges, v) {
+  paintNear(nodes, v) {
     if (this.farDrawn) {
       this.farDrawn = false;
       fill(this.far);
     }
-    const cur = this.nodes.get(this.current);
-    if (cur) nodes.add(cur);
-    for (const [id, el] of this.drawn) {
-      if (nodes.has(this.nodes.get(id))) continue;
-      el.remove();
-      this.drawn.delete(id);
-    }
     const until = performance.now() + 3;
     let later = false;
-    for (const n of nodes) {
-      if (this.drawn.has(n.id)) continue;
-      if (n.x < v.x1 && n.x + n.w > v.x0 && n.y < v.y1 && n.y + n.h > v.y0 || n === cur || performance.now() < until) this.drawn.set(n.id, this.nodeLayer.appendChild(this.node(n)));
-      else later = true;
-    }
-    for (const [i, el] of this.edgesDrawn) {
-      if (edges.has(this.edges[i])) continue;
-      el.remove();
-      this.edgesDrawn.delete(i);
-    }
-    for (const e of edges) {
-      if (this.edgesDrawn.has(e.i)) continue;
-      if (e.x0 < v.x1 && e.x1 > v.x0 && e.y0 < v.y1 && e.y1 > v.y0 || performance.now() < until) this.edgesDrawn.set(e.i, this.edgeLayer.appendChild(this.edge(e)));
-      else later = true;
-    }
+    const show = (items, drawn, make) => {
+      const wanted = new Map(items.map((x) => [x.id, x]));
+      for (const [id, el] of drawn) {
+        if (wanted.has(id)) continue;
+        el.remove();
+        drawn.delete(id);
+      }
+      for (const [id, x] of wanted) {
+        if (drawn.has(id)) continue;
+        if (inside(x, v) || id === this.current || performance.now() < until) drawn.set(id, make(x));
+        else later = true;
+      }
+    };
+    show(nodes, this.drawn, (n) => this.nodeLayer.appendChild(this.node(n)));
+    show(this.edges.filter((e) => inside(e, this.seen)), this.edgesDrawn, (e) => this.edgeLayer.appendChild(this.edge(e)));
     if (!later) return;
     this.seen = null;
     this.draw();
@@ -303,38 +254,34 @@ export class GraphView {
     if (n.kind === "input") return "input";
     if (!n.members) return this.state.tasks.get(n.id)?.status ?? "pending";
     const all = new Set(n.members.map((m) => this.state.tasks.get(m)?.status ?? "pending"));
-    for (const st of ["failed", "in_progress", "waiting", "ready", "pending", "blocked"]) if (all.has(st)) return st;
-    return all.has("completed") ? "completed" : [...all][0] ?? "pending";
+    return ["failed", "in_progress", "waiting", "ready", "pending", "blocked", "completed"].find((st) => all.has(st)) ?? [...all][0];
   }
 
   node(n) {
     const t = this.state.tasks.get(n.id), status = this.statusOf(n), label = t?.label ?? n.label ?? "";
-    const title = t ? nameOf(t) : n.name || n.title, fold = Boolean(n.members);
-    const g = s("g", { class: `node n-${status} k-${n.kind ?? "task"} l-${label || "none"}`, transform: `translate(${n.x} ${n.y})`, tabindex: n.id === this.current ? 0 : -1, role: "button", data: { id: n.id } });
+    const title = t ? nameOf(t) : n.name || n.title, fold = n.members, input = n.kind === "input";
+    const g = s("g", { class: `node n-${status} k-${n.kind} l-${label || "none"}`, transform: `translate(${n.x} ${n.y})`, tabindex: n.id === this.current ? 0 : -1, role: "button", data: { id: n.id } });
     if (n.id === this.selected) g.classList.add("selected");
     if (fold) g.append(s("rect", { class: "back", x: 5, y: 5, width: n.w, height: n.h, rx: 8 }));
     g.append(s("rect", { class: "body", width: n.w, height: n.h, rx: 8 }), s("path", { class: "bar", d: `M0 8a8 8 0 0 1 4-6.9v${n.h - 2.2}a8 8 0 0 1-4-6.9z` }));
-    const small = n.h < 50, kids = t && !fold ? childrenOf(t) : {}, all = kids.working + kids.ended, held = t && holdersOf(t);
+    const kids = t && !fold ? childrenOf(t) : {}, all = kids.working + kids.ended, held = t && holdersOf(t);
     const family = all > 0 && (kids.working > 0 ? kids.working + " working, " + kids.ended + " ended" : all + (all > 1 ? " children" : " child"));
     if (family) g.append(s("g", { class: "kids", transform: `translate(${n.w - 10} 0)` }, s("rect", { x: -6 * family.length - 6, y: -9, width: 6 * family.length + 12, height: 17, rx: 8 }), s("text", { class: "sub", y: 4, "text-anchor": "end" }, family)));
-    if (n.kind !== "input") g.append(s("g", { transform: "translate(13 12)" }, statusIcon(status, { width: 13, height: 13 })));
-    const x = n.kind === "input" ? 16 : 33, end = this.clip(n.w - (small ? 26 : 8));
-    g.append(s("text", { class: "title", x, y: small ? n.h / 2 + 4 : 23, "clip-path": end }, title.slice(0, 200)));
-    const words = small ? [] : [fold ? (n.count ?? n.members.length) + (n.most > n.count ? " of at most " + n.most : "") + (n.kind === "loop" ? " rounds" : " items") : held || n.agent || "", !held && t?.model].filter(Boolean);
-    if (!small) g.append(s("text", { class: "sub", x: 14, y: 40, "clip-path": end }, words.join(" · ").slice(0, 200)), s("text", { class: "sub num", x: 14, y: n.h - 9, "clip-path": this.clip(n.w - 24) }, this.numbers(n, t)));
+    if (!input) g.append(s("g", { transform: "translate(13 12)" }, statusIcon(status, { width: 13, height: 13 })));
+    const words = [fold ? this.countOf(n) : held || n.agent, !held && t?.model].filter(Boolean), text = (cls, x, y, words) => s("text", { class: cls, x, y }, words.slice(0, 200));
+    g.append(s("svg", { width: n.w - (input ? 26 : 8), height: n.h }, text("title", input ? 16 : 33, input ? 24 : 23, title), !input && text("sub", 14, 40, words.join(" · "))));
+    if (!input) g.append(s("svg", { width: n.w - 24, height: n.h }, text("sub num", 14, n.h - 9, this.numbers(n, t))));
     if (label) g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
-    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [n.kind === "input" ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, family && "children: " + family, held, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
+    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [input ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, family && "children: " + family, held, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
     return g;
   }
 
-  // clip returns a clip path that ends texts where a node of this width does.
-  clip(width) {
-    const id = "clip" + Math.round(width);
-    if (!this.clips?.has(id)) {
-      (this.clips ??= new Set()).add(id);
-      this.svg.firstChild.append(s("clipPath", { id }, s("rect", { width, height: 200 })));
-    }
-    return `url(#${id})`;
+  // countOf says how many rounds of a fold have begun or items are needed, and while the run works how many there may be.
+  countOf(n) {
+    const { live, tasks } = this.state, list = n.kind === "list", begun = n.parts.filter(([id]) => tasks.get(id)?.startedAt || tasks.get(id)?.status === "completed");
+    let count = new Set((list ? n.parts.filter(([id]) => tasks.get(id)?.status !== "not_needed") : begun).map((p) => p[1])).size;
+    if (live && !begun[0] && count === n.most) count = 0; // the list is not there yet
+    return count + (live && n.most > count ? " of at most " + n.most : "") + (list ? " items" : " rounds");
   }
 
   numbers(n, t) {
@@ -348,10 +295,9 @@ export class GraphView {
   }
 
   edge(e) {
-    const d = route(e.points, this.down);
-    const lit = this.selected && (e.from === this.selected || e.to === this.selected), held = this.held?.get(e.from + "\n" + e.to);
+    const lit = [e.from, e.to].includes(this.selected), held = this.held?.get(e.from + "\n" + e.to);
     const n = e.points.length / 2, [[x, y], [u, v]] = [e.points[Math.floor(n - 0.5)], e.points[Math.floor(n)]];
-    return s("g", { class: `edge e-${e.kind}` + (held ? " e-held" : "") + (lit ? " lit" : ""), data: { edge: e.i } }, line(d, this.edgeName(e) + (held === "▒" ? ": withheld" : held ? ": withheld in part" : "")),
+    return s("g", { class: `edge e-${e.kind}` + (held ? " e-held" : "") + (lit ? " lit" : ""), data: { edge: e.id } }, line(route(e.points), this.edgeName(e) + (held === "▒" ? ": withheld" : held ? ": withheld in part" : "")),
       held && s("text", { class: "held", x: (x + u) / 2, y: (y + v) / 2 }, held));
   }
 
@@ -362,32 +308,28 @@ export class GraphView {
     this.heldDrawn = n;
     this.held = new Map();
     for (const [edge, mark] of held) {
-      const key = edge.split("\n").map((id) => this.nodes.has(id) ? id : this.owner.get(id)).join("\n");
+      const key = edge.split("\n").map((id) => this.owner.get(id)).join("\n");
       if (this.held.get(key) !== "▒") this.held.set(key, mark);
     }
-    for (const el of this.edgesDrawn.values()) el.remove();
+    fill(this.edgeLayer);
     this.edgesDrawn.clear();
     this.draw(true);
   }
 
   // drawWays draws a line between tasks of which one has read a handoff of the other.
   drawWays() {
-    const all = new Map((this.doc.sent ?? []).map((w) => [w.from + " " + w.to, w])), shown = new Map(), node = (id) => this.nodes.get(this.nodes.has(id) ? id : this.owner.get(id));
-    for (const [key, w] of this.state.ways) all.set(key, w);
+    const shown = new Map(), node = (id) => this.nodes.get(this.owner.get(id));
     this.waysDrawn = this.state.ways.size;
-    for (const w of all.values()) {
+    for (const w of [...this.doc.sent ?? [], ...this.state.ways.values()]) {
       const a = node(w.from), b = node(w.to);
       if (a && b && a !== b && shown.size < mostWays) shown.set(a.id + " " + b.id, [a, b]);
     }
-    fill(this.wayLayer, [...shown.values()].map(([a, b]) => {
-      const d = bow(a, b);
-      return s("g", { class: "edge way", data: { from: a.id, to: b.id } }, line(d, this.edgeName({ from: a.id, to: b.id, kind: "sent" })));
-    }));
+    fill(this.wayLayer, [...shown.values()].map(([a, b]) => s("g", { class: "edge way", data: { from: a.id, to: b.id } }, line(bow(a, b), this.edgeName({ from: a.id, to: b.id, kind: "sent while working" })))));
   }
 
   edgeName(e) {
     const name = (id) => this.nodes.get(id)?.title ?? id;
-    return name(e.from) + " → " + name(e.to) + ({ condition: " (condition)", order: " (order)", input: " (input)", sent: " (sent while working)" }[e.kind] ?? "");
+    return name(e.from) + " → " + name(e.to) + (e.kind === "result" ? "" : ` (${e.kind})`);
   }
 
   click(e) {
@@ -397,15 +339,15 @@ export class GraphView {
     else if (way) this.openEdge(way.dataset);
     else if (edge) this.openEdge(this.edges[edge.dataset.edge]);
     else if (this.isFar) {
-      const r = this.svg.getBoundingClientRect(), x = (e.clientX - r.left - this.x) / this.k, y = (e.clientY - r.top - this.y) / this.k;
-      const hit = [...this.nodes.values()].find((n) => x >= n.x && x <= n.x + n.w && y >= n.y && y <= n.y + n.h);
+      const [px, py] = this.at(e), x = (px - this.x) / this.k, y = (py - this.y) / this.k;
+      const hit = this.list.find((n) => inside(n, { x0: x, y0: y, x1: x, y1: y }));
       if (hit) this.open(hit.id);
     }
   }
 
   open(id) {
     const n = this.nodes.get(id);
-    if (n?.members) this.toggle(n.id.replace(/^fold:/, ""));
+    if (n?.members) this.toggle(n.title);
     else if (n?.kind === "input") this.page.app.go(this.page.link("flow"));
     else this.page.openTask(id);
   }
@@ -413,12 +355,8 @@ export class GraphView {
   openEdge(e) { this.page.app.go(this.page.edgeLink(e.from, e.to)); }
 
   toggle(title) {
-    const was = this.expanded, open = [...was], at = open.indexOf(title);
-    this.expanded = new Set(at >= 0 ? open.filter((t) => t !== title) : [...open, title]);
-    if (!this.page.app.exported) return this.load();
-    // A file has the drawings of one unfolded fold and those around it.
-    this.expanded = new Set(at >= 0 ? open.slice(0, at) : [...open.slice(0, open.indexOf(this.nodes.get("fold:" + title)?.fold) + 1), title]);
-    this.load(was, title);
+    if (!this.expanded.delete(title)) this.expanded.add(title);
+    this.take(this.doc);
   }
 
   setCurrent(id) {
@@ -433,7 +371,7 @@ export class GraphView {
     const n = this.nodes.get(this.current), dir = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[e.key];
     if (dir && n) this.focusNode(this.next(n, dir));
     else if (e.key === "Enter" && n) this.open(n.id);
-    else if (e.key === " " && (n?.members || n?.fold)) this.toggle(n.fold || n.id.replace(/^fold:/, ""));
+    else if (e.key === " " && (n?.members || n?.fold)) this.toggle(n.members ? n.title : n.fold);
     else if (e.key === "+" || e.key === "=") this.zoom(1.3);
     else if (e.key === "-") this.zoom(1 / 1.3);
     else if (e.key === "0") this.fit(true);
@@ -445,16 +383,15 @@ export class GraphView {
 
   // next returns the node that is nearest in a direction: along edges from layer to layer, else in the layer.
   next(n, [dx, dy]) {
-    const on = this.down ? dy : dx;
-    const linked = on ? (on > 0 ? this.out : this.into).get(n.id)?.map((e) => this.nodes.get(on > 0 ? e.to : e.from)) : null;
-    const all = linked?.length ? linked : [...this.nodes.values()].filter((m) => on ? (m.layer - n.layer) * on > 0 : m.layer === n.layer && (m.x - n.x) * dx + (m.y - n.y) * dy > 0);
-    return all.filter(Boolean).sort((a, b) => Math.hypot(a.x - n.x, a.y - n.y) - Math.hypot(b.x - n.x, b.y - n.y))[0];
+    const linked = this.edges.flatMap(({ a, b }) => dy > 0 && a === n ? b : dy < 0 && b === n ? a : []);
+    const all = linked.length > 0 ? linked : this.list.filter((m) => dy ? (m.layer - n.layer) * dy > 0 : m.layer === n.layer && (m.x - n.x) * dx > 0);
+    return all.sort((a, b) => Math.hypot(a.x - n.x, a.y - n.y) - Math.hypot(b.x - n.x, b.y - n.y))[0];
   }
 
   nextEdge(n) {
-    const all = [...this.into.get(n.id) ?? [], ...this.out.get(n.id) ?? []];
+    const all = [...this.edges.filter((e) => e.b === n), ...this.edges.filter((e) => e.a === n)];
     if (all.length === 0) return;
-    this.edgeAt = this.edgeOf === n.id ? ((this.edgeAt ?? -1) + 1) % all.length : 0;
+    this.edgeAt = this.edgeOf === n.id ? (this.edgeAt + 1) % all.length : 0;
     this.edgeOf = n.id;
     this.page.keepFocus = true;
     this.openEdge(all[this.edgeAt]);
@@ -465,22 +402,21 @@ export class GraphView {
     this.setCurrent(n.id);
     this.reveal(n);
     this.paint(true);
-    this.drawn.get(n.id)?.focus({ preventScroll: true });
+    this.focus();
   }
 
   reveal(n) {
-    const pad = 24;
     if (this.k < farScale) this.zoom(0.6 / this.k);
-    const x0 = n.x * this.k + this.x, y0 = n.y * this.k + this.y, x1 = x0 + n.w * this.k, y1 = y0 + n.h * this.k;
-    if (x0 < pad) this.x += pad - x0; else if (x1 > this.width - pad) this.x -= x1 - this.width + pad;
-    if (y0 < pad) this.y += pad - y0; else if (y1 > this.height - pad) this.y -= y1 - this.height + pad;
+    const pad = 24, into = (at, size, whole) => at < pad ? pad - at : Math.min(0, whole - pad - at - size);
+    this.x += into(n.x * this.k + this.x, n.w * this.k, this.width);
+    this.y += into(n.y * this.k + this.y, n.h * this.k, this.height);
   }
 
   select(id) {
-    id = id && !this.nodes.has(id) ? this.owner?.get(id) ?? id : id;
+    id = this.owner?.get(id) ?? id;
     if (this.selected === id) return;
     this.selected = id;
-    this.edgesDrawn.forEach((el, i) => el.classList.toggle("lit", Boolean(id) && (this.edges[i].from === id || this.edges[i].to === id)));
+    this.edgesDrawn.forEach((el, i) => el.classList.toggle("lit", [this.edges[i].from, this.edges[i].to].includes(id)));
     this.drawn.forEach((el, k) => el.classList.toggle("selected", k === id));
     if (this.isFar) this.draw(true);
     const n = this.nodes.get(id);
@@ -505,18 +441,15 @@ export class GraphView {
   }
 
   update(changed, whole) {
-    if (this.state.shape !== this.shape && this.doc) {
-      this.shape = this.state.shape;
-      this.load();
-    }
     if (!this.doc) return;
+    if (this.state.shape !== this.shape) this.load();
     if (this.state.ways.size !== this.waysDrawn) this.drawWays();
     this.drawHeld();
     if (this.isFar) {
       if (changed.size > 0 || whole) this.draw(true);
       return;
     }
-    const dirty = new Set(whole ? this.drawn.keys() : [...changed].map((id) => this.nodes.has(id) ? id : this.owner.get(id)));
+    const dirty = new Set(whole ? this.drawn.keys() : [...changed].map((id) => this.owner.get(id)));
     for (const id of dirty) {
       const old = this.drawn.get(id);
       if (!old) continue;
@@ -536,28 +469,44 @@ function arrow() {
 function line(d, name) { return [s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, name))]; }
 
 function legend() {
-  return h("div", { class: "legend", "aria-hidden": "true" }, ["public", "internal", "confidential", "secret"].map((l) => h("span", { class: "l-" + l }, s("svg", { viewBox: "0 0 12 12" }, labelShape(l)), l)), ["◐ in part", "▒ withheld"].map((x) => h("span", null, x)));
+  return h("div", { class: "legend", "aria-hidden": "true" }, labels.map((l) => h("span", { class: "l-" + l }, s("svg", { viewBox: "0 0 12 12" }, labelShape(l)), l)), ["◐ in part", "▒ withheld"].map((x) => h("span", null, x)));
 }
+
+// inside reports whether a node or the box of an edge is in a part of the picture.
+function inside(n, v) { return n.x < v.x1 && n.x + n.w > v.x0 && n.y < v.y1 && n.y + n.h > v.y0; }
 
 function box(points) {
-  let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;
-  for (const [x, y] of points) {
-    x0 = Math.min(x0, x);
-    x1 = Math.max(x1, x);
-    y0 = Math.min(y0, y);
-    y1 = Math.max(y1, y);
-  }
-  return { x0, y0: y0 - 1, x1, y1: y1 + 1 };
+  const xs = points.map((p) => p[0]), ys = points.map((p) => p[1]), x = Math.min(...xs) - 1, y = Math.min(...ys) - 1;
+  return { x, y, w: Math.max(...xs) + 1 - x, h: Math.max(...ys) + 1 - y };
 }
 
-// route draws an edge through its points, at each of them in the direction of the layers.
-function route(points, down) {
-  let d = `M${points[0].join(" ")}`;
-  for (let i = 1; i < points.length; i++) {
-    const [[x, y], [u, v]] = [points[i - 1], points[i]];
-    d += down ? `C${x} ${(y + v) / 2} ${u} ${(y + v) / 2} ${u} ${v}` : `C${(x + u) / 2} ${y} ${(x + u) / 2} ${v} ${u} ${v}`;
+// route draws an edge through its points, at each of them straight down or up.
+function route(points) {
+  return "M" + points[0].join(" ") + points.slice(1).map(([u, v], i) => {
+    const [x, y] = points[i];
+    return `C${x} ${(y + v) / 2} ${u} ${(y + v) / 2} ${u} ${v}`;
+  }).join("");
+}
+
+// fold returns the nodes and edges to draw: for each loop and list that is not expanded one node, with its tasks as
+// members. owner has the node that stands for each task.
+function fold(doc, expanded) {
+  const nodes = new Map(), owner = new Map(), edges = new Map(), folds = new Map(doc.folds?.map((f) => [f.title, f]));
+  for (const n of doc.nodes) {
+    const within = n.folds ?? [], i = within.findIndex((p) => !expanded.has(p.fold)), part = within[i], id = part ? "fold:" + part.fold : n.id;
+    owner.set(n.id, id);
+    if (!nodes.has(id)) nodes.set(id, part ? { ...folds.get(part.fold), id, members: [], parts: [], fold: within[i - 1]?.fold } : { ...n, fold: within.at(-1)?.fold });
+    if (!part) continue;
+    const f = nodes.get(id);
+    f.members.push(n.id);
+    if (part.number) f.parts.push([n.id, part.number]);
+    f.label = labels[Math.max(labels.indexOf(f.label), labels.indexOf(n.label))];
   }
-  return d;
+  for (const e of doc.edges) { // those that deliver most come first
+    const from = owner.get(e.from), to = owner.get(e.to), key = from + "\n" + to;
+    if (from !== to && !edges.has(key)) edges.set(key, { from, to, kind: e.kind });
+  }
+  return { nodes, owner, edges: [...edges.values()] };
 }
 
 // bow draws a line from the rim of one node to that of another, bent so that the line back does not cover it.

@@ -4,7 +4,7 @@ import { downloadURL, exported, get, ofRun, path } from "./api.js";
 import { bdi, button, change, compact, count, duration, failure, fill, h, loading, money, s, short, statusChip, toast, visible } from "./dom.js";
 import { AnswerView, EventsView } from "./answer.js";
 import { CompareView } from "./compare.js";
-import { EdgePanel, FoldPanel } from "./edge.js";
+import { EdgePanel } from "./edge.js";
 import { FlowView } from "./flow.js";
 import { GraphView } from "./graph.js";
 import { PolicyView } from "./policy.js";
@@ -89,8 +89,6 @@ export class RunPage {
   link(key) { return "#/runs/" + encodeURIComponent(this.id) + (key === "graph" ? "" : "/" + key); }
 
   taskLink(id, query) { return "#/runs" + path(this.id, "tasks", id) + (query ? "?" + new URLSearchParams(query) : ""); }
-
-  foldLink(title) { return "#/runs" + path(this.id, "folds", title); }
 
   edgeLink(from, to) { return "#/runs" + path(this.id, "edges", from, to); }
 
@@ -231,11 +229,10 @@ export class RunPage {
     this.asked = [rest, query];
     if (!await this.ready || this.app.page !== this || this.asked[0] !== rest) return;
     const [what, a, b] = rest;
-    const key = views.some(([k]) => k === what) ? what : ["tasks", "edges", "folds"].includes(what) ? this.viewKey ?? "graph" : "graph";
+    const key = views.some(([k]) => k === what) ? what : ["tasks", "edges"].includes(what) ? this.viewKey ?? "graph" : "graph";
     this.showView(key, rest, query);
     if (what === "tasks" && a) this.showTask(a, query);
     else if (what === "edges" && b) this.showPanel(new EdgePanel(this, a, b), "edge" + a + "\n" + b);
-    else if (what === "folds" && a) this.showPanel(new FoldPanel(this, a), "fold" + a);
     else this.closePanel();
     const before = this.focused;
     this.layout();

@@ -43,6 +43,7 @@ export class RunState {
     this.tasks = new Map();
     this.order = [];
     this.steps = [];
+    this.shape = (this.shape ?? 0) + 1; // the graph has to be read again
     for (const t of doc.coordinator ?? []) this.steps.push(this.adopt(t, old, true));
     for (const t of doc.tasks ?? []) this.order.push(this.adopt(t, old));
     this.since = Math.max(0, ...[...this.tasks.values()].map((t) => t.since), ...(doc.commands ?? []).map((c) => Date.parse(c.sentAt) || 0));
@@ -285,7 +286,7 @@ export class RunState {
       if (this.tasks.has(p.task)) continue;
       this.order.push(this.adopt({ id: p.task, title: p.title, assignee: p.agent, status: "pending", attempts: 0, tokenUsage: {} }, new Map()));
     }
-    this.shape = (this.shape ?? 0) + 1; // the graph has to be read again
+    this.shape++;
     this.recount();
   }
 
