@@ -427,3 +427,17 @@ func TestResumeOfARunOfAnotherProgram(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "run mine was not begun by this command")
 }
+
+// A run that had ended is resumed without a call, whether or not its tasks read messages or called tools.
+func TestResumeOfAnEndedRunCallsNobody(t *testing.T) {
+	t.Parallel()
+	for _, example := range []string{"patterns/planned-handoffs", "coding-team", "patterns/chain"} {
+		t.Run(example, func(t *testing.T) {
+			t.Parallel()
+			dir := runOf(t, example)
+			got := call{dir: dir, args: []string{"resume", "--offline"}}.run(t)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+			require.Contains(t, got.stderr, "resumed: every task was completed before, and no agent was called\n")
+		})
+	}
+}

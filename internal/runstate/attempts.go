@@ -102,7 +102,9 @@ func (t *Task) LastNumber() (n int) {
 		n = max(n, t.open[i].Attempt)
 	}
 	for _, q := range t.list {
-		n = max(n, q.Attempt)
+		if !q.Approves() { // else its attempt has begun only if it has a call
+			n = max(n, q.Attempt)
+		}
 	}
 	return n
 }

@@ -56,7 +56,7 @@ func (x *execution) printChanges() {
 	}
 	if why := x.job.ScriptChange(&again.invocation.Invocation, file); why != "" {
 		text := "its answers are requested again"
-		if unused := titlesOf(LastCompleted(&again.stored.History)); len(unused) > 0 {
+		if unused := titlesOf(accepted(&again.stored.History)); len(unused) > 0 {
 			text = fmt.Sprintf("earlier answers are not used; running again: %s", format.List(unused, 3))
 			again.unused = fmt.Sprintf("%s not used, because %s", format.Plural(len(unused), "earlier answer"), why)
 		}
@@ -65,7 +65,7 @@ func (x *execution) printChanges() {
 	for _, name := range changedInputs(&again.stored.History, file) {
 		con.Say("resume:  input %s has changed: tasks whose prompt changed run again", terminal.CleanLine(name))
 	}
-	for _, call := range LastCompleted(&again.stored.History) {
+	for _, call := range accepted(&again.stored.History) {
 		if call.Missing != "" {
 			con.Say("resume:  the result of %s cannot be read, so it runs again: %s", terminal.CleanLine(call.Title), terminal.CleanLine(call.Missing))
 		}

@@ -166,7 +166,7 @@ func (c *JournalWriter) shortID(run string) string {
 func (r *resumed) describe(res *engine.Result) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if res.Success() && r.calls == 0 && r.completed == 0 { // else a person had answered
+	if res.Success() && len(r.called) == 0 && r.completed == 0 { // else a person had answered
 		return "every task was completed before, and no agent was called"
 	}
 	text := fmt.Sprintf("%s completed before", format.Plural(r.earlier, "task"))

@@ -82,7 +82,7 @@ func replacePairs(old, new []string) []string {
 // notCompleted returns those of the tasks of --fresh that have not completed since, without those
 // whose unconfined command has begun: it runs again only if this command asks for it.
 func (r *resumed) notCompleted(fresh []string) []string {
-	done := LastCompleted(&r.stored.History)
+	done := accepted(&r.stored.History)
 	var since time.Time // the process that had --fresh began
 	if n := len(r.stored.History.Begins); n > 0 {
 		since = r.stored.History.Begins[n-1].Time

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,10 +32,11 @@ type resumed struct {
 	unused     string           // why earlier answers are not used; empty if they are
 
 	mu        sync.Mutex       // guards what follows
-	earlier   int              // tasks that had completed before
+	answers   map[task.ID]bool // tasks that had an answer before
+	called    map[task.ID]bool // tasks whose agents were called
 	begun     map[task.ID]bool // tasks with an attempt in this process
-	completed int              // those of them that completed
-	calls     int              // agents that were called
+	earlier   int              // tasks that had completed before
+	completed int              // tasks that completed in this process
 }
 
 // count counts an event for the summary.
@@ -42,14 +44,14 @@ func (r *resumed) count(e event.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case e.Type == event.TaskComplete && e.Reused == e.Run:
-		r.earlier++
 	case e.Type == event.TaskStart:
 		r.begun[e.Task] = true
+	case e.Type == event.AgentStart:
+		r.called[e.Task] = true
+	case e.Type == event.TaskComplete && r.answers[e.Task] && !r.called[e.Task]:
+		r.earlier++
 	case e.Type == event.TaskComplete && r.begun[e.Task]: // not a loop
 		r.completed++
-	case e.Type == event.AgentStart:
-		r.calls++
 	}
 }
 
@@ -96,7 +98,7 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string, sender
 	if err != nil {
 		return err
 	}
-	again := &resumed{openJournal: opened, begun: map[task.ID]bool{}}
+	again := &resumed{openJournal: opened, answers: map[task.ID]bool{}, called: map[task.ID]bool{}, begun: map[task.ID]bool{}}
 	defer again.journal.Close() //nolint:errcheck // the run has reported failures of the journal
 	found, err := journals.Find(cmd.Context(), again.journal, run)
 	if err != nil {
@@ -153,6 +155,9 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) (err error) {
 		}
 		r.names.AddNames(t.Tasks)
 	}
+	for _, x := range accepted(&r.stored.History) {
+		r.answers[x.Task] = true
+	}
 	return j.checkReadable(r)
 }
 
@@ -161,7 +166,7 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) (err error) {
 func (j *Job) checkReadable(again *resumed) error {
 	var titles []string
 	why, fresh := "", again.names.IDs(j.reuse.fresh)
-	for _, x := range LastCompleted(&again.stored.History) {
+	for _, x := range accepted(&again.stored.History) {
 		if journal.Locked(x.Missing) && !slices.Contains(fresh, x.Task) {
 			titles, why = append(titles, x.Title), x.Missing
 		}
@@ -172,21 +177,12 @@ func (j *Job) checkReadable(again *resumed) error {
 	return exit.Errorf(exit.KindRuntime, "run %s: the results of %s are %s; --fresh TASK runs one again instead", journals.ShortRun(again.stored.Info.Run), format.List(titles, 3), why)
 }
 
-// LastCompleted returns the last completed exchange of each task.
-func LastCompleted(h *record.History) []*record.AgentCall {
-	at := map[task.ID]int{}
-	var out []*record.AgentCall
-	for i := range h.Log {
-		x := h.Log[i].Exchange
-		if x == nil || x.Part != "" || !x.Completed() {
-			continue
+// accepted returns the answer of each task and step that has one.
+func accepted(h *record.History) (list []*record.AgentCall) {
+	for _, t := range runstate.Of(h).Tasks() {
+		if x := t.Accepted(); x != nil {
+			list = append(list, x)
 		}
-		if k, known := at[x.Task]; known {
-			out[k] = x
-			continue
-		}
-		at[x.Task] = len(out)
-		out = append(out, x)
 	}
-	return out
+	return list
 }
