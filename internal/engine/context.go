@@ -45,7 +45,7 @@ func (x *modelCall) measureContext() (c Context) {
 		c.Sent += s.sent
 		c.Shared += s.sent
 	}
-	if !x.called {
+	if x.stage != givenPrompt {
 		return c
 	}
 	c.Prompts++

@@ -271,7 +271,7 @@ func (c *coordinator) record(s *step) {
 
 // split reports whether the prompt of a step was too large to be sent whole.
 func (s *step) split() bool {
-	return s.whole && !s.call.called && errors.Is(s.call.err, brief.ErrTooLarge)
+	return s.whole && s.call.stage != givenPrompt && errors.Is(s.call.err, brief.ErrTooLarge)
 }
 
 // stepError words what went wrong with a step, in the form that the caller is cleared for.

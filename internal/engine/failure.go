@@ -176,7 +176,7 @@ func (x *modelCall) setError(ctx context.Context, err error) {
 		x.message = x.run.errorText(err.Error())
 	case errors.Is(err, ErrReplay):
 		x.message, x.fault = x.run.ownError(x, x.code, err.Error(), time.Now())
-	case isWithheld && !x.called && s == nil: // the detail may depend on the value, so only the caller gets it
+	case isWithheld && x.stage != givenPrompt && s == nil: // the detail may depend on the value, so only the caller gets it
 		x.fault = x.run.whyWithheld(x, &held.Decision, time.Now())
 		x.message = x.run.errorText(err.Error())
 	default:

@@ -97,7 +97,7 @@ func (x *modelCall) keepLabeledTexts(err error) {
 		}
 		return
 	}
-	if !x.called {
+	if x.stage != givenPrompt {
 		return
 	}
 	x.reasoning = x.labeledText(gate.Reasoning, record.LabeledText{Text: x.reply.Reasoning})

@@ -50,11 +50,20 @@ type modelCall struct {
 	outbox *Outbox // nil if the agent may send no messages, or was not called
 	batch  *batch  // what becomes durable together with the gate decisions; nil once it was released
 
-	called  bool // the agent was given the prompt
+	stage   callStage
 	inAgent bool // the agent has the goroutine
 	gone    bool // the agent ended the goroutine that worked on it
 	end     time.Time
 }
+
+// A callStage is how far a model call has come.
+type callStage int
+
+const (
+	inPreparation callStage = iota
+	announced               // the journal was told that the agent is called
+	givenPrompt             // the agent was given the prompt
+)
 
 // A request is the task of a model call, its agent and its limits.
 type request struct {
@@ -334,7 +343,7 @@ func checkStart(ctx context.Context, x *modelCall, o purpose, m *meter) error {
 
 // announce records that the agent is given the prompt.
 func announce(x *modelCall) {
-	x.called, x.sent = true, x.shownSize
+	x.stage, x.sent = givenPrompt, x.shownSize
 	if bus := x.run.bus; bus.live() {
 		ev := x.eventOf(event.AgentStart)
 		ev.Bytes, ev.Receipt = messageBytes(x.receipt), x.receipt

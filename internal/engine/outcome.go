@@ -17,7 +17,7 @@ import (
 func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) {
 	t := &r.tasks[a.index]
 	r.account(t, a)
-	if r.messages != nil && (a.called || a.recalled != nil || a.answered || a.conversation != nil && a.cachedTurn) {
+	if r.messages != nil && (a.stage == givenPrompt || a.recalled != nil || a.answered || a.conversation != nil && a.cachedTurn) {
 		r.messages.read[a.index] = true
 	}
 	keepFiles(r.runScope, t, lastHolder(a))
@@ -76,7 +76,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	if a.conversation != nil && !a.isPartial() {
 		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)
 	}
-	cutOff := a.aborted && a.isPerson() // a question that is asked again is one attempt
+	cutOff := a.aborted && (a.isPerson() || a.stage == inPreparation) // no entry tells of it: it is asked again, or nobody was called
 	if a.own || r.priorRun.isStrict() || errors.Is(a.err, errLater) || cutOff { // it was counted when it was made, or is when it is answered
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {
@@ -218,7 +218,7 @@ func (r *tally) count(a *modelCall) {
 		r.called = true
 	default:
 		switch {
-		case !a.called, refusedByBudget(a.err): // no call was made
+		case a.stage != givenPrompt, refusedByBudget(a.err): // no call was made
 		case len(a.caps.Endpoints) > 0: // it gave up, or was given up, before its model answered
 			r.called = true
 		default:

@@ -70,6 +70,7 @@ func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Pro
 		entries = append(entries, record.Entry{Question: questionOf(x)})
 	case sent:
 		m := r.team.Find(x.caps.Agent)
+		x.stage = announced
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
 			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: m.FirstModel(),
 			Attempt: x.number, Time: x.start, Bytes: x.sentSize, Partial: x.hidden, Ahead: x.permit != nil, Messages: messageIDs(x.offers),
@@ -172,7 +173,7 @@ func (r *recorder) emitHandoffs(x *modelCall, list []event.Handoff) {
 
 // reportEnd emits an event that says how the agent's work ended, if it began.
 func (r *recorder) reportEnd(x *modelCall) {
-	if !r.bus.live() || !x.called || errors.Is(x.err, errLater) {
+	if !r.bus.live() || x.stage != givenPrompt || errors.Is(x.err, errLater) {
 		return
 	}
 	ev, v := x.eventOf(event.AgentComplete), x.visibility()

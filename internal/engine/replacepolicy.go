@@ -307,7 +307,7 @@ func isReplaced(s *steering, a *attempt) bool {
 // revoke discards the result of an attempt that was made under a policy that no longer applies.
 func revoke(r *results, a *attempt) {
 	err := ErrPolicyReplaced
-	if m := r.team.Find(a.caps.Agent); a.conversation != nil && a.external || a.called && m.IsUnconfined() && !m.Process().Repeatable {
+	if m := r.team.Find(a.caps.Agent); a.conversation != nil && a.external || a.stage == givenPrompt && m.IsUnconfined() && !m.Process().Repeatable {
 		err = fmt.Errorf("%w, so the task is not performed again: %w", ErrEffectsUncertain, ErrPolicyReplaced)
 	}
 	a.failure = failure{err: err, code: code(err), message: err.Error(), terminal: errors.Is(err, ErrEffectsUncertain), aborted: err == ErrPolicyReplaced}

@@ -43,7 +43,7 @@ func (s *State) Attempts(t *Task) (a Attempts) {
 		}
 	}
 	for _, x := range t.turns {
-		if x.call.Attempt != t.asks {
+		if !x.over && x.call.Attempt != t.asks {
 			count(x.call.Attempt, x.process)
 		}
 	}
@@ -78,7 +78,9 @@ func (s *State) Interrupted(t *Task) (list []*record.CallStart) {
 func (t *Task) Answered() []*record.AgentCall {
 	list := slices.Clip(t.Calls)
 	for _, x := range t.turns {
-		list = append(list, x.call)
+		if !x.over {
+			list = append(list, x.call)
+		}
 	}
 	return list
 }
@@ -144,7 +146,42 @@ func (t *Task) Span() (start, end time.Time) {
 	return start, end
 }
 
-// Agent returns the agent that was given a prompt in a session; empty if none was.
+// Worked returns for how long calls for a task were in progress, from the first to the last of each process: between
+// two processes nobody works on it. How long a call took that has no end is not known.
+func (s *State) Worked(t *Task) (sum time.Duration) {
+	for i := 0; i < len(t.Calls); {
+		process, start, end := t.processes[i], t.Calls[i].Start, t.Calls[i].End
+		for ; i < len(t.Calls) && t.processes[i] == process; i++ {
+			start, end = earlier(start, t.Calls[i].Start), later(end, t.Calls[i].End)
+		}
+		for j := range t.open { // a call that was cut off says when work began
+			if t.open[j].process == process && !t.open[j].waits {
+				start = earlier(start, t.open[j].Time)
+			}
+		}
+		if process > 0 { // a question may have been asked before the process began
+			start = later(start, s.Begins[process-1].Time)
+		}
+		sum += max(end.Sub(start), 0)
+	}
+	return sum
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// AgentIn returns the agent that was given a prompt in a session; empty if none was.
 func (t *Task) AgentIn(session string) string {
 	for _, of := range slices.Backward(t.agents) {
 		if of.session == session {
@@ -156,9 +193,9 @@ func (t *Task) AgentIn(session string) string {
 
 // FirstTurn returns what an agent said in the first turn of a session that had more; nil if there were no more.
 func (t *Task) FirstTurn(session string) *record.AgentCall {
-	for _, x := range t.first {
-		if x.Session == session {
-			return x
+	for _, x := range t.turns {
+		if x.call.Session == session {
+			return x.call
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func (s *State) Apply(e *record.Entry) {
 		s.callTask(e.Rejected).turn(e.Rejected, len(s.Begins))
 	case e.Exchange != nil:
 		s.read(e.Exchange.Messages)
-		s.callTask(e.Exchange).exchange(e.Exchange, s.entries)
+		s.callTask(e.Exchange).exchange(e.Exchange, s.entries, len(s.Begins))
 	case e.ToolCall != nil:
 		s.Task(e.ToolCall.Task, "", "").toolCall(e.ToolCall)
 	case e.ToolResult != nil:

@@ -171,3 +171,34 @@ func TestStatusOfALaterProcess(t *testing.T) {
 	require.Equal(t, "why", s.EndOf(s.Find("c")).Reason)
 	require.False(t, s.Has(s.Find("b")), "the last process does not have it")
 }
+
+// A task took what its processes worked on it, without the time between them.
+func TestWorked(t *testing.T) {
+	t.Parallel()
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	begin := func(s int) record.Entry { return record.Entry{Begin: &record.RunStart{Run: "r", Time: at(s)}} }
+	ended := func(attempt, from, to int) record.Entry {
+		x := of(fmt.Sprintf("r/a/%d", attempt), "", attempt)
+		x.Start, x.End = at(from), at(to)
+		return record.Entry{Exchange: x}
+	}
+	cutOff := asked("r/a/1", 1)
+	cutOff.Asked.Time = at(1)
+	for name, tt := range map[string]struct {
+		entries []record.Entry
+		seconds int
+	}{
+		"one process":                          {[]record.Entry{begin(0), ended(1, 1, 3), ended(2, 5, 9)}, 8},
+		"a process that was cut off":           {[]record.Entry{begin(0), cutOff, begin(100), ended(2, 101, 103)}, 2},
+		"two processes":                        {[]record.Entry{begin(0), ended(1, 1, 3), begin(100), ended(2, 101, 103)}, 4},
+		"a question from before was answered":  {[]record.Entry{begin(0), begin(100), ended(1, 1, 103)}, 3},
+		"nothing ended":                        {[]record.Entry{begin(0), cutOff}, 0},
+		"a call that was cut off, then others": {[]record.Entry{begin(0), cutOff, ended(2, 4, 5)}, 4},
+	} {
+		s := runstate.New()
+		for i := range tt.entries {
+			s.Apply(&tt.entries[i])
+		}
+		require.Equal(t, time.Duration(tt.seconds)*time.Second, s.Worked(s.Find("a")), name)
+	}
+}

@@ -25,14 +25,14 @@ type Task struct {
 	Canceled bool                // somebody canceled it
 	Place    int                 // of its last attempt among the entries of the run, from 1; zero if none ended
 
-	status  task.Status // by its events
-	process int         // of the last of these events, from 1; zero if there was none
-	end     record.TaskEnd
-	open    []openCall
-	turns   []openTurn // of attempts that have no end so far
-	agents  []agentOf
-	replies []reply             // for which it waits
-	first   []*record.AgentCall // first turns, also of attempts that ended
+	processes []int       // in which each of Calls ended, from 1
+	status    task.Status // by its events
+	process   int         // of the last of these events, from 1; zero if there was none
+	end       record.TaskEnd
+	open      []openCall
+	turns     []firstTurn
+	agents    []agentOf
+	replies   []reply // for which it waits
 	questions
 }
 
@@ -43,10 +43,11 @@ type openCall struct {
 	waits   bool // it is prefetched, and did not begin so far
 }
 
-// An openTurn is what an agent said before the last turn of an attempt or a child, which has no end so far.
-type openTurn struct {
+// A firstTurn is what an agent said in the first turn of an attempt or a child that has more.
+type firstTurn struct {
 	call    *record.AgentCall
-	process int
+	process int  // in which it was said, from 1
+	over    bool // the attempt or the child has ended, or another attempt continues it
 }
 
 // An agentOf says which agent works in a session.
@@ -73,24 +74,24 @@ func (t *Task) dropOpen(session string) {
 	t.open = slices.DeleteFunc(t.open, func(c openCall) bool { return c.Session == session })
 }
 
-// dropTurn removes a turn whose session has gone on or ended.
-func (t *Task) dropTurn(session string) {
-	t.turns = slices.DeleteFunc(t.turns, func(x openTurn) bool { return x.call.Session == session })
+// endTurns notes that the first turns are over that are meant.
+func (t *Task) endTurns(are func(*record.AgentCall) bool) {
+	for i := range t.turns {
+		t.turns[i].over = t.turns[i].over || are(t.turns[i].call)
+	}
 }
 
-// turn adds what an agent said before its last turn.
+// turn adds what an agent said in a first turn.
 func (t *Task) turn(x *record.AgentCall, process int) {
 	t.dropOpen(x.Session)
-	t.dropTurn(x.Session)
-	t.turns = append(t.turns, openTurn{x, process})
-	t.first = append(slices.DeleteFunc(t.first, func(of *record.AgentCall) bool { return of.Session == x.Session }), x)
+	t.turns = append(slices.DeleteFunc(t.turns, func(of firstTurn) bool { return of.call.Session == x.Session }), firstTurn{call: x, process: process})
 }
 
 // exchange adds the end of an attempt, or of a part of it.
-func (t *Task) exchange(x *record.AgentCall, place int) {
+func (t *Task) exchange(x *record.AgentCall, place, process int) {
 	t.dropOpen(x.Session)
-	t.dropTurn(x.Session)
-	t.Calls = append(t.Calls, x)
+	t.endTurns(func(of *record.AgentCall) bool { return of.Session == x.Session })
+	t.Calls, t.processes = append(t.Calls, x), append(t.processes, process)
 	if x.Part == "" {
 		t.Place = place
 		t.attemptEnded(x)
@@ -121,7 +122,7 @@ func (t *Task) toolResult(x *record.AgentCall) {
 // both are one attempt.
 func (t *Task) goOn(attempt int) {
 	if t.asks < attempt {
-		t.turns = slices.DeleteFunc(t.turns, func(x openTurn) bool { return x.call.Attempt == t.asks })
+		t.endTurns(func(of *record.AgentCall) bool { return of.Attempt == t.asks })
 	}
 }
 

@@ -44,6 +44,10 @@ var intendedDifferences = []intended{
 		regexp.MustCompile(`(killed|coding-team).*: show`), regexp.MustCompile(`"attempts":\d+`), "",
 	},
 	{
+		"a task says for how long processes worked on it",
+		regexp.MustCompile(`: show`), regexp.MustCompile(`"tookMs":\d+,?`), "",
+	},
+	{
 		"a task that the last process has not come to is pending, as in the list of runs",
 		regexp.MustCompile(`killed.*: (show|runs)`), regexp.MustCompile(`"status":"(pending|interrupted)"|"(notRun|interrupted)":\d+,?`), "",
 	},

@@ -146,6 +146,7 @@ type resultDocument struct {
 type spanDocument struct {
 	Started time.Time `json:"startedAt,omitzero"`
 	Ended   time.Time `json:"endedAt,omitzero"`
+	Took    int64     `json:"tookMs,omitempty"` // while a process worked on it
 }
 
 // A taskView holds what the text of a task needs in addition to its JSON.
@@ -266,6 +267,7 @@ func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 		Usage:         s.Usage(), taskView: taskView{isStep: s.Step},
 	}
 	t.Started, t.Ended = s.Span()
+	t.Took = k.Worked(s).Milliseconds()
 	t.Transfers = s.TransferredTo()
 	t.questionDocument = newQuestionDocument(s.Questions)
 	t.addTeamwork(k, s)

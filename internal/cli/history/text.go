@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/format"
@@ -142,7 +143,7 @@ func (t *TaskDocument) row(table format.Table) {
 	}
 	taken := ""
 	if !t.Ended.IsZero() && !t.Partial {
-		taken = format.Elapsed(t.Ended.Sub(t.Started))
+		taken = format.Elapsed(time.Duration(t.Took) * time.Millisecond)
 	}
 	table.Row(t.outcome(), table.Title(t.shownName()), t.Agent, level, taken, format.Partial(format.Tokens(t.Usage, format.ApproximationMark(t.Interrupted > 0)), t.Partial), t.remarks())
 }

@@ -113,6 +113,9 @@ func EstimatedTokens(call *record.CallStart) int {
 // Span returns when the first attempt of a task began and the last one ended.
 func (t *StoredTask) Span() (start, end time.Time) { return t.of.Span() }
 
+// Worked returns for how long processes worked on a task.
+func (k *StoredRun) Worked(t *StoredTask) time.Duration { return k.state.Worked(t.of) }
+
 // A StoredResult is a result as the user of the run may read it now.
 type StoredResult struct {
 	Text       string
