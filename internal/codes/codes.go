@@ -16,7 +16,7 @@ const (
 	NoPrice        = "PRICE_MISSING"         // a cost budget cannot count a call, since its model has no price
 	Timeout        = "TIMEOUT"               // the attempt took too long
 	Interrupted    = "INTERRUPTED"           // somebody stopped the call, and the task goes on
-	PolicyReplaced = "POLICY_REPLACED"       // the attempt held what the new policy denies, and the task begins again
+	PolicyReplaced = "POLICY_REPLACED"       // a new policy changes what the attempt reads or passes on, and the task begins again
 	Canceled       = "CANCELED"              // the run ended first, or the task was cancelled
 	PromptTooLarge = "PROMPT_TOO_LARGE"      // the part that cannot be cut does not fit
 	Schema         = "OUTPUT_SCHEMA_INVALID" // the answer does not match its schema, also after a correction

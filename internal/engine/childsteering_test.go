@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 )
@@ -127,6 +128,31 @@ func TestPolicyReplacedWhileChildrenWork(t *testing.T) {
 		require.NotContains(t, f.last(""), "the plan of the harbor")
 		require.Len(t, f.asked["look into a"], 2, "the goal that the first attempt wrote is not worked on any more")
 		require.InDelta(t, 2.5+1+10+1, minutesOf(t, res, "errand"), 0.01)
+	})
+}
+
+// TestPolicyReplacedWhileADelegateWorks checks that a policy that changes only what a delegate is given ends it, and
+// that the task begins again under the new one.
+//
+// Requirement: G61.
+func TestPolicyReplacedWhileADelegateWorks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, f := newSteered(t), busy()
+		f.takes["look into harbor-4711"] = 10 * time.Minute
+		f.parent = []step{{calls: []llm.ToolCall{call("delegate_to_agent", `{"to":"beta","goal":"look into harbor-4711"}`)}}, {text: "done"}}
+		alpha := f.member()
+		beta := alpha
+		beta.Name, beta.Description, beta.Spawn = "beta", "Helps with harbors.", nil
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{alpha, beta}, Edges: []handoff.Edge{{From: alpha.Name, To: "beta", Delegate: true}}})
+		require.NoError(t, err)
+		replaced := s.replace(2.5, &handoff.Policy{Rules: []handoff.PairRule{{From: alpha.Name, To: "beta", Redact: handoff.Redaction{Patterns: []redact.Pattern{{Name: "harbor", Regexp: "harbor-[0-9]+"}}}}}})
+		res := run(t, tm, s.options(), errand())
+		require.NoError(t, res.Err())
+		require.NoError(t, <-replaced)
+		require.Len(t, f.asked["look into harbor-4711"], 1)
+		require.Equal(t, 2, of(t, res, "errand").Metrics.Attempts)
+		require.InDelta(t, 2.5+3, minutesOf(t, res, "errand"), 0.01)
 	})
 }
 

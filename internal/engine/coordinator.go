@@ -186,7 +186,7 @@ func (s *step) perform(ctx context.Context) (again bool) {
 	c.run.steering.await(ctx)
 	of, end := c.run.steering.beginStep(ctx, &s.call, handoff.Coordinator)
 	perform(of, &s.call, s)
-	if revoked := end(); revoked {
+	if end() {
 		s.call.failure = failure{err: ErrPolicyReplaced, code: codes.PolicyReplaced, message: ErrPolicyReplaced.Error()}
 		s.call.envelope, s.call.text, s.call.structured = nil, "", ""
 		s.call.stream.takeBack()

@@ -15,42 +15,34 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// policies are all policies that a run has had: its policy can be replaced while it works. An attempt reads
-// by the policy that applied when it began, as long as the newest one delivers at least as much to it.
-// New attempts, and deliveries to the caller, use the newest.
+// policies are all policies that a run has had: its policy can be replaced while it works. Each attempt reads by
+// one of them. New attempts, and deliveries to the caller, use the newest.
 type policies struct {
 	now atomic.Pointer[plan.Roster] // the roster with the current policy
 
-	mu   sync.Mutex // guards list
-	list []governance
-}
-
-// A governance is a policy of a run.
-type governance struct {
-	team   *plan.Roster
-	digest string
-	at     int // the number of entries in the history before it; zero for policies of this process
+	mu   sync.Mutex     // guards list
+	list []*plan.Roster // the rosters with these policies, oldest first
 }
 
 func newPolicies(t *plan.Roster) *policies {
-	p := &policies{list: []governance{{team: t, digest: t.Rules.Digest()}}}
-	p.now.Store(t)
+	p := &policies{}
+	p.add(t)
 	return p
 }
 
 // governed returns the roster with the current policy.
 func (p *policies) governed() *plan.Roster { return p.now.Load() }
 
-// add makes a policy the current one.
-func (p *policies) add(g governance) {
+// add makes the policy of a roster the current one.
+func (p *policies) add(t *plan.Roster) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.list = append(p.list, g)
-	p.now.Store(g.team)
+	p.list = append(p.list, t)
+	p.now.Store(t)
 }
 
-// all returns the policies, oldest first.
-func (p *policies) all() []governance {
+// all returns the rosters with the policies, oldest first.
+func (p *policies) all() []*plan.Roster {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clip(p.list)
@@ -59,7 +51,7 @@ func (p *policies) all() []governance {
 // named returns the digest of the policy of a roster as in entries of the journal: empty for the first
 // policy.
 func (p *policies) named(t *plan.Roster) string {
-	if first := p.all()[0]; t == nil || t.Rules == first.team.Rules {
+	if first := p.all()[0]; t == nil || t.Rules == first.Rules {
 		return ""
 	}
 	return t.Rules.Digest()
@@ -68,13 +60,13 @@ func (p *policies) named(t *plan.Roster) string {
 // find returns the newest roster with a digest from an entry; nil if there is none.
 func (p *policies) find(digest string) *plan.Roster {
 	list := p.all()
-	for _, g := range slices.Backward(list) {
-		if g.digest == digest {
-			return g.team
+	for _, t := range slices.Backward(list) {
+		if t.Rules.Digest() == digest {
+			return t
 		}
 	}
 	if digest == "" {
-		return list[0].team
+		return list[0]
 	}
 	return nil
 }
@@ -97,7 +89,7 @@ func (r *runScope) restorePolicies() error {
 				err = record.ErrPolicyAltered
 			}
 			if err == nil {
-				r.add(governance{t, c.Policy.Digest, i + 1})
+				r.add(t)
 				continue
 			}
 		}
@@ -110,31 +102,23 @@ func (r *runScope) restorePolicies() error {
 	return nil
 }
 
-// govern returns a plan under all policies that came after its own.
+// govern returns a plan under the current policy, in which the tasks that earlier processes completed count with
+// what they read and made.
 func (r *runScope) govern(p *plan.Plan) (*plan.Plan, error) {
-	list, own := r.all(), p.Roster()
-	from := slices.IndexFunc(list, func(g governance) bool { return g.team.Rules == own.Rules })
-	past := len(list) > 1 && r.priorRun != nil
-	for k := from + 1; k < len(list) && from >= 0; k++ {
-		next, err := plan.Govern(p, plan.Under(own, list[k].team), r.statesBefore(p, list[k].at))
-		if err != nil {
-			return nil, err
-		}
-		p = next
-	}
-	if !past {
+	now := r.governed()
+	if r.priorRun == nil && p.Roster().Rules == now.Rules || len(r.all()) == 1 {
 		return p, nil
 	}
-	return plan.Govern(p, plan.Under(own, r.governed()), r.statesBefore(p, len(r.priorRun.history.Log)))
+	return plan.Govern(p, plan.Under(p.Roster(), now), r.priorStates(p))
 }
 
-// statesBefore returns what is known of the tasks of a plan from the first entries of the history.
-func (r *runScope) statesBefore(p *plan.Plan, entries int) []plan.State {
+// priorStates returns what is known of the tasks of a plan from earlier processes.
+func (r *runScope) priorStates(p *plan.Plan) []plan.State {
 	states := make([]plan.State, p.Graph.Len())
 	if r.priorRun == nil {
 		return states
 	}
-	for i := range r.priorRun.history.Log[:entries] {
+	for i := range r.priorRun.history.Log {
 		e := &r.priorRun.history.Log[i]
 		switch {
 		case e.Asked != nil:
@@ -195,7 +179,7 @@ func asProblem(list []string, err error) (found task.Problems) {
 	return found
 }
 
-// ErrPolicyReplaced ends an attempt that holds what the new policy of the run denies. It begins again.
+// ErrPolicyReplaced ends an attempt for which a new policy of the run changes something. It begins again.
 var ErrPolicyReplaced = errors.New("the policy of the run was replaced")
 
 // policiesOf returns the entries with which the policies of a run came.

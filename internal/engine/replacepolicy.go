@@ -16,98 +16,55 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// maxChecks is how often a policy is checked while the run works on. After that, the run waits for the check.
-const maxChecks = 3
+// A policy is replaced at one moment: the lock of the run is held from the check until the new policy holds, so no
+// task completes and no call begins in between. What works then continues if the new policy makes the same of
+// all that it reads and passes on. Otherwise it ends and begins again; only its external calls are awaited.
 
-// A checkedPolicy is a new policy with what the checks say of it.
-type checkedPolicy struct {
-	policy *handoff.Policy
-	next   *plan.Roster
-	equal  bool  // to the current one
-	err    error // why it is refused, whatever the tasks have done
-
-	checked bool       // the rest is known
-	before  *plan.Plan // that was checked; nil if the run had none
-	states  []plan.State
-	plan    *plan.Plan    // under the policy; nil if the run has none
-	found   task.Problems // what is wrong with it
-}
-
-// checkPolicy checks a new policy without the lock of the run, which is taken only to read the state of the tasks.
-// If that has changed at the end, the result is out of date, and the check is repeated.
-func (s *steering) checkPolicy(c *record.LeftCommand) *checkedPolicy {
-	k := &checkedPolicy{}
-	if k.err = k.compile(s.run, c); k.err != nil {
-		return k
-	}
-	for checks := 0; checks < maxChecks && k.isOutdated(s); checks++ {
-		k.checkTasks(s.run, c.Assert)
-	}
-	return k
-}
-
-// isOutdated reports whether the check is for another state of the tasks than the present one, which it then
-// stores for the next check. It acquires the lock of the run. Without a plan, little is checked.
-func (k *checkedPolicy) isOutdated(s *steering) bool {
+// preparePolicy checks a new policy, and returns the function that replaces the current one. Prompts built by the
+// new policy become durable after the command and are not sent before that. The caller holds the lock of the run.
+func (s *steering) preparePolicy(c *record.LeftCommand, entry *record.Command) (do func() error, err error) {
 	r := s.run
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.plan == nil || k.isCurrent(s) {
-		return false
+	policy, next, err := s.compilePolicy(c)
+	if err != nil {
+		return nil, err
 	}
-	k.before, k.states = r.plan, s.taskStates(s.deniedAttempts(k.next))
-	return true
+	changed := s.changedBy(next)
+	if next.Rules.Digest() == r.governed().Rules.Digest() {
+		if found := plan.CheckAlso(r.plan, r.options.Assert, c.Assert); len(found) > 0 {
+			return nil, refused("%w", found)
+		}
+		return nil, refused("%w", steer.ErrUnchanged)
+	}
+	p, err := s.checkTasks(next, s.taskStates(changed), c.Assert)
+	if err != nil {
+		return nil, refused("%w", err)
+	}
+	if entry.Policy, err = record.NewPolicy(policy, next.Rules.Digest(), plan.Parties(next)); err != nil {
+		return nil, refused("%w", err)
+	}
+	return func() error { s.replacePolicy(next, p, changed); return nil }, nil
 }
 
-// compile checks what does not depend on the state of the tasks.
-func (k *checkedPolicy) compile(r *run, c *record.LeftCommand) (err error) {
+// compilePolicy checks what does not depend on the tasks, and returns the policy with the roster that has it.
+func (s *steering) compilePolicy(c *record.LeftCommand) (policy *handoff.Policy, next *plan.Roster, err error) {
+	r := s.run
 	if r.repeats() {
-		return refused("it repeats another run, whose policies it must keep")
+		return nil, nil, refused("it repeats another run, whose policies it must keep")
 	}
 	now := r.governed()
 	if digest := now.Rules.Digest(); c.Replaces != digest {
-		return refused("%w; its digest is now %s", steer.ErrStale, digest)
+		return nil, nil, refused("%w; its digest is now %s", steer.ErrStale, digest)
 	}
-	if k.policy, err = normal(c.Policy); err != nil {
-		return refused("%w", err)
+	if policy, err = normal(c.Policy); err != nil {
+		return nil, nil, refused("%w", err)
 	}
-	if k.next, err = plan.WithPolicy(r.team, k.policy); err != nil {
-		return refused("%w", err)
+	if next, err = plan.WithPolicy(r.team, policy); err != nil {
+		return nil, nil, refused("%w", err)
 	}
-	if k.equal = k.next.Rules.Digest() == now.Rules.Digest(); !r.options.AllowWidening {
-		return widening(k.next, now)
+	if !r.options.AllowWidening {
+		err = widening(next, now)
 	}
-	return nil
-}
-
-// isCurrent reports whether the result of a check is for the present state of the tasks.
-func (k *checkedPolicy) isCurrent(s *steering) bool {
-	return k.checked && k.before == s.run.plan && slices.Equal(k.states, s.taskStates(s.deniedAttempts(k.next)))
-}
-
-// prepare returns the function that replaces the current policy. The lock of the run is held from here until
-// the replacement, so nothing completes or begins in between; if the state of the tasks has changed since
-// the check, the check is repeated. Prompts built by the new policy become durable after the command and
-// are not sent before that.
-func (k *checkedPolicy) prepare(s *steering, c *record.LeftCommand, entry *record.Command) (do func() error, err error) {
-	if k.err != nil {
-		return nil, k.err
-	}
-	revoked := s.deniedAttempts(k.next)
-	if !k.isCurrent(s) {
-		k.before, k.states = s.run.plan, s.taskStates(revoked)
-		k.checkTasks(s.run, c.Assert)
-	}
-	switch {
-	case len(k.found) > 0:
-		return nil, refused("%w", k.found)
-	case k.equal:
-		return nil, refused("%w", steer.ErrUnchanged)
-	}
-	if entry.Policy, err = record.NewPolicy(k.policy, k.next.Rules.Digest(), plan.Parties(k.next)); err != nil {
-		return nil, refused("%w", err)
-	}
-	return func() error { s.replacePolicy(k.next, k.plan, revoked); return nil }, nil
+	return policy, next, err
 }
 
 // widening returns an error if a policy may deliver more than the current one.
@@ -125,30 +82,29 @@ func widening(next, now *plan.Roster) error {
 	return refused("%w", asProblem(texts, steer.ErrWidens))
 }
 
-// checkTasks checks the tasks that have not completed under the new policy, by the states that were stored
-// for the check.
-func (k *checkedPolicy) checkTasks(r *run, also []string) {
-	k.checked, k.plan, k.found = true, k.before, nil
-	switch {
-	case k.equal:
-	case k.before != nil:
-		governed, err := plan.Govern(k.before, plan.Under(k.before.Roster(), k.next), k.states)
-		if err != nil {
-			k.found = plan.AsProblems(err)
-			return
+// checkTasks checks the tasks that have not completed under a new policy, and the assertions that came with it. It
+// returns the plan under the policy; nil if the run has none yet.
+func (s *steering) checkTasks(next *plan.Roster, states []plan.State, also []string) (p *plan.Plan, err error) {
+	r := s.run
+	var found task.Problems
+	if r.plan != nil {
+		if p, err = plan.Govern(r.plan, plan.Under(r.plan.Roster(), next), states); err != nil {
+			return nil, plan.AsProblems(err)
 		}
-		k.plan = governed
-	default:
-		k.found = k.next.CheckGoalRun(r.options)
+	} else {
+		found = next.CheckGoalRun(r.options)
 		if r.coordinator.goal != nil {
-			k.found = append(k.found, plan.CheckPlanApprover(k.next, r.coordinator.label)...)
+			found = append(found, plan.CheckPlanApprover(next, r.coordinator.label)...)
 		}
 	}
-	k.found = append(k.found, plan.CheckAlso(k.plan, r.options.Assert, also)...)
+	if found = append(found, plan.CheckAlso(p, r.options.Assert, also)...); len(found) > 0 {
+		return nil, found
+	}
+	return p, nil
 }
 
 // taskStates returns what a check of a new policy needs to know about each task.
-func (s *steering) taskStates(revoked []*attempt) []plan.State {
+func (s *steering) taskStates(changed []*holding) []plan.State {
 	r := s.run
 	states := make([]plan.State, len(r.tasks))
 	for i := range states {
@@ -164,75 +120,66 @@ func (s *steering) taskStates(revoked []*attempt) []plan.State {
 			states[i].By = r.readBy[i]
 		}
 		if a := s.working[i]; a != nil && !states[i].Completed {
-			states[i].By, states[i].Continues = s.held[a].by, !slices.Contains(revoked, a)
+			states[i].By, states[i].Continues = a.holding.by, !slices.Contains(changed, a.holding)
 		}
 	}
 	return states
 }
 
-// A holding is what a running attempt may have read.
+// A holding is what a new policy must know of an attempt at a task, or of a step of the coordinator, that works.
 type holding struct {
-	by       *plan.Roster // whose policy it reads by
-	agent    string
-	pairs    [][2]string // of producers and readers: what it may read and pass on
-	index    int
-	canceled bool // a command canceled the task
+	by       *plan.Roster            // whose policy it reads by
+	pairs    func() [][2]string      // producers and readers: what it may read and pass on; nil if each policy matters
+	cancel   context.CancelCauseFunc // ends all but its external calls
+	replaced bool                    // a new policy changes what it reads or passes on
+	canceled bool                    // a command canceled the task
 }
 
-// A stepHolding is what a running step of the coordinator may have read.
-type stepHolding struct {
-	by      *plan.Roster
-	reader  string   // the coordinator, or the person who approves its plan
-	from    []string // who made what it is offered
-	cancel  context.CancelCauseFunc
-	revoked bool
-}
-
-// deniedAttempts returns the attempts that may have read what the policy of a roster denies.
-func (s *steering) deniedAttempts(next *plan.Roster) (list []*attempt) {
-	for a, h := range s.held {
-		if h.by.Rules == next.Rules {
-			continue
-		}
-		if h.pairs == nil {
-			h.pairs = pairsOf(s.run.results, h.index, h.by)
-		}
-		if slices.ContainsFunc(h.pairs, func(p [2]string) bool { return plan.DeliversMore(h.by, next, p[0], p[1]) }) {
-			list = append(list, a)
+// changedBy returns the attempts and steps for which the policy of a roster changes something.
+func (s *steering) changedBy(next *plan.Roster) (list []*holding) {
+	for h := range s.held {
+		if h.isChangedBy(next) {
+			list = append(list, h)
 		}
 	}
 	return list
 }
 
+func (h *holding) isChangedBy(next *plan.Roster) bool {
+	if h.pairs == nil || h.by.Rules == next.Rules {
+		return h.by.Rules != next.Rules
+	}
+	return slices.ContainsFunc(h.pairs(), func(p [2]string) bool { return plan.Differs(h.by, next, p[0], p[1]) })
+}
+
+// end ends the attempt or step because of a new policy.
+func (h *holding) end() {
+	h.replaced = true
+	h.cancel(ErrPolicyReplaced)
+}
+
 // pairsOf returns the pairs of producers and readers of an attempt: what it may read, and what it passes on.
 // An attempt with tools, messages or memory access may read from every producer.
 func pairsOf(r *results, i int, by *plan.Roster) (pairs [][2]string) {
-	t, tools := r.plan.Graph.Task(i), r.plan.Tools(i)
-	producers := []string{handoff.User, handoff.Coordinator}
-	for _, up := range r.plan.Graph.Upstream(i) {
-		producers = append(producers, r.plan.Graph.Task(int(up)).Assignee)
+	t, agents := r.plan.Graph.Task(i), makersOf(r, i)
+	for _, to := range plan.Delegates(r.plan, i) {
+		agents = append(agents, by.Config.Agents[to.Member].Name)
 	}
-	if len(tools) > 0 || len(plan.Holders(r.plan, i)) > 0 || r.messages != nil || t.MemoryScope == task.ScopeAll {
-		producers = []string{handoff.User, handoff.Coordinator, handoff.Computed, handoff.Anyone}
+	producers := []string{handoff.User, handoff.Coordinator}
+	if len(r.plan.Tools(i)) > 0 || len(plan.RuntimeTools(r.plan, i)) > 0 || r.messages != nil || t.MemoryScope == task.ScopeAll {
+		producers = append(producers, handoff.Computed, handoff.Anyone)
 		for _, p := range plan.Parties(by) {
 			producers = append(producers, p.Name)
 		}
-	}
-	readers := makersOf(r, i)
-	for _, name := range readers {
-		if m, known := by.Index(name); known && name != t.Assignee {
-			tools = append(slices.Clip(tools), by.Config.Agents[m].Tools...)
-		}
-		for _, f := range tools {
-			pairs = append(pairs, [2]string{name, gate.ToolReader(f.Name)})
-			if f.Approve != "" {
-				pairs = append(pairs, [2]string{name, f.Approve})
-			}
+	} else {
+		for _, up := range r.plan.Graph.Upstream(i) {
+			producers = append(producers, r.plan.Graph.Task(int(up)).Assignee)
 		}
 	}
+	readers := agents
 	if policy := by.Config.Policy; policy != nil {
 		for k := range policy.Declassify {
-			if d := &policy.Declassify[k]; slices.Contains(readers, d.To) && d.Approve != "" {
+			if d := &policy.Declassify[k]; slices.Contains(agents, d.To) && d.Approve != "" {
 				readers = append(readers, d.Approve)
 			}
 		}
@@ -240,6 +187,18 @@ func pairsOf(r *results, i int, by *plan.Roster) (pairs [][2]string) {
 	for _, from := range producers {
 		for _, to := range readers {
 			pairs = append(pairs, [2]string{from, to})
+		}
+	}
+	for k, name := range agents {
+		tools := r.plan.Tools(i)
+		if m, known := by.Index(name); known && k > 0 {
+			tools = by.Config.Agents[m].Tools
+		}
+		for _, f := range tools {
+			pairs = append(pairs, [2]string{name, gate.ToolReader(f.Name)})
+			if f.Approve != "" {
+				pairs = append(pairs, [2]string{name, f.Approve})
+			}
 		}
 	}
 	return pairs
@@ -257,51 +216,37 @@ func makersOf(r *results, i int) []string {
 	return names
 }
 
-// replacePolicy makes a policy the current one. Attempts and steps of the coordinator that may have read what it
-// denies end and begin again.
-func (s *steering) replacePolicy(next *plan.Roster, p *plan.Plan, revoked []*attempt) {
+// replacePolicy makes a policy the current one. Attempts and steps that it changes end and begin again.
+func (s *steering) replacePolicy(next *plan.Roster, p *plan.Plan, changed []*holding) {
 	r := s.run
 	before := r.governed()
 	if p != nil {
 		r.plan = p
 	}
-	r.add(governance{team: next, digest: next.Rules.Digest()})
+	r.add(next)
 	r.bus.govern(r.team.EndpointNames(), next.Rules.Words())
-	for _, a := range revoked {
-		s.revoked[a] = true
-		a.cancel(ErrPolicyReplaced)
+	for _, h := range changed {
+		h.end()
 	}
-	for a, h := range s.held {
-		if !s.revoked[a] && slices.ContainsFunc(makersOf(r.results, h.index), func(name string) bool { return plan.DeliversMore(before, next, name, handoff.User) }) {
+	for i, a := range s.working {
+		if !a.holding.replaced && slices.ContainsFunc(makersOf(r.results, i), func(name string) bool { return plan.Differs(before, next, name, handoff.User) }) {
 			a.stream.stop()
-		}
-	}
-	for h := range s.steps {
-		if h.holdsDenied(next) {
-			h.revoked = true
-			h.cancel(ErrPolicyReplaced)
 		}
 	}
 	s.wakeUp()
 }
 
-// holdsDenied reports whether a step of the coordinator may have read what a policy denies.
-func (h *stepHolding) holdsDenied(next *plan.Roster) bool {
-	if h.reader != handoff.Coordinator { // what a person approves names the policy
-		return h.by.Rules != next.Rules
-	}
-	return slices.ContainsFunc(h.from, func(name string) bool { return plan.DeliversMore(h.by, next, name, h.reader) })
-}
-
-// isReplaced reports whether an ended attempt must begin again because of a new policy. Call it once per
-// attempt.
-func isReplaced(s *steering, a *attempt) bool {
-	if s == nil {
-		return false
-	}
-	is := s.revoked[a]
-	delete(s.revoked, a)
-	return is
+// awaited returns the context of a call with an external effect. It ends with ctx, but not when a new policy ends the
+// attempt: then the call ends by its own time limit, or with the run. The call has ended when end is called.
+func awaited(ctx, run context.Context) (call context.Context, end func()) {
+	call, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrPolicyReplaced) {
+			cancel(cause)
+		}
+	})
+	stopRun := context.AfterFunc(run, func() { cancel(context.Cause(run)) })
+	return call, func() { stop(); stopRun(); cancel(nil) }
 }
 
 // revoke discards the result of an attempt that was made under a policy that no longer applies.
@@ -312,18 +257,20 @@ func revoke(r *results, a *attempt) {
 	}
 	a.failure = failure{err: err, code: code(err), message: err.Error(), terminal: errors.Is(err, ErrEffectsUncertain), aborted: err == ErrPolicyReplaced}
 	a.envelope, a.outputs, a.text, a.structured, a.outputsText, a.outputsBefore = nil, nil, "", "", "", ""
-	a.revoked = true
 	if a.end.IsZero() {
 		a.end = time.Now()
 	}
 	a.stream.takeBack()
 }
 
-// beginsAgain retries a task whose attempt was revoked or whose stored result cannot be used, unless the run
+// isReplaced reports whether a new policy has ended an attempt or step.
+func (h *holding) isReplaced() bool { return h != nil && h.replaced }
+
+// beginsAgain retries a task whose attempt a new policy ended or whose stored result cannot be used, unless the run
 // is ending. It reports whether it does.
 func beginsAgain(ctx context.Context, r *results, a *attempt) bool {
-	missed := a.recalls && errors.Is(a.err, ErrPolicyReplaced) && !a.revoked
-	if !a.revoked && !missed || a.terminal || ctx.Err() != nil || r.stopped() {
+	missed := a.recalls && errors.Is(a.err, ErrPolicyReplaced) && !a.holding.isReplaced()
+	if !a.holding.isReplaced() && !missed || a.terminal || ctx.Err() != nil || r.stopped() {
 		return false
 	}
 	if missed {
@@ -362,31 +309,34 @@ func governs(r *results, i int, a *attempt) *plan.Roster {
 	return by
 }
 
-// beginStep starts a step of the coordinator, or the question to a person about its plan. Its context ends
-// if a new policy denies what it has read. Call end at its end; revoked reports whether that happened.
-func (s *steering) beginStep(ctx context.Context, x *modelCall, reader string) (of context.Context, end func() (revoked bool)) {
+// beginStep starts a step of the coordinator or, if reader is a person, the question about its plan. Its context ends
+// if a new policy changes what it reads. Call end at its end; replaced reports whether that happened.
+func (s *steering) beginStep(ctx context.Context, x *modelCall, reader string) (of context.Context, end func() (replaced bool)) {
 	if s == nil {
 		return ctx, func() bool { return false }
 	}
-	of, cancel := context.WithCancelCause(ctx)
-	h := &stepHolding{by: x.by, reader: reader, cancel: cancel}
-	for i := range x.offers {
-		if e := x.offers[i].Envelope; e != nil {
-			h.from = append(h.from, e.Producer())
+	h := &holding{by: x.by}
+	of, h.cancel = context.WithCancelCause(ctx)
+	if reader == handoff.Coordinator { // what a person approves names the policy
+		pairs := [][2]string{}
+		for i := range x.offers {
+			if e := x.offers[i].Envelope; e != nil {
+				pairs = append(pairs, [2]string{e.Producer(), reader})
+			}
 		}
+		h.pairs = func() [][2]string { return pairs }
 	}
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
-	if h.holdsDenied(s.run.governed()) && !x.recalls { // it was prepared before
-		h.revoked = true
-		cancel(ErrPolicyReplaced)
+	if !x.recalls && h.isChangedBy(s.run.governed()) { // it was prepared before
+		h.end()
 	}
-	s.steps[h] = true
+	s.held[h] = true
 	return of, func() bool {
 		s.run.mu.Lock()
 		defer s.run.mu.Unlock()
-		delete(s.steps, h)
-		cancel(nil)
-		return h.revoked && ctx.Err() == nil
+		delete(s.held, h)
+		h.cancel(nil)
+		return h.replaced && ctx.Err() == nil
 	}
 }

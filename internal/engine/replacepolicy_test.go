@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,9 +169,9 @@ func TestWideningNeedsConsent(t *testing.T) {
 			done := s.replace(1.5, &handoff.Policy{})
 			res := run(t, governed(t, narrow, s.says("a"), s.says("b"), s.says("c")), o, spec("a"), spec("b", "a"), spec("c", "a", "b"))
 			require.NoError(t, res.Err())
-			require.Equal(t, []string{"a at 0", "b at 1", "c at 2"}, s.asked, "what runs goes on: it holds nothing that is denied")
 			require.NotContains(t, s.texts[1], "canary-4711")
 			if err := <-done; !allowed {
+				require.Equal(t, []string{"a at 0", "b at 1", "c at 2"}, s.asked)
 				require.ErrorIs(t, err, steer.ErrWidens)
 				found, ok := errors.AsType[task.Problems](err)
 				require.True(t, ok)
@@ -180,7 +181,9 @@ func TestWideningNeedsConsent(t *testing.T) {
 				require.Equal(t, 1, strings.Count(s.texts[2], "canary-4711"), "of b alone")
 			} else {
 				require.NoError(t, err)
-				require.Equal(t, 2, strings.Count(s.texts[2], "canary-4711"))
+				require.Equal(t, []string{"a at 0", "b at 1", "b at 1.5", "c at 2.5"}, s.asked, "b gets more, so it begins again")
+				require.Equal(t, 1, strings.Count(s.texts[2], "canary-4711"))
+				require.Equal(t, 2, strings.Count(s.texts[3], "canary-4711"))
 			}
 		})
 	}
@@ -335,6 +338,64 @@ func TestARevocationAfterAnEffect(t *testing.T) {
 	})
 }
 
+// TestExternalCallsAreAwaited checks that a new policy does not cancel a call with an external effect, that nothing
+// else of its attempt is called any more, and that the run can still be canceled meanwhile.
+func TestExternalCallsAreAwaited(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		of       tool.Options
+		cancel   float64 // minutes after which the run is canceled; zero if it is not
+		ended    float64 // minutes after which the call ends
+		attempts int
+		code     string
+	}{
+		"it cannot be repeated":   {ended: 6, attempts: 1, code: "EFFECTS_UNCERTAIN"},
+		"it can be repeated":      {of: tool.Options{Repeatable: true}, ended: 6, attempts: 2},
+		"it has no effect":        {of: noEffect, ended: 1.5, attempts: 2},
+		"the run is canceled":     {cancel: 3, ended: 3, attempts: 1},
+		"its own time limit ends": {of: tool.Options{Timeout: 2 * time.Minute}, ended: 3, attempts: 1, code: "EFFECTS_UNCERTAIN"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSteered(t)
+				began := time.Now()
+				ended := make(chan float64, 3)
+				of := tt.of
+				of.Timeout = cmp.Or(of.Timeout, time.Hour)
+				pay := newTool(t, "pay", of, func(ctx context.Context, _ map[string]any) (string, error) {
+					select {
+					case <-time.After(5 * time.Minute):
+					case <-ctx.Done():
+					}
+					ended <- time.Since(began).Minutes()
+					return "paid", ctx.Err()
+				})
+				asked := 0
+				clerk := engine.Member{Name: "b", Tools: []*tool.Tool{pay}, AllowUntrusted: []string{"pay"}, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+					if asked++; asked == 1 {
+						return agent.Reply{ToolCalls: []llm.ToolCall{call("pay", "{}")}}, nil
+					}
+					require.NotContains(t, p.Text(), "canary-4711")
+					return agent.Reply{Text: "done"}, nil
+				})}
+				done := s.replace(1.5, blocking("a", "b", "ssn"))
+				if tt.cancel > 0 {
+					s.at(tt.cancel, steer.Command{Kind: steer.Cancel})
+				}
+				res := run(t, governed(t, nil, s.says("a"), clerk), s.options(), spec("a"), spec("b", "a"))
+				require.NoError(t, <-done)
+				require.InDelta(t, tt.ended, <-ended, 0.001)
+				require.Empty(t, ended)
+				require.Equal(t, tt.attempts, asked)
+				if tt.code != "" {
+					require.Equal(t, tt.code, res.Tasks[1].Error.Code)
+				}
+			})
+		})
+	}
+}
+
 // The question to a person who waits is asked again, with what the person may see now.
 func TestQuestionsAreAskedAgain(t *testing.T) {
 	t.Parallel()
@@ -403,6 +464,48 @@ func TestAResumedRunHasTheNewestPolicy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAResumedRunKeepsWhatEachPolicyDelivered checks that a result counts in a resumed run with the policy of its prompt,
+// which is neither the first nor the newest one and delivered more than both.
+func TestAResumedRunKeepsWhatEachPolicyDelivered(t *testing.T) {
+	t.Parallel()
+	narrow := &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Ceiling: new(label.Internal)}, {From: "b", To: "c", Ceiling: new(label.Internal)}}}
+	specs := []task.Spec{spec("a"), spec("b", "a"), spec("c", "b"), spec("d", "c")}
+	specs[0].Classification = label.Confidential
+	specs[1].DependsOn[0].Optional, specs[2].DependsOn[0].Optional = true, true
+	team := func(s *steered) *engine.Team {
+		var members []engine.Member
+		for _, name := range []string{"a", "b", "c", "d"} {
+			m := s.says(name)
+			m.Accepts = label.Confidential
+			members = append(members, m)
+		}
+		return governed(t, narrow, members...)
+	}
+	var whole *memory
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		o := s.options()
+		o.AllowWidening = true
+		first, second := s.replace(0.5, &handoff.Policy{}), s.replace(3.5, narrow)
+		res := run(t, team(s), o, specs...)
+		require.NoError(t, <-first)
+		require.NoError(t, <-second)
+		require.NoError(t, res.Err())
+		require.Equal(t, []string{"a at 0", "b at 1", "c at 2", "d at 3"}, s.asked)
+		require.Equal(t, label.Confidential, of(t, res, "c").Label)
+		whole = s.journal
+	})
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Hour)
+		s := newSteered(t)
+		h := interrupted(whole, func(e *record.Entry) bool { return e.Exchange != nil && e.Exchange.Title == "d" })
+		res := resumed(t, team(s), h, specs...)
+		require.NoError(t, res.Err())
+		require.Equal(t, []string{"d at 0"}, s.asked)
+		require.Equal(t, label.Confidential, of(t, res, "c").Label)
+	})
 }
 
 // A replay uses, for each decision, the policy that made it.

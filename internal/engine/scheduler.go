@@ -212,7 +212,6 @@ func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 	r := s.run
 	s.busy--
 	a.canceled = r.steering.detach(a)
-	replaced := isReplaced(r.steering, a)
 	if s.prefetched[a.index] != a {
 		if !a.slotless {
 			s.running--
@@ -229,12 +228,12 @@ func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 			}
 			return
 		}
-		if replaced {
+		if a.holding.isReplaced() {
 			return // its prompt is built again
 		}
 		r.takeOut(a, time.Now()) // it was answered, or refused, before its turn came
 	}
-	if replaced {
+	if a.holding.isReplaced() {
 		revoke(r, a)
 	}
 	if retry := r.endAttempt(ctx, a); !retry.IsZero() {

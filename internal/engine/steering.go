@@ -50,9 +50,7 @@ type steering struct {
 	pauses    time.Duration    // how long the pauses before lasted
 	scheduler *scheduler       // nil unless tasks run
 	working   map[int]*attempt // attempts that work or are prefetched, by task
-	held      map[*attempt]*holding
-	revoked   map[*attempt]bool // those of them that hold what the policy denies
-	steps     map[*stepHolding]bool
+	held      map[*holding]bool
 	uncounted map[int]int // by task: attempts that use up no retry
 }
 
@@ -62,7 +60,7 @@ func newSteering(r *run, stop context.CancelCauseFunc) *steering {
 	if r.plansOnly || log == nil && r.options.Monitor == nil {
 		return nil
 	}
-	s := &steering{run: r, log: log, stop: stop, working: map[int]*attempt{}, uncounted: map[int]int{}, held: map[*attempt]*holding{}, revoked: map[*attempt]bool{}, steps: map[*stepHolding]bool{}}
+	s := &steering{run: r, log: log, stop: stop, working: map[int]*attempt{}, uncounted: map[int]int{}, held: map[*holding]bool{}}
 	if log != nil {
 		var ctx context.Context
 		ctx, s.end = context.WithCancel(context.Background())
@@ -137,12 +135,8 @@ func (s *steering) apply(ctx context.Context, c *record.LeftCommand) error {
 	s.one.Lock()
 	defer s.one.Unlock()
 	r := s.run
-	var checked *checkedPolicy
-	if c.Kind == steer.ReplacePolicy {
-		checked = s.checkPolicy(c)
-	}
 	r.mu.Lock()
-	entry, do, b, err := recordCommand(s, c, checked)
+	entry, do, b, err := recordCommand(s, c)
 	r.mu.Unlock()
 	if err != nil {
 		return err
@@ -163,9 +157,9 @@ func (s *steering) apply(ctx context.Context, c *record.LeftCommand) error {
 
 // recordCommand adds a command to the ledger, and returns what it does once that is durable. A policy holds at once. The
 // caller holds the lock of the run.
-func recordCommand(s *steering, c *record.LeftCommand, checked *checkedPolicy) (entry *record.Command, do func() error, b *batch, err error) {
+func recordCommand(s *steering, c *record.LeftCommand) (entry *record.Command, do func() error, b *batch, err error) {
 	r := s.run
-	if entry, do, err = s.prepare(c, checked); err != nil {
+	if entry, do, err = s.prepare(c); err != nil {
 		return nil, nil, nil, err
 	}
 	ev := event.Event{Type: event.Steered, Task: entry.Task, Title: entry.Title, Agent: entry.Agent, From: entry.By, Problem: event.Problem{Code: string(entry.Kind), Message: entry.Reason}}
@@ -179,9 +173,8 @@ func recordCommand(s *steering, c *record.LeftCommand, checked *checkedPolicy) (
 }
 
 // prepare checks a command, and returns what the journal has of it and what it does. The effect
-// finds the run as it is then: a task may have ended meanwhile. p is the policy of the command, if it has
-// one.
-func (s *steering) prepare(c *record.LeftCommand, p *checkedPolicy) (entry *record.Command, do func() error, err error) {
+// finds the run as it is then: a task may have ended meanwhile.
+func (s *steering) prepare(c *record.LeftCommand) (entry *record.Command, do func() error, err error) {
 	r := s.run
 	entry = &record.Command{Kind: c.Kind, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: c.Time, Number: c.Number}
 	if c.Number != 0 {
@@ -203,7 +196,7 @@ func (s *steering) prepare(c *record.LeftCommand, p *checkedPolicy) (entry *reco
 	case c.Kind == steer.Message:
 		do, err = s.prepareMessage(c)
 	case c.Kind == steer.ReplacePolicy:
-		do, err = p.prepare(s, c, entry)
+		do, err = s.preparePolicy(c, entry)
 	default:
 		do = func() error { s.stop(&canceledError{by: c.By, reason: c.Reason}); return nil }
 	}
@@ -322,8 +315,8 @@ func (s *steering) await(ctx context.Context) (waited time.Duration) {
 func (s *steering) cancelTask(i int) {
 	r := s.run
 	if a := s.working[i]; a != nil {
-		s.held[a].canceled = true
-		a.cancel(ErrCanceledTask)
+		a.holding.canceled = true
+		a.holding.cancel(ErrCanceledTask)
 		return
 	}
 	if r.queue.Status(i).Terminal() {
@@ -402,10 +395,10 @@ func (e *canceledError) Error() string {
 
 // attach has a the attempt that commands about its task end or interrupt. The lock of the run is held.
 func (s *steering) attach(ctx context.Context, a *attempt) {
-	if a.ctx = ctx; s != nil {
-		a.ctx, a.cancel = context.WithCancelCause(ctx)
-		s.working[a.index] = a
-		s.held[a] = &holding{by: a.by, agent: a.caps.Agent, index: a.index}
+	if a.ctx, a.lasting = ctx, ctx; s != nil {
+		h := &holding{by: a.by, pairs: func() [][2]string { return pairsOf(s.run.results, a.index, a.by) }}
+		a.ctx, h.cancel = context.WithCancelCause(ctx)
+		s.working[a.index], a.holding, s.held[h] = a, h, true
 	}
 }
 
@@ -415,9 +408,9 @@ func (s *steering) detach(a *attempt) (canceled bool) {
 	if s == nil {
 		return canceled
 	}
-	canceled = canceled || (errors.Is(context.Cause(a.ctx), ErrCanceledTask) || s.held[a].canceled) && a.err != nil
-	a.cancel(nil)
-	delete(s.held, a)
+	canceled = canceled || a.holding.canceled && a.err != nil
+	a.holding.cancel(nil)
+	delete(s.held, a.holding)
 	if s.working[a.index] == a {
 		delete(s.working, a.index)
 	}

@@ -88,7 +88,7 @@ func resumeFrom(r *run) {
 	prior, list := *r.priorRun, r.all()
 	prior.strict = false
 	r.priorRun = &prior
-	r.policies.now.Store(list[len(list)-1].team)
+	r.policies.now.Store(list[len(list)-1])
 }
 
 // whyNoPlan returns why a stored run for a goal has no plan, in words that quote nothing of the run.

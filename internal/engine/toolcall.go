@@ -365,15 +365,25 @@ func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err erro
 	return false, nil
 }
 
+// errToolLate ends a call of a tool that took longer than it may.
+var errToolLate = errors.New("the tool timed out")
+
+// limited returns the context of the call, which ends after its time limit. run is the context of the run.
+func (c *toolCall) limited(ctx, run context.Context) (within context.Context, end func()) {
+	limit := cmp.Or(c.tool.Timeout, tool.DefaultTimeout)
+	late := fmt.Errorf("%w after %v", errToolLate, limit)
+	if !c.isExternal() {
+		return context.WithTimeoutCause(ctx, limit, late)
+	}
+	ctx, stop := awaited(ctx, run)
+	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w; the call may have taken effect", late))
+	return within, func() { cancel(); stop() }
+}
+
 // perform calls the tool and takes its result through the gate.
 func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) error {
-	limit := cmp.Or(c.tool.Timeout, tool.DefaultTimeout)
-	late := fmt.Errorf("the tool timed out after %v", limit)
-	if c.isExternal() {
-		late = fmt.Errorf("%w; the call may have taken effect", late)
-	}
-	limited, cancel := context.WithTimeoutCause(ctx, limit, late)
-	defer cancel()
+	limited, end := c.limited(ctx, cmp.Or(a.root, a).lasting)
+	defer end()
 	limited, giveBack := membudget.Within(limited, membudget.Attempt)
 	defer giveBack()
 	arguments, _ := c.delivery.sealed[0].Payload().JSON()
@@ -383,7 +393,7 @@ func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) 
 		return c.tool.Run(limited, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Workspace: files, Shared: shared})
 	})
 	interrupted := errors.Is(context.Cause(ctx), ErrInterrupted)
-	if ctx.Err() != nil && !interrupted {
+	if limited.Err() != nil && !interrupted && !errors.Is(context.Cause(limited), errToolLate) {
 		return withCause(ctx, ctx.Err())
 	}
 	if err == nil && limited.Err() != nil && !interrupted {

@@ -23,8 +23,8 @@ type personTask struct {
 // A steeredTask is what an attempt has that commands reach.
 type steeredTask struct {
 	ctx       context.Context         // of the attempt
-	cancel    context.CancelCauseFunc // ends it; nil if no command can come
-	revoked   bool                    // it held what the new policy denies
+	lasting   context.Context         // of the run
+	holding   *holding                // nil if no command can come
 	canceled  bool                    // somebody canceled the task, and the attempt ended because of it
 	interrupt context.CancelCauseFunc // ends the call that is being made; nil if none is. Guarded by the lock of the run
 	outdated  bool                    // an interrupt came between two calls. Guarded by the lock of the run

@@ -99,10 +99,13 @@ func readsSecrets(t *Roster, reader string) bool {
 	})
 }
 
-// DeliversMore reports whether the policy of t may deliver more from a producer to a reader than the policy of
-// another roster.
-func DeliversMore(t *Roster, than *Roster, from, to string) bool {
-	return t.Rules != than.Rules && len(t.Terms(from, to).Widens(than.Terms(from, to), readsSecrets(t, to))) > 0
+// Differs reports whether the policies of two rosters may deliver something else from a producer to a reader.
+func Differs(a, b *Roster, from, to string) bool {
+	if a.Rules == b.Rules {
+		return false
+	}
+	x, y, secret := a.Terms(from, to), b.Terms(from, to), readsSecrets(a, to)
+	return len(x.Widens(y, secret)) > 0 || len(y.Widens(x, secret)) > 0
 }
 
 // A State is what is known of a task when the policy of its run is replaced.
@@ -184,7 +187,7 @@ func Govern(p *Plan, t *Roster, states []State) (*Plan, error) {
 	}
 	for i := range states {
 		if states[i].Completed {
-			c.plan.past[i], c.plan.bounds[i] = cmp.Or(states[i].By, ReadBy(p, i)), Bound(p, i)
+			c.plan.past[i] = cmp.Or(states[i].By, ReadBy(p, i))
 		}
 	}
 	c.checkFlow()
@@ -221,8 +224,8 @@ func isMessage(pointer string) bool {
 	return strings.HasPrefix(pointer, "/messages/")
 }
 
-// settle sets the label of a task whose result is known, and keeps the bound of one whose attempt goes
-// on. It reports whether the task has completed.
+// settle sets the label of a task whose result is known, and keeps the bound of one whose attempt
+// continues. It reports whether the task has completed.
 func (c *labelCheck) settle(i int) bool {
 	p := c.plan
 	if i >= len(p.states) {
@@ -231,6 +234,7 @@ func (c *labelCheck) settle(i int) bool {
 	s := &p.states[i]
 	switch {
 	case s.Completed:
+		p.bounds[i] = p.Labels[i].Join(s.Label)
 		p.Labels[i], p.least[i] = s.Label, s.Label
 	case s.Continues:
 		p.Labels[i] = p.Labels[i].Join(c.before.Labels[i])
