@@ -206,9 +206,10 @@ func (s *step) repeat() {
 	c.run.mu.Unlock()
 	again.call.by, again.call.recalls = c.run.governed(), false
 	for _, o := range s.call.offers {
-		o.Translated = nil
+		o.Translated, o.Title = nil, plan.JudgeTitle(again.call.by, o.Title, o.Assignee)
 		again.call.offers = append(again.call.offers, o)
 	}
+	again.call.offers[1].Envelope = rosterFor(c, &again)
 	if s.call.stream != nil {
 		again.call.stream = newStream(&again.call)
 	}

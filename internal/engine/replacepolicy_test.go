@@ -25,6 +25,7 @@ import (
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 )
@@ -677,6 +678,38 @@ func TestAnotherPolicyForAGoal(t *testing.T) {
 			require.Equal(t, res.Output, replay.Output)
 		})
 	}
+}
+
+// TestAnAnswerIsMadeAgainWithoutNames checks that a policy that hides names hides them in all of the prompt with which the
+// coordinator answers again.
+func TestAnAnswerIsMadeAgainWithoutNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSteered(t)
+		chief := engine.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+			s.note("chief", p.System()+p.Text())
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+				return agent.Reply{}, ctx.Err()
+			}
+			if len(s.asked) == 1 {
+				return agent.Reply{Text: `[{"title":"A","description":"Do it.","assignee":"harriet","verify":{"judges":["roderick"]}}]`}, nil
+			}
+			return agent.Reply{Text: "the answer"}, nil
+		})
+		judge := member("roderick", fails(errBroken)) // so its task is listed by its title
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{s.says("harriet"), judge}, Coordinator: &engine.Coordinator{Agent: versioned{chief}, MayPlan: synth.Constructs{Verify: true}}})
+		require.NoError(t, err)
+		done := s.replace(2.5, &handoff.Policy{HideIdentity: true})
+		res, err := tm.RunTeam(context.Background(), engine.Goal{Text: "Do the first thing, and then compare it with the second."}, s.options())
+		require.NoError(t, err)
+		require.NoError(t, <-done)
+		require.Equal(t, "the answer", res.Output)
+		require.Len(t, s.texts, 4)
+		require.Regexp(t, "harriet|roderick", s.texts[2])
+		require.NotRegexp(t, "harriet|roderick", s.texts[3])
+	})
 }
 
 // A task whose stored result is of no use any more begins by the newest policy, and not by that of then.

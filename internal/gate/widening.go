@@ -159,7 +159,7 @@ func (t *Terms) Widens(than *Terms, secret bool) (what []string) {
 	add(secret && t.exact && !than.exact && t.ceiling == label.Secret, "a rule for the exact pair states a mode, so secret values may pass")
 	add(!within(than.added.Kinds, t.added.Kinds), "fewer kinds are redacted")
 	add(!within(than.added.Patterns, t.added.Patterns), "fewer patterns are redacted")
-	add(than.identity != nil && t.identity == nil && than.identity.shown(t.from) != t.from, "its name is shown")
+	add(than.identity != nil && t.identity == nil && than.identity.shown(than.from) != than.from, "its name is shown")
 	what = append(what, t.widensEntries(than)...)
 	if t.mode == handoff.Minimal { // and nothing of the rest matters
 		return what

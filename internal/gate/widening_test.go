@@ -179,6 +179,35 @@ func TestWhatDoesNotWidenDeliversNoMore(t *testing.T) {
 	require.Positive(t, compared)
 }
 
+// TestWhatDoesNotDifferDeliversTheSame checks that two policies of which neither widens the other deliver the same, so
+// that what runs under one of them may continue under the other.
+//
+// Requirement: G61.
+func TestWhatDoesNotDifferDeliversTheSame(t *testing.T) {
+	t.Parallel()
+	compared := 0
+	rapid.Check(t, func(t *rapid.T) {
+		before, need, o := drawPolicy(t), drawNeed(t), drawOffer(t)
+		after := before
+		after.Rules = append(before.Rules[:0:0], before.Rules...)
+		if n := len(after.Rules); n > 0 {
+			r := &after.Rules[rapid.IntRange(0, n-1).Draw(t, "rule")]
+			r.Block = blocks().Draw(t, "other block")
+		}
+		if _, err := gate.Compile(&after, parties); err != nil {
+			t.Skip("it does not load")
+		}
+		if len(widens(t, after, before)) > 0 || len(widens(t, before, after)) > 0 {
+			return
+		}
+		compared++
+		_, was := ask(t, before, need, o)
+		_, is := ask(t, after, need, o)
+		require.Equal(t, numbers(t, was), numbers(t, is), "%v in place of %v", after.Rules, before.Rules)
+	})
+	require.Positive(t, compared)
+}
+
 func TestPair(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{Rules: []handoff.PairRule{

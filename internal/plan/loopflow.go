@@ -164,15 +164,20 @@ func WrittenTitle(t *task.Task) string {
 // TitleInPrompts returns a title of a task, such as its [WrittenTitle], as prompts have it. The title of a
 // judge has the name of the agent, which a policy may hide.
 func TitleInPrompts(t *Roster, of *task.Task, title string) string {
-	if of.Instance == nil || !of.Instance.Judges || !t.Rules.HidesIdentity() {
+	if of.Instance == nil || !of.Instance.Judges {
 		return title
 	}
-	at := strings.LastIndex(title, naming.JudgeMark)
-	if at < 0 {
+	return JudgeTitle(t, title, of.Assignee)
+}
+
+// JudgeTitle returns the title of the task of a judge as prompts have it.
+func JudgeTitle(t *Roster, title, judge string) string {
+	at := strings.LastIndex(title, naming.JudgeMark+judge)
+	if at < 0 || judge == "" || !t.Rules.HidesIdentity() {
 		return title
 	}
-	before, rest := title[:at+len(naming.JudgeMark)], title[at+len(naming.JudgeMark):]
-	return before + t.Rules.ShownName(of.Assignee) + strings.TrimPrefix(rest, of.Assignee)
+	at += len(naming.JudgeMark)
+	return title[:at] + t.Rules.ShownName(judge) + title[at+len(judge):]
 }
 
 // describeInstance says that a task is a loop, or of which list its items are.
