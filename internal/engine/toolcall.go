@@ -260,6 +260,9 @@ func (c *toolCall) make(ctx, interruptible context.Context, a *attempt, x *model
 	if err := a.run.recordArguments(ctx, c, true); err != nil {
 		return answer, err
 	}
+	if ctx.Err() != nil { // meanwhile
+		return answer, withCause(ctx, ctx.Err())
+	}
 	err := c.perform(interruptible, a, &answer)
 	return answer, err
 }
