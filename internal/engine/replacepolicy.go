@@ -120,7 +120,7 @@ func (s *steering) taskStates(changed []*holding) []plan.State {
 			states[i].By = r.readBy[i]
 		}
 		if a := s.working[i]; a != nil && !states[i].Completed {
-			states[i].By, states[i].Continues = a.holding.by, !slices.Contains(changed, a.holding)
+			states[i].Continues = !slices.Contains(changed, a.holding)
 		}
 	}
 	return states
