@@ -206,7 +206,7 @@ func (s *step) repeat() {
 	c.run.mu.Unlock()
 	again.call.by, again.call.recalls = c.run.governed(), false
 	for _, o := range s.call.offers {
-		o.Translated, o.Title = nil, plan.JudgeTitle(again.call.by, o.Title, o.Assignee)
+		o.Translated, o.Title = nil, again.call.by.Rules.JudgeTitle(o.Title, o.Assignee)
 		again.call.offers = append(again.call.offers, o)
 	}
 	again.call.offers[1].Envelope = rosterFor(c, &again)

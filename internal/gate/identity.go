@@ -111,6 +111,16 @@ func (b *Rulebook) ShownName(name string) string {
 	return b.identity.shown(name)
 }
 
+// JudgeTitle returns the title of the task of a judge as prompts have it.
+func (b *Rulebook) JudgeTitle(title, judge string) string {
+	at := strings.LastIndex(title, naming.JudgeMark+judge)
+	if at < 0 || judge == "" || !b.HidesIdentity() {
+		return title
+	}
+	at += len(naming.JudgeMark)
+	return title[:at] + b.ShownName(judge) + title[at+len(judge):]
+}
+
 // WithoutNames returns a text of the runtime for a prompt: without the names of agents, if the policy
 // hides identities.
 func (b *Rulebook) WithoutNames(text string) string {

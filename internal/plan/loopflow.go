@@ -7,7 +7,6 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
-	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -167,17 +166,7 @@ func TitleInPrompts(t *Roster, of *task.Task, title string) string {
 	if of.Instance == nil || !of.Instance.Judges {
 		return title
 	}
-	return JudgeTitle(t, title, of.Assignee)
-}
-
-// JudgeTitle returns the title of the task of a judge as prompts have it.
-func JudgeTitle(t *Roster, title, judge string) string {
-	at := strings.LastIndex(title, naming.JudgeMark+judge)
-	if at < 0 || judge == "" || !t.Rules.HidesIdentity() {
-		return title
-	}
-	at += len(naming.JudgeMark)
-	return title[:at] + t.Rules.ShownName(judge) + title[at+len(judge):]
+	return t.Rules.JudgeTitle(title, of.Assignee)
 }
 
 // describeInstance says that a task is a loop, or of which list its items are.
