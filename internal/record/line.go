@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"sync"
 )
 
 // MaxLine is how many bytes a line has at most, without its line feed.
@@ -140,13 +141,32 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 // DecodeStrict decodes one JSON value, and refuses keys that it does not know and
 // anything behind the value.
 func DecodeStrict(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
+	d := strictDecoders.Get().(*strictDecoder)
+	before := d.json.InputOffset()
+	d.text.Reset(text)
+	if err := d.json.Decode(into); err != nil {
+		return err // nothing is known of what the decoder still has
 	}
-	if rest := text[d.InputOffset():]; len(bytes.TrimSpace(rest)) > 0 {
+	rest := text[d.json.InputOffset()-before:]
+	if len(rest) == 0 {
+		strictDecoders.Put(d)
+	}
+	if len(bytes.TrimSpace(rest)) > 0 {
 		return errors.New("something follows it")
 	}
 	return nil
+}
+
+// strictDecoders is a pool, since a decoder needs a buffer for the longest value.
+var strictDecoders = sync.Pool{New: func() any {
+	d := &strictDecoder{text: bytes.NewReader(nil)}
+	d.json = json.NewDecoder(d.text)
+	d.json.DisallowUnknownFields()
+	return d
+}}
+
+// A strictDecoder decodes one value after the other.
+type strictDecoder struct {
+	text *bytes.Reader
+	json *json.Decoder
 }

@@ -166,6 +166,9 @@ func heldOf(t *Trace) map[task.ID][]event.Handoff {
 
 // addEventDecisions adds the decisions that only events have.
 func (r *Reader) addEventDecisions() {
+	if len(r.ruled) == 0 {
+		return
+	}
 	chained := map[string]int{}
 	for i := range r.trace.Handoffs {
 		chained[form(&r.trace.Handoffs[i])]++

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,16 +33,28 @@ func (r *Reader) line(text []byte) error {
 	case members != 1:
 		return fmt.Errorf("it has %d kinds where one belongs", members)
 	}
-	return r.member(kind, value)
+	err = r.member(kind, value)
+	if err != nil && r.only == nil && !json.Valid(value) { // the cause may be the line
+		if _, _, members, malformed := parseLine(text); malformed != nil || members != 1 {
+			return cmp.Or(malformed, fmt.Errorf("it has %d kinds where one belongs", members))
+		}
+	}
+	return err
 }
 
 // split returns the kind of a line, its value, and how many members the line has. It parses
-// only lines that a [Writer] did not write, to find what is wrong with them.
+// only lines that a [Writer] did not write, to find what is wrong with them. Values that are decoded
+// strictly are not parsed twice.
 func (r *Reader) split(text []byte) (kind string, value json.RawMessage, members int, err error) {
 	kind, value = record.SplitLine(text)
-	if kind == record.KindDecision || r.only != nil && ownKind(kind) || json.Valid(value) {
+	if kind == record.KindDecision || r.only != nil && ownKind(kind) || kind == record.KindEvent || kind == record.KindPrompt || json.Valid(value) {
 		return kind, value, 1, nil
 	}
+	return parseLine(text)
+}
+
+// parseLine does what split does, for any line.
+func parseLine(text []byte) (kind string, value json.RawMessage, members int, err error) {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(text, &all) != nil {
 		return "", nil, 0, errors.New("it is not a JSON object")
@@ -88,13 +101,18 @@ func (r *Reader) begin(h *header) {
 	if r.o.Task != "" {
 		if tk, err := t.Find(r.o.Task); err == nil {
 			only, r.only, t.Partial = &tk, []byte(tk.ID), true
-			t.Events = make([]event.Event, 0, len(h.Tasks))
 		}
+	}
+	if t.Events = make([]event.Event, 0, len(h.Tasks)); only == nil {
+		t.Events = make([]event.Event, 0, usualEvents*len(h.Tasks))
 	}
 	if r.o.Head != nil {
 		r.o.Head(t, only)
 	}
 }
+
+// usualEvents is how many events a task has that one attempt completes.
+const usualEvents = 5
 
 // unrelated reports whether a line is only about other tasks than the one that is read, and
 // not about their completion.
