@@ -46,7 +46,7 @@ func (a *archive) load(ctx context.Context, number int64, run string) (*Stored, 
 
 // decode decodes the history of a run.
 func (a *archive) decode(ctx context.Context, number int64, d *decoder) error {
-	for l, err := range a.store.rows(ctx, number, false) {
+	for l, err := range a.store.rows(ctx, number, 0, false) {
 		if err == nil {
 			err = d.lines(l.text)
 		}

@@ -80,11 +80,11 @@ const pageSize = 16
 // pageBytes is how many bytes of lines are unpacked at a time. It is more than 16 usual rows have.
 const pageBytes = 64 << 20
 
-// rows yields the rows of a run in order, unpacked: with all lines if whole, else with those
+// rows yields the rows of a run behind one in order, unpacked: with all lines if whole, else with those
 // of the history. An error ends them.
-func (s *store) rows(ctx context.Context, run int64, whole bool) iter.Seq2[*batchRow, error] {
+func (s *store) rows(ctx context.Context, run, after int64, whole bool) iter.Seq2[*batchRow, error] {
 	return func(yield func(*batchRow, error) bool) {
-		for after := int64(0); ; {
+		for {
 			page, more, err := s.page(ctx, run, after, whole)
 			if err != nil {
 				yield(nil, err)
@@ -133,7 +133,7 @@ func (a *archive) Lines(ctx context.Context, run string) iter.Seq2[[]byte, error
 			yield(nil, err)
 			return
 		}
-		for l, err := range a.store.rows(ctx, r.n, true) {
+		for l, err := range a.store.rows(ctx, r.n, 0, true) {
 			if err != nil {
 				yield(nil, a.fail("read", err))
 				return

@@ -3,15 +3,15 @@ package journal_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
+	"github.com/stretchr/testify/require"
 )
 
 // visited is a journal with a run of n tasks, which counts the rows that are read.
@@ -73,8 +73,13 @@ func TestReadersVisitEachRowAsOften(t *testing.T) {
 		{"LoadInfo", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.LoadInfo(ctx, v.run)) }},
 		{"LoadRun", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.LoadRun(ctx, v.run)) }},
 		{"Trace", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.Trace(ctx, v.run)) }},
-		{"LoadTrace", false, 1, func(ctx context.Context, v *visited) error {
-			_, _, err := v.j.LoadTrace(ctx, v.run)
+		{"Follow", true, 1, func(ctx context.Context, v *visited) error {
+			f, err := v.j.Follow(ctx, v.run)
+			for range 3 {
+				if err == nil {
+					_, _, err = f.Read(ctx)
+				}
+			}
 			return err
 		}},
 		{"Decisions", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.Decisions(ctx, v.run)) }},
@@ -126,4 +131,36 @@ func TestReadersVisitEachRowAsOften(t *testing.T) {
 			require.LessOrEqual(t, a, tt.most*2*few+10, "rows read of %d", 2*few)
 		})
 	}
+}
+
+// Whoever follows a run has after each batch what a reader of the whole run has, and reads only the new rows.
+func TestFollowersReadWhatIsNew(t *testing.T) {
+	t.Parallel()
+	v := storedRun(t, 1, true)
+	r, _, err := v.j.Resume(t.Context(), v.run)
+	require.NoError(t, err)
+	f, err := v.j.Follow(t.Context(), v.run)
+	require.NoError(t, err)
+	_, _, err = f.Read(t.Context())
+	require.NoError(t, err)
+	story := newFakeRun("r1", 1)
+	for i := range 6 {
+		before, after := story.Complete(i, 200)
+		for _, entries := range [][]record.Entry{before, after} {
+			require.NoError(t, appendEntries(r, entries...))
+			v.rows()
+			now, stored, err := f.Read(t.Context())
+			require.NoError(t, err)
+			require.LessOrEqual(t, v.rows(), 2, "the new row, and the last")
+			whole, err := v.j.Trace(t.Context(), v.run)
+			require.NoError(t, err)
+			all, err := v.j.Load(t.Context(), v.run)
+			require.NoError(t, err)
+			log := slices.DeleteFunc(slices.Clone(stored.History.Log), func(e record.Entry) bool { return e.Event != nil })
+			require.Equal(t, all.History.Log, log)
+			require.Equal(t, []any{whole.Tasks, whole.Prompts, whole.Events, whole.Handoffs}, []any{now.Tasks, now.Prompts, now.Events, now.Handoffs})
+		}
+	}
+	_, err = r.Close(t.Context())
+	require.NoError(t, err)
 }

@@ -251,7 +251,7 @@ func (c *catalog) liveAt(l *lease, now time.Time) bool {
 // progress returns how far the tasks of a run are that did not end, and whether it is paused.
 func (c *catalog) progress(ctx context.Context, number int64) (*runstate.State, error) {
 	s := runstate.New()
-	for l, err := range c.store.rows(ctx, number, true) {
+	for l, err := range c.store.rows(ctx, number, 0, true) {
 		if err != nil {
 			return s, err
 		}

@@ -27,25 +27,6 @@ func (a *archive) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 	return a.trace(r, &decoder{}, trace.ReadOptions{}, everyLine(ctx, a, r))
 }
 
-// LoadTrace returns what [Journal.Trace] and [Journal.Load] return, and reads each line once.
-func (j *Journal) LoadTrace(ctx context.Context, run string) (*trace.Trace, *Stored, error) {
-	r, err := j.find(ctx, run)
-	if err != nil {
-		return nil, nil, err
-	}
-	_, at, _, err := j.store.last(ctx, r.n)
-	if err != nil {
-		return nil, nil, j.fail("read", err)
-	}
-	var d decoder
-	t, err := j.trace(r, &d, trace.ReadOptions{}, everyLine(ctx, j.archive, r))
-	if err != nil {
-		return nil, nil, err
-	}
-	d.stored.Newest = at
-	return t, d.stored, nil
-}
-
 // Decisions returns the decisions of the gate in a run, which is named as for [Journal.Find], in the order
 // in which they were recorded, but for those of which the caller may not know. It reads no prompts.
 func (a *archive) Decisions(ctx context.Context, run string) (list []event.Handoff, err error) {
@@ -54,7 +35,7 @@ func (a *archive) Decisions(ctx context.Context, run string) (list []event.Hando
 		return nil, err
 	}
 	opener := record.LinePrefix(record.KindDecision)
-	for l, err := range a.store.rows(ctx, r.n, true) {
+	for l, err := range a.store.rows(ctx, r.n, 0, true) {
 		if err != nil {
 			return nil, a.fail("read", err)
 		}
@@ -79,7 +60,7 @@ func (a *archive) Decisions(ctx context.Context, run string) (list []event.Hando
 // everyLine returns a function that reads every line of a run.
 func everyLine(ctx context.Context, a *archive, r row) func(*trace.Reader) error {
 	return func(in *trace.Reader) error {
-		for l, err := range a.store.rows(ctx, r.n, true) {
+		for l, err := range a.store.rows(ctx, r.n, 0, true) {
 			if err == nil {
 				err = takeLines(in, l.text)
 			}
@@ -104,61 +85,130 @@ func takeLines(in *trace.Reader, lines []byte) error {
 // trace returns the trace of a run, whose lines read reads. The decoder decodes the lines of
 // the history; if one task is read alone, only if its field only is set by then.
 func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace.Reader) error) (*trace.Trace, error) {
-	d.vault, d.run, d.stored = a.vault, r.id, &Stored{History: record.History{Mask: a.vault.mask}}
-	skip, alone, whole := false, false, false // the history is not decoded; one task is read; the run ended
-	head := o.Head
-	o.Head = func(t *trace.Trace, only *trace.Task) {
-		if head != nil {
-			head(t, only)
-		}
-		alone = only != nil
-		skip = alone && d.only == nil
-	}
-	opened := map[string][2][]promptview.Piece{}
-	o.Other = func(kind string, value json.RawMessage) error {
-		switch kind {
-		case record.KindSealed:
-			return d.sealed(opened, value)
-		case record.KindRunStart, record.KindRunEnd:
-			whole = kind == record.KindRunEnd
-		case record.KindInfo, record.KindCallStart, record.KindPrefetchStart, record.KindAgentCall, record.KindRejected, record.KindMessage, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer, record.KindCommand:
-		default:
-			return trace.ErrKind
-		}
-		if skip {
-			return nil
-		}
-		err := d.line(kind, value)
-		if err == nil && kind == record.KindAgentCall && o.Finder != nil {
-			d.search(o.Finder)
-		}
-		return err
-	}
-	o.Event = d.event
-	o.Prompt = func(p *trace.Prompt) {
-		if pieces, ok := opened[p.Receipt.Session]; ok {
-			p.Open(pieces[0], pieces[1])
-		}
-		delete(opened, p.Receipt.Session)
-	}
-	in := trace.NewReader(o)
-	if err := read(in); err != nil {
+	of := newTraceReading(r.id, a.vault, d, o)
+	if err := read(of.in); err != nil {
 		return nil, a.fail("read", err)
 	}
-	t, err := in.Trace()
+	t, err := of.in.Trace()
 	if err != nil {
 		return nil, a.fail("read", err)
 	}
-	switch end := d.stored.History.End; {
-	case alone && whole:
-		t.SetResult(&trace.Result{Run: r.id})
-	case !alone && end != nil:
-		t.SetResult(result(r.id, d.stored))
-		if o.Finder != nil {
-			o.Finder.Answer(end.Answer)
+	of.end(t)
+	return t, nil
+}
+
+// A traceReading reads the lines of a run as those of a trace, and decodes those of its history.
+type traceReading struct {
+	d      *decoder
+	in     *trace.Reader
+	head   func(*trace.Trace, *trace.Task)
+	finder *trace.Finder
+	opened map[string][2][]promptview.Piece // pieces of prompts that the key decrypts, by session
+	alone  bool                             // one task is read
+	whole  bool                             // the run ended
+}
+
+// newTraceReading begins to read a run.
+func newTraceReading(run string, v *vault, d *decoder, o trace.ReadOptions) *traceReading {
+	d.vault, d.run, d.stored = v, run, &Stored{History: record.History{Mask: v.mask}}
+	of := &traceReading{d: d, head: o.Head, finder: o.Finder, opened: map[string][2][]promptview.Piece{}}
+	o.Head, o.Other, o.Event, o.Prompt = of.begin, of.line, d.event, of.prompt
+	of.in = trace.NewReader(o)
+	return of
+}
+
+// begin takes the first line.
+func (of *traceReading) begin(t *trace.Trace, only *trace.Task) {
+	if of.head != nil {
+		of.head(t, only)
+	}
+	of.alone = only != nil
+}
+
+// line takes a line that a trace alone does not have.
+func (of *traceReading) line(kind string, value json.RawMessage) error {
+	switch kind {
+	case record.KindSealed:
+		return of.d.sealed(of.opened, value)
+	case record.KindRunStart, record.KindRunEnd:
+		of.whole = kind == record.KindRunEnd
+	case record.KindInfo, record.KindCallStart, record.KindPrefetchStart, record.KindAgentCall, record.KindRejected, record.KindMessage, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer, record.KindCommand:
+	default:
+		return trace.ErrKind
+	}
+	if of.alone && of.d.only == nil { // nobody wants the history
+		return nil
+	}
+	err := of.d.line(kind, value)
+	if err == nil && kind == record.KindAgentCall && of.finder != nil {
+		of.d.search(of.finder)
+	}
+	return err
+}
+
+// prompt fills in the pieces that were decrypted.
+func (of *traceReading) prompt(p *trace.Prompt) {
+	if pieces, ok := of.opened[p.Receipt.Session]; ok {
+		p.Open(pieces[0], pieces[1])
+	}
+	delete(of.opened, p.Receipt.Session)
+}
+
+// end sets the result of a run that has ended.
+func (of *traceReading) end(t *trace.Trace) {
+	switch end := of.d.stored.History.End; {
+	case of.alone && of.whole:
+		t.SetResult(&trace.Result{Run: of.d.run})
+	case !of.alone && end != nil:
+		t.SetResult(result(of.d.run, of.d.stored))
+		if of.finder != nil {
+			of.finder.Answer(end.Answer)
 		}
 	}
-	return t, nil
+}
+
+// A Follower reads a run, and then only what is added to it. [Journal.Follow] returns one. It is not safe for
+// concurrent use.
+type Follower struct {
+	a     *archive
+	r     row
+	of    *traceReading
+	after int64 // the last row that was read
+}
+
+// Follow returns a Follower of a run, which is named as for [Journal.Find].
+func (j *Journal) Follow(ctx context.Context, run string) (*Follower, error) {
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	return &Follower{a: j.archive, r: r, of: newTraceReading(r.id, j.vault, &decoder{}, trace.ReadOptions{})}, nil
+}
+
+// Read returns what [Journal.Trace] and [Journal.Load] return now. What they return stays as it is when more is read;
+// the caller must not change it. After an error, the Follower must not be used any more.
+func (f *Follower) Read(ctx context.Context) (*trace.Trace, *Stored, error) {
+	_, at, _, err := f.a.store.last(ctx, f.r.n)
+	if err != nil {
+		return nil, nil, f.a.fail("read", err)
+	}
+	for l, err := range f.a.store.rows(ctx, f.r.n, f.after, true) {
+		if err == nil {
+			err = takeLines(f.of.in, l.text)
+		}
+		if err != nil {
+			return nil, nil, f.a.fail("read", err)
+		}
+		f.after = l.n
+	}
+	t, err := f.of.in.Snapshot()
+	if err != nil {
+		return nil, nil, f.a.fail("read", err)
+	}
+	f.of.end(t)
+	s := *f.of.d.stored
+	s.Newest, s.History.Log, s.History.Begins = at, slices.Clip(s.History.Log), slices.Clip(s.History.Begins)
+	return t, &s, nil
 }
 
 // Search searches the prompts and results of a run, which is named as for [Journal.Find],

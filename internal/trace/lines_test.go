@@ -11,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
-
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
@@ -21,6 +18,8 @@ import (
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // of says of which run the given trace is.
@@ -401,4 +400,39 @@ func ExampleLines() {
 	// begin {"host":"one"}
 	// begin {"host":"two"}
 	// <nil>
+}
+
+// A snapshot is the trace of the lines so far, whatever is read afterwards.
+func TestSnapshotsAreTracesOfWhatWasRead(t *testing.T) {
+	t.Parallel()
+	file, _ := tell(t)
+	in := trace.NewReader(trace.ReadOptions{})
+	read := ""
+	same := func(want, got *trace.Trace) {
+		t.Helper()
+		require.Equal(t, []any{want.Tasks, want.Prompts, want.Events, want.Handoffs}, []any{got.Tasks, got.Prompts, got.Events, got.Handoffs})
+		for i := range want.Prompts {
+			a, more, inputs := want.Absent(&want.Prompts[i], 0)
+			b, moreNow, inputsNow := got.Absent(&got.Prompts[i], 0)
+			require.Equal(t, []any{a, more, inputs}, []any{b, moreNow, inputsNow})
+		}
+	}
+	var earlier []*trace.Trace
+	var beginnings []string
+	for line := range strings.Lines(string(file)) {
+		if strings.HasPrefix(line, `{"result":`) {
+			break
+		}
+		read += line
+		require.NoError(t, in.Line([]byte(line)))
+		now, err := in.Snapshot()
+		require.NoError(t, err)
+		earlier, beginnings = append(earlier, now), append(beginnings, read)
+	}
+	require.Greater(t, len(earlier), 10)
+	for i, now := range earlier {
+		want, err := trace.Read(strings.NewReader(beginnings[i]))
+		require.NoError(t, err)
+		same(want, now)
+	}
 }

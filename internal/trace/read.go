@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
@@ -137,4 +139,14 @@ func (r *Reader) Trace() (*Trace, error) {
 	}
 	r.complete()
 	return r.finish(), nil
+}
+
+// Snapshot returns the trace of the lines so far; more may follow. Both share what is in the prompts and events.
+func (r *Reader) Snapshot() (*Trace, error) {
+	r.complete()
+	now, t := *r, *r.trace
+	t.Tasks, t.index = slices.Clone(t.Tasks), maps.Clone(t.index)
+	t.Prompts, t.Handoffs, t.Events = slices.Clone(t.Prompts), slices.Clone(t.Handoffs), slices.Clip(t.Events)
+	now.trace = &t
+	return now.Trace()
 }

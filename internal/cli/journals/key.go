@@ -72,7 +72,7 @@ func LoadRun(ctx context.Context, j *journal.Journal, run string) (*journal.Stor
 // addKeyHints adds to the reasons why texts of a run cannot be read how to give a missing key.
 func addKeyHints(stored *journal.Stored) {
 	add := func(reason *string) {
-		if journal.Locked(*reason) {
+		if journal.Locked(*reason) && !strings.HasSuffix(*reason, keyHint) {
 			*reason += keyHint
 		}
 	}

@@ -80,10 +80,20 @@ func Load(ctx context.Context, con *console.Console, j *journal.Journal, run jou
 		}
 		return NewStoredRun(run, t, loaded, con.Now()), nil
 	}
-	t, loaded, err := j.LoadTrace(ctx, run.Run)
-	if err == nil {
-		run, err = j.Find(ctx, run.Run)
+	f, err := j.Follow(ctx, run.Run)
+	if err != nil {
+		return nil, ReadError(ctx, err)
 	}
+	return LoadNow(ctx, con, j, f)
+}
+
+// LoadNow reads what was added to a run that is followed, and returns the run.
+func LoadNow(ctx context.Context, con *console.Console, j *journal.Journal, f *journal.Follower) (*StoredRun, error) {
+	t, loaded, err := f.Read(ctx)
+	if err != nil {
+		return nil, ReadError(ctx, err)
+	}
+	run, err := j.Find(ctx, loaded.Info.Run)
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}

@@ -155,7 +155,7 @@ func (l *Launch) resume(ctx context.Context, con *console.Console, j *Job) error
 	if err != nil {
 		return err
 	}
-	again := &resumed{openJournal: opened, begun: map[task.ID]bool{}}
+	again := &resumed{openJournal: opened}
 	restore := func() error {
 		if err := again.load(ctx, j, l.Resume); err != nil {
 			return err

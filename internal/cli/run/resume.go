@@ -98,7 +98,7 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string, sender
 	if err != nil {
 		return err
 	}
-	again := &resumed{openJournal: opened, answers: map[task.ID]bool{}, called: map[task.ID]bool{}, begun: map[task.ID]bool{}}
+	again := &resumed{openJournal: opened}
 	defer again.journal.Close() //nolint:errcheck // the run has reported failures of the journal
 	found, err := journals.Find(cmd.Context(), again.journal, run)
 	if err != nil {
@@ -155,6 +155,7 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) (err error) {
 		}
 		r.names.AddNames(t.Tasks)
 	}
+	r.answers, r.called, r.begun = map[task.ID]bool{}, map[task.ID]bool{}, map[task.ID]bool{}
 	for _, x := range accepted(&r.stored.History) {
 		r.answers[x.Task] = true
 	}

@@ -172,7 +172,7 @@ func (t *Turns) restore(cmd *cobra.Command, con *console.Console, j *TurnJob) er
 		return journals.ReadError(cmd.Context(), last.Busy)
 	}
 	asked := j.Agent
-	again := &resumed{openJournal: opened, begun: map[task.ID]bool{}}
+	again := &resumed{openJournal: opened}
 	if err := again.load(cmd.Context(), &j.Job, last.Run); err != nil {
 		return err
 	}

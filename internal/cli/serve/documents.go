@@ -23,7 +23,7 @@ type documents struct {
 	mu      sync.Mutex // guards figures
 }
 
-// A runCache has the runs that were read last. A run is read again once its journal has a new row. Only one
+// A runCache has the runs that were read last. Once the journal has new rows of a run, only these are read. Only one
 // run is read, or made into a document, at a time.
 type runCache struct {
 	mu   sync.Mutex // guards the rest, and what is in the runs
@@ -35,9 +35,10 @@ const maxCached = 2
 
 // A cachedRun is a run as it was read up to a row.
 type cachedRun struct {
-	last   int64
-	status string
-	run    *journals.StoredRun
+	last     int64
+	status   string
+	follower *journal.Follower
+	run      *journals.StoredRun
 }
 
 // with calls make with a run.
@@ -66,21 +67,25 @@ func (d *documents) load(ctx context.Context, s *journal.Summary) (*journals.Sto
 	}
 	c := d.cache
 	i := slices.IndexFunc(c.runs, func(of *cachedRun) bool { return of.run.Run == s.Run })
-	if i >= 0 && c.runs[i].last == last && c.runs[i].status == s.Status {
-		of := c.runs[i]
-		c.runs = append(slices.Delete(c.runs, i, i+1), of)
-		return of.run, nil
-	}
-	k, err := journals.Load(ctx, d.con, d.j, *s, "")
-	if err != nil {
-		return nil, err
-	}
+	of := &cachedRun{last: -1}
 	if i >= 0 {
+		of = c.runs[i]
 		c.runs = slices.Delete(c.runs, i, i+1)
 	}
-	c.runs = append(c.runs, &cachedRun{last, s.Status, k})
+	if of.follower == nil || !of.run.Started.Equal(s.Started) { // or the run was removed meanwhile, and made again
+		if of.follower, err = d.j.Follow(ctx, s.Run); err != nil {
+			return nil, journals.ReadError(ctx, err)
+		}
+	}
+	if of.last != last || of.status != s.Status {
+		of.last, of.status = last, s.Status
+		if of.run, err = journals.LoadNow(ctx, d.con, d.j, of.follower); err != nil {
+			return nil, err
+		}
+	}
+	c.runs = append(c.runs, of)
 	c.runs = c.runs[max(0, len(c.runs)-maxCached):]
-	return k, nil
+	return of.run, nil
 }
 
 // Run returns what show prints of a run; see [inspector.Runs].
