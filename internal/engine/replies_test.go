@@ -273,7 +273,11 @@ func TestAFullInboxEndsAWait(t *testing.T) {
 					to := answers.to
 					answers.to = func(text string) []llm.ToolCall { return append([]llm.ToolCall{sendsTo("a", "before")}, to(text)...) }
 				}
-				tm := edged(t, both("a<>b"), n.member(t, "a", asks, waits, done), n.member(t, "b", waits, waits, answers, done))
+				later := step{to: func(string) []llm.ToolCall { // b reads its inbox when a has sent both messages
+					time.Sleep(time.Second)
+					return waits.calls
+				}}
+				tm := edged(t, both("a<>b"), n.member(t, "a", asks, waits, done), n.member(t, "b", later, waits, answers, done))
 				bus, err := mailbox.New([]string{"a", "b"}, mailbox.Options{Edges: both("a<>b"), MaxUnread: 1})
 				require.NoError(t, err)
 				res := run(t, tm, &engine.RunOptions{Bus: bus}, spec("a"), spec("b"))
