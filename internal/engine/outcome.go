@@ -76,7 +76,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	if a.conversation != nil && !a.isPartial() {
 		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)
 	}
-	cutOff := a.aborted && (a.isPerson() || a.stage == inPreparation) // no entry tells of it: it is asked again, or nobody was called
+	cutOff := a.aborted && (a.isPerson() || a.stage == inPreparation)           // no entry tells of it: it is asked again, or nobody was called
 	if a.own || r.priorRun.isStrict() || errors.Is(a.err, errLater) || cutOff { // it was counted when it was made, or is when it is answered
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {

@@ -407,7 +407,7 @@ func TestSnapshotsAreTracesOfWhatWasRead(t *testing.T) {
 	t.Parallel()
 	file, _ := tell(t)
 	in := trace.NewReader(trace.ReadOptions{})
-	read := ""
+	var read strings.Builder
 	same := func(want, got *trace.Trace) {
 		t.Helper()
 		require.Equal(t, []any{want.Tasks, want.Prompts, want.Events, want.Handoffs}, []any{got.Tasks, got.Prompts, got.Events, got.Handoffs})
@@ -423,11 +423,11 @@ func TestSnapshotsAreTracesOfWhatWasRead(t *testing.T) {
 		if strings.HasPrefix(line, `{"result":`) {
 			break
 		}
-		read += line
+		read.WriteString(line)
 		require.NoError(t, in.Line([]byte(line)))
 		now, err := in.Snapshot()
 		require.NoError(t, err)
-		earlier, beginnings = append(earlier, now), append(beginnings, read)
+		earlier, beginnings = append(earlier, now), append(beginnings, read.String())
 	}
 	require.Greater(t, len(earlier), 10)
 	for i, now := range earlier {
