@@ -222,7 +222,7 @@ func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
 		return s, c.fail("read", err)
 	}
 	st, err := c.progress(ctx, r.n)
-	if s.Tasks = (Counts{}); st.Paused() {
+	if s.Tasks = (Counts{}); st.Paused {
 		s.Status = Paused
 	}
 	for _, t := range st.Tasks() {

@@ -18,6 +18,7 @@ type State struct {
 	Begins   []record.RunStart
 	End      *record.RunEnd // of the last process; nil while it works, or if it was interrupted
 	Commands []*record.Command
+	Paused   bool // the last process was paused and not resumed
 	Sent     []*record.SentMessage
 
 	// Live says that the last process still works on the run, which no entry says: what that process began and did
@@ -133,7 +134,7 @@ func (s *State) callTask(x *record.AgentCall) *Task {
 
 // begin adds a process.
 func (s *State) begin(b *record.RunStart) {
-	s.Begins, s.End, s.ended, s.current = append(s.Begins, *b), nil, nil, map[task.ID]bool{}
+	s.Begins, s.Paused, s.End, s.ended, s.current = append(s.Begins, *b), false, nil, nil, map[task.ID]bool{}
 	s.plan(b.Tasks)
 }
 
@@ -167,7 +168,7 @@ func (s *State) end(e *record.RunEnd) {
 
 // command adds a command.
 func (s *State) command(c *record.Command) {
-	s.Commands = append(s.Commands, c)
+	s.Commands, s.Paused = append(s.Commands, c), c.Kind == steer.Pause || s.Paused && c.Kind != steer.Resume
 	if c.Task != "" && (c.Kind == steer.Cancel || c.Kind == steer.Rerun) {
 		s.Task(c.Task, c.Title, c.Agent).Canceled = c.Kind == steer.Cancel
 	}
@@ -195,19 +196,6 @@ func (s *State) read(messages []string) {
 
 // IsRead reports whether a prompt has the message with an ID.
 func (s *State) IsRead(message string) bool { return s.reads[message] }
-
-// Paused reports whether the last process was paused and not resumed.
-func (s *State) Paused() (paused bool) {
-	if len(s.Begins) == 0 {
-		return false
-	}
-	for _, c := range s.Commands {
-		if !c.Effective().Before(s.Begins[len(s.Begins)-1].Time) {
-			paused = c.Kind == steer.Pause || paused && c.Kind != steer.Resume
-		}
-	}
-	return paused
-}
 
 // EndOf returns how a task ended: what the end of the run says of it, or else its events. It has no status if
 // the task has not ended.

@@ -43,7 +43,8 @@ type openCall struct {
 	waits   bool // it is prefetched, and did not begin so far
 }
 
-// A firstTurn is what an agent said in the first turn of an attempt or a child that has more.
+// A firstTurn is what an agent said in the first turn of an attempt or a child that has more, or an answer that it had to
+// correct.
 type firstTurn struct {
 	call    *record.AgentCall
 	process int  // in which it was said, from 1
