@@ -6,7 +6,7 @@ SOAK ?= 5m
 GRAPHS ?= 10000
 PAIRS ?= 2000
 MUTANTS ?= all
-SAMPLE ?= 3
+SAMPLE ?= 2
 
 # Of a pipe, every command must succeed.
 SHELL = bash
