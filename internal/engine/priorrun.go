@@ -46,13 +46,13 @@ func (p *priorRun) of(id task.ID) *priorTask {
 
 // hasDirected reports whether an earlier process had a message for one task in a prompt.
 func hasDirected(p *priorRun, id string) bool {
-	return p != nil && p.own && p.state.IsRead(id) && slices.ContainsFunc(p.state.Sent, func(s *record.SentMessage) bool { return s.ID == id && s.Task != "" })
+	return p != nil && p.own && p.state.IsDelivered(id) && slices.ContainsFunc(p.state.Sent, func(s *record.SentMessage) bool { return s.ID == id && s.Task != "" })
 }
 
 // undelivered returns the ids of the messages for one task that no prompt contains.
 func undelivered(p *priorRun, id task.ID) (ids []string) {
 	for _, s := range p.state.Sent {
-		if s.Task == id && !p.state.IsRead(s.ID) {
+		if s.Task == id && !p.state.IsDelivered(s.ID) {
 			ids = append(ids, s.ID)
 		}
 	}
@@ -83,7 +83,7 @@ func (p *priorRun) counted(id task.ID) priorTask {
 	return priorTask{Task: nothing}
 }
 
-// nothing is a task of which no entry tells.
+// nothing stands in for a task without entries.
 var nothing = new(runstate.Task)
 
 // spending returns what earlier processes of this run spent, for budgets.
@@ -91,11 +91,11 @@ func (p *priorRun) spending() (list []plan.PriorCall) {
 	if p == nil || !p.own {
 		return nil
 	}
-	for _, b := range p.tasks {
-		for _, x := range b.Answered() {
+	for _, t := range p.state.Tasks() {
+		for _, x := range t.Answered() {
 			list = append(list, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Took(), Cost: x.Cost, Hidden: x.Partial})
 		}
-		for _, c := range p.interrupted(b) {
+		for _, c := range p.interrupted(t) {
 			list = append(list, plan.PriorCall{Agent: c.Agent, Model: c.Model, Usage: estimate(c), Hidden: c.Partial})
 		}
 	}
@@ -107,9 +107,9 @@ func (p *priorRun) spent() (u llm.Usage, c Context) {
 	if p == nil || !p.own {
 		return u, c
 	}
-	for id, b := range p.tasks {
-		u = u.Add(p.usageOf(id))
-		for _, x := range b.Calls {
+	for _, t := range p.state.Tasks() {
+		u = u.Add(p.usageOf(t.ID))
+		for _, x := range t.Calls {
 			c = c.Add(x.Context)
 		}
 	}

@@ -81,22 +81,22 @@ func (p *priorRun) attempts(id task.ID) (a runstate.Attempts) {
 }
 
 // interrupted returns the calls for a task that have no end, unless a replay repeats them as they were.
-func (p *priorRun) interrupted(b *priorTask) []*record.CallStart {
+func (p *priorRun) interrupted(t *runstate.Task) []*record.CallStart {
 	if p.strict {
 		return nil
 	}
-	return p.state.Interrupted(b.Task)
+	return p.state.Interrupted(t)
 }
 
 // usageOf returns the tokens of a task in earlier processes of this run, as the caller may see them. Those of calls that
 // were interrupted are estimates.
 func (p *priorRun) usageOf(id task.ID) (u llm.Usage) {
-	if p == nil {
+	if p == nil || !p.own || p.state.Find(id) == nil {
 		return u
 	}
-	b := p.counted(id)
-	u = b.Usage()
-	for _, c := range p.interrupted(&b) {
+	t := p.state.Find(id)
+	u = t.Usage()
+	for _, c := range p.interrupted(t) {
 		u = u.Add(visibility{c.Partial}.usage(estimate(c)))
 	}
 	return u
@@ -139,7 +139,7 @@ func (p *priorRun) mayHaveActed(id task.ID) bool {
 			ended = max(ended, x.Attempt)
 		}
 	}
-	for _, c := range p.interrupted(&b) {
+	for _, c := range p.interrupted(b.Task) {
 		if c.Effect != "" && !c.Repeatable {
 			uncertain = max(uncertain, c.Attempt)
 		}

@@ -222,7 +222,7 @@ func (m *runMessages) restore(before []*record.SentMessage) {
 		case s.Given > 0: // the options have it
 		case s.Call != "":
 			m.restoreHandoff(s)
-		case s.Session == "", m.run.priorRun.state.IsRead(s.ID):
+		case s.Session == "", m.run.priorRun.state.IsDelivered(s.ID):
 			m.putBack(s)
 		default:
 			m.held[s.Session] = append(m.held[s.Session], s)

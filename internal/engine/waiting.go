@@ -61,13 +61,22 @@ func (p *personWaits) giveUp() {
 // come from another process. A person who does not answer now may do that in another process,
 // until the run has nothing else to do: then the error is errLater.
 func awaitAnswer(ctx context.Context, a *attempt, key record.Key, ask func(context.Context) error) (given *record.Answer, err error) {
-	return a.run.questions.await(ctx, key, func(ctx context.Context) error {
+	given, err = a.run.questions.await(ctx, key, func(ctx context.Context) error {
 		err := ask(ctx)
 		if errors.Is(err, person.ErrLater) && a.run.questions.log != nil {
 			err = a.scheduler.park(ctx, a)
 		}
 		return err
 	})
+	if given != nil {
+		r := a.scheduler.run
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if readyqueue.Continue(r.queue, a.index, time.Now()) == nil { // it came when the wait had ended for another reason
+			r.tasks[a.index].WaitingFor = ""
+		}
+	}
+	return given, err
 }
 
 // await asks a person, and returns when that has succeeded, or with the answer that has come from

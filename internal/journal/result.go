@@ -99,11 +99,10 @@ func (s *Stored) keyed(name string) (ids []task.ID) {
 
 // last returns the last agent call that completed one of these tasks; nil if there is none.
 func (s *Stored) last(ids []task.ID) (last *record.AgentCall) {
-	place := 0
 	st := runstate.Of(&s.History)
 	for _, id := range ids {
-		if t := st.Find(id); t != nil && t.Accepted() != nil && t.Place > place {
-			last, place = t.Accepted(), t.Place
+		if t := st.Find(id); t != nil && t.Accepted() != nil && (last == nil || !t.Accepted().End.Before(last.End)) {
+			last = t.Accepted()
 		}
 	}
 	return last

@@ -112,7 +112,7 @@ type traceReading struct {
 func newTraceReading(run string, v *vault, d *decoder, o trace.ReadOptions) *traceReading {
 	d.vault, d.run, d.stored = v, run, &Stored{History: record.History{Mask: v.mask}}
 	of := &traceReading{d: d, head: o.Head, finder: o.Finder, opened: map[string][2][]promptview.Piece{}}
-	o.Head, o.Other, o.Event, o.Prompt = of.begin, of.line, d.event, of.prompt
+	o.Head, o.Other, o.Event, o.Prompt = of.begin, of.line, of.event, of.prompt
 	of.in = trace.NewReader(o)
 	return of
 }
@@ -136,7 +136,7 @@ func (of *traceReading) line(kind string, value json.RawMessage) error {
 	default:
 		return trace.ErrKind
 	}
-	if of.alone && of.d.only == nil { // nobody wants the history
+	if of.alone && of.d.only == nil { // the history was not requested
 		return nil
 	}
 	err := of.d.line(kind, value)
@@ -144,6 +144,13 @@ func (of *traceReading) line(kind string, value json.RawMessage) error {
 		of.d.search(of.finder)
 	}
 	return err
+}
+
+// event takes an event.
+func (of *traceReading) event(e *event.Event) {
+	if !of.alone || of.d.only != nil {
+		of.d.event(e)
+	}
 }
 
 // prompt fills in the pieces that were decrypted.
@@ -188,6 +195,13 @@ func (j *Journal) Follow(ctx context.Context, run string) (*Follower, error) {
 // Read returns what [Journal.Trace] and [Journal.Load] return now. What they return stays as it is when more is read;
 // the caller must not change it. After an error, the Follower must not be used any more.
 func (f *Follower) Read(ctx context.Context) (*trace.Trace, *Stored, error) {
+	now, err := f.a.find(ctx, f.r.id)
+	if err == nil && (now.n != f.r.n || !now.started.Equal(f.r.started)) {
+		err = &UnknownRunError{Prefix: f.r.id} // removed, and made again
+	}
+	if err != nil {
+		return nil, nil, err
+	}
 	_, at, _, err := f.a.store.last(ctx, f.r.n)
 	if err != nil {
 		return nil, nil, f.a.fail("read", err)
@@ -229,7 +243,7 @@ func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, t
 
 // event adds an event to the history if nothing else says the same.
 func (d *decoder) event(e *event.Event) {
-	if runstate.IsOf(e) && (d.only == nil || slices.Contains(d.only, e.Task)) {
+	if runstate.ChangesState(e) && (d.only == nil || slices.Contains(d.only, e.Task)) {
 		d.stored.History.Log = append(d.stored.History.Log, record.Entry{Event: e})
 	}
 }

@@ -382,7 +382,7 @@ type Failure struct {
 // A History is what a journal stores of one run.
 type History struct {
 	Begins []RunStart // one for each process that began or resumed the run, in order
-	Log    []Entry    // in the order in which they became durable; without records and, unless somebody asked for them, events, and without End
+	Log    []Entry    // in the order in which they became durable, without End; events are there if the whole trace was read, records never
 	End    *RunEnd    // of the last process; nil if it was interrupted
 	Alive  time.Time  // when the last process was seen to work on the run; zero if that is not known
 

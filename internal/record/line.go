@@ -148,7 +148,7 @@ func DecodeStrict(text []byte, into any) error {
 		return err // nothing is known of what the decoder still has
 	}
 	rest := text[d.json.InputOffset()-before:]
-	if len(rest) == 0 {
+	if len(rest) == 0 && len(text) <= maxPooled {
 		strictDecoders.Put(d)
 	}
 	if len(bytes.TrimSpace(rest)) > 0 {
@@ -156,6 +156,9 @@ func DecodeStrict(text []byte, into any) error {
 	}
 	return nil
 }
+
+// maxPooled is the most bytes of a value whose decoder is used again.
+const maxPooled = 1 << 20
 
 // strictDecoders is a pool, since a decoder needs a buffer for the longest value.
 var strictDecoders = sync.Pool{New: func() any {

@@ -43,7 +43,7 @@ func (s *State) Attempts(t *Task) (a Attempts) {
 		}
 	}
 	for _, x := range t.turns {
-		if !x.over && x.call.Attempt != t.asks {
+		if !x.over && x.call.Attempt != t.waiting {
 			count(x.call.Attempt, x.process)
 		}
 	}
@@ -147,7 +147,7 @@ func (t *Task) Span() (start, end time.Time) {
 }
 
 // Worked returns for how long calls for a task were in progress, from the first to the last of each process: between
-// two processes nobody works on it. How long a call took that has no end is not known.
+// two processes none does. How long a call took that has no end is not known.
 func (s *State) Worked(t *Task) (sum time.Duration) {
 	for i := 0; i < len(t.Calls); {
 		process, start, end := t.processes[i], t.Calls[i].Start, t.Calls[i].End

@@ -40,14 +40,14 @@ func (q *Question) keepEarlier() {
 
 // questions are what a task asks people.
 type questions struct {
-	list []*Question // asked last: one, or those about the calls of one turn
-	asks int         // the number of the attempt that waits for an approval or a reply; zero if none does
+	list    []*Question // asked last: one, or those about the calls of one turn
+	waiting int         // the number of the attempt that waits for an approval or a reply; zero if none does
 }
 
 // ask adds a question. It takes the place of those before, unless they are about other calls of its turn.
 func (t *questions) ask(asked *record.Question) {
 	if asked.Call != "" {
-		t.asks = asked.Attempt
+		t.waiting = asked.Attempt
 	}
 	isTurn := len(t.list) > 0 && asked.List != (record.Key{}) && t.list[0].List == asked.List
 	if len(t.list) > 0 && !isTurn {
@@ -94,7 +94,7 @@ func (t *questions) attemptEnded(x *record.AgentCall) {
 
 // called ends the question about a call of a tool, which was made or was answered without.
 func (t *questions) called(session string) {
-	t.asks = 0
+	t.waiting = 0
 	for _, q := range t.list {
 		if q.Call == session {
 			q.Ended = true

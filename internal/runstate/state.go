@@ -1,9 +1,9 @@
-// Package runstate says what is known of a run by its entries: the status of each task, its attempts and its
-// calls, and what people and agents were asked. [State.Apply] is the one place that decides these; whoever
-// resumes, lists or shows a run asks a State.
+// Package runstate derives from the entries of a run the status of each task, its attempts and its calls, and what
+// people and agents were asked. [State.Apply] is the one place that decides these: resume, list and show all use it.
 package runstate
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/runteam/runteam/internal/event"
@@ -15,27 +15,26 @@ import (
 // A State is what the entries of a run say so far. It keeps the calls, questions, messages and commands that it is
 // given, and does not change them. It is not safe for concurrent use.
 type State struct {
-	Begins   []record.RunStart
-	End      *record.RunEnd // of the last process; nil while it works, or if it was interrupted
-	Commands []*record.Command
-	Paused   bool // the last process was paused and not resumed
-	Sent     []*record.SentMessage
+	Begins []record.RunStart
+	End    *record.RunEnd // of the last process; nil while it works, or if it was interrupted
+	Paused bool           // the last process was paused and not resumed
+	Sent   []*record.SentMessage
 
 	// Live says that the last process still works on the run, which no entry says: what that process began and did
 	// not end is in progress, and otherwise it was interrupted.
 	Live bool
 
-	tasks   map[task.ID]*Task
-	order   []*Task
-	current map[task.ID]bool            // tasks of the last process; none before its plan
-	ended   map[task.ID]*record.TaskEnd // of End
-	reads   map[string]bool             // IDs of the messages in prompts
-	entries int
+	tasks     map[task.ID]*Task
+	order     []*Task
+	current   map[task.ID]bool            // tasks of the last process; none before its plan
+	ended     map[task.ID]*record.TaskEnd // of End
+	delivered map[string]bool             // IDs of the messages in prompts
+	entries   int
 }
 
 // New returns the State of a run without entries.
 func New() *State {
-	return &State{tasks: map[task.ID]*Task{}, current: map[task.ID]bool{}, reads: map[string]bool{}}
+	return &State{tasks: map[task.ID]*Task{}, current: map[task.ID]bool{}, delivered: map[string]bool{}}
 }
 
 // Of returns the State of a history.
@@ -71,30 +70,30 @@ func (s *State) Apply(e *record.Entry) {
 	case e.Sent != nil:
 		s.Sent = append(s.Sent, e.Sent)
 	case e.Asked != nil:
-		s.read(e.Asked.Messages)
+		s.deliver(e.Asked.Messages)
 		s.Task(e.Asked.Task, "", "").asked(e.Asked, len(s.Begins))
 	case e.Begun != nil:
 		if t := s.tasks[record.TaskOf(e.Begun.Session)]; t != nil {
 			t.begun(e.Begun.Session)
 		}
 	case e.Turn != nil:
-		s.callTask(e.Turn).turn(e.Turn, len(s.Begins))
+		s.taskOfCall(e.Turn).turn(e.Turn, len(s.Begins))
 	case e.Rejected != nil:
-		s.callTask(e.Rejected).turn(e.Rejected, len(s.Begins))
+		s.taskOfCall(e.Rejected).turn(e.Rejected, len(s.Begins))
 	case e.Exchange != nil:
-		s.read(e.Exchange.Messages)
-		s.callTask(e.Exchange).exchange(e.Exchange, s.entries, len(s.Begins))
+		s.deliver(e.Exchange.Messages)
+		s.taskOfCall(e.Exchange).exchange(e.Exchange, s.entries, len(s.Begins))
 	case e.ToolCall != nil:
 		s.Task(e.ToolCall.Task, "", "").toolCall(e.ToolCall)
 	case e.ToolResult != nil:
 		s.Task(e.ToolResult.Task, "", "").toolResult(e.ToolResult)
 	case e.Files != nil:
-		t := s.callTask(e.Files)
+		t := s.taskOfCall(e.Files)
 		t.Files = append(t.Files, e.Files)
 	case e.Question != nil:
-		s.read(e.Question.Messages)
+		s.deliver(e.Question.Messages)
 		t := s.Task(e.Question.Task, e.Question.Title, e.Question.Agent)
-		t.goOn(e.Question.Attempt)
+		t.continueAttempt(e.Question.Attempt)
 		t.ask(e.Question)
 	case e.Answer != nil:
 		s.Task(e.Answer.Task, e.Answer.Title, e.Answer.Agent).answer(e.Answer)
@@ -123,8 +122,8 @@ func (s *State) Task(id task.ID, title, agent string) *Task {
 	return t
 }
 
-// callTask returns the task of a call. The agent of a child is not that of its task.
-func (s *State) callTask(x *record.AgentCall) *Task {
+// taskOfCall returns the task of a call. The agent of a child is not that of its task.
+func (s *State) taskOfCall(x *record.AgentCall) *Task {
 	agent := x.Agent
 	if record.ChildOf(x.Session) != "" {
 		agent = ""
@@ -141,9 +140,15 @@ func (s *State) begin(b *record.RunStart) {
 // plan adds tasks of the spec or of a plan.
 func (s *State) plan(list []event.Planned) {
 	for i := range list {
-		s.Task(list[i].Task, list[i].Title, list[i].Agent)
+		s.rename(list[i].Task, list[i].Title, list[i].Agent)
 		s.current[list[i].Task] = true
 	}
+}
+
+// rename sets the title and the agent of a task, which it adds if it is new: a later process may have another spec.
+func (s *State) rename(id task.ID, title, agent string) {
+	t := s.Task(id, title, agent)
+	t.Title, t.Agent = cmp.Or(title, t.Title), cmp.Or(agent, t.Agent)
 }
 
 // Has reports whether the run still has a task: a later process may have another spec or another plan.
@@ -161,21 +166,21 @@ func (s *State) Has(t *Task) bool {
 func (s *State) end(e *record.RunEnd) {
 	s.End, s.ended = e, make(map[task.ID]*record.TaskEnd, len(e.Tasks))
 	for i := range e.Tasks {
-		s.Task(e.Tasks[i].Task, e.Tasks[i].Title, e.Tasks[i].Agent)
+		s.rename(e.Tasks[i].Task, e.Tasks[i].Title, e.Tasks[i].Agent)
 		s.ended[e.Tasks[i].Task] = &e.Tasks[i]
 	}
 }
 
 // command adds a command.
 func (s *State) command(c *record.Command) {
-	s.Commands, s.Paused = append(s.Commands, c), c.Kind == steer.Pause || s.Paused && c.Kind != steer.Resume
+	s.Paused = c.Kind == steer.Pause || s.Paused && c.Kind != steer.Resume
 	if c.Task != "" && (c.Kind == steer.Cancel || c.Kind == steer.Rerun) {
 		s.Task(c.Task, c.Title, c.Agent).Canceled = c.Kind == steer.Cancel
 	}
 }
 
-// IsOf reports whether an event says something of a State that no other entry does.
-func IsOf(e *event.Event) bool {
+// ChangesState reports whether an event says something of a State that no other entry does.
+func ChangesState(e *event.Event) bool {
 	return len(e.Plan) > 0 || e.Name != "" || e.Task != "" && !record.IsStep(e.Task) && (record.StatusAfter(e.Type) != "" || slices.Contains([]event.Type{event.TaskReady, event.ReplyWait, event.ReplyEnd}, e.Type))
 }
 
@@ -187,23 +192,26 @@ func (s *State) event(e *event.Event) {
 	}
 }
 
-// read notes that a prompt has messages.
-func (s *State) read(messages []string) {
+// deliver notes that a prompt has messages.
+func (s *State) deliver(messages []string) {
 	for _, id := range messages {
-		s.reads[id] = true
+		s.delivered[id] = true
 	}
 }
 
-// IsRead reports whether a prompt has the message with an ID.
-func (s *State) IsRead(message string) bool { return s.reads[message] }
+// IsDelivered reports whether a prompt has the message with an ID.
+func (s *State) IsDelivered(message string) bool { return s.delivered[message] }
 
 // EndOf returns how a task ended: what the end of the run says of it, or else its events. It has no status if
 // the task has not ended.
 func (s *State) EndOf(t *Task) record.TaskEnd {
+	last := len(t.Calls) - 1
 	switch e := s.ended[t.ID]; {
 	case e != nil:
 		return *e
-	case s.Status(t) == t.status:
+	case t.Step && last >= 0 && s.Status(t) != task.Completed:
+		return record.TaskEnd{Code: t.Calls[last].Code, Reason: t.Calls[last].Error}
+	case !t.Step && s.Status(t) == t.status:
 		return t.end
 	}
 	return record.TaskEnd{}
@@ -217,7 +225,7 @@ func (s *State) Status(t *Task) task.Status {
 	case e != nil:
 		return e.Status
 	case t.process < len(s.Begins) && t.status != task.Completed:
-		return task.Pending // the last process has not come to it
+		return task.Pending // the last process has not reached it
 	}
 	return t.status
 }

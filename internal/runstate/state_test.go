@@ -203,3 +203,21 @@ func TestWorked(t *testing.T) {
 		require.Equal(t, time.Duration(tt.seconds)*time.Second, s.Worked(s.Find("a")), name)
 	}
 }
+
+// A step of the coordinator that failed has the code of its last call, and a task the agent that the newest spec names.
+func TestEndsAndNames(t *testing.T) {
+	t.Parallel()
+	failed := of("r/coordinator/decompose/1", "", 1)
+	failed.Task, failed.Code, failed.Error = "coordinator/decompose", codes.Timeout, "too late"
+	begin := func(agent string) record.Entry {
+		return record.Entry{Begin: &record.RunStart{Run: "r", Tasks: []event.Planned{{Task: "a", Title: "A", Agent: agent}}}}
+	}
+	s := runstate.New()
+	for _, e := range []record.Entry{begin("x"), {Exchange: failed}, begin("y")} {
+		s.Apply(&e)
+	}
+	step := s.Find("coordinator/decompose")
+	require.Equal(t, task.Failed, s.Status(step))
+	require.Equal(t, record.TaskEnd{Code: codes.Timeout, Reason: "too late"}, s.EndOf(step))
+	require.Equal(t, "y", s.Find("a").Agent)
+}

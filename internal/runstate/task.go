@@ -21,8 +21,8 @@ type Task struct {
 	Tools    []*record.CallStart // calls of tools, the last of each session
 	Results  []*record.AgentCall // of calls of tools
 	Files    []*record.AgentCall // output files of attempts
-	Started  bool                // an event says that work on it began, in whichever process
-	Canceled bool                // somebody canceled it
+	Started  bool                // work on it began in the process of its last event
+	Canceled bool                // a command canceled it
 	Place    int                 // of its last attempt among the entries of the run, from 1; zero if none ended
 
 	processes []int       // in which each of Calls ended, from 1
@@ -36,7 +36,7 @@ type Task struct {
 	questions
 }
 
-// An openCall is a prompt or a command of which nothing is known but that it began.
+// An openCall is a call of an agent that has begun and has no recorded end.
 type openCall struct {
 	*record.CallStart
 	process int  // that began it, from 1
@@ -75,10 +75,10 @@ func (t *Task) dropOpen(session string) {
 	t.open = slices.DeleteFunc(t.open, func(c openCall) bool { return c.Session == session })
 }
 
-// endTurns notes that the first turns are over that are meant.
-func (t *Task) endTurns(are func(*record.AgentCall) bool) {
+// endTurns marks the first turns that match as over.
+func (t *Task) endTurns(match func(*record.AgentCall) bool) {
 	for i := range t.turns {
-		t.turns[i].over = t.turns[i].over || are(t.turns[i].call)
+		t.turns[i].over = t.turns[i].over || match(t.turns[i].call)
 	}
 }
 
@@ -104,7 +104,7 @@ func (t *Task) exchange(x *record.AgentCall, place, process int) {
 
 // toolCall adds a call of a tool that is about to begin.
 func (t *Task) toolCall(c *record.CallStart) {
-	t.goOn(c.Attempt)
+	t.continueAttempt(c.Attempt)
 	t.called(c.Session)
 	t.Results = slices.DeleteFunc(t.Results, func(x *record.AgentCall) bool { return x.Session == c.Session })
 	t.Tools = append(slices.DeleteFunc(t.Tools, func(of *record.CallStart) bool { return of.Session == c.Session }), c)
@@ -112,18 +112,18 @@ func (t *Task) toolCall(c *record.CallStart) {
 
 // toolResult adds the result of a call of a tool.
 func (t *Task) toolResult(x *record.AgentCall) {
-	t.goOn(x.Attempt)
+	t.continueAttempt(x.Attempt)
 	if t.called(x.Session); x.Code == codes.ReplyPending {
-		t.asks = x.Attempt
+		t.waiting = x.Attempt
 	}
 	t.Results = append(t.Results, x)
 }
 
-// goOn notes that an attempt is at work. If the one before waited for an approval or a reply, this one continues it, and
+// continueAttempt notes that an attempt is at work. If the one before waited for an approval or a reply, this one continues it, and
 // both are one attempt.
-func (t *Task) goOn(attempt int) {
-	if t.asks < attempt {
-		t.endTurns(func(of *record.AgentCall) bool { return of.Attempt == t.asks })
+func (t *Task) continueAttempt(attempt int) {
+	if t.waiting < attempt {
+		t.endTurns(func(of *record.AgentCall) bool { return of.Attempt == t.waiting })
 	}
 }
 
@@ -143,8 +143,9 @@ func (t *Task) event(e *event.Event, process int) {
 	if now == "" {
 		return
 	}
+	t.Started = now == task.InProgress || t.Started && t.process == process
 	t.status, t.process, t.end = now, process, record.TaskEnd{}
-	if t.Started = t.Started || now == task.InProgress; now.Terminal() {
+	if now.Terminal() {
 		t.end = record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Agent, Status: now}
 		if now != task.Completed {
 			t.end.Reason, t.end.Code, t.end.Root = e.Message, e.Code, e.Root

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/audit"
@@ -71,18 +72,25 @@ func LoadRun(ctx context.Context, j *journal.Journal, run string) (*journal.Stor
 
 // addKeyHints adds to the reasons why texts of a run cannot be read how to give a missing key.
 func addKeyHints(stored *journal.Stored) {
-	add := func(reason *string) {
-		if journal.Locked(*reason) && !strings.HasSuffix(*reason, keyHint) {
-			*reason += keyHint
+	files, log := &stored.Info.Files, &stored.History.Log
+	for i := range *files {
+		if journal.Locked((*files)[i].Missing) {
+			*files = slices.Clone(*files) // other readers of the run share it
+			(*files)[i].Missing += keyHint
 		}
 	}
-	for i := range stored.Info.Files {
-		add(&stored.Info.Files[i].Missing)
-	}
-	for i := range stored.History.Log {
-		if x := stored.History.Log[i].Exchange; x != nil {
-			add(&x.Missing)
+	cloned := false
+	for i := range *log {
+		x := (*log)[i].Exchange
+		if x == nil || !journal.Locked(x.Missing) {
+			continue
 		}
+		if !cloned {
+			*log, cloned = slices.Clone(*log), true
+		}
+		x = new(*x)
+		x.Missing += keyHint
+		(*log)[i].Exchange = x
 	}
 }
 

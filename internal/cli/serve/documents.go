@@ -37,6 +37,7 @@ const maxCached = 2
 type cachedRun struct {
 	last     int64
 	status   string
+	live     bool
 	follower *journal.Follower
 	run      *journals.StoredRun
 }
@@ -73,12 +74,13 @@ func (d *documents) load(ctx context.Context, s *journal.Summary) (*journals.Sto
 		c.runs = slices.Delete(c.runs, i, i+1)
 	}
 	if of.follower == nil || !of.run.Started.Equal(s.Started) { // or the run was removed meanwhile, and made again
+		of.last = -1
 		if of.follower, err = d.j.Follow(ctx, s.Run); err != nil {
 			return nil, journals.ReadError(ctx, err)
 		}
 	}
-	if of.last != last || of.status != s.Status {
-		of.last, of.status = last, s.Status
+	if of.last != last || of.status != s.Status || of.live != s.Live() {
+		of.last, of.status, of.live = last, s.Status, s.Live()
 		if of.run, err = journals.LoadNow(ctx, d.con, d.j, of.follower); err != nil {
 			return nil, err
 		}
