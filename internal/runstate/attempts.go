@@ -43,7 +43,7 @@ func (s *State) Attempts(t *Task) (a Attempts) {
 		}
 	}
 	for _, x := range t.turns {
-		if !x.over && x.call.Attempt != t.waiting {
+		if !x.ended && !x.continued && x.call.Attempt != t.waiting {
 			count(x.call.Attempt, x.process)
 		}
 	}
@@ -78,7 +78,7 @@ func (s *State) Interrupted(t *Task) (list []*record.CallStart) {
 func (t *Task) Answered() []*record.AgentCall {
 	list := slices.Clip(t.Calls)
 	for _, x := range t.turns {
-		if !x.over {
+		if !x.ended {
 			list = append(list, x.call)
 		}
 	}

@@ -145,6 +145,31 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
+// What a turn took counts if its attempt waited and a later one went on, and once if its own attempt ended.
+func TestTokensOfTurns(t *testing.T) {
+	t.Parallel()
+	turn := of("r/a/1", "", 1)
+	turn.Input = 7
+	own, later := of("r/a/1", "", 1), of("r/a/2", "", 2)
+	own.Input, later.Input = 10, 5
+	question := record.Entry{Question: &record.Question{Task: "a", Attempt: 1, Call: "r/a/call_1_1", Key: record.Key{1}}}
+	goesOn := record.Entry{ToolCall: &record.CallStart{Session: "r/a/call_1_1", Task: "a", Attempt: 2}}
+	for _, tt := range []struct {
+		entries []record.Entry
+		want    int
+	}{
+		{[]record.Entry{{Turn: turn}}, 7},
+		{[]record.Entry{{Turn: turn}, {Exchange: own}}, 10},
+		{[]record.Entry{{Turn: turn}, question, goesOn, {Exchange: later}}, 12},
+	} {
+		s := runstate.New()
+		for i := range tt.entries {
+			s.Apply(&tt.entries[i])
+		}
+		require.Equal(t, tt.want, s.Find("a").Usage().InputTokens)
+	}
+}
+
 // A task that the last process has not come to is pending, unless it completed before.
 func TestStatusOfALaterProcess(t *testing.T) {
 	t.Parallel()

@@ -47,8 +47,10 @@ type openCall struct {
 // correct.
 type firstTurn struct {
 	call    *record.AgentCall
-	process int  // in which it was said, from 1
-	over    bool // the attempt or the child has ended, or another attempt continues it
+	process int // in which it was said, from 1
+
+	ended     bool // with its session, whose last call has what all of it took
+	continued bool // by a later attempt, with which it is one; what it took counts beside that
 }
 
 // An agentOf says which agent works in a session.
@@ -75,13 +77,6 @@ func (t *Task) dropOpen(session string) {
 	t.open = slices.DeleteFunc(t.open, func(c openCall) bool { return c.Session == session })
 }
 
-// endTurns marks the first turns that match as over.
-func (t *Task) endTurns(match func(*record.AgentCall) bool) {
-	for i := range t.turns {
-		t.turns[i].over = t.turns[i].over || match(t.turns[i].call)
-	}
-}
-
 // turn adds what an agent said in a first turn.
 func (t *Task) turn(x *record.AgentCall, process int) {
 	t.dropOpen(x.Session)
@@ -91,7 +86,9 @@ func (t *Task) turn(x *record.AgentCall, process int) {
 // exchange adds the end of an attempt, or of a part of it.
 func (t *Task) exchange(x *record.AgentCall, place, process int) {
 	t.dropOpen(x.Session)
-	t.endTurns(func(of *record.AgentCall) bool { return of.Session == x.Session })
+	for i := range t.turns {
+		t.turns[i].ended = t.turns[i].ended || t.turns[i].call.Session == x.Session
+	}
 	t.Calls, t.processes = append(t.Calls, x), append(t.processes, process)
 	if x.Part == "" {
 		t.Place = place
@@ -122,8 +119,10 @@ func (t *Task) toolResult(x *record.AgentCall) {
 // continueAttempt notes that an attempt is at work. If the one before waited for an approval or a reply, this one continues it, and
 // both are one attempt.
 func (t *Task) continueAttempt(attempt int) {
-	if t.waiting < attempt {
-		t.endTurns(func(of *record.AgentCall) bool { return of.Attempt == t.waiting })
+	for i := range t.turns {
+		if of := &t.turns[i]; t.waiting < attempt && of.call.Attempt == t.waiting {
+			of.continued = true
+		}
 	}
 }
 
