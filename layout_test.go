@@ -78,7 +78,7 @@ var arrows = []struct {
 	{"internal/trace", "internal/naming label task handoff prompt internal/event internal/audit internal/record internal/gate internal/promptview internal/brief"},
 	{"internal/workspace", ""},
 	{"internal/codes", ""},
-	{"internal/runstate", "internal/record internal/codes internal/event llm steer task"},
+	{"internal/runstate", "internal/record internal/gate internal/codes internal/event llm steer task"},
 	{"internal/schema", "internal/matcher internal/condition internal/codes internal/naming internal/oneline internal/pick task internal/jsonvalue"},
 	{"internal/journal", "internal/runstate internal/policytext steer internal/schema internal/workspace internal/bytesize internal/callinfo internal/naming label task envelope handoff prompt internal/event internal/audit internal/trace llm internal/record internal/gate internal/jsonvalue internal/promptview internal/workdir"},
 	{"internal/journaltest", "internal/record"},

@@ -182,9 +182,9 @@ func TestGraphsLackItemsThatTheRunDoesNotHave(t *testing.T) {
 		return n
 	}
 	require.Equal(t, 3, items())
-	for _, s := range k.Tasks {
-		if s.Title == "Search[3]" {
-			s.Status, s.Ended.Reason = task.NotNeeded, engine.WhyLeftOut
+	for i := range k.History.End.Tasks {
+		if s := &k.History.End.Tasks[i]; s.Title == "Search[3]" {
+			s.Status, s.Reason = task.NotNeeded, engine.WhyLeftOut
 		}
 	}
 	require.Equal(t, 2, items())

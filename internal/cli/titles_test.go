@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -53,7 +54,8 @@ func TestReasonOfAnAbortedRun(t *testing.T) {
 		{"cancelled", task.Skipped, "its own words", "its own words"},
 	}
 	for _, tt := range tests {
-		k := &journals.StoredRun{Summary: journal.Summary{Status: tt.run}}
-		require.Equal(t, tt.want, k.WhyNoResult(&journals.StoredTask{Status: tt.status, Ended: record.TaskEnd{Reason: tt.reason}}), "%v", tt)
+		k := &journals.StoredRun{Summary: journal.Summary{Status: tt.run}, State: runstate.New()}
+		k.State.Apply(&record.Entry{End: &record.RunEnd{Tasks: []record.TaskEnd{{Task: "a", Status: tt.status, Reason: tt.reason}}}})
+		require.Equal(t, tt.want, k.WhyNoResult(k.State.Find("a")), "%v", tt)
 	}
 }

@@ -95,11 +95,10 @@ func (p *priorRun) usageOf(id task.ID) (u llm.Usage) {
 		return u
 	}
 	t := p.state.Find(id)
-	u = t.Usage()
-	for _, c := range p.interrupted(t) {
-		u = u.Add(visibility{c.Partial}.usage(estimate(c)))
+	if p.strict {
+		return t.Usage()
 	}
-	return u
+	return p.state.Usage(t)
 }
 
 // estimate returns what a call may have taken that was interrupted.

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -340,7 +341,7 @@ func runsHaveStatus(t *testing.T, open openFunc) {
 		return list[0]
 	}
 	under := journal.Counts{task.Completed: 1, task.InProgress: 1, task.Pending: 1}
-	left := journal.Counts{task.Completed: 1, journal.TaskInterrupted: 1, task.Pending: 1}
+	left := journal.Counts{task.Completed: 1, runstate.Interrupted: 1, task.Pending: 1}
 	require.Equal(t, journal.ThisHolder(), *is(journal.Running, under).Holder)
 	endRun(t, r)
 	require.Nil(t, is(journal.Interrupted, left).Holder)

@@ -22,11 +22,7 @@ const (
 	Interrupted = "interrupted" // no process works on it, and it was not paused
 )
 
-// TaskInterrupted is the status of a task that was in progress when the process of its run was gone.
-const TaskInterrupted task.Status = Interrupted
-
-// Counts are how many tasks have which status. Those in progress are [TaskInterrupted] once no process
-// works on the run.
+// Counts are how many tasks have which status, as [runstate.State.Shown] returns it.
 type Counts map[task.Status]int
 
 func (n Counts) total() (sum int) {
@@ -222,18 +218,18 @@ func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
 		return s, c.fail("read", err)
 	}
 	st, err := c.progress(ctx, r.n)
+	st.Live = s.Holder != nil
 	if s.Tasks = (Counts{}); st.Paused {
 		s.Status = Paused
 	}
 	for _, t := range st.Tasks() {
-		status := st.Status(t)
+		status := st.Shown(t)
 		switch {
-		case t.Step || !st.Has(t):
+		case !st.IsTask(t):
 			continue
-		case s.Holder == nil && status == task.InProgress:
-			status = TaskInterrupted
+		case status == runstate.Interrupted:
 			s.Outcomes.Interrupted++
-		case s.Holder == nil || status.Terminal():
+		case !st.Live || status.Terminal():
 			s.Outcomes.Add(status, st.EndOf(t).Root, t.Started && status != task.Pending)
 		}
 		s.Tasks[status]++

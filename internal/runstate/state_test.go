@@ -246,3 +246,36 @@ func TestEndsAndNames(t *testing.T) {
 	require.Equal(t, record.TaskEnd{Code: codes.Timeout, Reason: "too late"}, s.EndOf(step))
 	require.Equal(t, "y", s.Find("a").Agent)
 }
+
+// A task that no process works on any more is interrupted, and one that the run no longer has is removed: it is listed
+// behind the others if there was an attempt at it.
+func TestWhatPeopleSeeOfTasks(t *testing.T) {
+	t.Parallel()
+	begin := func(ids ...task.ID) record.Entry {
+		b := &record.RunStart{Run: "r", Time: noon}
+		for _, id := range ids {
+			b.Tasks = append(b.Tasks, event.Planned{Task: id})
+		}
+		return record.Entry{Begin: b}
+	}
+	started := func(id task.ID) record.Entry {
+		return record.Entry{Event: &event.Event{Type: event.TaskStart, Task: id}}
+	}
+	cutOff := asked("r/a/1", 1)
+	cutOff.Asked.Bytes = 10
+	s := runstate.New()
+	for _, e := range []record.Entry{begin("a", "b", "c", "d"), cutOff, {Exchange: of("r/a/2", "", 2)}, begin("c", "d"), started("c"), started("d")} {
+		s.Apply(&e)
+	}
+	seen := func() (list []string) {
+		for _, t := range s.Listed([]task.ID{"d"}) {
+			list = append(list, fmt.Sprint(t.ID, " ", s.Shown(t)))
+		}
+		return list
+	}
+	require.Equal(t, []string{"d interrupted", "c interrupted", "a removed"}, seen())
+	require.Empty(t, s.EndOf(s.Find("a")))
+	require.Equal(t, 3, s.Usage(s.Find("a")).InputTokens, "of ten bytes that were sent without a reply")
+	s.Live = true
+	require.Equal(t, []string{"d in_progress", "c in_progress", "a removed"}, seen())
+}

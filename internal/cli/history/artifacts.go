@@ -21,6 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -106,9 +107,11 @@ func artifacts(con *console.Console, cmd *cobra.Command, a *artifactFlags) error
 	}
 	var only task.ID
 	if a.Task != "" {
-		if only, err = k.FindTask(a.Task); err != nil {
+		t, err := k.FindTask(a.Task)
+		if err != nil {
 			return err
 		}
+		only = t.ID
 	}
 	if a.patch {
 		return printPatch(con, k, only)
@@ -133,7 +136,7 @@ func Artifacts(k *journals.StoredRun, only task.ID) []ArtifactDocument {
 		}
 		folder := ""
 		if only == "" {
-			folder = folderOf(t, folders)
+			folder = folderOf(k, t, folders)
 		}
 		add := func(kind, name, text string, level label.Classification) *ArtifactDocument {
 			sum := sha256.Sum256([]byte(text))
@@ -194,7 +197,7 @@ func (d *ArtifactDocument) showVersion(k *journals.StoredRun, of []*fileVersion)
 }
 
 // artifactURI returns the URI of an artifact of a task.
-func artifactURI(k *journals.StoredRun, t *journals.StoredTask, name string) string {
+func artifactURI(k *journals.StoredRun, t *runstate.Task, name string) string {
 	return "artifact://" + k.Run + "/" + string(t.ID) + "/" + name
 }
 
@@ -215,8 +218,8 @@ func (d *ArtifactDocument) withhold(reason string) {
 }
 
 // outputFiles returns the stored output files of a task; nil if it has none.
-func outputFiles(k *journals.StoredRun, t *journals.StoredTask) (*journals.StoredResult, filetree.Tree, error) {
-	x := t.Files()
+func outputFiles(k *journals.StoredRun, t *runstate.Task) (*journals.StoredResult, filetree.Tree, error) {
+	x := t.OutputFiles()
 	if x == nil {
 		return nil, nil, nil
 	}
@@ -229,8 +232,8 @@ func outputFiles(k *journals.StoredRun, t *journals.StoredTask) (*journals.Store
 }
 
 // folderOf returns the folder of a task among those that are saved.
-func folderOf(t *journals.StoredTask, taken map[string]bool) string {
-	name := cmp.Or(t.Key, files.Slug(t.Title))
+func folderOf(k *journals.StoredRun, t *runstate.Task, taken map[string]bool) string {
+	name := cmp.Or(k.Key(t.ID), files.Slug(t.Title))
 	if fold := strings.ToLower(name); name == "" || taken[fold] {
 		name = string(t.ID)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -59,7 +60,7 @@ type holderDocument struct {
 }
 
 // addTeamwork adds for whom a task waits, and how many children it has.
-func (t *TaskDocument) addTeamwork(k *journals.StoredRun, s *journals.StoredTask) {
+func (t *TaskDocument) addTeamwork(k *journals.StoredRun, s *runstate.Task) {
 	if working, ended := k.ChildCounts(s); working+ended > 0 {
 		t.ChildCount = &childCount{working, ended}
 	}
@@ -76,7 +77,7 @@ func (t *TaskDocument) addTeamwork(k *journals.StoredRun, s *journals.StoredTask
 }
 
 // addChildren adds the children of a task, and the holders of its conversation.
-func (t *TaskDocument) addChildren(k *journals.StoredRun, s *journals.StoredTask) {
+func (t *TaskDocument) addChildren(k *journals.StoredRun, s *runstate.Task) {
 	for _, c := range k.Children(s) {
 		t.Children = append(t.Children, childDocument{
 			Session: c.Session, Part: c.Part, Agent: c.Agent, Attempt: c.Attempt, Delegated: c.Delegated, Status: c.Status, Code: c.Code,

@@ -9,12 +9,13 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 )
 
 // taskFiles are the output files of a task, by their paths in its workspace.
 type taskFiles struct {
-	task            *journals.StoredTask
+	task            *runstate.Task
 	changed, before filetree.Tree
 	label           label.Classification
 	mounts          []record.Mount
@@ -33,8 +34,8 @@ func changesOf(k *journals.StoredRun) (all []taskFiles) {
 		if r == nil || r.Hidden && r.Label > k.History.Clearance() {
 			continue
 		}
-		f := &taskFiles{task: t, changed: changed, label: r.Label, mounts: t.Files().Mounts, from: map[envelope.ID]bool{}, err: err}
-		if result := t.Files().Result; err == nil && result != nil {
+		f := &taskFiles{task: t, changed: changed, label: r.Label, mounts: t.OutputFiles().Mounts, from: map[envelope.ID]bool{}, err: err}
+		if result := t.OutputFiles().Result; err == nil && result != nil {
 			f.before, f.err = filetree.Parse(r.Structured)
 			f.id = result.ID
 			for _, id := range result.DerivedFrom {

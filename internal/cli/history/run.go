@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -260,19 +261,22 @@ func (r *RunDocument) answer(output []task.ID) {
 }
 
 // summarize returns the document of a task without its calls.
-func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
+func summarize(k *journals.StoredRun, s *runstate.Task) TaskDocument {
+	made, ended := k.State.Attempts(s), k.State.EndOf(s)
 	t := TaskDocument{
-		taskName: taskName{s.ID, s.Key, s.Title, s.Name}, Agent: s.Agent, Status: s.Status,
-		attemptCounts: attemptCounts{Attempts: s.Attempts(), Interrupted: len(s.Interrupted), Running: s.Running},
-		Usage:         s.Usage(), taskView: taskView{isStep: s.Step},
+		taskName: taskName{s.ID, k.Key(s.ID), s.Title, s.Name}, Agent: s.Agent, Status: k.State.Shown(s),
+		attemptCounts: attemptCounts{Attempts: made.Begun(), Interrupted: len(k.State.Interrupted(s)), Running: k.State.Running(s)},
+		Usage:         k.State.Usage(s), Partial: s.IsPartial(), taskView: taskView{isStep: s.Step},
 	}
 	t.Started, t.Ended = s.Span()
-	t.Took = k.Worked(s).Milliseconds()
-	t.Transfers = s.TransferredTo()
-	t.questionDocument = newQuestionDocument(s.Questions)
+	t.Took = k.State.Worked(s).Milliseconds()
+	for _, x := range s.Transfers() {
+		t.Transfers = append(t.Transfers, x.TransferredTo)
+	}
+	t.questionDocument = newQuestionDocument(k.State.QuestionsOf(s))
 	t.addTeamwork(k, s)
-	t.Partial = s.IsPartial()
-	for _, x := range s.Calls {
+	calls := s.Answered()
+	for _, x := range calls {
 		t.Saved += x.Context.TokensSaved
 	}
 	switch x := s.Accepted(); {
@@ -290,9 +294,9 @@ func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	case t.Status == task.NotNeeded:
 		t.Reason = k.WhyNoResult(s)
 	case t.Status == task.Failed || t.Status == task.Skipped:
-		t.Error = &ErrorDocument{s.Ended.Code, k.WhyNoResult(s), s.Ended.Root}
-		if n := len(s.Calls); n > 0 {
-			t.Call = s.Calls[n-1].Call
+		t.Error = &ErrorDocument{ended.Code, k.WhyNoResult(s), ended.Root}
+		if n := len(calls); n > 0 {
+			t.Call = calls[n-1].Call
 		}
 	}
 	return t
@@ -300,13 +304,12 @@ func summarize(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 
 // NewTaskDocument returns the document of the task that a name means, with its calls.
 func NewTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskDocument, error) {
-	id, err := k.FindTask(name)
+	s, err := k.FindTask(name)
 	if err != nil {
 		return nil, err
 	}
-	s := k.TaskOf(id)
 	t, holders := summarize(k, s), k.Trace.Holders()
-	for _, x := range s.Calls {
+	for _, x := range s.Answered() {
 		e := promptDocument{
 			named:   partName(holders, x.Session, x.Part),
 			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
@@ -326,11 +329,11 @@ func NewTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskD
 		}
 		t.Exchanges = append(t.Exchanges, e)
 	}
-	for _, call := range s.Interrupted {
+	for _, call := range k.State.Interrupted(s) {
 		_, part, _ := strings.Cut(call.Session, fmt.Sprintf("/%s/%d", call.Task, call.Attempt))
 		t.Exchanges = append(t.Exchanges, promptDocument{
 			named: partName(holders, call.Session, part), Session: call.Session, Agent: call.Agent, Model: call.Model, Attempt: call.Attempt, Part: part, State: "interrupted", Started: call.Time,
-			Usage: llm.Usage{InputTokens: journals.EstimatedTokens(call)}, Estimate: true, Partial: call.Partial,
+			Usage: runstate.Estimate(call), Estimate: true, Partial: call.Partial,
 		})
 	}
 	t.addChildren(k, s)

@@ -116,11 +116,11 @@ func show(con *console.Console, cmd *cobra.Command, s *showFlags) error {
 func showHandoffs(con *console.Console, k *journals.StoredRun, name string) error {
 	d := sent.NewDocument(k, "", "")
 	if name != "" {
-		id, err := k.FindTask(name)
+		t, err := k.FindTask(name)
 		if err != nil {
 			return err
 		}
-		d = sent.NewDocument(k, id, k.TaskOf(id).Agent)
+		d = sent.NewDocument(k, t.ID, t.Agent)
 	}
 	return con.PrintResult(d, d.Write)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -160,7 +161,7 @@ func (t *TaskDocument) remarks() string {
 	if t.Interrupted > 0 {
 		all = append(all, format.Number(t.Interrupted)+" interrupted")
 	}
-	if t.Status == journals.Removed {
+	if t.Status == runstate.Removed {
 		all = append(all, "no longer in the spec")
 	}
 	if t.Truncated {

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -64,10 +65,10 @@ func NewUsageDocument(k *journals.StoredRun) *UsageDocument {
 		}
 	}
 	for _, t := range k.Tasks {
-		for _, x := range t.Calls {
+		for _, x := range t.Answered() {
 			d.addCall(t, x)
 		}
-		for _, call := range t.Interrupted {
+		for _, call := range k.State.Interrupted(t) {
 			d.add(t, call.Agent, call.Model, interruptedRow(call))
 		}
 	}
@@ -85,7 +86,7 @@ func interruptedRow(call *record.CallStart) UsageRow {
 	if call.Partial {
 		return UsageRow{Partial: true}
 	}
-	return UsageRow{Interrupted: 1, Usage: llm.Usage{InputTokens: journals.EstimatedTokens(call)}}
+	return UsageRow{Interrupted: 1, Usage: runstate.Estimate(call)}
 }
 
 // unpriced returns the models that were called and have no price.
@@ -100,7 +101,7 @@ func (d *UsageDocument) unpriced() (names []string) {
 }
 
 // addCall adds one prompt. A cached answer used nothing, and a value or a template is no call.
-func (d *UsageDocument) addCall(t *journals.StoredTask, x *record.AgentCall) {
+func (d *UsageDocument) addCall(t *runstate.Task, x *record.AgentCall) {
 	if x.Agent == handoff.Computed {
 		return
 	}
@@ -121,7 +122,7 @@ func (d *UsageDocument) addCall(t *journals.StoredTask, x *record.AgentCall) {
 }
 
 // add adds a call to its row and to the sums.
-func (d *UsageDocument) add(t *journals.StoredTask, agent, model string, r UsageRow) {
+func (d *UsageDocument) add(t *runstate.Task, agent, model string, r UsageRow) {
 	cost, known := d.Prices.Cost(model, r.Usage, r.cost)
 	r.cost, r.unpriced = cost, !known
 	r.saved = d.Prices[model].Cost(r.Saved)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -26,18 +27,18 @@ func (p Prices) Cost(model string, u llm.Usage, charged llm.Money) (cost llm.Mon
 	return charged, priced || charged != 0 || u == (llm.Usage{})
 }
 
-// Cost returns what the calls of a task cost. It is unknown if a model has no price.
-func (t *StoredTask) Cost(p Prices) (sum llm.Money, known bool) {
+// Cost returns what the calls of a task cost by the prices of its models. It is unknown if a model has no price.
+func (k *StoredRun) Cost(t *runstate.Task, prices Prices) (sum llm.Money, known bool) {
 	known = true
 	add := func(model string, u llm.Usage, charged llm.Money) {
-		cost, priced := p.Cost(model, u, charged)
+		cost, priced := prices.Cost(model, u, charged)
 		sum, known = sum.Add(cost), known && priced
 	}
-	for _, x := range t.Calls {
+	for _, x := range t.Answered() {
 		add(x.Model, x.Usage(), charged(x))
 	}
-	for _, call := range t.Interrupted {
-		add(call.Model, llm.Usage{InputTokens: EstimatedTokens(call)}, 0)
+	for _, call := range k.State.Interrupted(t) {
+		add(call.Model, runstate.Estimate(call), 0)
 	}
 	return sum, known
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -53,8 +54,8 @@ type ShownText struct {
 }
 
 // spawned returns the calls of a task that have children, in their order.
-func (t *StoredTask) spawned() (list []*record.CallStart) {
-	for _, s := range t.of.Tools {
+func spawned(t *runstate.Task) (list []*record.CallStart) {
+	for _, s := range t.Tools {
 		if hasChild(s.Agent) {
 			list = append(list, s)
 		}
@@ -68,9 +69,9 @@ func hasChild(reader string) bool {
 }
 
 // ChildCounts returns how many children of a task work, and how many have ended.
-func (k *StoredRun) ChildCounts(t *StoredTask) (working, ended int) {
-	for _, s := range t.spawned() {
-		if t.of.Result(s.Session) == nil && k.worksOn(t, s.Time) {
+func (k *StoredRun) ChildCounts(t *runstate.Task) (working, ended int) {
+	for _, s := range spawned(t) {
+		if t.Result(s.Session) == nil && k.worksOn(t, s.Time) {
 			working++
 		} else {
 			ended++
@@ -80,28 +81,28 @@ func (k *StoredRun) ChildCounts(t *StoredTask) (working, ended int) {
 }
 
 // worksOn reports whether the process that works on the run does what a task began at some time.
-func (k *StoredRun) worksOn(t *StoredTask, began time.Time) bool {
+func (k *StoredRun) worksOn(t *runstate.Task, began time.Time) bool {
 	last := len(k.History.Begins) - 1
-	return k.Live() && !t.Status.Terminal() && (last < 0 || !began.Before(k.History.Begins[last].Time))
+	return k.Live() && !k.State.Shown(t).Terminal() && (last < 0 || !began.Before(k.History.Begins[last].Time))
 }
 
 // Children returns the children of a task, in the order in which they were spawned.
-func (k *StoredRun) Children(t *StoredTask) []StoredChild {
+func (k *StoredRun) Children(t *runstate.Task) []StoredChild {
 	list := []StoredChild{}
-	for _, s := range t.spawned() {
+	for _, s := range spawned(t) {
 		list = append(list, k.child(t, s))
 	}
 	return list
 }
 
 // child returns the child that a call spawned.
-func (k *StoredRun) child(t *StoredTask, s *record.CallStart) StoredChild {
+func (k *StoredRun) child(t *runstate.Task, s *record.CallStart) StoredChild {
 	start := fmt.Sprintf("%s/%s/%d", k.Run, t.ID, s.Attempt)
 	parent, call := placeOfCall(strings.TrimPrefix(s.Session, k.Run+"/"+string(t.ID)))
 	c := StoredChild{Attempt: s.Attempt, Started: s.Time, Status: ChildInterrupted, Delegated: s.Agent == gate.ToolReader(plan.DelegateToAgent)}
 	for _, id := range []string{call, repeated.ReplaceAllString(call, "")} { // a call of an earlier attempt may have had the same ID
 		c.Part, c.Session = parent+record.ChildPrefix+id, start+parent+record.ChildPrefix+id
-		if c.Agent = t.of.AgentIn(c.Session); c.Agent != "" {
+		if c.Agent = t.AgentIn(c.Session); c.Agent != "" {
 			call = id
 			break
 		}
@@ -109,13 +110,13 @@ func (k *StoredRun) child(t *StoredTask, s *record.CallStart) StoredChild {
 	if c.Agent == "" {
 		c.Part, c.Session = parent+record.ChildPrefix+call, start+parent+record.ChildPrefix+call
 	}
-	for _, x := range t.Calls {
+	for _, x := range t.Answered() {
 		if x.Attempt == s.Attempt && record.ChildOf(x.Part) == c.Part {
 			c.Usage, c.Partial = c.Usage.Add(x.Usage()), c.Partial || x.Partial
 		}
 	}
 	c.Goal = k.textOf(func(session string) bool { return session == c.Session }, gate.Source{Kind: handoff.Plan, Name: string(t.ID) + c.Part}, brief.PartDescription)
-	switch x := t.of.Result(s.Session); {
+	switch x := t.Result(s.Session); {
 	case x != nil:
 		c.Ended, c.Code, c.Status = x.End, x.Code, statusOfChild(x.Code)
 		inTurn := func(session string) bool { return strings.HasPrefix(session, start+parent+record.TurnPrefix) }
@@ -191,12 +192,12 @@ type StoredHolder struct {
 }
 
 // Holders returns the holders of the conversation of the last attempt that transferred it; nil if none did.
-func (k *StoredRun) Holders(t *StoredTask) (list []StoredHolder) {
-	for _, x := range t.transfers() {
+func (k *StoredRun) Holders(t *runstate.Task) (list []StoredHolder) {
+	for _, x := range t.Transfers() {
 		attempt := x.Attempt
 		start := fmt.Sprintf("%s/%s/%d", k.Run, t.ID, attempt)
 		if list == nil {
-			list = append(list, StoredHolder{Agent: cmp.Or(t.of.AgentIn(start), t.Agent), Session: start, Attempt: attempt})
+			list = append(list, StoredHolder{Agent: cmp.Or(t.AgentIn(start), t.Agent), Session: start, Attempt: attempt})
 		}
 		id := strings.TrimPrefix(x.Session, k.Run+"/"+string(t.ID))
 		part, call := placeOfCall(id)
@@ -204,7 +205,7 @@ func (k *StoredRun) Holders(t *StoredTask) (list []StoredHolder) {
 		_, _ = fmt.Sscanf(strings.TrimPrefix(id, part), record.TurnPrefix+"%d", &turn) // the first turn has no number
 		list[len(list)-1].Turn = turn
 		session := start + part + record.ChildPrefix + call
-		if short := repeated.ReplaceAllString(session, ""); t.of.AgentIn(session) == "" && t.of.AgentIn(short) != "" {
+		if short := repeated.ReplaceAllString(session, ""); t.AgentIn(session) == "" && t.AgentIn(short) != "" {
 			session = short
 		}
 		list = append(list, StoredHolder{Agent: x.TransferredTo, Session: session, Attempt: attempt})
@@ -220,8 +221,8 @@ type StoredWait struct {
 
 // Waits returns the handoffs for whose replies a task waits now.
 func (k *StoredRun) Waits(id task.ID) (list []StoredWait) {
-	if t := k.state.Find(id); t != nil && k.Live() {
-		for _, w := range k.state.Replies(t) {
+	if t := k.State.Find(id); t != nil && k.Live() {
+		for _, w := range k.State.Replies(t) {
 			list = append(list, StoredWait(w))
 		}
 	}

@@ -35,10 +35,10 @@ type StoredRun struct {
 	ShortID string // the shortest unique beginning of its ID; empty if only one task was loaded
 	Now     time.Time
 
-	Tasks []*StoredTask // in the order of the spec, then the steps of the coordinator
-	ByID  map[task.ID]*StoredTask
+	State *runstate.State  // what the history says
+	Tasks []*runstate.Task // in the order of the spec, then the steps of the coordinator
+	keys  map[task.ID]string
 
-	state *runstate.State
 	above map[task.ID]bool // see IsAbove
 }
 
@@ -60,7 +60,7 @@ func (k *StoredRun) IsAbove(id task.ID) bool {
 			}
 		}
 		for _, t := range k.Tasks {
-			for _, x := range t.Calls {
+			for _, x := range t.Answered() {
 				if x.Result != nil {
 					learn(t.ID, x.Result.Classification)
 				}
@@ -145,7 +145,7 @@ func isOutlined(h *record.History) bool {
 
 // NewStoredRun returns what a journal has about a run, in the form for the user of the run, at a time.
 func NewStoredRun(run journal.Summary, t *trace.Trace, loaded *journal.Stored, now time.Time) *StoredRun {
-	k := &StoredRun{Summary: run, Trace: t, Now: now, ByID: map[task.ID]*StoredTask{}}
+	k := &StoredRun{Summary: run, Trace: t, Now: now, keys: map[task.ID]string{}}
 	addKeyHints(loaded)
 	k.Whole = loaded.History
 	hideFromCaller(loaded)
@@ -154,88 +154,59 @@ func NewStoredRun(run journal.Summary, t *trace.Trace, loaded *journal.Stored, n
 	return k
 }
 
-// Removed is the status of a task that the spec no longer has, or that a later plan of the
-// coordinator replaced.
-const Removed task.Status = "removed"
-
-// collect makes the tasks of what the state says of them.
+// collect folds the history, and finds the tasks that there are to show.
 func (k *StoredRun) collect() {
-	k.state = runstate.Of(&k.History)
-	k.state.Live = k.Live()
+	k.State = runstate.Of(&k.History)
+	k.State.Live = k.Live()
+	var order []task.ID
 	for _, list := range [][]trace.Task{k.Info.Tasks, k.Trace.Tasks} {
 		for i := range list {
 			if t := &list[i]; t.Assignee != handoff.Coordinator {
-				stored := k.taskOf(k.state.Task(t.ID, t.Title, t.Assignee))
-				stored.Key, stored.Name = t.Key, t.Name
+				of := k.State.Task(t.ID, t.Title, t.Assignee)
+				of.Name, k.keys[t.ID] = cmp.Or(t.Name, of.Name), t.Key
+				order = append(order, t.ID)
 			}
 		}
 	}
 	if end := k.History.End; end != nil {
 		for i := range end.Tasks {
-			k.TaskOf(end.Tasks[i].Task)
+			order = append(order, end.Tasks[i].Task)
 		}
 	}
-	for _, t := range k.state.Tasks() {
-		k.taskOf(t)
+	k.Tasks = k.State.Listed(order)
+	for _, t := range k.Tasks {
+		t.Title = cmp.Or(t.Title, string(t.ID))
 	}
-	k.markRemoved()
-	slices.SortStableFunc(k.Tasks, func(a, b *StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
 }
 
-// taskOf returns the task that a task of the state is, which it adds if it is new.
-func (k *StoredRun) taskOf(of *runstate.Task) *StoredTask {
-	t := k.ByID[of.ID]
-	if t != nil {
+// Find returns a task of the run, or a step of the coordinator; nil if there is nothing to show of it.
+func (k *StoredRun) Find(id task.ID) *runstate.Task {
+	if t := k.State.Find(id); t != nil && k.State.IsListed(t) {
 		return t
 	}
-	t = &StoredTask{
-		ID: of.ID, Title: cmp.Or(of.Title, string(of.ID)), Agent: of.Agent, Step: of.Step, Status: k.state.Status(of), Ended: k.state.EndOf(of),
-		Calls: of.Answered(), Interrupted: k.state.Interrupted(of), Running: k.state.Running(of), attempts: k.state.Attempts(of), Questions: k.state.QuestionsOf(of), of: of,
-	}
-	if t.Status == task.InProgress && !k.Live() && (k.History.End == nil || t.Step) {
-		t.Status = journal.TaskInterrupted
-	}
-	k.ByID[t.ID], k.Tasks = t, append(k.Tasks, t)
-	return t
+	return nil
 }
+
+// Key returns the key of a task; empty if it has none.
+func (k *StoredRun) Key(id task.ID) string { return k.keys[id] }
 
 // Title returns what people know a task by: its name, else its title; for one that the run does not have, its ID.
 func (k *StoredRun) Title(id task.ID) string {
-	if t := k.ByID[id]; t != nil {
-		return cmp.Or(t.Name, t.Title)
+	if t := k.Find(id); t != nil {
+		return cmp.Or(t.Name, t.Title, string(id))
 	}
 	return k.Trace.Title(id)
-}
-
-// TaskOf returns a task of the run.
-func (k *StoredRun) TaskOf(id task.ID) *StoredTask {
-	return k.taskOf(k.state.Task(id, k.Title(id), ""))
 }
 
 // FirstCall returns the model call that answered the prompt of x. In the conversation of an attempt or
 // of a child, it is that of the first turn, since x has the call that answered last.
 func (k *StoredRun) FirstCall(x *record.AgentCall) llm.CallInfo {
-	if t := k.state.Find(x.Task); t != nil && x.Part == record.ChildOf(x.Part) {
+	if t := k.State.Find(x.Task); t != nil && x.Part == record.ChildOf(x.Part) {
 		if first := t.FirstTurn(x.Session); first != nil {
 			return first.Call
 		}
 	}
 	return x.Call
-}
-
-// markRemoved marks the tasks that the run no longer has, and deletes those without an attempt.
-func (k *StoredRun) markRemoved() {
-	k.Tasks = slices.DeleteFunc(k.Tasks, func(t *StoredTask) bool {
-		if t.Step || k.state.Has(t.of) {
-			return false
-		}
-		t.Status, t.Ended = Removed, record.TaskEnd{}
-		if t.Attempts()+t.Running > 0 {
-			return false
-		}
-		delete(k.ByID, t.ID)
-		return true
-	})
 }
 
 // Tasks returns the tasks that a run began with. For a goal they are the tasks that the
@@ -252,55 +223,31 @@ func Tasks(ctx context.Context, j *journal.Journal, info *journal.Info) ([]trace
 }
 
 // FindTask returns the task, or the step of the coordinator, that a name means.
-func (k *StoredRun) FindTask(name string) (task.ID, error) {
+func (k *StoredRun) FindTask(name string) (*runstate.Task, error) {
 	t, err := k.Trace.Find(name)
 	if err != nil {
-		err = &exit.Error{Kind: exit.KindUsage, Err: err}
+		return nil, &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
-	return t.ID, err
-}
-
-// Result returns the result of a completed call as the user of the run may read it now: it is
-// withheld above the user's clearance, and if it cannot be decrypted, has expired or was altered.
-func (k *StoredRun) Result(x *record.AgentCall) StoredResult {
-	if x.Result == nil || x.Missing != "" {
-		return withheldResult(label.Secret, label.Secret.String())
-	}
-	level := x.Result.Classification
-	e, err := x.Result.Envelope()
-	switch {
-	case err != nil || e.Genuine() != nil:
-		return withheldResult(level, "it is not what was stored")
-	case !e.ExpiresAt().IsZero() && !k.Now.Before(e.ExpiresAt()):
-		return withheldResult(level, "expired")
-	case x.Shown != nil:
-		return StoredResult{x.Shown.Text, x.Shown.Structured, level, IsWithheld(x.Shown.Text)}
-	}
-	structured := string(x.Result.JSON)
-	return StoredResult{cmp.Or(x.Result.Text, structured), structured, level, false}
-}
-
-// withheldResult returns a result that cannot be shown, with the reason in place of its text.
-func withheldResult(level label.Classification, why string) StoredResult {
-	return StoredResult{Text: "[withheld: " + why + "]", Label: level, Hidden: true}
+	return k.State.Task(t.ID, cmp.Or(t.Title, string(t.ID)), ""), nil
 }
 
 // WhyNoResult says why a task has no result, such as the task whose failure is the reason.
-func (k *StoredRun) WhyNoResult(t *StoredTask) string {
-	if t.Status == task.NotNeeded {
-		return format.WhyNotNeeded(t.Ended.Reason)
+func (k *StoredRun) WhyNoResult(t *runstate.Task) string {
+	status, ended := k.State.Shown(t), k.State.EndOf(t)
+	if status == task.NotNeeded {
+		return format.WhyNotNeeded(ended.Reason)
 	}
-	if root := t.Ended.Root; root != "" && root != t.ID {
+	if root := ended.Root; root != "" && root != t.ID {
 		how := "failed"
-		if by := k.ByID[root]; by != nil && by.Status == task.Skipped {
+		if by := k.Find(root); by != nil && k.State.Shown(by) == task.Skipped {
 			how = "was skipped"
 		}
 		return fmt.Sprintf("because %q %s", k.Title(root), how)
 	}
-	if why := abortReasons[k.Status]; why != "" && t.Status == task.Skipped && IsWithheld(t.Ended.Reason) {
+	if why := abortReasons[k.Status]; why != "" && status == task.Skipped && IsWithheld(ended.Reason) {
 		return why // these words contain nothing secret
 	}
-	return t.Ended.Reason
+	return ended.Reason
 }
 
 // abortReasons says why tasks that had not begun were skipped, by the status of the run.

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -98,9 +99,9 @@ func (c *ComparedTask) equal() bool {
 }
 
 // pricedSide returns a task of a stored run with its cost.
-func pricedSide(k *journals.StoredRun, t *journals.StoredTask, prices journals.Prices) *comparedSide {
+func pricedSide(k *journals.StoredRun, t *runstate.Task, prices journals.Prices) *comparedSide {
 	s := storedSide(k, t)
-	if cost, known := t.Cost(prices); known && (len(prices) > 0 || cost != 0) {
+	if cost, known := k.Cost(t, prices); known && (len(prices) > 0 || cost != 0) {
 		s.Cost = new(cost.Dollars())
 	}
 	return s
@@ -115,8 +116,8 @@ func (s *comparedSide) level() string {
 }
 
 // storedSide returns a task of a stored run.
-func storedSide(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
-	s := &comparedSide{Status: t.Status, Agent: t.Agent, Usage: t.Usage(), Error: k.WhyNoResult(t), above: k.IsAbove(t.ID)}
+func storedSide(k *journals.StoredRun, t *runstate.Task) *comparedSide {
+	s := &comparedSide{Status: k.State.Shown(t), Agent: t.Agent, Usage: k.State.Usage(t), Error: k.WhyNoResult(t), above: k.IsAbove(t.ID)}
 	x := t.Accepted()
 	if x == nil || s.Status != task.Completed {
 		s.unknown = s.Status == task.Completed

@@ -180,8 +180,8 @@ func (r *repetition) differences(res *engine.Result) (list []difference) {
 		return list
 	}
 	for _, t := range res.Tasks {
-		if stored := r.run.ByID[t.ID]; stored != nil && stored.Status != t.Status {
-			list = append(list, difference{title: t.Title, why: fmt.Sprintf("it is %s, and was %s", format.Status(t.Status), format.Status(stored.Status))})
+		if stored := r.run.Find(t.ID); stored != nil && r.run.State.Shown(stored) != t.Status {
+			list = append(list, difference{title: t.Title, why: fmt.Sprintf("it is %s, and was %s", format.Status(t.Status), format.Status(r.run.State.Shown(stored)))})
 		}
 	}
 	return list
@@ -190,11 +190,11 @@ func (r *repetition) differences(res *engine.Result) (list []difference) {
 // unreadable returns the call of a task whose prompt is equal and whose answer cannot be read;
 // nil if there is none.
 func (r *repetition) unreadable(id task.ID) *record.AgentCall {
-	t := r.run.ByID[id]
+	t := r.run.Find(id)
 	if t == nil {
 		return nil
 	}
-	for _, x := range t.Calls {
+	for _, x := range t.Answered() {
 		if r.seen[x.Key] && x.Completed() && unreadableWhy(x) != "" {
 			return x
 		}

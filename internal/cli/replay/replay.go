@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/restored"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
@@ -135,10 +136,10 @@ func finalCalls(k *journals.StoredRun) (out []*record.AgentCall, later int) {
 	}
 	for _, t := range k.Tasks {
 		last := t.LastAttempt()
-		if last == nil || t.Status == journals.Removed {
+		if last == nil || k.State.Shown(t) == runstate.Removed {
 			continue
 		}
-		for _, x := range t.Calls {
+		for _, x := range t.Answered() {
 			switch {
 			case x.Key == (record.Key{}):
 			case x == last:

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/llm"
 	"github.com/spf13/cobra"
 )
@@ -43,8 +44,8 @@ func newComparedRun(k *journals.StoredRun) comparedRun {
 			r.Partial = true
 			continue
 		}
-		cost, known := t.Cost(prices)
-		r.Usage, sum, all = r.Usage.Add(t.Usage()), sum.Add(cost), all && known
+		cost, known := k.Cost(t, prices)
+		r.Usage, sum, all = r.Usage.Add(k.State.Usage(t)), sum.Add(cost), all && known
 	}
 	if all && (len(prices) > 0 || sum != 0) { // without prices it is unknown, even before the first call has ended
 		r.Cost = new(sum.Dollars())
@@ -77,17 +78,17 @@ func Compare(before, after *journals.StoredRun) *ComparedRuns {
 	d := &ComparedRuns{Equal: before.Status == after.Status, Tasks: []ComparedTask{}, Before: newComparedRun(before), After: newComparedRun(after)}
 	old, now := before.Prices(), after.Prices()
 	for _, t := range before.Tasks {
-		if t.Status == journals.Removed && after.ByID[t.ID] == nil {
+		if before.State.Shown(t) == runstate.Removed && after.Find(t.ID) == nil {
 			continue
 		}
 		c := ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.Step, Prompt: none, Before: pricedSide(before, t, old)}
-		if other := after.ByID[t.ID]; other != nil {
+		if other := after.Find(t.ID); other != nil {
 			c.After, c.Prompt = pricedSide(after, other, now), promptsOf(before.Run, t, other)
 		}
 		d.add(c)
 	}
 	for _, t := range after.Tasks {
-		if before.ByID[t.ID] == nil {
+		if before.Find(t.ID) == nil {
 			d.add(ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.Step, Prompt: none, After: pricedSide(after, t, now)})
 		}
 	}
@@ -103,7 +104,7 @@ func (d *ComparedRuns) add(c ComparedTask) {
 // promptsOf compares the last prompts of a task by their keys, which cover everything that the
 // agent saw and for the agent itself. An answer that b takes from the run of a, even for another
 // model, is for the same prompt.
-func promptsOf(run string, a, b *journals.StoredTask) string {
+func promptsOf(run string, a, b *runstate.Task) string {
 	x, y := a.LastAttempt(), b.LastAttempt()
 	if answer := b.Accepted(); answer != nil && answer.From == run {
 		return Same

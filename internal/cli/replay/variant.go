@@ -103,23 +103,22 @@ func (t *variant) omit() error {
 	r, tasks := t.flags, 0
 	var known []trace.Task
 	for i := range t.prior.Trace.Tasks {
-		if s := t.prior.ByID[t.prior.Trace.Tasks[i].ID]; s != nil && s.IsTask() {
+		if s := t.prior.Find(t.prior.Trace.Tasks[i].ID); s != nil && t.prior.State.IsTask(s) {
 			known = append(known, t.prior.Trace.Tasks[i])
 		}
 	}
 	for _, s := range t.prior.Tasks {
-		if s.IsTask() {
+		if t.prior.State.IsTask(s) {
 			tasks++
 		}
 	}
 	t.omitted, t.without = map[task.ID]bool{}, slices.Clone(r.without)
 	for i, name := range r.without {
-		id, err := t.prior.FindTask(name)
-		s := t.prior.ByID[id]
-		if err != nil || s == nil || !s.IsTask() {
+		s, err := t.prior.FindTask(name)
+		if err != nil || !t.prior.State.IsTask(s) {
 			return exit.Usagef("--without %q: the run has no such task; %s", name, naming.Suggest(name, trace.Known(known)))
 		}
-		t.omitted[id] = true
+		t.omitted[s.ID] = true
 		if t.file.Goal != nil || s.Name != "" { // the plan knows tasks of a goal, and instances, only by title
 			t.without[i], r.without[i] = s.Title, cmp.Or(s.Name, s.Title)
 		}
@@ -176,7 +175,7 @@ func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Te
 func (t *variant) updateInfo(omits journals.ReplayArguments) error {
 	info := &t.journal.Info
 	info.Tasks = slices.DeleteFunc(info.Tasks, func(planned trace.Task) bool {
-		omittedBefore := t.invocation.OmitsContext() && t.prior.ByID[planned.ID] == nil
+		omittedBefore := t.invocation.OmitsContext() && t.prior.Find(planned.ID) == nil
 		return t.omitted[planned.ID] || omittedBefore
 	})
 	v := journals.InvocationOf(info)

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/sent"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -163,12 +164,12 @@ func (g *graph) addTasks() {
 func absentInstances(k *journals.StoredRun) map[task.ID]bool {
 	absent := map[task.ID]bool{}
 	for _, t := range k.Tasks {
-		if t.Status == task.NotNeeded && t.Ended.Root == "" && t.Ended.Reason == engine.WhyLeftOut {
+		if ended := k.State.EndOf(t); ended.Status == task.NotNeeded && ended.Root == "" && ended.Reason == engine.WhyLeftOut {
 			absent[t.ID] = true
 		}
 	}
 	for _, t := range k.Tasks {
-		if t.Status == task.NotNeeded && t.Ended.Root != "" && absent[t.Ended.Root] && isInstance(t.Title) {
+		if ended := k.State.EndOf(t); ended.Status == task.NotNeeded && ended.Root != "" && absent[ended.Root] && isInstance(t.Title) {
 			absent[t.ID] = true
 		}
 	}
@@ -188,8 +189,8 @@ func (g *graph) planned(id task.ID) *task.Task {
 }
 
 // labelOf returns the label of the result of a task, or what it can be at most; nil if it is unknown.
-func (g *graph) labelOf(t *journals.StoredTask) *label.Classification {
-	if x := t.Accepted(); x != nil && t.Status == task.Completed {
+func (g *graph) labelOf(t *runstate.Task) *label.Classification {
+	if x := t.Accepted(); x != nil && g.run.State.Shown(t) == task.Completed {
 		return new(g.run.Result(x).Label)
 	}
 	if g.plan != nil {

@@ -167,8 +167,8 @@ func addReplies(k *journals.StoredRun, list []Handoff, index map[string]int) {
 		if m.Reply == nil || m.Reply.State != replyWaiting {
 			continue
 		}
-		switch t := k.ByID[m.Task]; {
-		case m.NoReply, t == nil, t.Status.Terminal(), !k.Ended.IsZero() && k.Status != string(engine.StatusSuspended):
+		switch t := k.Find(m.Task); {
+		case m.NoReply, t == nil, k.State.Shown(t).Terminal(), !k.Ended.IsZero() && k.Status != string(engine.StatusSuspended):
 			m.Reply.State = replyNone
 		case k.Ended.IsZero() && !k.Live():
 			m.Reply.State = replyInterrupted
@@ -228,7 +228,7 @@ func AboutTask(all []Handoff, id task.ID, agent string) []Handoff {
 func newHandoff(k *journals.StoredRun, s *record.SentMessage) Handoff {
 	h := Handoff{Kind: Kind, ID: s.ID, From: s.From, To: s.To, Created: s.Time.UTC(), Meta: Meta{Read: []Reading{}}}
 	name, _, _ := strings.Cut(strings.TrimPrefix(s.Session, k.Run+"/"), "/")
-	if id := task.ID(name); k.ByID[id] != nil {
+	if id := task.ID(name); k.Find(id) != nil {
 		h.Meta.Task, h.Meta.Title = id, k.Title(id)
 		h.Meta.Attempt, h.Meta.Turn = placeOf(k.Run, id, s.Session)
 	}

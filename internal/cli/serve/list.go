@@ -138,7 +138,7 @@ func countFigures(k *journals.StoredRun) (f figures) {
 		}
 	}
 	for _, t := range k.Tasks {
-		for _, q := range t.Questions {
+		for _, q := range k.State.QuestionsOf(t) {
 			if q.Open() {
 				f.Questions++
 			}
