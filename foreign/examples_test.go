@@ -309,8 +309,8 @@ func (e *scriptedExample) spec(t *testing.T, baseURL string) string {
 }
 
 // varying are the members of a run's JSON that differ between two equal runs: IDs, times, the chain of decisions, which
-// has both, and how much was known to the team when each task started.
-var varying = []string{"runId", "requestId", "startMs", "endMs", "durationMs", "audit", "bytesIfShared"}
+// has both, and how much was known to the team when each task started. A script in the process is called as the model.
+var varying = []string{"runId", "requestId", "model", "startMs", "endMs", "durationMs", "audit", "bytesIfShared"}
 
 // comparable returns the JSON that a run printed without the name of the endpoint and without
 // what varies.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
@@ -95,7 +96,8 @@ func TestRunsWithoutAPlan(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// The flow of a stored run is that of `runteam plan`, whatever the files contain now.
+// The flow of a stored run is that of `runteam plan`, whatever the files contain now. No endpoint read the prompts of an
+// offline run.
 func TestFlowOfARunIsThatOfItsPlan(t *testing.T) {
 	t.Parallel()
 	dir := runOf(t, "claims")
@@ -106,6 +108,8 @@ func TestFlowOfARunIsThatOfItsPlan(t *testing.T) {
 		return object(t, got.stdout)
 	}
 	all, some := planned(), planned("--from", "claim", "--to", "user")
+	requireLastReader(t, all["flow"], "https://api.openai.com/v1")
+	withoutLastReader(all["flow"])
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "team.yaml"), []byte("written since"), 0o600))
 	p := docs.plan(docs.load(""))
 	flow := func(from, to string) map[string]any {
@@ -140,6 +144,53 @@ func TestFlowOfARunIsThatOfItsPlan(t *testing.T) {
 	require.ErrorContains(t, err, `from "clam": no input and no task has this name; did you mean "claim"?`)
 	_, err = plan.FlowOf(p, "", "usr")
 	require.ErrorContains(t, err, `to "usr": no reader has this name`)
+}
+
+// What is shown of a run that a script answered names no model of its spec, but their prices apply.
+func TestScriptIsShownAsTheModel(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{
+		"team.yaml": `offline: script.yaml
+prices: {gpt-4o-mini: {input: 1, output: 2}}
+tasks: [{title: Write, description: Write it.}]
+agents: [{name: writer, model: gpt-4o-mini}]
+`,
+		"script.yaml": "replies: [{task: Write, text: Done.}]\n",
+	})
+	got := offlineRun(t, call{dir: dir})
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	run := documentsIn(t, dir).load("").Run
+	for _, args := range [][]string{{"show", run}, {"show", run, "Write"}, {"show", run, "--usage"}, {"plan", "--run", run}} {
+		for _, form := range []string{"text", "json"} {
+			got := call{dir: dir, args: append(args, "-o", form)}.run(t)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+			shown := strings.ReplaceAll(got.stdout, `"prices":{"gpt-4o-mini":`, "")
+			require.NotContains(t, shown, "gpt-4o-mini", "%v", args)
+			require.NotContains(t, shown, "openai", "%v", args)
+			require.NotContains(t, shown, "without a price", "%v", args)
+		}
+	}
+}
+
+// requireLastReader checks the name of the last reader of a flow.
+func requireLastReader(t *testing.T, flow any, name string) {
+	t.Helper()
+	readers := flow.(map[string]any)["readers"].([]any)
+	require.Equal(t, name, readers[len(readers)-1].(map[string]any)["name"])
+}
+
+// withoutLastReader removes the last reader of a flow.
+func withoutLastReader(flow any) {
+	f := flow.(map[string]any)
+	last := len(f["readers"].([]any)) - 1
+	f["readers"] = f["readers"].([]any)[:last]
+	for _, s := range f["sources"].([]any) {
+		s := s.(map[string]any)
+		s["reach"] = s["reach"].([]any)[:last]
+		if wrote, ok := s["wrote"].([]any); ok {
+			s["wrote"] = slices.DeleteFunc(wrote, func(r any) bool { return r == float64(last) })
+		}
+	}
 }
 
 func TestHandoffsOfARun(t *testing.T) {

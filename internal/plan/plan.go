@@ -76,6 +76,9 @@ type Plan struct {
 	Roster     func() *Roster        `json:"-"` // a function as well
 }
 
+// ScriptedModel is what models are called in what is shown of a run that a script answers.
+const ScriptedModel = "scripted"
+
 // A PlannedAgent is an agent as the gate sees it.
 type PlannedAgent struct {
 	Name         string               `json:"name"`

@@ -15,6 +15,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/workdir"
@@ -154,4 +156,24 @@ func NewConnector(ctx context.Context, con *console.Console, s *AnswerFlags, fil
 		return nil, err
 	}
 	return c, nil
+}
+
+// ShowScript makes a plan show that a script answers: its agents have the [plan.ScriptedModel], and no prompt leaves for
+// an endpoint. Labels stay as they are, since the clearances of the endpoints apply to such a run too.
+func ShowScript(p *engine.Plan) {
+	if p.Coordinator != nil {
+		showScript(p.Coordinator)
+	}
+	for i := range p.Agents {
+		showScript(&p.Agents[i])
+	}
+	for i := range p.Tasks {
+		p.Tasks[i].LeavesTo, p.Tasks[i].Fallback = "", nil
+	}
+}
+
+func showScript(a *engine.PlannedAgent) {
+	if a.LeavesTo != "" {
+		a.Model, a.LeavesTo, a.Fallback = plan.ScriptedModel, "", nil
+	}
 }

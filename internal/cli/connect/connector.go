@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
@@ -213,11 +214,11 @@ func (c *Connector) standIn(to specfile.Connection) (llm.Model, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	m, err := c.newModel(openai.Config{Model: cmp.Or(to.Model, "scripted"), BaseURL: c.Server.URL()})
+	m, err := c.newModel(openai.Config{Model: cmp.Or(to.Model, plan.ScriptedModel), BaseURL: c.Server.URL()})
 	if err != nil {
 		return nil, "", connectionError(err)
 	}
-	return c.recording.record(fromScript(m)), base, nil
+	return c.recording.record(fromScript(m, to.Model)), base, nil
 }
 
 // A concealedError replaces the text of an error.
@@ -259,12 +260,16 @@ func BaseURLOf(to specfile.Connection, lookup func(string) (string, bool)) (stri
 // offlineScript is the name of the script's endpoint in messages.
 const offlineScript = "the offline script"
 
-// fromScript returns a model that names the script instead of its endpoint, which has a random port.
-func fromScript(m llm.Model) llm.Model {
+// fromScript returns a model that names the script instead of its endpoint, which has a random port, and instead of the
+// model with a name, unless the script says which model answered.
+func fromScript(m llm.Model, name string) llm.Model {
 	return located{endpoint.Of(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
 		if res.Endpoint != "" {
 			res.Endpoint = offlineScript
+		}
+		if res.Model == name {
+			res.Model = plan.ScriptedModel
 		}
 		if failed, ok := errors.AsType[*llm.Error](err); ok {
 			if ended := scripted.EndOf(failed); ended != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/llm/openai"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
@@ -26,9 +27,9 @@ func (c *Connector) person() (engine.Agent, error) {
 		}
 		return person.New(c.recording.recordPerson(ask)), nil
 	}
-	m, err := c.newModel(openai.Config{Model: "scripted", BaseURL: c.Server.URL()})
+	m, err := c.newModel(openai.Config{Model: plan.ScriptedModel, BaseURL: c.Server.URL()})
 	if err != nil {
 		return nil, connectionError(err)
 	}
-	return person.New(c.recording.recordPerson(agent.New(fromScript(m), agent.Options{}).Run)), nil
+	return person.New(c.recording.recordPerson(agent.New(fromScript(m, plan.ScriptedModel), agent.Options{}).Run)), nil
 }

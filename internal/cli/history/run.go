@@ -308,11 +308,11 @@ func NewTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskD
 	if err != nil {
 		return nil, err
 	}
-	t, holders := summarize(k, s), k.Trace.Holders()
+	t, holders, ran := summarize(k, s), k.Trace.Holders(), journals.InvocationOf(&k.Info)
 	for _, x := range s.Answered() {
 		e := promptDocument{
 			named:   partName(holders, x.Session, x.Part),
-			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
+			Session: x.Session, Agent: x.Agent, Model: ran.ModelName(x.Model), Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
 			Usage: x.Usage(), Partial: x.Partial, Turns: x.Turns, Reused: x.From, Call: k.FirstCall(x), Warnings: x.Warnings,
 		}
 		if x.Part == "" {
@@ -332,7 +332,7 @@ func NewTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskD
 	for _, call := range k.State.Interrupted(s) {
 		_, part, _ := strings.Cut(call.Session, fmt.Sprintf("/%s/%d", call.Task, call.Attempt))
 		t.Exchanges = append(t.Exchanges, promptDocument{
-			named: partName(holders, call.Session, part), Session: call.Session, Agent: call.Agent, Model: call.Model, Attempt: call.Attempt, Part: part, State: "interrupted", Started: call.Time,
+			named: partName(holders, call.Session, part), Session: call.Session, Agent: call.Agent, Model: ran.ModelName(call.Model), Attempt: call.Attempt, Part: part, State: "interrupted", Started: call.Time,
 			Usage: runstate.Estimate(call), Estimate: true, Partial: call.Partial,
 		})
 	}

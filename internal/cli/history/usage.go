@@ -28,6 +28,9 @@ type UsageDocument struct {
 	Total  *UsageRow       `json:"total"`
 	Budget *usageBudget    `json:"budget,omitempty"` // nil if the run has none
 	Prices journals.Prices `json:"prices,omitempty"` // US dollars for a million tokens
+
+	ran      journals.Invocation
+	unpriced []string // the models that were called and have no price, as the spec names them
 }
 
 // A usageBudget is what the calls of a run may use, in JSON.
@@ -58,7 +61,7 @@ type UsageRow struct {
 
 // NewUsageDocument sums up the calls of a run.
 func NewUsageDocument(k *journals.StoredRun) *UsageDocument {
-	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}, Prices: k.Prices()}
+	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}, Prices: k.Prices(), ran: journals.InvocationOf(&k.Info)}
 	if n := len(k.History.Begins); n > 0 {
 		if b := k.History.Begins[n-1].Budget; b != (record.Budget{}) {
 			d.Budget = &usageBudget{b.Tokens, b.Cost.Dollars()}
@@ -89,17 +92,6 @@ func interruptedRow(call *record.CallStart) UsageRow {
 	return UsageRow{Interrupted: 1, Usage: runstate.Estimate(call)}
 }
 
-// unpriced returns the models that were called and have no price.
-func (d *UsageDocument) unpriced() (names []string) {
-	for _, r := range d.Models {
-		if r.unpriced {
-			names = append(names, cmp.Or(r.Model, "no model"))
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // addCall adds one prompt. A cached answer used nothing, and a value or a template is no call.
 func (d *UsageDocument) addCall(t *runstate.Task, x *record.AgentCall) {
 	if x.Agent == handoff.Computed {
@@ -126,6 +118,10 @@ func (d *UsageDocument) add(t *runstate.Task, agent, model string, r UsageRow) {
 	cost, known := d.Prices.Cost(model, r.Usage, r.cost)
 	r.cost, r.unpriced = cost, !known
 	r.saved = d.Prices[model].Cost(r.Saved)
+	if name := cmp.Or(model, "no model"); r.unpriced && !slices.Contains(d.unpriced, name) {
+		d.unpriced = append(d.unpriced, name)
+	}
+	model = d.ran.ModelName(model)
 	rowOf(&d.Rows, t.ID, t.Title, agent, model).add(&r)
 	rowOf(&d.Agents, "", "", agent, "").add(&r)
 	rowOf(&d.Models, "", "", "", model).add(&r)
@@ -188,7 +184,7 @@ func (d *UsageDocument) write(w io.Writer, titleWidth int) {
 
 // sum returns the last line: the total, and what it does not include.
 func (d *UsageDocument) sum() string {
-	t, unpriced := d.Total, d.unpriced()
+	t, unpriced := d.Total, slices.Sorted(slices.Values(d.unpriced))
 	text := "sum: " + format.Plural(t.Calls, "call")
 	text += cmp.Or(format.Tokens(t.Usage, ", "+format.ApproximationMark(t.Interrupted > 0)), ", no tokens counted")
 	switch {

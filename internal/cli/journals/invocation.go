@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/plan"
 )
 
 // An Invocation holds the arguments and flags of a run. A journal stores it so that the run can be
@@ -87,6 +88,14 @@ func (k *StoredRun) Request() *Request { return InvocationOf(&k.Info).Request }
 func InvocationOf(info *journal.Info) (v Invocation) {
 	_ = json.Unmarshal(info.Invocation, &v)
 	return v
+}
+
+// ModelName returns the name to show of a model that the spec of the run calls so: that of the script if one answered.
+func (v *Invocation) ModelName(model string) string {
+	if v.Offline && model != "" {
+		return plan.ScriptedModel
+	}
+	return model
 }
 
 // OmitsContext reports whether the run is an experiment that omits context.

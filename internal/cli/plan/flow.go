@@ -53,6 +53,9 @@ func (q *flowFlags) view(p *engine.Plan) (*flowView, error) {
 	v := &flowView{Table: p.Flow(), from: q.from != "", to: q.to != ""}
 	g := v.Graph()
 	v.sources, v.readers = indices(len(g.Sources)), indices(len(g.Readers))
+	if !sendsPrompts(p) {
+		v.readers = slices.DeleteFunc(v.readers, func(r int) bool { return g.Readers[r].Kind == flow.Endpoint })
+	}
 	if v.from {
 		i, err := findSource(g, q.from)
 		if err != nil {
@@ -61,7 +64,7 @@ func (q *flowFlags) view(p *engine.Plan) (*flowView, error) {
 		v.sources = []int{i}
 	}
 	if v.to {
-		i, err := findReader(g, q.to)
+		i, err := findReader(g, v.readers, q.to)
 		if err != nil {
 			return nil, exit.Usagef("%sto %w", q.prefix, err)
 		}
@@ -133,9 +136,16 @@ func sourceKindWord(s *flow.Source) string {
 	return string(s.Kind)
 }
 
-func findReader(g *flow.Graph, name string) (int, error) {
+// sendsPrompts reports whether a model of a plan has an endpoint, which none has if a script answers.
+func sendsPrompts(p *engine.Plan) bool {
+	return p.Coordinator != nil && p.Coordinator.LeavesTo != "" ||
+		slices.ContainsFunc(p.Agents, func(a engine.PlannedAgent) bool { return a.LeavesTo != "" })
+}
+
+// findReader finds one of several readers by its name.
+func findReader(g *flow.Graph, readers []int, name string) (int, error) {
 	var known []string
-	for i := range g.Readers {
+	for _, i := range readers {
 		r := &g.Readers[i]
 		if r.Name == name || format.Readers(r.Name) == name || r.Kind == flow.Endpoint && strings.TrimRight(r.Name, "/") == strings.TrimRight(name, "/") {
 			return i, nil

@@ -152,7 +152,9 @@ func makePlan(ctx context.Context, con *console.Console, j *planFlags, file *spe
 	case j.Chat:
 		plan, err = planChat(ctx, con, j, file)
 	case file.Goal != nil:
-		plan, err = planGoal(ctx, con, j, file)
+		if plan, err = planGoal(ctx, con, j, file); err == nil && j.Offline {
+			connect.ShowScript(plan)
+		}
 	case len(file.Tasks) == 0:
 		err = source.NothingToDo("plan", &j.SpecFlags, file)
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/journals"
@@ -139,6 +140,9 @@ func makePlan(ctx context.Context, con *console.Console, g *journals.Flags, info
 	}
 	o := s.RepeatOptions(info.Run, history, history.Mask)
 	plan, err := files.Await(ctx, func() (*engine.Plan, error) { return t.StoredPlan(ctx, info.Run, &o) }) // patterns of a policy may be slow
+	if err == nil && s.Invocation.Offline {
+		connect.ShowScript(plan)
+	}
 	return plan, s.File.Locate(err)
 }
 
