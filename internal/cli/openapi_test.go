@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/cli/view"
+	"github.com/runteam/runteam/internal/runstate"
+
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/runteam/runteam/inspect"
 	"github.com/runteam/runteam/internal/cli/explain"
@@ -31,7 +34,8 @@ import (
 // describedTypes are the types of documents whose schemas in the description of the API are made from
 // them. The other schemas are written by hand.
 var describedTypes = map[string]reflect.Type{
-	"Run": reflect.TypeFor[history.RunDocument](), "Task": reflect.TypeFor[history.TaskDocument](), "Usage": reflect.TypeFor[history.UsageDocument](),
+	"Run": reflect.TypeFor[view.Run](), "Task": reflect.TypeFor[view.Task](), "Usage": reflect.TypeFor[view.Usage](),
+	"TaskError": reflect.TypeFor[view.Error](), "ConversationHolder": reflect.TypeFor[view.Holder](), "AwaitedReply": reflect.TypeFor[runstate.Reply](),
 	"Artifact": reflect.TypeFor[history.ArtifactDocument](), "Explain": reflect.TypeFor[explain.Document](), "Question": reflect.TypeFor[people.QuestionDocument](),
 	"Graph": reflect.TypeFor[rungraph.Document](), "Flow": reflect.TypeFor[plan.RunFlow](), "Handoffs": reflect.TypeFor[explain.HandoffsDocument](), "Comparison": reflect.TypeFor[replay.ComparedRuns](),
 	"Pair": reflect.TypeFor[gate.PairTerms](), "PolicyDocument": reflect.TypeFor[history.PolicyDocument](),

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/cli/view"
+
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/cli/clitest"
-	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/prompt"
@@ -55,7 +56,7 @@ func BenchmarkOpenRun(b *testing.B) {
 		require.NoError(b, err)
 		k, err := journals.Load(b.Context(), con, j, found, "")
 		require.NoError(b, err)
-		text, err := json.Marshal(history.NewRunDocument(k))
+		text, err := json.Marshal(view.Of(k))
 		require.NoError(b, err)
 		require.Greater(b, len(text), 1<<20)
 	}

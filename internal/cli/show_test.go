@@ -7,8 +7,9 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/runteam/runteam/internal/cli/view"
+
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -99,9 +100,9 @@ func TestShowInJSON(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NotContains(t, got.stdout, "EXPIRED-WORDS")
 	requireHarmless(t, got.stdout)
-	var r history.RunDocument
+	var r view.Run
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &r))
-	require.Equal(t, "later000-2", r.Run)
+	require.Equal(t, "later000-2", r.ID)
 	require.Equal(t, "error", r.Status)
 	require.Len(t, r.Tasks, 6)
 	require.Equal(t, "earlier0-1", r.Tasks[0].Reused.Run)
@@ -110,12 +111,12 @@ func TestShowInJSON(t *testing.T) {
 	require.Nil(t, r.Tasks[3].Label, "there is no result")
 	require.Contains(t, r.Tasks[1].Result, tricky, "a program reads what the agent wrote")
 	require.Equal(t, 1, r.Tasks[2].Interrupted)
-	require.Equal(t, &history.ErrorDocument{Code: "TIMEOUT", Message: "no such thing"}, r.Tasks[3].Error)
+	require.Equal(t, &view.Error{Code: "TIMEOUT", Message: "no such thing"}, r.Tasks[3].Error)
 	require.Equal(t, task.NewID("Gone"), r.Tasks[4].Error.Root)
 	require.Empty(t, r.Tasks[1].Exchanges)
 
 	got = call{dir: dir, args: []string{"show", "later", "Cut", "-o", "json"}}.run(t)
-	var one history.TaskDocument
+	var one view.Task
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &one))
 	require.Len(t, one.Exchanges, 2)
 	require.True(t, one.Exchanges[0].State == "interrupted" && one.Exchanges[0].Estimate || one.Exchanges[1].State == "interrupted" && one.Exchanges[1].Estimate)
@@ -127,9 +128,9 @@ func TestShowUsage(t *testing.T) {
 	busy(t, dir)
 	got := call{dir: dir, args: []string{"show", "--usage", "-o", "json"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	var b history.UsageDocument
+	var b view.Usage
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &b))
-	row := func(title, model string) *history.UsageRow {
+	row := func(title, model string) *view.UsageRow {
 		for _, r := range b.Rows {
 			if r.Title == title && r.Model == model {
 				return r

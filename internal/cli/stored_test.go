@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/cli/view"
+
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -35,7 +37,7 @@ func offlineRun(t *testing.T, c call, args ...string) outcome {
 }
 
 // shownOf returns a run as show prints it, in JSON.
-func shownOf(t *testing.T, dir string, args ...string) (r history.RunDocument) {
+func shownOf(t *testing.T, dir string, args ...string) (r view.Run) {
 	t.Helper()
 	got := call{dir: dir, args: append([]string{"show", "-o", "json"}, args...)}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)

@@ -17,11 +17,11 @@ const (
 )
 
 // Shown returns the status of a task as people see it: of one that was in progress, [Interrupted] once no process works
-// on the run, and of one that the run no longer has, [Removed].
+// on the run, and of one that the run attempted and no longer has, [Removed].
 func (s *State) Shown(t *Task) task.Status {
 	status := s.Status(t)
 	switch {
-	case !s.IsTask(t) && !t.Step:
+	case s.isRemoved(t):
 		return Removed
 	case status == task.InProgress && !s.Live && (s.End == nil || t.Step):
 		return Interrupted
@@ -61,10 +61,13 @@ func (s *State) Listed(first []task.ID) (list []*Task) {
 	return list
 }
 
-// IsListed reports whether there is something to show of a task: the run has it, or attempted it.
-func (s *State) IsListed(t *Task) bool {
+// IsListed reports whether a list of the tasks has it: the run has it, or attempted it.
+func (s *State) IsListed(t *Task) bool { return t.Step || s.Has(t) || s.isRemoved(t) }
+
+// isRemoved reports whether the run attempted a task that it no longer has.
+func (s *State) isRemoved(t *Task) bool {
 	if t.Step || s.Has(t) {
-		return true
+		return false
 	}
 	made := s.Attempts(t)
 	return made.Begun()+made.Running > 0

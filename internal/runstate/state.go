@@ -203,13 +203,13 @@ func (s *State) deliver(messages []string) {
 func (s *State) IsDelivered(message string) bool { return s.delivered[message] }
 
 // EndOf returns how a task ended: what the end of the run says of it, or else its events. It has no status if
-// the task has not ended, or the run no longer has it.
+// the task has not ended, or was removed.
 func (s *State) EndOf(t *Task) record.TaskEnd {
 	last := len(t.Calls) - 1
 	switch e := s.ended[t.ID]; {
 	case e != nil:
 		return *e
-	case !t.Step && !s.Has(t):
+	case s.isRemoved(t):
 		return record.TaskEnd{}
 	case t.Step && last >= 0 && s.Status(t) != task.Completed:
 		return record.TaskEnd{Code: t.Calls[last].Code, Reason: t.Calls[last].Error}

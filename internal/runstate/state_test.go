@@ -275,6 +275,7 @@ func TestWhatPeopleSeeOfTasks(t *testing.T) {
 	}
 	require.Equal(t, []string{"d interrupted", "c interrupted", "a removed"}, seen())
 	require.Empty(t, s.EndOf(s.Find("a")))
+	require.Equal(t, task.Pending, s.Shown(s.Find("b")), "it was not attempted")
 	require.Equal(t, 3, s.Usage(s.Find("a")).InputTokens, "of ten bytes that were sent without a reply")
 	s.Live = true
 	require.Equal(t, []string{"d in_progress", "c in_progress", "a removed"}, seen())

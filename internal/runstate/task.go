@@ -154,8 +154,8 @@ func (t *Task) event(e *event.Event, process int) {
 
 // A Reply is the reply to a handoff for which a task waits.
 type Reply struct {
-	ID    string // of the handoff
-	Agent string // who is to reply
+	ID    string `json:"id"`    // of the handoff
+	Agent string `json:"agent"` // who is to reply
 }
 
 // A reply is one for which a process waits.

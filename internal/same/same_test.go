@@ -52,6 +52,10 @@ var intendedDifferences = []intended{
 		regexp.MustCompile(`killed.*: (show|runs)`), regexp.MustCompile(`"status":"(pending|interrupted)"|"(notRun|interrupted)":\d+,?`), "",
 	},
 	{"a script is named as the model for which it answers", nil, regexp.MustCompile(`"model":\s?"(gpt-4o-mini|qwen3|scripted)"`), ""},
+	{
+		"a task counts attempts in progress and interrupted ones, not calls, and says whether its tokens are estimates",
+		regexp.MustCompile(`: show`), regexp.MustCompile(`"(interrupted|running)":\d+,|"estimated":true,?`), "",
+	},
 }
 
 // examples are the folders whose runs are recorded, with how they end.

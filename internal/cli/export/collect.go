@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/plan"
 	"github.com/runteam/runteam/internal/cli/restored"
 	"github.com/runteam/runteam/internal/cli/rungraph"
+	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/inspector/page"
@@ -75,13 +76,13 @@ func (c *collector) collect(p *engine.Plan) error {
 	type eventsDocument struct {
 		Events []event.Event `json:"events"`
 	}
-	base := "/runs/" + escape(k.Run)
+	base, r := "/runs/"+escape(k.Run), view.Of(k)
 	documents := []struct {
 		path string
 		of   any
 	}{
-		{base, history.NewRunDocument(k)},
-		{base + "/usage", history.NewUsageDocument(k)},
+		{base, r},
+		{base + "/usage", r.Usages()},
 		{base + "/receipts", receipts},
 		{base + "/events", eventsDocument{append([]event.Event{}, k.Trace.Events...)}},
 		{base + "/graph", rungraph.New(k, p)},
@@ -124,7 +125,7 @@ func (c *collector) policy(base string) error {
 func (c *collector) tasks(base string) error {
 	decisions := explain.HandoffsByTask(c.run)
 	for _, t := range c.run.Tasks {
-		one, err := history.NewTaskDocument(c.run, string(t.ID), false)
+		one, err := view.TaskOf(c.run, string(t.ID), false)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/llm"
 )
@@ -19,20 +20,20 @@ import (
 const maxItems = 10
 
 // longLists returns the tasks for items of long lists, by the title as written.
-func longLists(tasks []TaskDocument) map[string][]*TaskDocument {
-	lists := map[string][]*TaskDocument{}
-	for i := range tasks {
-		if written := listOf(&tasks[i]); written != "" {
-			lists[written] = append(lists[written], &tasks[i])
+func longLists(tasks []*view.Task) map[string][]*view.Task {
+	lists := map[string][]*view.Task{}
+	for _, t := range tasks {
+		if written := listOf(t); written != "" {
+			lists[written] = append(lists[written], t)
 		}
 	}
-	maps.DeleteFunc(lists, func(_ string, items []*TaskDocument) bool { return len(items) <= maxItems })
+	maps.DeleteFunc(lists, func(_ string, items []*view.Task) bool { return len(items) <= maxItems })
 	return lists
 }
 
 // listOf returns the title as written of a task for an item of a list, such as Search for Search[3];
 // "" for another task.
-func listOf(t *TaskDocument) string {
+func listOf(t *view.Task) string {
 	written := naming.WithoutInstance(t.Title)
 	if !strings.HasPrefix(t.Title[len(written):], "[") {
 		return ""
@@ -41,34 +42,34 @@ func listOf(t *TaskDocument) string {
 }
 
 // rows writes a row for each task, and one for each long list, where its first item would be.
-func rows(tasks []TaskDocument, table format.Table) {
+func rows(tasks []*view.Task, table format.Table) {
 	lists := longLists(tasks)
-	for i := range tasks {
-		items := lists[listOf(&tasks[i])]
+	for _, t := range tasks {
+		items := lists[listOf(t)]
 		switch {
 		case items == nil:
-			tasks[i].row(table)
-		case items[0] == &tasks[i]:
-			foldedRow(listOf(&tasks[i]), items, table)
+			writeRow(t, table)
+		case items[0] == t:
+			foldedRow(listOf(t), items, table)
 		}
 	}
 }
 
 // foldedRow writes the row of a long list, and those of its first items that failed.
-func foldedRow(written string, items []*TaskDocument, table format.Table) {
+func foldedRow(written string, items []*view.Task, table format.Table) {
 	var usage llm.Usage
 	var outcomes []string
-	var failures []*TaskDocument
+	var failures []*view.Task
 	counts, partial, estimated := map[string]int{}, false, false
 	for _, t := range items {
-		outcome := t.outcome()
+		outcome := outcomeOf(t)
 		if counts[outcome]++; counts[outcome] == 1 {
 			outcomes = append(outcomes, outcome)
 		}
 		if outcome == format.Failed && len(failures) < maxItems {
 			failures = append(failures, t)
 		}
-		usage, partial, estimated = usage.Add(t.Usage), partial || t.Partial, estimated || t.Interrupted > 0
+		usage, partial, estimated = usage.Add(t.Usage), partial || t.Partial, estimated || t.Estimate
 	}
 	slices.SortStableFunc(outcomes, func(a, b string) int { return counts[b] - counts[a] })
 	state, texts := outcomes[0], make([]string, len(outcomes))
@@ -80,15 +81,15 @@ func foldedRow(written string, items []*TaskDocument, table format.Table) {
 	}
 	table.Row(state, table.Title(fmt.Sprintf("%s ×%d", written, len(items))), items[0].Agent, "", "", format.Partial(format.Tokens(usage, format.ApproximationMark(estimated)), partial), strings.Join(texts, ", "))
 	for _, t := range failures {
-		t.row(table)
+		writeRow(t, table)
 	}
 }
 
 // writeFolded says where the results of long lists are.
-func (r *RunDocument) writeFolded(w io.Writer, lists map[string][]*TaskDocument) {
+func (r *runText) writeFolded(w io.Writer, lists map[string][]*view.Task) {
 	for _, written := range slices.Sorted(maps.Keys(lists)) {
 		first := lists[written][0]
 		fmt.Fprintf(w, "\n# %s ×%d\n\nOne result: %s\nAll of them: %s\n", terminal.CleanLine(written), len(lists[written]),
-			r.journal.Command("show", r.stored.ShortID, journals.TaskName(first.shownName(), first.ID)), r.journal.Command("show -o json", r.stored.ShortID))
+			r.journal.Command("show", r.shortID, journals.TaskName(first.ShownName(), first.ID)), r.journal.Command("show -o json", r.shortID))
 	}
 }

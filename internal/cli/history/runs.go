@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
@@ -138,20 +139,11 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 
 // Listed returns a run as the list has it.
 func Listed(ctx context.Context, j *journal.Journal, s *journal.Summary) ListedRun {
-	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, tookMs(s), s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, *s, journals.Outlook{}}
+	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, view.TookMs(s), s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, *s, journals.Outlook{}}
 	if r.Tasks == nil {
 		r.Tasks = journal.Counts{}
 	}
 	return r
-}
-
-// tookMs returns for how long processes worked on a run that ended.
-func tookMs(s *journal.Summary) int64 {
-	if s.Ended.IsZero() {
-		return 0
-	}
-	took, _ := s.Took(s.Ended)
-	return took.Milliseconds()
 }
 
 // durationText returns for how long processes have worked on a run.

@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/sent"
+	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/spf13/cobra"
 )
 
@@ -94,22 +95,21 @@ func show(con *console.Console, cmd *cobra.Command, s *showFlags) error {
 	case s.handoffs:
 		return showHandoffs(con, k, s.Task)
 	case s.usage:
-		u := NewUsageDocument(k)
-		return con.PrintResult(u, func(w io.Writer) { u.write(w, con.TitleWidth()) })
+		u := view.Of(k).Usages()
+		return con.PrintResult(u, func(w io.Writer) { writeUsage(w, u, con.TitleWidth()) })
 	case s.Task != "":
-		t, err := NewTaskDocument(k, s.Task, s.reasoning)
+		t, err := view.TaskOf(k, s.Task, s.reasoning)
 		if err != nil {
 			return err
 		}
-		return con.PrintResult(t, t.write)
+		return con.PrintResult(t, func(w io.Writer) { writeTask(w, t, journals.Heading(k.Name, k.Run), s.reasoning) })
 	}
-	r := NewRunDocument(k)
+	r := &runText{run: view.Of(k), summary: &k.Summary, shortID: k.ShortID, now: k.Now, journal: &s.Flags, titleWidth: con.TitleWidth()}
 	r.nameInputs(cmd.Context(), j)
-	r.titleWidth, r.journal = con.TitleWidth(), &s.Flags
 	if r.outlook, err = journals.FindOutlook(cmd.Context(), j, &k.Summary); err != nil {
 		return journals.ReadError(cmd.Context(), err)
 	}
-	return con.PrintResult(r, r.write)
+	return con.PrintResult(r.run, r.write)
 }
 
 // showHandoffs prints the handoffs of a run, or of one of its tasks unless that is empty.

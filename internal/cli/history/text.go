@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -12,9 +13,11 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -34,38 +37,73 @@ const (
 	maxAnswerBytes  = 16 << 10
 )
 
+// A runText writes a run as text.
+type runText struct {
+	run        *view.Run
+	summary    *journal.Summary
+	shortID    string
+	now        time.Time
+	journal    *journals.Flags // the journal that has the run
+	outlook    journals.Outlook
+	titleWidth int
+	titles     map[task.ID]string // of tasks of earlier runs whose results are inputs
+}
+
+// nameInputs looks up the titles of the tasks whose results are inputs. It finds none for a run
+// that was removed.
+func (r *runText) nameInputs(ctx context.Context, j *journal.Journal) {
+	r.titles = map[task.ID]string{}
+	for _, in := range r.run.Inputs {
+		if in.FromRun == "" {
+			continue
+		}
+		info, err := j.LoadInfo(ctx, in.FromRun)
+		if err != nil {
+			continue
+		}
+		for n := range info.Tasks {
+			if info.Tasks[n].ID == in.FromTask {
+				r.titles[in.FromTask] = info.Tasks[n].Title
+			}
+		}
+	}
+}
+
 // write writes a run as text.
-func (r *RunDocument) write(w io.Writer) {
-	fmt.Fprintf(w, "%s: %s\n", journals.Heading(r.Name, r.Run), terminal.CleanLine(r.Status))
-	fmt.Fprintf(w, "started %s, %s", format.Time(r.Started), r.spanText())
-	if r.Processes > 1 {
-		fmt.Fprintf(w, ", in %d processes", r.Processes)
+func (r *runText) write(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s\n", journals.Heading(r.run.Name, r.run.ID), terminal.CleanLine(r.run.Status))
+	fmt.Fprintf(w, "started %s, %s", format.Time(r.run.Started), r.spanText())
+	if r.run.Processes > 1 {
+		fmt.Fprintf(w, ", in %d processes", r.run.Processes)
 	}
-	if r.Holder != nil {
-		fmt.Fprintf(w, "; %s works on it", terminal.CleanLine(r.Holder.String()))
+	if r.run.Holder != nil {
+		fmt.Fprintf(w, "; %s works on it", terminal.CleanLine(r.run.Holder.String()))
 	}
-	fmt.Fprintf(w, "\ntasks %s\n", tasksOf(&r.stored.Summary))
-	if r.Spec != "" {
-		fmt.Fprintf(w, "spec %s\n", terminal.CleanLine(r.Spec))
+	fmt.Fprintf(w, "\ntasks %s\n", tasksOf(r.summary))
+	if r.run.Spec != "" {
+		fmt.Fprintf(w, "spec %s\n", terminal.CleanLine(r.run.Spec))
 	}
-	for _, in := range r.Inputs {
+	for _, in := range r.run.Inputs {
 		if in.FromRun != "" {
 			fmt.Fprintf(w, "input %s: the result of task %s in run %s\n", terminal.CleanLine(in.Name), terminal.CleanLine(cmp.Or(r.titles[in.FromTask], string(in.FromTask))), terminal.CleanLine(in.FromRun))
 		}
 	}
-	for _, warning := range r.Warnings {
+	for _, warning := range r.run.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", terminal.CleanLine(warning))
 	}
-	r.writeCommands(w)
-	if r.Handoffs != nil {
-		fmt.Fprintf(w, "%s: %s\n", r.Handoffs, r.journal.Command("show --handoffs", r.stored.ShortID))
+	for i := range r.run.Commands {
+		c := &r.run.Commands[i]
+		fmt.Fprintf(w, "%s %s\n", format.Time(c.Time), format.Steered(c.Command, cmp.Or(c.Title, c.Agent), c.By, c.Reason))
 	}
-	if e := journals.Experiment(r.replayOrigin); r.Command == journals.ExperimentCommand {
-		fmt.Fprintln(w, e.Text(r.Of))
-	} else if next := r.journal.NextStep(&r.stored.Summary, r.stored.ShortID, r.outlook); next != "" {
+	if r.run.Handoffs != nil {
+		fmt.Fprintf(w, "%s: %s\n", r.run.Handoffs, r.journal.Command("show --handoffs", r.shortID))
+	}
+	if e := (journals.Experiment{Of: r.run.Of, Without: r.run.Without, WithoutInputs: r.run.WithoutInputs}); r.run.Command == journals.ExperimentCommand {
+		fmt.Fprintln(w, e.Text(r.run.Of))
+	} else if next := r.journal.NextStep(r.summary, r.shortID, r.outlook); next != "" {
 		switch {
 		case next == journals.StartedByProgram, r.outlook.Refused:
-		case r.Status == string(engine.StatusSuspended) && !r.outlook.Answered:
+		case r.run.Status == string(engine.StatusSuspended) && !r.outlook.Answered:
 			next = "to answer: " + next
 		default:
 			next = "to resume: " + next
@@ -75,16 +113,16 @@ func (r *RunDocument) write(w io.Writer) {
 	whole := r.writeAnswer(w)
 	fmt.Fprintln(w)
 	table := format.NewTable(w, "").WithTitleWidth(r.titleWidth)
-	rows(r.Tasks, table)
-	rows(r.Steps, table)
+	rows(r.run.Tasks, table)
+	rows(r.run.Steps, table)
 	table.Flush()
-	for _, e := range r.Errors {
+	for _, e := range r.run.Errors {
 		fmt.Fprintf(w, "\nfailed: coordinator: %s\n", format.Indent(format.Readers(e.Message)))
 	}
-	lists := longLists(r.Tasks)
-	for i := range r.Tasks {
-		if t := &r.Tasks[i]; lists[listOf(t)] == nil && (!whole || !slices.Contains(r.answers, t.ID)) {
-			t.excerpt(w, r.journal, r.stored.ShortID)
+	lists := longLists(r.run.Tasks)
+	for _, t := range r.run.Tasks {
+		if lists[listOf(t)] == nil && (!whole || !slices.Contains(r.run.Answers, t.ID)) {
+			writeExcerpt(w, t, r.journal, r.shortID)
 		}
 	}
 	r.writeFolded(w, lists)
@@ -92,8 +130,8 @@ func (r *RunDocument) write(w io.Writer) {
 
 // writeAnswer writes the answer of the run, or the beginning of a long one, and reports whether it
 // wrote all of it.
-func (r *RunDocument) writeAnswer(w io.Writer) (whole bool) {
-	text := strings.TrimRight(terminal.Clean(r.Output), "\n")
+func (r *runText) writeAnswer(w io.Writer) (whole bool) {
+	text := strings.TrimRight(terminal.Clean(r.run.Output), "\n")
 	if text == "" {
 		return false
 	}
@@ -104,15 +142,15 @@ func (r *RunDocument) writeAnswer(w io.Writer) (whole bool) {
 		return whole
 	}
 	head, _ := excerptOf(text)
-	fmt.Fprintf(w, "%s\n… %s in all: %s has it as output\n", head, bytesize.Text(len(r.Output)), r.journal.Command("show -o json", r.stored.ShortID))
+	fmt.Fprintf(w, "%s\n… %s in all: %s has it as output\n", head, bytesize.Text(len(r.run.Output)), r.journal.Command("show -o json", r.shortID))
 	return whole
 }
 
-func (r *RunDocument) spanText() string {
-	if r.Ended.IsZero() && r.Holder == nil {
+func (r *runText) spanText() string {
+	if r.run.Ended.IsZero() && r.run.Holder == nil {
 		return "not ended"
 	}
-	return format.Partial("took "+durationText(&r.stored.Summary, r.stored.Now)+format.Tokens(r.Usage, ", "+format.ApproximationMark(r.Estimated)), r.Partial) + savedText(r.Saved)
+	return format.Partial("took "+durationText(r.summary, r.now)+format.Tokens(r.run.Usage, ", "+format.ApproximationMark(r.run.Estimate)), r.run.Partial) + savedText(r.run.Saved)
 }
 
 // savedText says by how many tokens the gate made context smaller; empty for none.
@@ -123,11 +161,11 @@ func savedText(tokens int) string {
 	return ", ~" + format.Number(tokens) + " saved by the gate"
 }
 
-// outcome returns the status in the words of the counts: a task that failed because of another
+// outcomeOf returns the status in the words of the counts: a task that failed because of another
 // one, or never began, counts as skipped.
-func (t *TaskDocument) outcome() string {
+func outcomeOf(t *view.Task) string {
 	switch ended := t.Status == task.Failed || t.Status == task.Skipped; {
-	case t.isStep || !ended || t.Error == nil:
+	case t.IsStep || !ended || t.Error == nil:
 	case t.Error.Root != "" || t.Status == task.Skipped && t.Attempts == 0:
 		return format.Skipped
 	case t.Status == task.Skipped:
@@ -136,8 +174,8 @@ func (t *TaskDocument) outcome() string {
 	return format.Status(t.Status)
 }
 
-// row writes a task as a row of a table.
-func (t *TaskDocument) row(table format.Table) {
+// writeRow writes a task as a row of a table.
+func writeRow(t *view.Task, table format.Table) {
 	level := ""
 	if t.Label != nil {
 		level = t.Label.String()
@@ -146,11 +184,11 @@ func (t *TaskDocument) row(table format.Table) {
 	if !t.Ended.IsZero() && !t.Partial {
 		taken = format.Elapsed(time.Duration(t.Took) * time.Millisecond)
 	}
-	table.Row(t.outcome(), table.Title(t.shownName()), t.Agent, level, taken, format.Partial(format.Tokens(t.Usage, format.ApproximationMark(t.Interrupted > 0)), t.Partial), t.remarks())
+	table.Row(outcomeOf(t), table.Title(t.ShownName()), t.Agent, level, taken, format.Partial(format.Tokens(t.Usage, format.ApproximationMark(t.Estimate)), t.Partial), remarksOn(t))
 }
 
-// remarks lists what else is unusual about a task.
-func (t *TaskDocument) remarks() string {
+// remarksOn lists what else is unusual about a task.
+func remarksOn(t *view.Task) string {
 	var all []string
 	if len(t.Transfers) > 0 {
 		all = append(all, "transferred to "+terminal.CleanLine(strings.Join(t.Transfers, ", ")))
@@ -180,15 +218,15 @@ func (t *TaskDocument) remarks() string {
 	return strings.Join(all, "; ")
 }
 
-// excerpt writes the beginning of a result.
-func (t *TaskDocument) excerpt(w io.Writer, from *journals.Flags, run string) {
+// writeExcerpt writes the beginning of a result.
+func writeExcerpt(w io.Writer, t *view.Task, from *journals.Flags, run string) {
 	if t.Status != task.Completed || t.Result == "" && t.Label == nil { // a loop has the result of another task
 		return
 	}
 	head, isCut := excerptOf(strings.TrimRight(terminal.Clean(t.Result), "\n"))
-	fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.shownName()), head)
+	fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.ShownName()), head)
 	if isCut {
-		fmt.Fprintf(w, "… %s in all: %s\n", bytesize.Text(len(t.Result)), from.Command("show", run, journals.TaskName(t.shownName(), t.ID)))
+		fmt.Fprintf(w, "… %s in all: %s\n", bytesize.Text(len(t.Result)), from.Command("show", run, journals.TaskName(t.ShownName(), t.ID)))
 	}
 }
 
@@ -203,35 +241,36 @@ func excerptOf(text string) (head string, isCut bool) {
 	return head, head != text
 }
 
-// write writes one task with its calls as text.
-func (t *TaskDocument) write(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n", t.heading)
+// writeTask writes one task with its calls as text, below a heading, and says if there is no reasoning to show.
+func writeTask(w io.Writer, t *view.Task, heading string, reasoning bool) {
+	fmt.Fprintf(w, "%s\n\n", heading)
 	table := format.NewTable(w, "")
-	t.row(table)
+	writeRow(t, table)
 	table.Flush()
 	for i := range t.Exchanges {
-		t.Exchanges[i].write(w)
+		writeCall(w, &t.Exchanges[i])
 	}
-	t.writeQuestion(w, len(t.Replies) > 0)
-	t.writeChildren(w)
-	if t.reasoning && !slices.ContainsFunc(t.Exchanges, func(e promptDocument) bool { return e.Reasoning != "" }) {
+	writeQuestions(w, t)
+	writeChildren(w, t)
+	if reasoning && !slices.ContainsFunc(t.Exchanges, func(c view.Call) bool { return c.Reasoning != "" }) {
 		fmt.Fprintln(w, "reasoning: none; its models reported none")
 	}
 	if t.Error != nil && t.Error.Message != "" {
-		fmt.Fprintf(w, "\n%s: %s\n", t.outcome(), format.Indent(format.Readers(t.Error.Message)))
+		fmt.Fprintf(w, "\n%s: %s\n", outcomeOf(t), format.Indent(format.Readers(t.Error.Message)))
 	}
-	if t.Status == task.Completed && (t.Result != "" || !t.isStep) {
-		fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.shownName()), terminal.Clean(t.Result))
+	if t.Status == task.Completed && (t.Result != "" || !t.IsStep) {
+		fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.ShownName()), terminal.Clean(t.Result))
 		if s := string(t.Structured); s != "" && s != t.Result {
 			fmt.Fprintf(w, "\nstructured: %s\n", terminal.Clean(s))
 		}
 	}
 }
 
-func (e *promptDocument) write(w io.Writer) {
+// writeCall writes a call as text.
+func writeCall(w io.Writer, e *view.Call) {
 	attempt, took := fmt.Sprintf("attempt %d", e.Attempt), ""
-	if e.named != "" {
-		attempt += " " + e.named
+	if e.Named != "" {
+		attempt += " " + e.Named
 	}
 	if !e.Ended.IsZero() {
 		took = format.Elapsed(e.Ended.Sub(e.Started))
@@ -244,7 +283,7 @@ func (e *promptDocument) write(w io.Writer) {
 		fmt.Fprintf(w, " · from run %s", terminal.CleanLine(e.Reused))
 	}
 	fmt.Fprintln(w)
-	if call := e.callText(); call != "" {
+	if call := callText(&e.Call); call != "" {
 		fmt.Fprintf(w, "         %s\n", call)
 	}
 	for _, warning := range e.Warnings {
@@ -265,14 +304,85 @@ func (e *promptDocument) write(w io.Writer) {
 }
 
 // callText identifies the call that answered, in one line; it is empty if the call is unknown.
-func (e *promptDocument) callText() string {
+func callText(c *llm.CallInfo) string {
 	var parts []string
 	for _, p := range []struct{ name, value string }{
-		{"answered by", e.Call.Model}, {"at", e.Call.Endpoint}, {"request", e.Call.RequestID}, {"finish reason", e.Call.FinishReason},
+		{"answered by", c.Model}, {"at", c.Endpoint}, {"request", c.RequestID}, {"finish reason", c.FinishReason},
 	} {
 		if p.value != "" {
 			parts = append(parts, p.name+" "+p.value)
 		}
 	}
 	return format.Dotted(parts...)
+}
+
+// writeQuestions writes who is to answer, or to reply to a handoff, or who answeret.
+func writeQuestions(w io.Writer, t *view.Task) {
+	switch {
+	case t.Tool != "":
+		fmt.Fprintf(w, "a call of %s waits for the approval of %s\n", terminal.CleanLine(t.Tool), terminal.CleanLine(t.WaitingFor))
+	case t.WaitingFor != "" && len(t.Replies) > 0:
+		fmt.Fprintf(w, "waiting for a reply of %s\n", terminal.CleanLine(t.WaitingFor))
+	case t.WaitingFor != "":
+		fmt.Fprintf(w, "waiting for the answer of %s\n", terminal.CleanLine(t.WaitingFor))
+	}
+	for _, also := range t.Also {
+		fmt.Fprintf(w, "a call of %s waits for the approval of %s\n", terminal.CleanLine(also.Tool), terminal.CleanLine(also.Agent))
+	}
+	for _, a := range append(slices.Clip(t.Earlier), t.Answered) {
+		if a != nil {
+			writeAnswered(w, a)
+		}
+	}
+}
+
+// writeAnswered writes who answered what.
+func writeAnswered(w io.Writer, a *view.Answered) {
+	if a.Approves != "" {
+		fmt.Fprintf(w, "approval of %s ", terminal.CleanLine(a.Approves))
+	}
+	fmt.Fprintf(w, "answered by %s, %s", terminal.CleanLine(a.By), format.Time(a.Time))
+	if a.Decision != "" {
+		fmt.Fprintf(w, ": %s", terminal.CleanLine(a.Decision))
+	}
+	if a.Reason != "" {
+		fmt.Fprintf(w, ": %s", terminal.CleanLine(a.Reason))
+	}
+	fmt.Fprintln(w)
+}
+
+// writeChildren writes the holders and the children of a task as text.
+func writeChildren(w io.Writer, t *view.Task) {
+	for _, h := range t.Holders {
+		if h.Turn > 0 {
+			fmt.Fprintf(w, "held by %s, who transferred it in turn %d\n", terminal.CleanLine(h.Agent), h.Turn)
+		} else {
+			fmt.Fprintf(w, "held by %s at the end\n", terminal.CleanLine(h.Agent))
+		}
+	}
+	for i := range t.Children {
+		writeChild(w, &t.Children[i])
+	}
+}
+
+// writeChild writes a child as text.
+func writeChild(w io.Writer, c *view.Child) {
+	took, attempt, outcome := "", "", c.Status
+	if !c.Ended.IsZero() && !c.Partial {
+		took = format.Elapsed(c.Ended.Sub(c.Started))
+	}
+	if c.Attempt > 1 {
+		attempt = fmt.Sprintf("attempt %d", c.Attempt)
+	}
+	if c.Status == view.ChildFailed {
+		outcome += " " + c.Code
+	}
+	name := strings.TrimSpace(strings.ReplaceAll(c.Part, "/", " "))
+	fmt.Fprintf(w, "\n%s\n", format.Dotted(name, attempt, c.Agent, outcome, took, format.Partial(format.Tokens(c.Usage, ""), c.Partial)))
+	if c.Goal != "" {
+		fmt.Fprintf(w, "  goal\n%s", format.QuoteBlock(c.Goal))
+	}
+	if c.Result != "" {
+		fmt.Fprintf(w, "  result\n%s", format.QuoteBlock(c.Result))
+	}
 }

@@ -3,8 +3,6 @@ package journals
 import (
 	"encoding/json"
 
-	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -25,28 +23,4 @@ func (p Prices) Cost(model string, u llm.Usage, charged llm.Money) (cost llm.Mon
 		charged = price.Cost(u)
 	}
 	return charged, priced || charged != 0 || u == (llm.Usage{})
-}
-
-// Cost returns what the calls of a task cost by the prices of its models. It is unknown if a model has no price.
-func (k *StoredRun) Cost(t *runstate.Task, prices Prices) (sum llm.Money, known bool) {
-	known = true
-	add := func(model string, u llm.Usage, charged llm.Money) {
-		cost, priced := prices.Cost(model, u, charged)
-		sum, known = sum.Add(cost), known && priced
-	}
-	for _, x := range t.Answered() {
-		add(x.Model, x.Usage(), charged(x))
-	}
-	for _, call := range k.State.Interrupted(t) {
-		add(call.Model, runstate.Estimate(call), 0)
-	}
-	return sum, known
-}
-
-// charged returns what a call was charged with; a cached answer cost nothing.
-func charged(x *record.AgentCall) llm.Money {
-	if x.From != "" {
-		return 0
-	}
-	return x.Cost
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -139,8 +139,13 @@ func isOutlined(h *record.History) bool {
 		}
 	}
 	return !slices.ContainsFunc(h.Log, func(e record.Entry) bool {
-		return e.Sent != nil || e.ToolCall != nil && hasChild(e.ToolCall.Agent) || e.ToolResult != nil && e.ToolResult.TransferredTo != ""
+		return e.Sent != nil || e.ToolCall != nil && HasChild(e.ToolCall.Agent) || e.ToolResult != nil && e.ToolResult.TransferredTo != ""
 	})
+}
+
+// HasChild reports whether calls of a tool have children.
+func HasChild(reader string) bool {
+	return reader == gate.ToolReader(plan.SpawnAgent) || reader == gate.ToolReader(plan.DelegateToAgent)
 }
 
 // NewStoredRun returns what a journal has about a run, in the form for the user of the run, at a time.
@@ -196,17 +201,6 @@ func (k *StoredRun) Title(id task.ID) string {
 		return cmp.Or(t.Name, t.Title, string(id))
 	}
 	return k.Trace.Title(id)
-}
-
-// FirstCall returns the model call that answered the prompt of x. In the conversation of an attempt or
-// of a child, it is that of the first turn, since x has the call that answered last.
-func (k *StoredRun) FirstCall(x *record.AgentCall) llm.CallInfo {
-	if t := k.State.Find(x.Task); t != nil && x.Part == record.ChildOf(x.Part) {
-		if first := t.FirstTurn(x.Session); first != nil {
-			return first.Call
-		}
-	}
-	return x.Call
 }
 
 // Tasks returns the tasks that a run began with. For a goal they are the tasks that the

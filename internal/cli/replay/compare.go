@@ -9,7 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
-	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -98,10 +98,19 @@ func (c *ComparedTask) equal() bool {
 		c.Before.Agent == c.After.Agent && c.Prompt != Changed && c.Result != Changed
 }
 
-// pricedSide returns a task of a stored run with its cost.
-func pricedSide(k *journals.StoredRun, t *runstate.Task, prices journals.Prices) *comparedSide {
-	s := storedSide(k, t)
-	if cost, known := k.Cost(t, prices); known && (len(prices) > 0 || cost != 0) {
+// newSide returns a task of a stored run with its cost.
+func newSide(k *journals.StoredRun, r *view.Run, t *view.Task) *comparedSide {
+	s := &comparedSide{
+		Status: t.Status, Agent: t.Agent, Label: t.Label, Usage: t.Usage, Text: t.Result, Error: t.Reason,
+		hidden: t.Hidden, above: k.IsAbove(t.ID), unknown: t.Status == task.Completed && t.Label == nil,
+	}
+	if t.Reused != nil {
+		s.Reused = t.Reused.Run
+	}
+	if t.Error != nil {
+		s.Error = t.Error.Message
+	}
+	if cost, known := t.Cost(r.Prices); known && (len(r.Prices) > 0 || cost != 0) {
 		s.Cost = new(cost.Dollars())
 	}
 	return s
@@ -113,19 +122,6 @@ func (s *comparedSide) level() string {
 		return ""
 	}
 	return s.Label.String()
-}
-
-// storedSide returns a task of a stored run.
-func storedSide(k *journals.StoredRun, t *runstate.Task) *comparedSide {
-	s := &comparedSide{Status: k.State.Shown(t), Agent: t.Agent, Usage: k.State.Usage(t), Error: k.WhyNoResult(t), above: k.IsAbove(t.ID)}
-	x := t.Accepted()
-	if x == nil || s.Status != task.Completed {
-		s.unknown = s.Status == task.Completed
-		return s
-	}
-	r := k.Result(x)
-	s.Label, s.Reused, s.Text, s.hidden = &r.Label, x.From, r.Text, r.Hidden
-	return s
 }
 
 // write writes how the results of a task differ.

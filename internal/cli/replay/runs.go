@@ -10,9 +10,11 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
 
@@ -36,18 +38,18 @@ type comparedRun struct {
 }
 
 // newComparedRun returns a stored run with what it used.
-func newComparedRun(k *journals.StoredRun) comparedRun {
-	r := comparedRun{Run: k.Run, Name: k.Name, Status: k.Status}
-	prices, sum, all := k.Prices(), llm.Money(0), true
-	for _, t := range k.Tasks {
+func newComparedRun(k *journals.StoredRun, of *view.Run) comparedRun {
+	r := comparedRun{Run: of.ID, Name: of.Name, Status: of.Status}
+	sum, all := llm.Money(0), true
+	for _, t := range of.All() {
 		if k.IsAbove(t.ID) {
 			r.Partial = true
 			continue
 		}
-		cost, known := k.Cost(t, prices)
-		r.Usage, sum, all = r.Usage.Add(k.State.Usage(t)), sum.Add(cost), all && known
+		cost, known := t.Cost(of.Prices)
+		r.Usage, sum, all = r.Usage.Add(t.Usage), sum.Add(cost), all && known
 	}
-	if all && (len(prices) > 0 || sum != 0) { // without prices it is unknown, even before the first call has ended
+	if all && (len(of.Prices) > 0 || sum != 0) { // without prices it is unknown, even before the first call has ended
 		r.Cost = new(sum.Dollars())
 	}
 	return r
@@ -75,21 +77,27 @@ func compareRuns(con *console.Console, cmd *cobra.Command, r *replayFlags) error
 
 // Compare compares two stored runs task by task, as far as they show it.
 func Compare(before, after *journals.StoredRun) *ComparedRuns {
-	d := &ComparedRuns{Equal: before.Status == after.Status, Tasks: []ComparedTask{}, Before: newComparedRun(before), After: newComparedRun(after)}
-	old, now := before.Prices(), after.Prices()
-	for _, t := range before.Tasks {
-		if before.State.Shown(t) == runstate.Removed && after.Find(t.ID) == nil {
+	old, now := view.Of(before), view.Of(after)
+	d := &ComparedRuns{Equal: old.Status == now.Status, Tasks: []ComparedTask{}, Before: newComparedRun(before, old), After: newComparedRun(after, now)}
+	others, known := map[task.ID]*view.Task{}, map[task.ID]bool{}
+	for _, t := range now.All() {
+		others[t.ID] = t
+	}
+	for _, t := range old.All() {
+		other := others[t.ID]
+		known[t.ID] = true
+		if t.Status == runstate.Removed && other == nil {
 			continue
 		}
-		c := ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.Step, Prompt: none, Before: pricedSide(before, t, old)}
-		if other := after.Find(t.ID); other != nil {
-			c.After, c.Prompt = pricedSide(after, other, now), promptsOf(before.Run, t, other)
+		c := ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.IsStep, Prompt: none, Before: newSide(before, old, t)}
+		if other != nil {
+			c.After, c.Prompt = newSide(after, now, other), promptsOf(old.ID, t, other)
 		}
 		d.add(c)
 	}
-	for _, t := range after.Tasks {
-		if before.Find(t.ID) == nil {
-			d.add(ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.Step, Prompt: none, After: pricedSide(after, t, now)})
+	for _, t := range now.All() {
+		if !known[t.ID] {
+			d.add(ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.IsStep, Prompt: none, After: newSide(after, now, t)})
 		}
 	}
 	return d
@@ -104,15 +112,14 @@ func (d *ComparedRuns) add(c ComparedTask) {
 // promptsOf compares the last prompts of a task by their keys, which cover everything that the
 // agent saw and for the agent itself. An answer that b takes from the run of a, even for another
 // model, is for the same prompt.
-func promptsOf(run string, a, b *runstate.Task) string {
-	x, y := a.LastAttempt(), b.LastAttempt()
-	if answer := b.Accepted(); answer != nil && answer.From == run {
+func promptsOf(run string, a, b *view.Task) string {
+	if b.Reused != nil && b.Reused.Run == run {
 		return Same
 	}
-	switch {
-	case x == nil || y == nil || x.Key == (record.Key{}) || y.Key == (record.Key{}):
+	switch x, y := a.LastPrompt(), b.LastPrompt(); {
+	case x == (record.Key{}) || y == (record.Key{}):
 		return none
-	case x.Key == y.Key:
+	case x == y:
 		return Same
 	}
 	return Changed

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/people"
+	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 )
@@ -92,12 +93,12 @@ func (d *documents) load(ctx context.Context, s *journal.Summary) (*journals.Sto
 
 // Run returns what show prints of a run; see [inspector.Runs].
 func (d *documents) Run(ctx context.Context, name string) (any, error) {
-	return d.with(ctx, name, func(k *journals.StoredRun) (any, error) { return history.NewRunDocument(k), nil })
+	return d.with(ctx, name, func(k *journals.StoredRun) (any, error) { return view.Of(k), nil })
 }
 
 // Task returns what show prints of a task; see [inspector.Runs].
 func (d *documents) Task(ctx context.Context, name, task string) (any, error) {
-	return d.withTask(ctx, name, task, func(k *journals.StoredRun) (any, error) { return history.NewTaskDocument(k, task, false) })
+	return d.withTask(ctx, name, task, func(k *journals.StoredRun) (any, error) { return view.TaskOf(k, task, false) })
 }
 
 // withTask calls make with a run that has at least what is about one task. The next row of a
@@ -120,7 +121,7 @@ func (d *documents) withTask(ctx context.Context, name, task string, make func(*
 
 // Usage returns what show --usage prints of a run; see [inspector.Runs].
 func (d *documents) Usage(ctx context.Context, name string) (any, error) {
-	return d.with(ctx, name, func(k *journals.StoredRun) (any, error) { return history.NewUsageDocument(k), nil })
+	return d.with(ctx, name, func(k *journals.StoredRun) (any, error) { return view.Of(k).Usages(), nil })
 }
 
 // Artifacts returns what artifacts prints of a run; see [inspector.Runs].

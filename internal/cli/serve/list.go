@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
@@ -128,21 +129,20 @@ func (d *documents) figuresOf(ctx context.Context, s *journal.Summary, may bool)
 
 // countFigures counts the figures of a run.
 func countFigures(k *journals.StoredRun) (f figures) {
-	u := history.NewUsageDocument(k)
-	f.Tokens = tokens{u.Total.Usage.InputTokens, u.Total.Usage.OutputTokens}
-	f.Cost, _ = u.Total.Money()
+	r := view.Of(k)
+	total := r.Usages().Total
+	f.Tokens = tokens{total.Usage.InputTokens, total.Usage.OutputTokens}
+	if !total.Unpriced {
+		f.Cost = total.Money.String()
+	}
 	for i := range k.Trace.Handoffs {
 		h := &k.Trace.Handoffs[i]
 		if isRead := h.To != handoff.User && h.Source.Kind != handoff.Condition; isRead && (h.Verdict != gate.Passed || len(h.After.Excluded) > 0) {
 			f.Withheld++
 		}
 	}
-	for _, t := range k.Tasks {
-		for _, q := range k.State.QuestionsOf(t) {
-			if q.Open() {
-				f.Questions++
-			}
-		}
+	for _, t := range r.All() {
+		f.Questions += t.Open
 	}
 	return f
 }

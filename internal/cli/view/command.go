@@ -1,10 +1,7 @@
-package history
+package view
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/format"
@@ -13,8 +10,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A commandDocument is a command to the run while it worked, in JSON.
-type commandDocument struct {
+// A Command is a command to the run while it worked, in JSON.
+type Command struct {
 	Command steer.Kind `json:"command"`
 	Task    task.ID    `json:"task,omitempty"`
 	Title   string     `json:"title,omitempty"`
@@ -29,13 +26,13 @@ type commandDocument struct {
 
 // commandsOf returns the commands that a run has taken, the oldest first. The first one is the request that
 // started the run, if that had a reason.
-func commandsOf(k *journals.StoredRun) (list []commandDocument) {
+func commandsOf(k *journals.StoredRun) (list []Command) {
 	if r := k.Request(); r != nil {
-		list = append(list, commandDocument{Command: format.Start, By: r.By, Reason: r.Reason, Time: k.Started})
+		list = append(list, Command{Command: format.Start, By: r.By, Reason: r.Reason, Time: k.Started})
 	}
 	for i := range k.History.Log {
 		if c := k.History.Log[i].Command; c != nil {
-			d := commandDocument{Command: c.Kind, Task: c.Task, Title: c.Title, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: c.Time}
+			d := Command{Command: c.Kind, Task: c.Task, Title: c.Title, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: c.Time}
 			if c.Policy != nil {
 				d.Digest, d.Policy = c.Policy.Digest, c.Policy.Text
 			}
@@ -43,12 +40,4 @@ func commandsOf(k *journals.StoredRun) (list []commandDocument) {
 		}
 	}
 	return list
-}
-
-// writeCommands writes the commands to a run, a line each.
-func (r *RunDocument) writeCommands(w io.Writer) {
-	for i := range r.Commands {
-		c := &r.Commands[i]
-		fmt.Fprintf(w, "%s %s\n", format.Time(c.Time), format.Steered(c.Command, cmp.Or(c.Title, c.Agent), c.By, c.Reason))
-	}
 }

@@ -1,0 +1,255 @@
+package view
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// A Task is a task of a stored run, or a step of the coordinator, in JSON.
+type Task struct {
+	ID    task.ID `json:"id"`
+	Key   string  `json:"key,omitempty"`
+	Title string  `json:"title"`
+	Name  string  `json:"name,omitempty"` // of an instance, by the keys of its items
+
+	Agent       string                `json:"assignee"`
+	Status      task.Status           `json:"status"`
+	Label       *label.Classification `json:"label,omitempty"` // of the result
+	Attempts    int                   `json:"attempts"`        // that ended or were interrupted
+	Interrupted int                   `json:"interrupted,omitempty"`
+	Running     int                   `json:"running,omitempty"`
+	Usage       llm.Usage             `json:"tokenUsage"`
+	Partial     bool                  `json:"partial,omitempty"`     // without what the caller may not see
+	Estimate    bool                  `json:"estimated,omitempty"`   // the tokens of interrupted calls are estimates
+	Saved       int                   `json:"tokensSaved,omitempty"` // by the gate, in its prompts
+	Started     time.Time             `json:"startedAt,omitzero"`
+	Ended       time.Time             `json:"endedAt,omitzero"`
+	Took        int64                 `json:"tookMs,omitempty"`        // while a process worked on it
+	Transfers   []string              `json:"transferredTo,omitempty"` // the agents that its conversation was transferred to, in their order
+	Reused      *Reuse                `json:"reused,omitempty"`
+	Result      string                `json:"result,omitempty"`
+	Structured  json.RawMessage       `json:"structured,omitempty"`
+	Truncated   bool                  `json:"truncated,omitempty"`
+	Call        llm.CallInfo          `json:"call,omitzero"` // of the answer
+	Error       *Error                `json:"error,omitempty"`
+	Reason      string                `json:"reason,omitempty"`    // why it was not needed
+	Exchanges   []Call                `json:"exchanges,omitempty"` // the calls, the first to begin first; only if one task is shown
+
+	Replies    []runstate.Reply `json:"awaitedReplies,omitempty"` // the handoffs to whose replies the task waits
+	ChildCount *ChildCount      `json:"childCount,omitempty"`     // nil without children
+	Children   []Child          `json:"children,omitempty"`       // in the order in which they were spawned; only if one task is shown
+	Holders    []Holder         `json:"holders,omitempty"`        // of the conversation of the last attempt that transferred it; only if one task is shown
+
+	WaitingFor string      `json:"waitingFor,omitempty"`      // the person whose answer is missing, or the agents whose replies are
+	Tool       string      `json:"tool,omitempty"`            // whose call waits for the approval of that person
+	Answered   *Answered   `json:"answered,omitempty"`        // nil also for an answer on the terminal of the run
+	Also       []Wait      `json:"alsoWaitingFor,omitempty"`  // the other calls of the turn that wait for an approval
+	Earlier    []*Answered `json:"answeredEarlier,omitempty"` // to what the task asked before
+
+	IsStep bool   `json:"-"` // of the coordinator
+	Open   int    `json:"-"` // questions without an answer
+	Hidden bool   `json:"-"` // the result says why the caller may not see it
+	Calls  []Call `json:"-"` // those that were answered or failed, then those that were interrupted
+}
+
+// Reuse says which run a cached answer is from, and what it used there, in JSON.
+type Reuse struct {
+	Run   string    `json:"runId"`
+	Saved llm.Usage `json:"tokenUsage"`
+}
+
+// An Error says why a task has no result, in JSON.
+type Error struct {
+	Code    string  `json:"code,omitempty"`
+	Message string  `json:"message"`
+	Root    task.ID `json:"root,omitempty"`
+}
+
+// A Call is one prompt and its answer or error, in JSON.
+type Call struct {
+	Session  string         `json:"sessionId"`
+	Agent    string         `json:"agent"`
+	Model    string         `json:"model,omitempty"`
+	Attempt  int            `json:"attempt"`
+	Part     string         `json:"part,omitempty"`
+	State    string         `json:"state"` // completed, failed, interrupted, reused
+	Started  time.Time      `json:"startedAt,omitzero"`
+	Ended    time.Time      `json:"endedAt,omitzero"`
+	Usage    llm.Usage      `json:"tokenUsage"`
+	Estimate bool           `json:"estimated,omitempty"` // whether the tokens are an estimate
+	Partial  bool           `json:"partial,omitempty"`   // you may not see all of it
+	Turns    int            `json:"turns,omitempty"`
+	Context  *event.Context `json:"context,omitempty"`
+	Reused   string         `json:"reused,omitempty"`
+	Call     llm.CallInfo   `json:"call,omitzero"`
+	Warnings []string       `json:"warnings,omitempty"`
+	Error    *Error         `json:"error,omitempty"`
+
+	Rejected  *Rejected `json:"rejected,omitempty"`
+	Reasoning string    `json:"reasoning,omitempty"` // only with --reasoning
+
+	Named   string `json:"-"` // the part as texts have it
+	key     record.Key
+	priced  string    // the model as the spec names it
+	saved   llm.Usage // by a cached answer
+	charged llm.Money
+}
+
+// The states of calls. Others are those of tasks.
+const (
+	Interrupted = string(runstate.Interrupted)
+	reused      = "reused"
+)
+
+// Rejected is a rejected answer, in JSON.
+type Rejected struct {
+	Text    string       `json:"text"`
+	Problem string       `json:"problem,omitempty"` // the error, as the corrective call describes it
+	Call    llm.CallInfo `json:"call,omitzero"`
+}
+
+// ShownName returns what people know the task by.
+func (t *Task) ShownName() string { return cmp.Or(t.Name, t.Title) }
+
+// Cost returns what the calls of the task cost. It is unknown if a model has no price.
+func (t *Task) Cost(prices journals.Prices) (sum llm.Money, known bool) {
+	known = true
+	for i := range t.Calls {
+		c := &t.Calls[i]
+		cost, priced := prices.Cost(c.priced, c.Usage, c.charged)
+		sum, known = sum.Add(cost), known && priced
+	}
+	return sum, known
+}
+
+// LastPrompt returns the key of the prompt of the last attempt that ended; zero if there is none.
+func (t *Task) LastPrompt() record.Key {
+	for i := range slices.Backward(t.Calls) {
+		if c := &t.Calls[i]; c.Part == "" && c.State != Interrupted {
+			return c.key
+		}
+	}
+	return record.Key{}
+}
+
+// newTask returns the document of a task of a run.
+func newTask(k *journals.StoredRun, ran *journals.Invocation, s *runstate.Task) *Task {
+	made := k.State.Attempts(s)
+	t := &Task{
+		ID: s.ID, Key: k.Key(s.ID), Title: s.Title, Name: s.Name, Agent: s.Agent, Status: k.State.Shown(s), IsStep: s.Step,
+		Attempts: made.Begun(), Interrupted: made.Interrupted, Running: made.Running,
+		Usage: k.State.Usage(s), Partial: s.IsPartial(), Took: k.State.Worked(s).Milliseconds(),
+	}
+	t.Started, t.Ended = s.Span()
+	for _, x := range s.Transfers() {
+		t.Transfers = append(t.Transfers, x.TransferredTo)
+	}
+	t.addQuestions(k.State.QuestionsOf(s))
+	t.addTeamwork(k, s)
+	answered := s.Answered()
+	for _, x := range answered {
+		t.Saved += x.Context.TokensSaved
+		t.Calls = append(t.Calls, newCall(ran, s, x))
+	}
+	for _, x := range k.State.Interrupted(s) {
+		t.Estimate = true
+		t.Calls = append(t.Calls, Call{
+			Session: x.Session, Agent: x.Agent, Model: ran.ModelName(x.Model), priced: x.Model, Attempt: x.Attempt, State: Interrupted, Started: x.Time,
+			Usage: runstate.Estimate(x), Estimate: true, Partial: x.Partial,
+		})
+	}
+	switch x := s.Accepted(); {
+	case t.Status == task.Completed && x != nil:
+		r := k.Result(x)
+		t.Result, t.Structured, t.Label = r.Text, json.RawMessage(r.Structured), &r.Label
+		t.Truncated = x.Result != nil && x.Result.Truncated && !x.Partial
+		t.Call = x.Call
+		if t.Hidden = r.Hidden; t.Hidden {
+			t.hideReasons()
+		}
+		if x.From != "" {
+			t.Reused = &Reuse{x.From, x.Saved()}
+		}
+	case t.Status == task.NotNeeded:
+		t.Reason = k.WhyNoResult(s)
+	case t.Status == task.Failed || t.Status == task.Skipped:
+		ended := k.State.EndOf(s)
+		t.Error = &Error{ended.Code, k.WhyNoResult(s), ended.Root}
+		if n := len(answered); n > 0 {
+			t.Call = answered[n-1].Call
+		}
+	}
+	return t
+}
+
+// newCall returns the document of a call that was answered or failed.
+func newCall(ran *journals.Invocation, t *runstate.Task, x *record.AgentCall) Call {
+	c := Call{
+		Session: x.Session, Agent: x.Agent, Model: ran.ModelName(x.Model), priced: x.Model, Attempt: x.Attempt, Part: x.Part, State: string(task.Completed), Started: x.Start, Ended: x.End,
+		Usage: x.Usage(), Partial: x.Partial, Turns: x.Turns, Reused: x.From, Call: x.Call, Warnings: x.Warnings, saved: x.Saved(), charged: x.Cost, key: x.Key,
+	}
+	if first := t.FirstTurn(x.Session); first != nil && x.Part == record.ChildOf(x.Part) {
+		c.Call = first.Call // x has that of the last turn
+	}
+	if x.Part == "" {
+		c.Context = &x.Context
+	}
+	if x.From != "" {
+		c.State, c.charged = reused, 0
+	}
+	if !x.Completed() {
+		c.State, c.Error = string(task.Failed), &Error{Code: x.Code, Message: x.Error}
+	}
+	return c
+}
+
+// TaskOf returns the document of the task that a name means, with its calls, children and holders, and what its models
+// wrote before their answers if reasoning is set.
+func TaskOf(k *journals.StoredRun, name string, reasoning bool) (*Task, error) {
+	s, err := k.FindTask(name)
+	if err != nil {
+		return nil, err
+	}
+	ran := journals.InvocationOf(&k.Info)
+	t, holders := newTask(k, &ran, s), k.Trace.Holders()
+	for i, x := range s.Answered() {
+		c := &t.Calls[i]
+		if a := currentText(k, x.Refused); a != nil {
+			c.Rejected = &Rejected{a.Text, a.Problem, a.Call}
+		}
+		if a := currentText(k, x.Reasoning); a != nil && reasoning {
+			c.Reasoning = a.Text
+		}
+	}
+	t.Exchanges = slices.Clone(t.Calls)
+	for i := range t.Exchanges {
+		c := &t.Exchanges[i]
+		if c.State == Interrupted {
+			_, c.Part, _ = strings.Cut(c.Session, fmt.Sprintf("/%s/%d", s.ID, c.Attempt))
+		}
+		c.Named = holders.Part(strings.TrimSuffix(c.Session, c.Part), c.Part)
+	}
+	slices.SortStableFunc(t.Exchanges, func(a, b Call) int { return a.Started.Compare(b.Started) })
+	t.addChildren(k, s)
+	return t, nil
+}
+
+// currentText returns a labeled text, without its text if that has expired.
+func currentText(k *journals.StoredRun, a *record.LabeledText) *record.LabeledText {
+	if a == nil || a.ExpiresAt.IsZero() || k.Now.Before(a.ExpiresAt) {
+		return a
+	}
+	return &record.LabeledText{Text: "[withheld: expired]", Call: a.Call}
+}
