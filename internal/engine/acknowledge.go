@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/task"
 )
 
@@ -31,7 +32,7 @@ func settleMessages(m *runMessages, i int, id task.ID, agent string) {
 	}
 	m.settleHolders(i)
 	for _, msg := range m.turns[i] {
-		if !m.offered[msg.ID] && !m.run.priorRun.isStrict() { // a replay does not perform later turns again
+		if !m.offered[msg.ID] && !m.run.memo.Is(memo.Strict) { // a replay does not perform later turns again
 			back = append(back, msg)
 		} else {
 			had = append(had, msg)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 )
@@ -109,18 +110,17 @@ func (l *approvalList) prepare(i int) (p *listedCall, err error) {
 		p.problem = "a replay asks no questions"
 		return p, nil
 	}
-	prior := a.run.priorRun
 	p.approval = p.call.newApproval(l, c.x)
 	p.text, err = p.approval.open(ctx)
 	if err == nil && !p.approval.showsAll() {
 		err = fmt.Errorf("%s may not see all of its arguments, and so cannot approve it", p.call.tool.Approve)
 	}
-	switch starts, always := a.run.approvals.of(p.call); {
+	switch starts, always := p.call.approvals(); {
 	case err != nil && ctx.Err() != nil:
 		return p, withCause(ctx, err)
 	case err != nil:
 		p.problem = refusalOf(err)
-	case always && !p.call.isTextCall() && (starts > 0 || prior == nil || !prior.own || !prior.asked[p.call.id]): // else the person was shown this call too
+	case always && !p.call.isTextCall() && (starts > 0 || !a.run.memo.Is(memo.Own) || !a.run.memo.Call(p.call.id).Asked): // else the person was shown this call too
 		p.call.approved = permission{p.call.tool.Approve, true}
 	default:
 		l.open = append(l.open, p)

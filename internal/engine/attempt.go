@@ -51,7 +51,7 @@ func (r *results) gather(a *attempt, i int) {
 	if n := len(t.Uses) + len(t.DependsOn) + 1; a.planned || n > 1 {
 		a.offers, a.grants = slices.Grow(a.offers, n), slices.Grow(a.grants, n)
 	}
-	a.index, a.number, a.member, a.task = i, r.priorRun.counted(t.ID).LastNumber()+made(r, i)+1, int(p.Members[i]), t
+	a.index, a.number, a.member, a.task = i, r.memo.Counted(t.ID).LastNumber()+made(r, i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], plan.Bound(p, i)
 	a.tools, a.least = p.Tools(i), p.ToolLabel(i).Join(p.Branches.Of(i))
 	if a.runtimeTools = plan.RuntimeTools(p, i); len(a.runtimeTools) > 0 {

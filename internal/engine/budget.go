@@ -161,11 +161,6 @@ func (b *budgets) price(agent, model string) (llm.Price, bool) {
 	return p, ok
 }
 
-// resume counts what earlier processes of the run spent.
-func (b *budgets) resume(p *priorRun) {
-	b.count(p.spending())
-}
-
 // count counts calls that other processes, or other turns of the session, have paid.
 func (b *budgets) count(calls []plan.PriorCall) {
 	for _, s := range calls {

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/promptview"
@@ -39,30 +40,30 @@ func isReusable(m *plan.Member, r *request) bool {
 	return !r.isPerson() && m.AnswerVersion() != "" && m.Reuse != "never" && r.task.Reuse != "never"
 }
 
-// findCachedAnswer looks for an answer to the same prompt that there is already: of this
-// run before it was interrupted, of the run that it repeats, or of another one
-// if the options allow that. It reports whether the model call has ended with it.
-func (x *modelCall) findCachedAnswer(ctx context.Context, p prompt.Prompt) (done bool, err error) {
+// takeCachedAnswer takes the answer to the same prompt that there is already: e, of this run before it was interrupted or
+// of the run that it repeats, or that of another one if the options allow that. e is nil if there is none. It reports
+// whether the model call has ended with an answer.
+func (x *modelCall) takeCachedAnswer(ctx context.Context, p prompt.Prompt, e *record.AgentCall) (done bool, err error) {
 	r := x.run
 	if !r.keyed() {
 		return false, nil
 	}
-	fresh := r.fresh.has(x.task.ID)
-	if e := r.priorRun.answer(x); e != nil && !fresh {
+	if e != nil {
+		own := r.memo.Is(memo.Own)
 		x.repeated = r.repeats()
 		if !e.Completed() {
-			x.recalled, x.own = e, r.priorRun.own
+			x.recalled, x.own = e, own
 			x.reply.Call, x.reply.Warnings = e.Call, e.Warnings
 			return true, &repeatedError{e.Code, e.Error}
 		}
-		if taken, err := x.reissueAnswer(ctx, e, r.priorRun.own); taken || err != nil {
+		if taken, err := x.reissueAnswer(ctx, e, own); taken || err != nil {
 			return true, err
 		}
 	}
-	if r.priorRun.isStrict() {
+	if r.memo.Is(memo.Strict) {
 		return true, &ReplayError{r.shown(p, x.whole)}
 	}
-	if !r.options.Reuse || r.log == nil || fresh || !isReusable(r.team.Find(x.caps.Agent), &x.request) {
+	if !r.options.Reuse || r.log == nil || r.fresh.has(x.task.ID) || !isReusable(r.team.Find(x.caps.Agent), &x.request) {
 		return false, nil
 	}
 	return x.reuseAnswer(ctx, p)
@@ -105,7 +106,7 @@ func (r *recorder) credit(ctx context.Context, x *modelCall, p prompt.Prompt) er
 // the task may be is not taken, and the agent is called.
 func (x *modelCall) reissueAnswer(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
 	if e.CallsTools {
-		if p := x.run.priorRun; e.Sends && !p.isStrict() {
+		if e.Sends && !x.run.memo.Is(memo.Strict) {
 			return false, nil
 		}
 		if taken, err = x.reissueTurn(e); taken {
@@ -114,11 +115,11 @@ func (x *modelCall) reissueAnswer(ctx context.Context, e *record.AgentCall, own 
 		return taken, err
 	}
 	now := time.Now()
-	reply, old, ok := x.run.priorRun.storedAnswer(e, x.caps.Agent, now)
+	reply, old, ok := storedAnswer(x.run.memo, e, x.caps.Agent, now)
 	if !ok || reply.Truncated && !x.task.AcceptTruncated || x.contract.MaxInput.Join(old.Classification()) > x.bound {
 		return false, nil
 	}
-	changed, before, ok := x.run.priorRun.cachedFiles(e, x.bound, now)
+	changed, before, ok := cachedFiles(x.run.memo, e, x.bound, now)
 	if !ok && len(x.task.OutputFiles) > 0 {
 		return false, nil
 	}
@@ -145,11 +146,11 @@ func (x *modelCall) reissueAnswer(ctx context.Context, e *record.AgentCall, own 
 
 // storedAnswer returns a recorded answer of an agent as a reply, and the envelope that it had.
 // It is not ok if the answer has expired, does not verify, or cannot be read any more.
-func (p *priorRun) storedAnswer(e *record.AgentCall, agent string, now time.Time) (reply gate.Reply, old *envelope.Envelope, ok bool) {
+func storedAnswer(m *memo.Memo, e *record.AgentCall, agent string, now time.Time) (reply gate.Reply, old *envelope.Envelope, ok bool) {
 	if e.Result == nil || e.Missing != "" {
 		return reply, nil, false
 	}
-	if p.isStrict() { // no agent is called: what had not expired then has not expired in the replay
+	if m.Is(memo.Strict) { // no agent is called: what had not expired then has not expired in the replay
 		now = time.Time{}
 	}
 	reply, old, err := gate.Reissue(e.Result, now)
@@ -203,7 +204,7 @@ func (e *repeatedError) Error() string { return e.message }
 // needsJournalEntry reports whether the journal stores a model call that has ended. It has a
 // cached answer already, and a call that was cut off has nothing to store.
 func (x *modelCall) needsJournalEntry() bool {
-	return x.run.ledger != nil && !x.own && !x.run.priorRun.isStrict() && !(x.aborted && x.reply.Usage == (llm.Usage{}) && len(x.spent) == 0)
+	return x.run.ledger != nil && !x.own && !x.run.memo.Is(memo.Strict) && !(x.aborted && x.reply.Usage == (llm.Usage{}) && len(x.spent) == 0)
 }
 
 // messageIDs returns the IDs of the messages among offers.

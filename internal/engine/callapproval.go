@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -24,38 +23,6 @@ import (
 type permission struct {
 	by     string // the person; empty if the call needs no approval
 	always bool
-}
-
-// approvals are the approvals that calls have spent, over all processes of the run. It is safe
-// for concurrent use.
-type approvals struct {
-	mu     sync.Mutex
-	starts map[string]int     // of each call, by its ID
-	always map[[3]string]bool // by the reader name of the tool, its definition, and the person
-}
-
-func newApprovals() *approvals {
-	return &approvals{starts: map[string]int{}, always: map[[3]string]bool{}}
-}
-
-// spend records that a call begins.
-func (s *approvals) spend(c *record.CallStart) {
-	if c.ApprovedBy == "" {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.starts[c.Session]++
-	if c.Always {
-		s.always[[3]string{c.Agent, c.Definition, c.ApprovedBy}] = true
-	}
-}
-
-// of returns how often a call has begun, and whether the person approved each call of its tool.
-func (s *approvals) of(c *toolCall) (starts int, always bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.starts[c.id], s.always[[3]string{c.delivery.caps.Agent, c.definition(), c.tool.Approve}]
 }
 
 // callForm is the form of an approval of a call. A script without a reply for it takes the first
@@ -118,7 +85,7 @@ func (p *callApproval) showsAll() bool {
 // approvalKey returns the key of what would happen: the call, with these arguments, as often as it has
 // begun, in the workspace as it is now and the calls of the turn before it leave it.
 func (c *toolCall) approvalKey(l *approvalList) record.Key {
-	starts, _ := l.of.attempt.run.approvals.of(c)
+	starts, _ := c.approvals()
 	gets, _ := c.delivery.sealed[0].Payload().JSON()
 	parts := []string{c.id, c.tool.Name, string(c.effect()), string(c.key[:]), gets, l.files, strconv.Itoa(starts)}
 	if of := c.definition(); of != "" {
@@ -129,6 +96,11 @@ func (c *toolCall) approvalKey(l *approvalList) record.Key {
 		parts = append(parts, "after", before.Name, before.Arguments)
 	}
 	return digestOf(parts...)
+}
+
+// approvals returns how often the call has begun with an approval, and whether the person approved each call of its tool.
+func (c *toolCall) approvals() (starts int, always bool) {
+	return c.delivery.run.approvals.Of(&record.CallStart{Session: c.id, Agent: c.delivery.caps.Agent, Definition: c.definition(), ApprovedBy: c.tool.Approve})
 }
 
 // isTextCall reports whether the agent wrote the call as text. What the agent has read may have led it to that, so a

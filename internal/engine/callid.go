@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -33,15 +34,17 @@ type taskCalls struct {
 }
 
 // newCallIDs returns the IDs that an earlier process gave. It may be nil.
-func newCallIDs(p *priorRun) *callIDs {
+func newCallIDs(m *memo.Memo) *callIDs {
 	d := &callIDs{byTask: map[task.ID]taskCalls{}}
-	if p == nil || !p.own {
+	if !m.Is(memo.Own) {
 		return d
 	}
-	for id, s := range p.toolCalls {
-		d.restore(id, s.Key)
+	for _, t := range m.State.Tasks() {
+		for _, s := range t.Tools {
+			d.restore(s.Session, s.Key)
+		}
 	}
-	for _, s := range p.state.Sent {
+	for _, s := range m.State.Sent {
 		if s.Key != (record.Key{}) { // journals of earlier versions have none
 			d.restore(s.Call, s.Key)
 		}
@@ -90,8 +93,8 @@ func (d *callIDs) forget(id task.ID) {
 func (d *callIDs) of(x *modelCall, call *llm.ToolCall) (id string, key record.Key) {
 	key = argumentsKey(call)
 	at := callPlace{fmt.Sprintf("%s/%s%s/%s", x.run.id, x.task.ID, x.part, call.ID), key}
-	if p := x.run.priorRun; p != nil && p.own {
-		at.key = p.masked(key)
+	if m := x.run.memo; m.Is(memo.Own) {
+		at.key = m.Mask(key)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/matcher"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/workspace"
@@ -256,11 +257,11 @@ func (c *childCall) filesEntry(a *attempt) record.Entry {
 }
 
 // recallFiles takes what a child changed in an earlier process. It is not ok if the journal does not have that.
-func (c *childCall) recallFiles(p *priorRun) (ok bool) {
+func (c *childCall) recallFiles(m *memo.Memo) (ok bool) {
 	if len(c.Files) == 0 || c.outcome.code != "" {
 		return true
 	}
-	e := p.files[c.id]
+	e := m.Call(c.id).Files
 	if e == nil || e.Result == nil || e.Missing != "" {
 		return false
 	}
@@ -290,7 +291,7 @@ const returnedPart = "/returned"
 // takeFilesOf puts what a child has changed into the workspace of its parent, unless an earlier process has done so.
 func (g *childGroup) takeFilesOf(ctx context.Context, c *childCall, replaced map[string]bool) error {
 	a := g.of
-	isThere := c.child == nil && a.run.priorRun.files[c.id+returnedPart] != nil
+	isThere := c.child == nil && a.run.memo.Call(c.id+returnedPart).Files != nil
 	d := g.returning(c)
 	if err := d.seal(ctx); err != nil {
 		return err

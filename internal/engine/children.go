@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
@@ -240,11 +241,11 @@ func ownTools(a *attempt) []*tool.Tool {
 // recall takes the result that a child had in an earlier process. The effects of its calls are then
 // known to its parent.
 func (c *childCall) recall(a *attempt) bool {
-	p := a.run.priorRun
-	if p == nil || !p.own || !a.cachedTurn {
+	m := a.run.memo
+	if !m.Is(memo.Own) || !a.cachedTurn {
 		return false
 	}
-	e := p.results[c.id]
+	e := m.Call(c.id).Result
 	if e == nil || e.Result == nil || e.Missing != "" {
 		return false
 	}
@@ -252,13 +253,13 @@ func (c *childCall) recall(a *attempt) bool {
 	if err != nil {
 		return false
 	}
-	if c.outcome = (childOutcome{old, e.Code}); !c.recallFiles(p) {
+	if c.outcome = (childOutcome{old, e.Code}); !c.recallFiles(m) {
 		return false
 	}
 	within := a.run.id + "/" + string(a.task.ID) + c.part(a) + "/"
-	for id := range p.toolCalls {
-		if strings.HasPrefix(id, within) {
-			a.know(id)
+	for _, s := range m.Counted(a.task.ID).Tools {
+		if strings.HasPrefix(s.Session, within) {
+			a.know(s.Session)
 		}
 	}
 	return true

@@ -54,7 +54,7 @@ func checkCommand(a *attempt) error {
 		return nil
 	case a.run.repeats():
 		return fmt.Errorf("%w: a replay runs no command that is not confined", ErrReplay)
-	case !m.Process().Repeatable && a.run.priorRun.mayHaveActed(a.task.ID) && !a.run.fresh.has(a.task.ID):
+	case !m.Process().Repeatable && a.run.memo.MayHaveActed(a.task.ID) && !a.run.fresh.has(a.task.ID):
 		return fmt.Errorf("%w: the command was interrupted before; find out what it did, and then run the task afresh", ErrEffectsUncertain)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
@@ -181,7 +182,7 @@ func readsOf(turn *record.SessionTurn, reader string, rulings []*gate.Decision) 
 
 // paidIn returns the calls that were paid for a turn.
 func paidIn(t *record.StoredTurn) []plan.PriorCall {
-	return readPrior(&priorRun{history: t.History, own: true}).spending()
+	return plan.PriorCalls(memo.Of(t.History, memo.Own|memo.Lean))
 }
 
 // readAsBefore returns a conversation for a run that is replayed: an expiry that had not passed when

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/internal/provenance"
@@ -113,7 +114,7 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	c.asked[kind]++
 	s.call.existed = c.run.totalBytes
 	id := stepID(kind)
-	s.call.run, s.call.number, s.call.does, s.call.caps, s.call.bound = c.run, c.run.priorRun.counted(id).LastNumber()+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
+	s.call.run, s.call.number, s.call.does, s.call.caps, s.call.bound = c.run, c.run.memo.Counted(id).LastNumber()+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
 	s.call.limits, s.call.by = c.run.team.Limits(c.config.Limits), s.governs(id)
 	s.call.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
 	said := conversationFor(c, kind)
@@ -202,7 +203,7 @@ func (s *step) repeat() {
 	again.call.run, again.call.request = s.call.run, s.call.request
 	c.run.mu.Lock()
 	c.asked[s.kind]++
-	again.call.number = c.run.priorRun.counted(s.call.task.ID).LastNumber() + c.asked[s.kind]
+	again.call.number = c.run.memo.Counted(s.call.task.ID).LastNumber() + c.asked[s.kind]
 	c.run.mu.Unlock()
 	again.call.by, again.call.recalls = c.run.governed(), false
 	for _, o := range s.call.offers {
@@ -220,7 +221,7 @@ func (s *step) repeat() {
 // process has made.
 func (s *step) governs(id task.ID) *plan.Roster {
 	c := s.of
-	b := c.run.priorRun.task(id)
+	b := c.run.memo.Task(id)
 	if b == nil || b.LastAttempt() == nil {
 		return c.run.governed()
 	}
@@ -228,8 +229,8 @@ func (s *step) governs(id task.ID) *plan.Roster {
 	if by == nil {
 		return c.run.governed()
 	}
-	if c.run.priorRun.isStrict() {
-		if t := c.run.find(b.readBy()); t != nil {
+	if c.run.memo.Is(memo.Strict) {
+		if t := c.run.find(b.LastAttempt().ReadBy); t != nil {
 			c.run.policies.now.Store(t)
 		}
 		return by

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/prompt"
@@ -24,7 +25,7 @@ func (a *attempt) correct(ctx context.Context, first prompt.Prompt, rejected *sc
 	if err != nil {
 		return err
 	}
-	if a.run.ledger != nil && !a.run.priorRun.isStrict() {
+	if a.run.ledger != nil && !a.run.memo.Is(memo.Strict) {
 		e := a.journalCall()
 		e.Part, e.End, e.Context = a.part+rejectedPart, time.Now(), event.Context{}
 		e.Code, e.Error, e.Result = codes.Schema, rejected.Problem, gate.RecordOf(said)
@@ -37,7 +38,7 @@ func (a *attempt) correct(ctx context.Context, first prompt.Prompt, rejected *sc
 // correctAgain has an answer corrected that was rejected before the run was interrupted,
 // or in the run that is replayed. taken says whether that answer could be used.
 func (a *attempt) correctAgain(ctx context.Context, e *record.AgentCall, first prompt.Prompt) (taken bool, err error) {
-	reply, stored, ok := a.run.priorRun.storedAnswer(e, a.caps.Agent, time.Now())
+	reply, stored, ok := storedAnswer(a.run.memo, e, a.caps.Agent, time.Now())
 	if !ok || stored.Classification() > a.contract.MaxInput {
 		return false, nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/matcher"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/label"
@@ -160,14 +161,15 @@ func versionsBefore(given, changed filetree.Tree) filetree.Tree {
 
 // cachedFiles returns the output files that belong to a recorded answer. It is not ok if
 // they cannot be read any more, or are more sensitive than bound.
-func (p *priorRun) cachedFiles(e *record.AgentCall, bound label.Classification, now time.Time) (changed, before filetree.Tree, ok bool) {
-	if p == nil || p.files[e.Session] == nil || p.files[e.Session].Missing != "" {
+func cachedFiles(m *memo.Memo, e *record.AgentCall, bound label.Classification, now time.Time) (changed, before filetree.Tree, ok bool) {
+	of := m.Call(e.Session).Files
+	if of == nil || of.Missing != "" {
 		return nil, nil, false
 	}
-	if p.strict {
+	if m.Is(memo.Strict) {
 		now = time.Time{} // as for the answer
 	}
-	reply, old, err := gate.Reissue(p.files[e.Session].Result, now)
+	reply, old, err := gate.Reissue(of.Result, now)
 	if err != nil || old.Classification() > bound {
 		return nil, nil, false
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
@@ -102,8 +103,8 @@ func (a *attempt) callRuntimeTool(ctx context.Context, x *modelCall, said *envel
 // priorCall returns how a call ended in an earlier process, in the conversation that continues; nil if it
 // did not.
 func (a *attempt) priorCall(place string) *record.AgentCall {
-	if p := a.run.priorRun; p != nil && p.own && a.cachedTurn {
-		if e := p.results[place]; e != nil && e.Code != codes.ReplyPending && e.Missing == "" {
+	if m := a.run.memo; m.Is(memo.Own) && a.cachedTurn {
+		if e := m.Call(place).Result; e != nil && e.Code != codes.ReplyPending && e.Missing == "" {
 			return e
 		}
 	}

@@ -1,15 +1,15 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
-	"github.com/runteam/runteam/internal/record"
 )
 
 // A holder to which a conversation was transferred reads what was sent to its agent: with its first prompt
@@ -42,51 +42,21 @@ func (in *holderInbox) has(msg mailbox.Message) bool {
 	return false
 }
 
-// A priorHolder is a prompt that an earlier process made for a holder.
-type priorHolder struct {
-	priorTurn
-	agent string
-}
-
-// holderPart returns the end of a session that is within an attempt: of a holder or a child.
-func holderPart(session string) string {
-	if at := strings.Index(session, record.ChildPrefix); at >= 0 {
-		return session[at:]
-	}
-	return ""
-}
-
-// askHolder takes in the start of a call of a holder.
-func (b *priorTask) askHolder(c *record.CallStart) {
-	if b.holders == nil {
-		b.holders = map[string]priorHolder{}
-	}
-	b.holders[holderPart(c.Session)] = priorHolder{priorTurn{messages: c.Messages}, c.Agent}
-}
-
-// answerHolder takes in what a holder said.
-func (b *priorTask) answerHolder(x *record.AgentCall) {
-	part := holderPart(x.Session)
-	if h, known := b.holders[part]; known && x.Completed() {
-		h.answered = true
-		b.holders[part] = h
-	}
-}
-
 // reserveForHolders takes the messages that holders of task i had in an earlier process out of the inboxes,
 // and those of the user for them that no prompt has.
-func (m *runMessages) reserveForHolders(p *plan.Plan, i int, b *priorTask) {
+func (m *runMessages) reserveForHolders(p *plan.Plan, i int, b *memo.Task) {
 	for _, h := range plan.Holders(p, i) {
 		name := m.run.team.Config.Agents[h.Member].Name
-		m.directed[i] = append(m.directed[i], m.takeNamed(name, undelivered(m.run.priorRun, p.Graph.Task(i).ID))...)
+		m.directed[i] = append(m.directed[i], m.takeNamed(name, m.run.memo.Undelivered(p.Graph.Task(i).ID))...)
 	}
 	if b == nil {
 		return
 	}
 	in := m.holderInbox(i)
-	for _, part := range slices.Sorted(maps.Keys(b.holders)) {
-		h := b.holders[part]
-		in.reserved[h.agent] = append(in.reserved[h.agent], m.takeNamed(h.agent, h.messages)...)
+	for _, h := range slices.SortedFunc(slices.Values(b.Prompts), func(x, y memo.Prompt) int { return cmp.Compare(x.Part, y.Part) }) {
+		if h.IsWithin() {
+			in.reserved[h.Agent] = append(in.reserved[h.Agent], m.takeNamed(h.Agent, h.Messages)...)
+		}
 	}
 }
 
@@ -102,15 +72,15 @@ func (m *runMessages) takeForHolder(h *attempt, part string, first bool) (list [
 		list, in.given[agent] = append(list, more...), append(in.given[agent], more...)
 		h.took = append(h.took, more...)
 	}
-	var was priorHolder
-	if b := h.run.priorRun.task(h.task.ID); b != nil && (continues || h.run.priorRun.isStrict()) {
-		was = b.holders[part]
+	var was memo.Prompt
+	if continues || h.run.memo.Is(memo.Strict) {
+		was = h.run.memo.Task(h.task.ID).Prompt(part)
 	}
-	if was.agent == "" {
+	if was.Agent == "" {
 		add(in.reserved[agent])
 		delete(in.reserved, agent)
 	} else {
-		had := func(msg mailbox.Message) bool { return slices.Contains(was.messages, m.name(msg)) }
+		had := func(msg mailbox.Message) bool { return slices.Contains(was.Messages, m.name(msg)) }
 		var again []mailbox.Message
 		for _, msg := range in.reserved[agent] {
 			if had(msg) {
@@ -121,7 +91,7 @@ func (m *runMessages) takeForHolder(h *attempt, part string, first bool) (list [
 		list = slices.DeleteFunc(list, func(msg mailbox.Message) bool { return !had(msg) })
 		add(again)
 	}
-	if !was.answered {
+	if !was.Answered {
 		add(m.nextDirected(h.index, agent))
 		add(m.takeUnread(h))
 	}
@@ -170,7 +140,7 @@ func (m *runMessages) settleHolders(i int) {
 		return
 	}
 	for _, agent := range slices.Sorted(maps.Keys(in.reserved)) {
-		if p := m.run.priorRun; p.isStrict() || p != nil && p.whole { // a replay does not ask the holders again
+		if m.run.repeats() { // a replay does not ask the holders again
 			in.given[agent] = append(in.given[agent], in.reserved[agent]...)
 		} else {
 			m.markUnread(agent, in.reserved[agent])

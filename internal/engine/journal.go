@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"strings"
 
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
@@ -34,8 +35,8 @@ func (r *run) closeLog(ctx context.Context) (head string, err error) {
 func (r *run) begin() {
 	if r.ledger != nil {
 		entries := []record.Entry{{Begin: r.runStart()}} // before the journal looks for cached answers
-		if p := r.priorRun; p != nil && !p.own {
-			entries = append(entries, policiesOf(p)...)
+		if r.memo != nil && !r.memo.Is(memo.Own) {
+			entries = append(entries, policiesOf(r.memo)...)
 		}
 		r.ledger.add(nil, entries...)
 	}

@@ -73,7 +73,7 @@ func reuseKeyOf(key record.Key, accepts label.Classification, origins []string) 
 }
 
 // keyed reports whether prompts need keys: answers are stored, or there are prior ones.
-func (r *runScope) keyed() bool { return r.ledger != nil || r.priorRun != nil }
+func (r *runScope) keyed() bool { return r.ledger != nil || r.memo != nil }
 
 // setKeys sets the keys of a prompt of a model call, unless nothing is cached.
 func setKeys(x *modelCall, b *brief.Brief, p prompt.Prompt) error {
@@ -87,7 +87,9 @@ func setKeys(x *modelCall, b *brief.Brief, p prompt.Prompt) error {
 	}
 	x.key = keyFor(agent.AnswerVersion(), p)
 	x.core, x.prior = x.key, x.key
-	if before := r.priorRun.versionOf(agent); before != agent.AnswerVersion() {
+	was := *agent
+	was.Version = r.memo.Version(agent.Name, agent.Version)
+	if before := was.AnswerVersion(); before != agent.AnswerVersion() {
 		x.prior = keyFor(before, p)
 	}
 	if len(b.Memory)+len(b.Messages) == 0 {

@@ -95,7 +95,7 @@ func (d doneSet) has(i int) bool { return d[i/64]&(1<<(i%64)) != 0 }
 func (r *results) completed(reader int) doneSet {
 	d := make(doneSet, (len(r.tasks)+63)/64)
 	for i := range r.tasks {
-		if r.tasks[i].Status == task.Completed && r.priorRun.remembered(r.tasks[reader].ID, r.tasks[i].ID) {
+		if r.tasks[i].Status == task.Completed && r.memo.Remembers(r.tasks[reader].ID, r.tasks[i].ID) {
 			d[i/64] |= 1 << (i % 64)
 		}
 	}

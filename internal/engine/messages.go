@@ -26,7 +26,7 @@ func newMessageBus(t *plan.Roster, forget bool) *mailbox.Bus {
 // waits for a task that may read it. A message that has expired is not delivered.
 func (a *attempt) deliver() {
 	r := a.run
-	converses := r.priorRun.counted(a.task.ID).converses // then its next turn has what came since
+	converses := r.memo.Counted(a.task.ID).Converses // then its next turn has what came since
 	if _, given := r.messages.given[a.index]; !given {
 		list := r.messages.again[a.index]
 		if !converses {
@@ -92,7 +92,7 @@ func (m *runMessages) warnUndelivered(p *plan.Plan) {
 			if !m.isShown(msg) {
 				continue
 			}
-			if hasDirected(m.run.priorRun, m.name(msg)) {
+			if m.run.memo.HadDirected(m.name(msg)) {
 				continue
 			}
 			why := fmt.Sprintf("no task of %q began after it was sent", name)

@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/membudget"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
@@ -239,19 +240,23 @@ func (x *modelCall) try(ctx context.Context, o purpose) error {
 // useCached takes an answer that the journal has, or corrects one that it has as
 // rejected. It reports whether the model call needs no other call.
 func (x *modelCall) useCached(ctx context.Context, o purpose, text prompt.Prompt) (done bool, err error) {
+	r, found := x.run, memo.Found{}
+	if r.memo != nil && !r.fresh.has(x.task.ID) {
+		found = r.memo.Find(record.Keys{Key: x.prior, Core: x.core}, x.task, r.team.Find(x.caps.Agent).Process() != nil)
+	}
 	if a, ok := o.(*attempt); ok {
-		if e := x.run.priorRun.cachedTurn(x); e != nil {
-			if done, err := a.continueFrom(ctx, e, text); done || err != nil {
+		if found.Turn != nil {
+			if done, err := a.continueFrom(ctx, found.Turn, text); done || err != nil {
 				return done, err
 			}
 		}
-		if e := x.run.priorRun.rejectedAnswer(x); e != nil {
-			if done, err := a.correctAgain(ctx, e, text); done || err != nil {
+		if found.Rejected != nil {
+			if done, err := a.correctAgain(ctx, found.Rejected, text); done || err != nil {
 				return done, err
 			}
 		}
 	}
-	if done, err := x.findCachedAnswer(ctx, text); done || err != nil {
+	if done, err := x.takeCachedAnswer(ctx, text, found.Answer); done || err != nil {
 		return done, err
 	}
 	if a, ok := o.(*attempt); ok && x.isPerson() {

@@ -13,9 +13,7 @@ func settings(o *RunOptions) RunOptions {
 	if o == nil {
 		o = new(RunOptions)
 	}
-	s := o.WithDefaults()
-	s.PriorCalls = priorOf(&s).spending()
-	return s
+	return o.WithDefaults()
 }
 
 // checkStored reports stored runs that the options need and do not have. A plan needs none.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/task"
 )
 
@@ -76,13 +77,13 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	if a.conversation != nil && !a.isPartial() {
 		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)
 	}
-	cutOff := a.aborted && (a.isPerson() || a.stage == inPreparation)           // no entry tells of it: it is asked again, or nobody was called
-	if a.own || r.priorRun.isStrict() || errors.Is(a.err, errLater) || cutOff { // it was counted when it was made, or is when it is answered
+	cutOff := a.aborted && (a.isPerson() || a.stage == inPreparation)            // no entry tells of it: it is asked again, or nobody was called
+	if a.own || r.memo.Is(memo.Strict) || errors.Is(a.err, errLater) || cutOff { // it was counted when it was made, or is when it is answered
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {
 			t.Metrics.End = a.end
 		}
-		if a.conversation != nil && !a.own && !r.priorRun.isStrict() { // it waits for an approval
+		if a.conversation != nil && !a.own && !r.memo.Is(memo.Strict) { // it waits for an approval
 			a.showCost()
 			t.Metrics.Usage, t.Metrics.Partial = t.Metrics.Usage.Add(a.shownUsage()), t.Metrics.Partial || a.isPartial()
 			measure(r, t, a)
@@ -160,7 +161,7 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 
 // made is how many attempts this process made at a task.
 func made(r *results, i int) int {
-	return r.tasks[i].Metrics.Attempts - r.priorRun.attempts(r.tasks[i].ID).Begun()
+	return r.tasks[i].Metrics.Attempts - r.memo.Attempts(r.tasks[i].ID).Begun()
 }
 
 // tries is how many of them count towards the limit of retries.

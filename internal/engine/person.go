@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
@@ -58,8 +59,8 @@ func (s *scheduler) nextReady() (i int, ok bool) {
 // shared memory may still come.
 func (s *scheduler) waitsForMemory(i int) bool {
 	r := s.run
-	b := r.priorRun.counted(r.tasks[i].ID)
-	return b.question != nil && slices.ContainsFunc(b.memory, func(id task.ID) bool {
+	b := r.memo.Counted(r.tasks[i].ID)
+	return b.Question != nil && slices.ContainsFunc(b.Memory, func(id task.ID) bool {
 		k, known := r.queue.Index(id)
 		return known && !r.queue.Status(k).Terminal()
 	})
@@ -151,10 +152,9 @@ func acceptGiven(ctx context.Context, a *attempt, given *record.Answer) (why str
 // answerBy returns when the run stops to wait. If the task is to fail then, the time has passed
 // since the question was first asked, perhaps by another process.
 func (a *attempt) answerBy() time.Time {
-	if p := a.run.priorRun; p != nil && a.task.OnTimeout == "fail" {
-		if b := p.tasks[a.task.ID]; b != nil && b.question != nil && b.question.Key == p.masked(questionKey(&a.modelCall)) {
-			return b.asked.Add(a.contract.Duration)
-		}
+	m := a.run.memo
+	if b := m.Task(a.task.ID); b != nil && a.task.OnTimeout == "fail" && b.Question != nil && b.Question.Key == m.Mask(questionKey(&a.modelCall)) {
+		return b.Question.Since.Add(a.contract.Duration)
 	}
 	return a.contract.ExpiresAt
 }
@@ -181,43 +181,19 @@ func questionOf(x *modelCall) *record.Question {
 // questionKey returns the key of a question. A task that the caller wants to be performed again asks
 // another question each time, which no earlier answer serves.
 func questionKey(x *modelCall) record.Key {
-	answers := x.run.priorRun.counted(x.task.ID).Completions()
+	answers := x.run.memo.Counted(x.task.ID).Completions()
 	if x.about != nil || !x.run.fresh.has(x.task.ID) || answers == 0 {
 		return x.key
 	}
 	return digestOf(string(x.key[:]), "again", strconv.Itoa(answers))
 }
 
-// takeQuestion takes in a question to a person, or the answer to one.
-func (p *priorRun) takeQuestion(e *record.Entry) {
-	if a := e.Answer; a != nil {
-		if a.Missing == "" && p.given[a.Key] == nil { // the first answer counts
-			p.given[a.Key] = a
-		}
-		return
-	}
-	q := e.Question
-	b := p.of(q.Task)
-	switch {
-	case q.Call != "": // the turns of the conversation say the rest
-		p.asked[q.Call] = true
-		return
-	case q.Approval != "":
-		b.approval = q
-		return
-	}
-	if b.question == nil || b.question.Key != q.Key {
-		b.asked = q.Time
-	}
-	b.question, b.messages, b.memory = q, q.Messages, q.Memory
-}
-
 // takeGiven takes the answer that a person gave to the same prompt while no process worked
 // on this run. It reports whether it did. An answer that the gate refuses leaves the
 // question open.
 func takeGiven(ctx context.Context, a *attempt, text prompt.Prompt) (done bool, err error) {
-	p := a.run.priorRun
-	if p == nil || !p.own {
+	m := a.run.memo
+	if !m.Is(memo.Own) {
 		return false, nil
 	}
 	given, err := a.run.questions.given(ctx, a.task.ID, questionKey(&a.modelCall))
@@ -225,8 +201,8 @@ func takeGiven(ctx context.Context, a *attempt, text prompt.Prompt) (done bool, 
 		return true, err
 	}
 	if given == nil {
-		if b := p.tasks[a.task.ID]; b != nil && b.question != nil {
-			if old, _ := a.run.questions.of(ctx, a.task.ID, b.question.Key); old != nil {
+		if b := m.Task(a.task.ID); b != nil && b.Question != nil {
+			if old, _ := a.run.questions.of(ctx, a.task.ID, b.Question.Key); old != nil {
 				warnUnused(a, "the question has changed since %s answered it", old)
 			}
 		}
@@ -286,7 +262,7 @@ func isSuspended(tasks []TaskResult) bool {
 // replay asks no questions: in it, those tasks wait that waited in the run.
 func keepOpen(r *results) {
 	waited := map[task.ID]bool{}
-	if end := r.priorRun.recorded(); end != nil {
+	if end := r.memo.End(); end != nil {
 		for i := range end.Tasks {
 			waited[end.Tasks[i].Task] = end.Tasks[i].Status == task.InProgress
 		}

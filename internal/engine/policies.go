@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/policytext"
 	"github.com/runteam/runteam/internal/record"
@@ -73,15 +74,10 @@ func (p *policies) find(digest string) *plan.Roster {
 
 // restorePolicies adds the policies of earlier processes of the run, or of the run that is repeated.
 func (r *runScope) restorePolicies() error {
-	p := r.priorRun
-	if p == nil {
+	if r.memo == nil {
 		return nil
 	}
-	for i := range p.history.Log {
-		c := p.history.Log[i].Command
-		if c == nil || c.Policy == nil {
-			continue
-		}
+	for _, c := range r.memo.Policies {
 		own, err := c.Policy.Policy()
 		if err == nil {
 			var t *plan.Roster
@@ -106,7 +102,7 @@ func (r *runScope) restorePolicies() error {
 // what they read and made.
 func (r *runScope) govern(p *plan.Plan) (*plan.Plan, error) {
 	now := r.governed()
-	if r.priorRun == nil && p.Roster().Rules == now.Rules || len(r.all()) == 1 {
+	if r.memo == nil && p.Roster().Rules == now.Rules || len(r.all()) == 1 {
 		return p, nil
 	}
 	return plan.Govern(p, plan.Under(p.Roster(), now), r.priorStates(p))
@@ -115,25 +111,26 @@ func (r *runScope) govern(p *plan.Plan) (*plan.Plan, error) {
 // priorStates returns what is known of the tasks of a plan from earlier processes.
 func (r *runScope) priorStates(p *plan.Plan) []plan.State {
 	states := make([]plan.State, p.Graph.Len())
-	if r.priorRun == nil {
+	if r.memo == nil {
 		return states
 	}
-	for i := range r.priorRun.history.Log {
-		e := &r.priorRun.history.Log[i]
+	for k := range states {
+		t := r.memo.Task(p.Graph.Task(k).ID)
+		if t == nil {
+			continue
+		}
+		ended := t.Accepted()
+		if r.memo.Is(memo.Strict) {
+			ended = t.LastAttempt()
+		}
 		switch {
-		case e.Asked != nil:
-			if k, known := p.Graph.Index(e.Asked.Task); known && !states[k].Completed {
-				states[k].By = r.find(e.Asked.Policy)
+		case ended != nil:
+			states[k] = plan.State{Completed: true, Label: p.Labels[k], By: r.find(ended.Policy)}
+			if ended.Result != nil {
+				states[k].Label = ended.Result.Header.Classification
 			}
-		case e.Exchange != nil && e.Exchange.Part == "":
-			k, known := p.Graph.Index(e.Exchange.Task)
-			if !known || !e.Exchange.Completed() && !r.priorRun.isStrict() {
-				continue
-			}
-			states[k] = plan.State{Completed: true, Label: p.Labels[k], By: r.find(e.Exchange.Policy)}
-			if res := e.Exchange.Result; res != nil {
-				states[k].Label = res.Header.Classification
-			}
+		case t.Asked != nil:
+			states[k].By = r.find(t.Asked.Policy)
 		}
 	}
 	return states
@@ -183,13 +180,11 @@ func asProblem(list []string, err error) (found task.Problems) {
 var ErrPolicyReplaced = errors.New("the policy of the run was replaced")
 
 // policiesOf returns the entries with which the policies of a run came.
-func policiesOf(p *priorRun) (list []record.Entry) {
-	for i := range p.history.Log {
-		if c := p.history.Log[i].Command; c != nil && c.Policy != nil {
-			own := *c
-			own.Number = 0
-			list = append(list, record.Entry{Command: &own})
-		}
+func policiesOf(m *memo.Memo) (list []record.Entry) {
+	for _, c := range m.Policies {
+		own := *c
+		own.Number = 0
+		list = append(list, record.Entry{Command: &own})
 	}
 	return list
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -139,11 +140,11 @@ func providerEntry(reply *agent.Reply, before string) *record.ProviderData {
 // priorProviderData returns what the provider needs back with a turn of an earlier process, by a policy and
 // behind the turn whose session is given. It is not ok if the turn cannot be taken: the data was not stored or cannot
 // be decrypted, or the turn is of another conversation.
-func priorProviderData(e *record.AgentCall, p *priorRun, policy, before string) (d *llm.ProviderData, ok bool) {
+func priorProviderData(e *record.AgentCall, m *memo.Memo, policy, before string) (d *llm.ProviderData, ok bool) {
 	switch of := e.Provider; {
-	case of == nil || p.isStrict(): // in a replay no model is called
+	case of == nil || m.Is(memo.Strict): // in a replay no model is called
 		return nil, true
-	case p == nil || !p.own || of.Data == nil || of.Before != before || e.Policy != policy:
+	case !m.Is(memo.Own) || of.Data == nil || of.Before != before || e.Policy != policy:
 		return nil, false
 	default:
 		return of.Data, true

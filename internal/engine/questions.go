@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -21,8 +23,7 @@ type questions struct {
 
 	mu    sync.Mutex
 	open  map[record.Key]*question      // by the masked key
-	have  map[record.Key]*record.Answer // those in the lines of the journal, the same
-	taken map[record.Key]bool           // those that this process has used, the same
+	taken map[record.Key]*record.Answer // those that this process has used, the same
 }
 
 // A question is one that is asked now.
@@ -33,23 +34,17 @@ type question struct {
 
 // newQuestions returns the questions of a run that opens.
 func newQuestions(r *runScope) *questions {
-	d := &questions{run: r, open: map[record.Key]*question{}, have: map[record.Key]*record.Answer{}, taken: map[record.Key]bool{}}
+	d := &questions{run: r, open: map[record.Key]*question{}, taken: map[record.Key]*record.Answer{}}
 	d.log, _ = r.recorder.log.(record.AnswerLog)
-	if p := r.priorRun; p != nil && p.own {
-		d.have = p.given
-	}
 	return d
 }
 
 // mask returns a key in the form of the journal.
 func (d *questions) mask(key record.Key) record.Key {
-	switch p := d.run.priorRun; {
-	case d.log != nil:
+	if d.log != nil {
 		return d.log.Mask(key)
-	case p != nil:
-		return p.masked(key)
 	}
-	return key
+	return d.run.memo.Mask(key)
 }
 
 // given returns the answer that the journal has to a question that is about to be asked: in its
@@ -61,7 +56,7 @@ func (d *questions) given(ctx context.Context, id task.ID, key record.Key) (*rec
 // of returns the answer that the journal has to the question with a masked key, or nil.
 func (d *questions) of(ctx context.Context, id task.ID, key record.Key) (*record.Answer, error) {
 	d.mu.Lock()
-	a := d.have[key]
+	a := cmp.Or(d.taken[key], d.run.memo.Given(key))
 	d.mu.Unlock()
 	if a != nil && a.Task == id {
 		return a, nil
@@ -87,8 +82,8 @@ func (d *questions) of(ctx context.Context, id task.ID, key record.Key) (*record
 // take records that an answer of the journal is used, before whatever follows from it.
 func (d *questions) take(x *modelCall, a *record.Answer) {
 	d.mu.Lock()
-	isNew := d.have[a.Key] != a
-	d.have[a.Key], d.taken[a.Key] = a, true
+	isNew := cmp.Or(d.taken[a.Key], d.run.memo.Given(a.Key)) != a
+	d.taken[a.Key] = a
 	d.mu.Unlock()
 	if isNew {
 		d.run.ledger.add(x.batch, record.Entry{Answer: a})
@@ -98,13 +93,13 @@ func (d *questions) take(x *modelCall, a *record.Answer) {
 // warnChanged warns before an approval is asked for if the last one that its task asked for was
 // answered, and is not used: it was about something else.
 func (d *questions) warnChanged(ctx context.Context, x *modelCall) error {
-	b := d.run.priorRun.task(x.task.ID)
-	if b == nil || !d.run.priorRun.own || b.approval == nil || b.approval.Key == d.mask(x.key) {
+	b := d.run.memo.Task(x.task.ID)
+	if b == nil || !d.run.memo.Is(memo.Own) || b.Approval == nil || b.Approval.Key == d.mask(x.key) {
 		return nil
 	}
-	old, err := d.of(ctx, x.task.ID, b.approval.Key)
+	old, err := d.of(ctx, x.task.ID, b.Approval.Key)
 	d.mu.Lock()
-	used := d.taken[b.approval.Key]
+	used := d.taken[b.Approval.Key] != nil
 	d.mu.Unlock()
 	if old != nil && !used {
 		d.run.mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/internal/record"
@@ -292,13 +293,22 @@ func beginsAgain(ctx context.Context, r *results, a *attempt) bool {
 	return true
 }
 
+// readBy returns the digest of the policy by which the caller got the result of the last attempt; empty for that of the
+// start, and if no attempt ended.
+func readBy(t *memo.Task) string {
+	if x := t.LastAttempt(); x != nil {
+		return x.ReadBy
+	}
+	return ""
+}
+
 // governs returns the roster by whose policy an attempt at a task reads. A task that an earlier process has
 // completed uses its result under the policy of that time, or begins again.
 func governs(r *results, i int, a *attempt) *plan.Roster {
 	by := plan.ReadBy(r.plan, i)
-	if p := r.priorRun; p.isStrict() {
-		if b := p.task(r.plan.Graph.Task(i).ID); b != nil {
-			if t := r.find(b.readBy()); t != nil {
+	if r.memo.Is(memo.Strict) {
+		if b := r.memo.Task(r.plan.Graph.Task(i).ID); b != nil {
+			if t := r.find(readBy(b)); t != nil {
 				r.policies.now.Store(t) // which the caller read by then
 			}
 		}

@@ -4,20 +4,21 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/task"
 )
 
 // skipUnrepeated skips the tasks without an outcome in the run that is replayed, each for the
 // reason that it had there.
 func (r *results) skipUnrepeated() {
-	if !r.priorRun.isStrict() || r.queue.IsComplete() {
+	if !r.memo.Is(memo.Strict) || r.queue.IsComplete() {
 		return
 	}
-	if end := r.priorRun.history.End; end != nil && Status(end.Status) == StatusSuspended {
+	if end := r.memo.End(); end != nil && Status(end.Status) == StatusSuspended {
 		return // what it did not begin, it may begin yet
 	}
 	reasons := map[task.ID]string{}
-	if end := r.priorRun.history.End; end != nil {
+	if end := r.memo.End(); end != nil {
 		for i := range end.Tasks {
 			if e := &end.Tasks[i]; e.Status == task.Skipped && e.Root == "" {
 				reasons[e.Task] = e.Reason

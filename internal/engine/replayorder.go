@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/task"
 )
@@ -19,13 +20,13 @@ type replayOrder struct {
 // newReplayOrder returns the order of a run that replays another one; nil if the
 // order does not matter.
 func newReplayOrder(r *results) *replayOrder {
-	if !r.repeats() || r.priorRun == nil || !r.priorRun.strict && !r.plan.ReadsMemory() && len(r.options.Messages) == 0 {
+	if !r.repeats() || r.memo == nil || !r.memo.Is(memo.Strict) && !r.plan.ReadsMemory() && len(r.options.Messages) == 0 {
 		return nil
 	}
-	o := &replayOrder{strict: r.priorRun.strict}
-	place := func(i int) int { return r.priorRun.task(r.plan.Graph.Task(i).ID).Place }
+	o := &replayOrder{strict: r.memo.Is(memo.Strict)}
+	place := func(i int) int { return r.memo.Task(r.plan.Graph.Task(i).ID).Place }
 	for i := range r.tasks {
-		if b := r.priorRun.task(r.plan.Graph.Task(i).ID); b != nil && b.Place > 0 {
+		if b := r.memo.Task(r.plan.Graph.Task(i).ID); b != nil && b.Place > 0 {
 			o.left = append(o.left, i)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
@@ -166,15 +167,14 @@ func (m *runMessages) restoreHandoff(s *record.SentMessage) {
 		_ = json.Unmarshal(s.Message.JSON, &d) // one that cannot be read is lost, as putBack warns
 	}
 	d.To = s.To
-	p := m.run.priorRun
 	h := newSentHandoff(s.ID, s.From, taskOfCall(s.Call), &d)
 	m.keep(h)
-	e := p.results[s.Call]
-	if p.own && e != nil && e.Code == codes.Tool && e.Result != nil {
+	e, own := m.run.memo.Call(s.Call).Result, m.run.memo.Is(memo.Own)
+	if own && e != nil && e.Code == codes.Tool && e.Result != nil {
 		h.end = e.Result.Text
 	}
-	if hasEnded := e != nil && e.Code != codes.ReplyPending; p.own && h.awaited() && !hasEnded {
-		h.clock.spent = waitedFor(p, s)
+	if hasEnded := e != nil && e.Code != codes.ReplyPending; own && h.awaited() && !hasEnded {
+		h.clock.spent = m.run.memo.WaitedFor(s)
 	}
 	var ok bool
 	if h.msg, ok = m.putBack(s); ok {

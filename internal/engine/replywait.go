@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/internal/record"
@@ -190,7 +191,7 @@ func (a *attempt) beginWaits(answers []toolAnswer) *turnWait {
 		switch h.clock.start(r.steering); {
 		case h.reply != nil || h.end != "":
 			h.clock.stop(r.steering)
-		case r.priorRun.isStrict():
+		case r.memo.Is(memo.Strict):
 			h.end = h.sentText() + " No reply is recorded."
 		case !a.canReceiveFrom(h.to):
 			h.end = fmt.Sprintf("%s No reply: nothing that %s sends can reach you in this task.", h.sentText(), h.to)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -27,10 +28,11 @@ func (t *Team) Resume(ctx context.Context, runID string, o *RunOptions) (*Result
 		return nil, err
 	}
 	options := *o
-	options.Replay, options.Log, options.Past = nil, log, log.History()
-	options.KeepCaller(options.Past)
+	prior := log.History()
+	options.Replay, options.Log, options.Past = nil, log, memo.Of(prior, memo.Own|memo.Lean)
+	options.KeepCaller(prior)
 	var res *Result
-	if options.RunID, err = idOf(options.Past, runID); err == nil {
+	if options.RunID, err = idOf(prior, runID); err == nil {
 		res, err = t.again(ctx, &options)
 	}
 	if err != nil {
@@ -61,9 +63,10 @@ func (t *Team) Replay(ctx context.Context, runID string, o *RunOptions) (*Result
 		options.Turn = new(*t)
 		options.Turn.Repeats = true
 	}
-	if options.Past = prior; options.Replay == nil {
+	if options.Replay == nil {
 		options.Replay = &Replay{}
 	}
+	options.Past = memoOfReplay(prior, options.Replay)
 	if !options.Replay.Ask {
 		options.Journal = nil
 		if options.RunID, err = idOf(prior, runID); err != nil {
@@ -102,4 +105,12 @@ func checkPrior(runID string, o *RunOptions) (found task.Problems) {
 		found = append(found, task.Problem{Pointer: "/journal", Message: "there is no journal to read the run from", Hint: "set Journal", Err: task.ErrInvalid})
 	}
 	return found
+}
+
+// memoOfReplay returns the memo of a run that is repeated.
+func memoOfReplay(h *record.History, r *Replay) *memo.Memo {
+	if r.Ask {
+		return memo.Of(h, 0)
+	}
+	return memo.Of(h, memo.Own|memo.Strict)
 }

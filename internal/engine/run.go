@@ -189,9 +189,9 @@ func (r *run) open(stop context.CancelCauseFunc) {
 	r.questions = newQuestions(r.runScope)
 	r.deltas = newDeltas(r.options.Stream, r.team.Log)
 	r.begin()
-	_, r.context = r.priorRun.spent()
+	_, r.context = r.memo.Spent()
 	r.budgets = newBudgets(r.team, &r.options, r.bus)
-	r.budgets.resume(r.priorRun)
+	r.budgets.count(plan.PriorCalls(r.memo))
 	r.budgets.count(r.options.EarlierCalls)
 	r.steering = newSteering(r, stop)
 }
@@ -329,7 +329,7 @@ func (r *results) prepare() {
 		tasks[i] = TaskResult{
 			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(i), Assignee: t.Assignee, Role: t.Role,
 			Priority: t.Priority, Metadata: r.remarks(t), DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.Labels[i], Receipts: receipts[i : i : i+1],
-			Metrics: r.priorRun.metrics(t.ID),
+			Metrics: metricsBefore(r.memo, t.ID),
 		}
 	}
 	r.mu.Lock()

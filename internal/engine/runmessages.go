@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,10 +47,7 @@ type runMessages struct {
 // carryBus gives a message bus to a run that resumes or replays one with a bus, so
 // that the checks before the run know of the messages in its journal.
 func carryBus(t *plan.Roster, o *RunOptions) {
-	if o.Bus != nil || o.Past == nil {
-		return
-	}
-	if slices.ContainsFunc(o.Past.Log, func(e record.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
+	if o.Bus == nil && slices.ContainsFunc(o.Past.Sent(), func(s *record.SentMessage) bool { return s.Given == 0 }) {
 		o.Bus = newMessageBus(t, true)
 	}
 }
@@ -93,7 +89,7 @@ func (r *runScope) newRunMessages(b *mailbox.Bus) *runMessages {
 // openMessages sends the messages of the options and restores those in the journal of
 // the run. A message for which an inbox has no room becomes a warning.
 func (r *run) openMessages() {
-	o, before := &r.options, r.priorRun.sentBefore()
+	o, before := &r.options, r.memo.Sent()
 	if o.Bus == nil && len(o.Messages)+len(before)+len(r.team.Config.Edges) == 0 {
 		return
 	}
@@ -222,7 +218,7 @@ func (m *runMessages) restore(before []*record.SentMessage) {
 		case s.Given > 0: // the options have it
 		case s.Call != "":
 			m.restoreHandoff(s)
-		case s.Session == "", m.run.priorRun.state.IsDelivered(s.ID):
+		case s.Session == "", m.run.memo.State.IsDelivered(s.ID):
 			m.putBack(s)
 		default:
 			m.held[s.Session] = append(m.held[s.Session], s)
@@ -293,22 +289,24 @@ func (m *runMessages) notifyOnceDurable(notify func()) {
 // redeliver reserves messages that a task got in an earlier process for the same
 // task. A task whose answer may be reused gets exactly these.
 func (m *runMessages) redeliver(p *plan.Plan) {
-	if m == nil || m.run.priorRun == nil || p == nil {
+	if m == nil || m.run.memo == nil || p == nil {
 		return
 	}
 	for i := range p.Graph.Len() {
 		t := p.Graph.Task(i)
-		m.directed[i] = append(m.directed[i], m.takeNamed(t.Assignee, undelivered(m.run.priorRun, t.ID))...)
-		b := m.run.priorRun.task(t.ID)
+		m.directed[i] = append(m.directed[i], m.takeNamed(t.Assignee, m.run.memo.Undelivered(t.ID))...)
+		b := m.run.memo.Task(t.ID)
 		m.reserveForHolders(p, i, b)
 		if b == nil {
 			continue
 		}
-		given := m.takeNamed(t.Assignee, b.messages)
-		for _, n := range slices.Sorted(maps.Keys(b.turns)) {
-			m.turns[i] = append(m.turns[i], m.takeNamed(t.Assignee, b.turns[n].messages)...)
+		given := m.takeNamed(t.Assignee, b.Prompt("").Messages)
+		for k := range b.Prompts {
+			if b.Prompts[k].IsTurn() {
+				m.turns[i] = append(m.turns[i], m.takeNamed(t.Assignee, b.Prompts[k].Messages)...)
+			}
 		}
-		if b.Accepted() != nil || m.run.priorRun.whole {
+		if b.Accepted() != nil || m.run.repeats() {
 			m.given[i] = given
 		} else if len(given) > 0 {
 			m.again[i] = given

@@ -17,12 +17,12 @@ import (
 func (r *run) result(ctx context.Context) *Result {
 	res := &Result{
 		RunID: r.id, Name: r.team.Config.Name, Goal: r.coordinator.goalFor(), Tasks: r.tasks, Steps: r.coordinator.steps, Status: StatusOK,
-		StartedAt: r.priorRun.began(r.start), EndedAt: r.priorRun.ended(time.Now()), JournalErr: r.journalErr,
+		StartedAt: r.memo.Began(r.start), EndedAt: r.memo.Ended(time.Now()), JournalErr: r.journalErr,
 		Context:  r.context,
 		Answered: r.answered || r.answeredInGo || !r.called || r.recalled,
 	}
 	now := time.Now()
-	res.Prior, _ = r.priorRun.spent()
+	res.Prior, _ = r.memo.Spent()
 	res.Usage = r.removedUsage()
 	for i := range r.coordinator.steps {
 		r.coordinator.steps[i].Error.expire(now)
@@ -56,7 +56,7 @@ func (r *run) result(ctx context.Context) *Result {
 	if r.journalErr != nil {
 		res.Status = StatusError
 	}
-	if end := r.priorRun.recorded(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == codes.Replay }) {
+	if end := r.memo.End(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == codes.Replay }) {
 		res.Status = Status(end.Status) // a replay ends as the run did, even if the run was canceled
 	}
 	if res.Status != StatusOK && ctx.Err() != nil {
@@ -88,9 +88,9 @@ func warningsOf(p *plan.Plan) (texts []string) {
 // removedUsage returns the usage that earlier processes of the run spent on what it no longer
 // has: tasks that were renamed or removed since, and steps that were repeated.
 func (r *run) removedUsage() llm.Usage {
-	left, _ := r.priorRun.spent()
+	left, _ := r.memo.Spent()
 	for i := range r.tasks {
-		left = less(left, r.priorRun.usageOf(r.tasks[i].ID))
+		left = less(left, r.memo.Usage(r.tasks[i].ID))
 	}
 	for i := range r.coordinator.steps {
 		if r.coordinator.steps[i].before {

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 )
@@ -30,7 +31,7 @@ type runScope struct {
 
 	options  RunOptions
 	start    time.Time
-	priorRun *priorRun // what earlier processes recorded; nil if there is nothing
+	memo     *memo.Memo // what earlier processes recorded; nil if there is nothing
 	fresh    freshTasks
 	inputs   []*envelope.Envelope // parallel to options.Inputs
 	budgets  *budgets
@@ -39,10 +40,10 @@ type runScope struct {
 	calls    *callIDs         // of tools
 	contents gate.FolderCache // of the folders that tasks are given
 
-	steering  *steering  // nil if nobody can steer the run
-	questions *questions // to people
-	approvals *approvals // of calls of tools
-	deltas    *deltas    // of what models write; nil if nobody watches
+	steering  *steering       // nil if nobody can steer the run
+	questions *questions      // to people
+	approvals *memo.Approvals // of calls of tools
+	deltas    *deltas         // of what models write; nil if nobody watches
 }
 
 func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, error) {
@@ -53,11 +54,8 @@ func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, erro
 		o.Random = rand.Float64
 	}
 	v := viewer{team: t, policies: newPolicies(t), id: o.RunID, session: o.RunID + "/" + handoff.User, accepts: o.RecordClearance()}
-	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, priorRun: priorOf(&o)}
-	r.calls, r.approvals = newCallIDs(r.priorRun), newApprovals()
-	if p := r.priorRun; p != nil && p.own {
-		r.approvals = p.approvals
-	}
+	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, memo: o.Past}
+	r.calls, r.approvals = newCallIDs(r.memo), r.memo.Approvals()
 	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
 	for i, in := range o.Inputs {
 		h := envelope.Header{ID: plan.InputID(in.Name), Producer: handoff.User, Run: r.id, Classification: in.Classification, CreatedAt: start}

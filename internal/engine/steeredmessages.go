@@ -7,6 +7,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
@@ -218,8 +219,8 @@ func (t *turn) addMessage(msg mailbox.Message, limit int) {
 // inTurn returns the messages that a turn of an earlier process had, and whether that was answered in
 // the conversation that continues. One that begins again has all of them in its next turn.
 func (m *runMessages) inTurn(a *attempt, n int) (list []mailbox.Message, had bool) {
-	b := a.run.priorRun.task(a.task.ID)
-	if b == nil || !a.cachedTurn && !a.run.priorRun.isStrict() {
+	b := a.run.memo.Task(a.task.ID)
+	if b == nil || !a.cachedTurn && !a.run.memo.Is(memo.Strict) {
 		list = m.turns[a.index]
 		delete(m.turns, a.index)
 		m.given[a.index] = append(m.given[a.index], list...) // for the next attempt
@@ -228,11 +229,11 @@ func (m *runMessages) inTurn(a *attempt, n int) (list []mailbox.Message, had boo
 	if m.offered == nil {
 		m.offered = map[mailbox.ID]bool{}
 	}
-	was := b.turns[n]
+	was := b.Prompt(turnPart(n))
 	for _, msg := range m.turns[a.index] {
-		if slices.Contains(was.messages, m.name(msg)) {
+		if slices.Contains(was.Messages, m.name(msg)) {
 			list, m.offered[msg.ID] = append(list, msg), true
 		}
 	}
-	return list, was.answered
+	return list, was.Answered
 }

@@ -332,10 +332,10 @@ func (s *steering) cancelTask(i int) {
 // skipCanceled skips the tasks that somebody canceled before the run was interrupted, unless the
 // caller wants them now.
 func skipCanceled(r *results) {
-	if r.priorRun == nil {
+	if r.memo == nil {
 		return
 	}
-	for _, t := range r.priorRun.state.Tasks() {
+	for _, t := range r.memo.State.Tasks() {
 		if i, known := r.queue.Index(t.ID); known && t.Canceled && !r.fresh.has(t.ID) && !r.queue.Status(i).Terminal() {
 			must(r.queue.Skip(i, canceledTask, time.Now()))
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 )
 
@@ -30,7 +31,8 @@ func (t *Team) StoredPlan(ctx context.Context, runID string, o *RunOptions) (*Pl
 		return nil, err
 	}
 	options := *o
-	options.Past, options.Journal, options.Replay = prior, nil, cmp.Or(o.Replay, &Replay{})
+	options.Journal, options.Replay = nil, cmp.Or(o.Replay, &Replay{})
+	options.Past = memoOfReplay(prior, options.Replay)
 	if options.RunID, err = idOf(prior, runID); err != nil {
 		return nil, err
 	}
@@ -85,9 +87,8 @@ func (t *Team) storedGoal(ctx context.Context, o *RunOptions) (*Plan, error) {
 // resumeFrom has a run that repeated another one so far continue as a resume of that one: by the newest policy, which
 // holds for each task that has not completed.
 func resumeFrom(r *run) {
-	prior, list := *r.priorRun, r.all()
-	prior.strict = false
-	r.priorRun = &prior
+	list := r.all()
+	r.memo = r.memo.Without(memo.Strict)
 	r.policies.now.Store(list[len(list)-1])
 }
 
@@ -109,6 +110,5 @@ func whyNoPlan(c *coordinator) error {
 
 // hasAnswered reports whether the repeated run has an answer to the last step of a kind.
 func hasAnswered(c *coordinator, kind StepKind) bool {
-	b := c.run.priorRun.task(stepID(kind))
-	return b != nil && c.run.priorRun.attempts(stepID(kind)).Begun() >= c.asked[kind]
+	return c.run.memo.Attempts(stepID(kind)).Begun() >= c.asked[kind]
 }

@@ -126,6 +126,6 @@ func (c *toolCall) begin() *record.CallStart {
 	if c.approved.always {
 		begin.Definition = c.definition()
 	}
-	c.delivery.run.approvals.spend(begin)
+	c.delivery.run.approvals.Spend(begin)
 	return begin
 }

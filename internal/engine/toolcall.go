@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/membudget"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
@@ -352,17 +353,17 @@ func untrustedAmong(sealed []gate.Sealed) string {
 // unless it may have had an external effect. A conversation that starts over makes all its calls
 // again.
 func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err error) {
-	p := c.delivery.run.priorRun
-	if p == nil || !p.own || !a.cachedTurn {
+	m := c.delivery.run.memo
+	if !m.Is(memo.Own) || !a.cachedTurn {
 		return false, nil
 	}
-	if e := p.results[c.id]; e != nil && e.Result != nil && e.Missing == "" {
+	if e := m.Call(c.id).Result; e != nil && e.Result != nil && e.Missing == "" {
 		if _, old, err := gate.Reissue(e.Result, time.Now()); err == nil {
 			answer.envelope, answer.failed = old, !e.Completed()
 			return true, nil
 		}
 	}
-	if c.once() && p.toolCalls[c.id] != nil {
+	if c.once() && m.Call(c.id).Begun {
 		return false, fmt.Errorf("%w: %s was called before the run was interrupted, and its result is not known", ErrEffectsUncertain, c.delivery.caps.Agent)
 	}
 	return false, nil
@@ -451,12 +452,11 @@ func checkEffects(o purpose) error {
 	if err := a.atFiles(); err != nil {
 		return err
 	}
-	p := a.run.priorRun
-	if len(a.tools) == 0 || p == nil || !p.own {
+	if len(a.tools) == 0 {
 		return nil
 	}
-	for id, s := range p.toolCalls {
-		if s.Task == a.task.ID && isWithin(id, a) && s.Effect == string(tool.External) && !s.Repeatable && (a.conversation == nil || !a.made[id]) {
+	for _, s := range a.run.memo.Counted(a.task.ID).Tools {
+		if isWithin(s.Session, a) && s.Effect == string(tool.External) && !s.Repeatable && (a.conversation == nil || !a.made[s.Session]) {
 			return fmt.Errorf("%w: %s was called before the run was interrupted, and the conversation is another one now", ErrEffectsUncertain, s.Agent)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -53,14 +54,30 @@ func (c *toolCall) recordEnd(a *attempt, answer *toolAnswer, began time.Time, me
 	a.run.ledger.note(record.Entry{ToolResult: x})
 }
 
+// metricsBefore returns what the work on a task took in earlier processes.
+func metricsBefore(p *memo.Memo, id task.ID) Metrics {
+	if p == nil {
+		return Metrics{}
+	}
+	t, begun := p.Counted(id), p.Attempts(id)
+	m := Metrics{Usage: p.Usage(id), Attempts: begun.Begun(), Interrupted: begun.Interrupted, Partial: t.IsPartial(), ToolCalls: calledTools(t)}
+	for _, x := range t.Calls {
+		m.TokensSaved += x.Context.TokensSaved
+	}
+	if m.Start, m.End = t.Span(); m.End.IsZero() { // it was interrupted at an unknown time
+		m.End = m.Start
+	}
+	return m
+}
+
 // calledTools returns the calls of tools that earlier processes made for a task, in the order
 // of the calls. The journal has calls that were made at the same time in the order of their ends.
-func (b *priorTask) calledTools() []ToolCallMetrics {
-	if b.IsPartial() {
+func calledTools(t *memo.Task) []ToolCallMetrics {
+	if t.IsPartial() {
 		return nil
 	}
 	var all []ToolCallMetrics
-	for _, x := range slices.SortedStableFunc(slices.Values(b.Results), func(x, y *record.AgentCall) int {
+	for _, x := range slices.SortedStableFunc(slices.Values(t.Results), func(x, y *record.AgentCall) int {
 		return cmp.Or(x.Attempt-y.Attempt, compareCalls(x, y))
 	}) {
 		if x.Code != codes.ToolRefused && x.Code != codes.ReplyPending { // then no tool was called, or the call has not ended

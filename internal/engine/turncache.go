@@ -14,18 +14,6 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// cachedTurn returns what the agent said to the same prompt before the run was interrupted,
-// if it called tools then.
-func (p *priorRun) cachedTurn(x *modelCall) *record.AgentCall {
-	if p == nil || !p.own || p.strict || x.run.fresh.has(x.task.ID) {
-		return nil
-	}
-	if e := p.turns[p.key(x)]; e != nil && !e.Sends {
-		return e
-	}
-	return nil
-}
-
 // continueFrom continues a conversation whose first turn an earlier process had. taken says
 // whether that turn could be used.
 func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first prompt.Prompt) (taken bool, err error) {
@@ -57,7 +45,7 @@ func (x *modelCall) reissueTurn(e *record.AgentCall) (taken bool, err error) {
 	if e.Result == nil || e.Missing != "" {
 		return false, nil
 	}
-	provider, ok := priorProviderData(e, x.run.priorRun, x.run.named(x.by), x.before)
+	provider, ok := priorProviderData(e, x.run.memo, x.run.named(x.by), x.before)
 	if !ok {
 		return false, nil
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
@@ -265,7 +266,7 @@ func argumentsOf(text string) json.RawMessage {
 // recordTurn records what the agent said in the first turn of an attempt. The turns after it
 // have entries of their own.
 func (a *attempt) recordTurn(x *modelCall, said *envelope.Envelope) {
-	if x != &a.modelCall || a.run.ledger == nil || a.run.priorRun.isStrict() || a.cachedTurn {
+	if x != &a.modelCall || a.run.ledger == nil || a.run.memo.Is(memo.Strict) || a.cachedTurn {
 		return
 	}
 	e := a.journalCall()

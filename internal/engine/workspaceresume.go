@@ -7,94 +7,35 @@ import (
 	"io"
 	"strings"
 
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/tool"
 )
 
 // errOtherTurn reports that a conversation of an earlier process takes another course than
 // before, so that the workspace, which is as the last of its calls left it, does not fit.
 var errOtherTurn = errors.New("the conversation is not the one that the workspace belongs to, so it starts over")
 
-// A worker is an attempt at a task, or a child of it. Each has a workspace of its own.
-type worker struct {
-	task  task.ID
-	child string // empty for the attempt itself
-}
-
-// workerOf returns the worker to whom a session of a task belongs.
-func workerOf(id task.ID, session string) worker { return worker{id, record.ChildOf(session)} }
-
 // isWithin reports whether a call of a tool belongs to an attempt or to a child of it.
 func isWithin(session string, a *attempt) bool {
 	return strings.HasPrefix(record.ChildOf(session)+"/", a.part+"/")
-}
-
-// priorFiles is what an earlier process recorded about the workspace of a conversation.
-type priorFiles struct {
-	measured measuredFiles   // after the last call that may have changed it
-	last     string          // that call
-	open     map[string]bool // calls that may be changing it: they began and have no end
-	measures []string        // all calls that were followed by a measurement
-}
-
-// beginFiles begins a conversation of a task. What calls of the one before returned does not
-// count any more if they may have changed its workspace.
-func (p *priorRun) beginFiles(id worker) {
-	if f := p.folders[id]; f != nil {
-		for _, call := range f.measures {
-			delete(p.results, call)
-			delete(p.files, call)
-		}
-	}
-	delete(p.folders, id)
-}
-
-// takeFiles takes in what an entry about a call says about the workspace.
-func (p *priorRun) takeFiles(e *record.Entry) {
-	of := func(id worker) *priorFiles {
-		if p.folders[id] == nil {
-			p.folders[id] = &priorFiles{open: map[string]bool{}}
-		}
-		return p.folders[id]
-	}
-	switch call, end := e.ToolCall, e.ToolResult; {
-	case call != nil && call.Effect == string(tool.Workspace):
-		of(workerOf(call.Task, call.Session)).open[call.Session] = true
-	case e.Files != nil && e.Files.Folder != "": // with the files that a call returned
-		f := of(workerOf(e.Files.Task, e.Files.Session))
-		f.measured, f.last = measuredFiles{e.Files.Folder, e.Files.Keys.Files}, e.Files.Session
-		f.measures = append(f.measures, f.last)
-	case end != nil:
-		f := of(workerOf(end.Task, end.Session))
-		if end.Folder != "" && end.Files == (record.Key{}) { // a call that was passed files
-			f.measures = append(f.measures, end.Session)
-		}
-		if end.Files != (record.Key{}) {
-			f.measured, f.last = measuredFiles{end.Folder, end.Files}, end.Session
-			f.measures = append(f.measures, end.Session)
-		}
-		delete(f.open, end.Session)
-	}
 }
 
 // resumeFiles finds the workspace that the conversation had in an earlier process. It reports
 // whether the conversation can continue: the workspace, or a clean one in place of one that is
 // gone, is as the last call left it.
 func resumeFiles(ctx context.Context, a *attempt) bool {
-	p := a.run.priorRun
-	before := p.folders[worker{a.task.ID, a.part}]
-	if before == nil || before.last == "" {
+	before := a.run.memo.Workspace(a.task.ID, a.part)
+	if before == nil || before.Last == "" {
 		return true // it had none, or no call that may have changed it has ended: it begins with a clean one
 	}
 	err := reopenFiles(a, before)
 	if err != nil {
 		_, err = a.files() // a clean one
 	}
-	if f, _ := a.current(); err == nil && p.hasFiles(before, f) {
-		a.resumed = before.last
+	if f, _ := a.current(); err == nil && isAsBefore(a.run.memo, before, f) {
+		a.resumed = before.Last
 		return true
 	}
 	a.run.team.Log.Info("a conversation starts over: its workspace is not as its last call left it", "task", a.task.Title)
@@ -104,15 +45,15 @@ func resumeFiles(ctx context.Context, a *attempt) bool {
 
 // reopenFiles makes the workspace of an earlier process that of the conversation. It removes one
 // that is not as the last call left it, or that an interrupted call may still be changing.
-func reopenFiles(a *attempt, before *priorFiles) error {
+func reopenFiles(a *attempt, before *memo.Workspace) error {
 	if !a.place.lasts {
 		return errOtherTurn
 	}
-	f, err := workspace.Open(a.place.parent, before.measured.folder)
+	f, err := workspace.Open(a.place.parent, before.Folder)
 	if err != nil {
 		return err
 	}
-	if len(before.open) > 0 || !a.run.priorRun.hasFiles(before, f) {
+	if before.IsChanging() || !isAsBefore(a.run.memo, before, f) {
 		return errors.Join(errOtherTurn, f.Remove())
 	}
 	if err := a.use(f); err != nil {
@@ -122,13 +63,13 @@ func reopenFiles(a *attempt, before *priorFiles) error {
 	return err
 }
 
-// hasFiles reports whether a folder has the files that were recorded last.
-func (p *priorRun) hasFiles(before *priorFiles, f *workspace.Folder) bool {
+// isAsBefore reports whether a folder has the files that were recorded last.
+func isAsBefore(m *memo.Memo, before *memo.Workspace, f *workspace.Folder) bool {
 	of, err := f.Measure(workspace.Unlimited, nil)
 	if err != nil {
 		return false
 	}
-	return p.masked(filesKey(before.measured.folder, of)) == before.measured.key
+	return m.Mask(filesKey(before.Folder, of)) == before.Files
 }
 
 // atFiles returns an error until the conversation has come to the call that left the workspace

@@ -8,7 +8,9 @@ import (
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
@@ -71,9 +73,8 @@ type Options struct {
 
 // Stored is what a journal has of the run that is resumed or replayed.
 type Stored struct {
-	Log        record.Log      // already open; nil if the run opens one in the Journal
-	Past       *record.History // nil if the run is new
-	PriorCalls []PriorCall     // of earlier processes of the run
+	Log  record.Log // already open; nil if the run opens one in the Journal
+	Past *memo.Memo // nil if the run is new
 }
 
 // OfSession is what a run that is a turn of a session has of it. The zero value is that of any other run.
@@ -92,6 +93,22 @@ type PriorCall struct {
 
 	Hidden bool // from the caller: budgets count it, and their errors do not show it
 	Told   bool // it is no call, but a cost that errors of budgets show to the caller
+}
+
+// PriorCalls returns the calls that earlier processes of a run made, for budgets.
+func PriorCalls(m *memo.Memo) (list []PriorCall) {
+	if !m.Is(memo.Own) {
+		return nil
+	}
+	for _, t := range m.State.Tasks() {
+		for _, x := range t.Answered() {
+			list = append(list, PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Took(), Cost: x.Cost, Hidden: x.Partial})
+		}
+		for _, c := range m.Interrupted(t) {
+			list = append(list, PriorCall{Agent: c.Agent, Model: c.Model, Usage: llm.Usage{InputTokens: gate.Tokens(c.Bytes)}, Hidden: c.Partial})
+		}
+	}
+	return list
 }
 
 // RecordClearance is the highest label of what records of the run contain: events,

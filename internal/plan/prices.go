@@ -89,7 +89,7 @@ func (c *checker) checkPriced() {
 			t.checkPriced(t.Config.Coordinator.member(), subject{&found, "/coordinator", handoff.Coordinator})
 		}
 	}
-	for _, prior := range c.options.PriorCalls {
+	for _, prior := range PriorCalls(c.options.Past) {
 		_, priced := t.Config.Prices[prior.Model]
 		if priced || prior.Cost > 0 || max(prior.Usage.InputTokens, prior.Usage.OutputTokens) <= 0 || c.options.MaxCostBudget == 0 && t.costBudget(prior.Agent) == 0 {
 			continue

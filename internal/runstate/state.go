@@ -40,18 +40,24 @@ func New() *State {
 // Of returns the State of a history.
 func Of(h *record.History) *State {
 	s := New()
+	Each(h, s.Apply)
+	return s
+}
+
+// Each passes on the entries of a history in their order, with the begins of its processes, unless its log has them, and
+// its end.
+func Each(h *record.History, apply func(*record.Entry)) {
 	if !slices.ContainsFunc(h.Log, func(e record.Entry) bool { return e.Begin != nil }) {
 		for i := range h.Begins {
-			s.begin(&h.Begins[i])
+			apply(&record.Entry{Begin: &h.Begins[i]})
 		}
 	}
 	for i := range h.Log {
-		s.Apply(&h.Log[i])
+		apply(&h.Log[i])
 	}
 	if h.End != nil {
-		s.end(h.End)
+		apply(&record.Entry{End: h.End})
 	}
-	return s
 }
 
 // Apply adds the next entry of the run. It changes what is known of the run as a whole and of the entry's own task,
