@@ -94,7 +94,7 @@ func Estimate(c *record.CallStart) (u llm.Usage) {
 // Transfers returns the calls that transferred the conversation of the last attempt at which any did.
 func (t *Task) Transfers() (list []*record.AgentCall) {
 	for _, x := range t.Results {
-		if x.TransferredTo == "" {
+		if x.TransferredTo == "" || t.Result(x.Session) != x {
 			continue
 		}
 		if len(list) > 0 && list[0].Attempt != x.Attempt {

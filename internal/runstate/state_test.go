@@ -170,6 +170,20 @@ func TestTokensOfTurns(t *testing.T) {
 	}
 }
 
+// A call of a tool that began again has no result until it ends again, and both calls were made.
+func TestCallOfAToolBeginsAgain(t *testing.T) {
+	t.Parallel()
+	const call = "r/a/call_1_1"
+	begins := record.Entry{ToolCall: &record.CallStart{Session: call, Task: "a", Attempt: 1}}
+	first, second := of(call, "", 1), of(call, "", 2)
+	s := runstate.New()
+	for i, e := range []record.Entry{begins, {ToolResult: first}, begins, {ToolResult: second}} {
+		s.Apply(&e)
+		require.Same(t, []*record.AgentCall{nil, first, nil, second}[i], s.Find("a").Result(call))
+	}
+	require.Equal(t, []*record.AgentCall{first, second}, s.Find("a").Results)
+}
+
 // A task that the last process has not come to is pending, unless it completed before.
 func TestStatusOfALaterProcess(t *testing.T) {
 	t.Parallel()

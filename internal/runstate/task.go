@@ -19,7 +19,7 @@ type Task struct {
 
 	Calls    []*record.AgentCall // that ended, in order: attempts, and parts of them
 	Tools    []*record.CallStart // calls of tools, the last of each session
-	Results  []*record.AgentCall // of calls of tools
+	Results  []*record.AgentCall // of calls of tools, also of those that began again
 	Files    []*record.AgentCall // output files of attempts
 	Started  bool                // work on it began in the process of its last event
 	Canceled bool                // a command canceled it
@@ -32,7 +32,8 @@ type Task struct {
 	open      []openCall
 	turns     []firstTurn
 	agents    []agentOf
-	replies   []reply // for which it waits
+	working   []string // sessions of calls of tools that began and have no result since
+	replies   []reply  // for which it waits
 	questions
 }
 
@@ -103,7 +104,7 @@ func (t *Task) exchange(x *record.AgentCall, place, process int) {
 func (t *Task) toolCall(c *record.CallStart) {
 	t.continueAttempt(c.Attempt)
 	t.called(c.Session)
-	t.Results = slices.DeleteFunc(t.Results, func(x *record.AgentCall) bool { return x.Session == c.Session })
+	t.working = append(t.working, c.Session)
 	t.Tools = append(slices.DeleteFunc(t.Tools, func(of *record.CallStart) bool { return of.Session == c.Session }), c)
 }
 
@@ -114,6 +115,7 @@ func (t *Task) toolResult(x *record.AgentCall) {
 		t.waiting = x.Attempt
 	}
 	t.Results = append(t.Results, x)
+	t.working = slices.DeleteFunc(t.working, func(session string) bool { return session == x.Session })
 }
 
 // continueAttempt notes that an attempt is at work. If the one before waited for an approval or a reply, this one continues it, and
@@ -185,7 +187,7 @@ func (s *State) Replies(t *Task) (list []Reply) {
 // Result returns the last result of a call of a tool; nil if it has none, as when the call began again.
 func (t *Task) Result(call string) *record.AgentCall {
 	for _, x := range slices.Backward(t.Results) {
-		if x.Session == call {
+		if x.Session == call && !slices.Contains(t.working, call) {
 			return x
 		}
 	}

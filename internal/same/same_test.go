@@ -41,7 +41,7 @@ var intendedDifferences = []intended{
 	{"a value counts in the form that its reader asks for, and not also in the other", nil, regexp.MustCompile(`"(bytesBefore|bytesIfShared|tokensSaved)":\s?[^,}\n]+,?`), ""},
 	{
 		"an attempt counts that was cut off between a turn with tools and its next call, as the end of the run counts it",
-		regexp.MustCompile(`(killed|coding-team).*: show`), regexp.MustCompile(`"attempts":\d+`), "",
+		regexp.MustCompile(`(killed|coding-team|dev-team).*: show`), regexp.MustCompile(`"attempts":\d+`), "",
 	},
 	{
 		"a task says for how long processes worked on it",
