@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/codes"
-	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/plan"
 )
 
@@ -88,7 +87,7 @@ func (t *Team) storedGoal(ctx context.Context, o *RunOptions) (*Plan, error) {
 // holds for each task that has not completed.
 func resumeFrom(r *run) {
 	list := r.all()
-	r.memo = r.memo.Without(memo.Strict)
+	r.memo = r.memo.Resumed()
 	r.policies.now.Store(list[len(list)-1])
 }
 

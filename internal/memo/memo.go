@@ -52,6 +52,7 @@ func Of(h *record.History, flags Flags) *Memo {
 		State: runstate.New(), spent: newApprovals(), flags: flags, history: h,
 		prompts: map[record.Key]*said{}, calls: map[string]*Call{}, people: map[record.Key]*record.Answer{}, tasks: map[task.ID]*Task{}, times: timesOf(h),
 	}
+	m.State.Repeats = m.Is(Strict)
 	runstate.Each(h, func(e *record.Entry) {
 		m.State.Apply(e)
 		m.times.add(e)
@@ -95,11 +96,11 @@ func (m *Memo) apply(e *record.Entry) {
 // Is reports whether a memo has all of these flags. A nil one has none.
 func (m *Memo) Is(flags Flags) bool { return m != nil && m.flags&flags == flags }
 
-// Without returns the same memo without some of its flags. Answers stay found as before.
-func (m *Memo) Without(flags Flags) *Memo {
-	other := *m
-	other.flags &^= flags
-	return &other
+// Resumed returns the memo of a run that was repeated so far, and is resumed from here. Answers stay found as before.
+func (m *Memo) Resumed() *Memo {
+	of, state := *m, *m.State
+	of.State, of.flags, state.Repeats = &state, m.flags&^Strict, false
+	return &of
 }
 
 // Mask returns a key as the entries have it.

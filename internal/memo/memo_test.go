@@ -248,7 +248,7 @@ func TestSpent(t *testing.T) {
 		require.Equal(t, u, m.Usage("a"))
 		require.Equal(t, tt.acted, m.MayHaveActed("a"))
 	}
-	require.Equal(t, 2, memo.Of(h, replay).Without(memo.Strict).Attempts("a").Begun())
+	require.Equal(t, 2, memo.Of(h, replay).Resumed().Attempts("a").Begun())
 }
 
 // A wait for a reply goes on while processes work and the run is not paused. A pause ends with its process.

@@ -104,7 +104,7 @@ func PriorCalls(m *memo.Memo) (list []PriorCall) {
 		for _, x := range t.Answered() {
 			list = append(list, PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Took(), Cost: x.Cost, Hidden: x.Partial})
 		}
-		for _, c := range m.Interrupted(t) {
+		for _, c := range m.State.Interrupted(t) {
 			list = append(list, PriorCall{Agent: c.Agent, Model: c.Model, Usage: llm.Usage{InputTokens: gate.Tokens(c.Bytes)}, Hidden: c.Partial})
 		}
 	}

@@ -47,6 +47,9 @@ func (s *State) Attempts(t *Task) (a Attempts) {
 			count(x.call.Attempt, x.process)
 		}
 	}
+	if s.Repeats {
+		a.Interrupted = 0
+	}
 	return a
 }
 
@@ -66,7 +69,7 @@ func (s *State) Running(t *Task) (n int) {
 // Interrupted returns the calls for a task that began and have no end, in their order, but for those in progress.
 func (s *State) Interrupted(t *Task) (list []*record.CallStart) {
 	for i := range t.open {
-		if c := &t.open[i]; !c.waits && !s.works(c.process) {
+		if c := &t.open[i]; !c.waits && !s.Repeats && !s.works(c.process) {
 			list = append(list, c.CallStart)
 		}
 	}

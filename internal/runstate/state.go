@@ -24,6 +24,9 @@ type State struct {
 	// not end is in progress, and otherwise it was interrupted.
 	Live bool
 
+	// Repeats says that a replay without calls repeats the run: what was interrupted is as it was, and does not count.
+	Repeats bool
+
 	tasks     map[task.ID]*Task
 	order     []*Task
 	current   map[task.ID]bool            // tasks of the last process; none before its plan
