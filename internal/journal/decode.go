@@ -21,6 +21,7 @@ type decoder struct {
 	stored *Stored
 	infos  bool      // only the lines of an Info are read
 	only   []task.ID // the tasks whose lines are read; nil means all
+	lean   bool      // with only: the lists of tasks have no others, but for the first of a list
 }
 
 // lines decodes the lines of a row.
@@ -39,6 +40,21 @@ var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchS
 // containsID reports whether a line contains one of these IDs.
 func containsID(line []byte, ids []task.ID) bool {
 	return slices.ContainsFunc(ids, func(id task.ID) bool { return bytes.Contains(line, []byte(id)) })
+}
+
+// ofTasks returns the value of a line about the run. If it is to be lean, its list of tasks has only those that are
+// read, those in more and the first one, since of a run whose list is empty the tasks are not known.
+func (d *decoder) ofTasks(value []byte, more ...task.ID) []byte {
+	if !d.lean {
+		return value
+	}
+	isFirst, ids := true, append(more, d.only...)
+	value, _ = record.KeepElements(value, "tasks", func(t []byte) bool {
+		keep := isFirst || containsID(t, ids)
+		isFirst = false
+		return keep
+	})
+	return value
 }
 
 // line decodes a line of the history. It ignores other lines.
@@ -132,7 +148,7 @@ func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 
 func (d *decoder) info(value []byte) error {
 	var x infoLine
-	if err := json.Unmarshal(value, &x); err != nil {
+	if err := json.Unmarshal(d.ofTasks(value), &x); err != nil {
 		return err
 	}
 	for _, f := range x.Files {
@@ -154,7 +170,7 @@ func (d *decoder) info(value []byte) error {
 
 func (d *decoder) begin(value []byte) error {
 	var x beginLine
-	if err := json.Unmarshal(value, &x); err != nil {
+	if err := json.Unmarshal(d.ofTasks(value), &x); err != nil {
 		return err
 	}
 	for _, in := range x.Inputs {
@@ -271,19 +287,37 @@ func payloadOf(r *envelope.Record) envelope.Payload {
 
 func (d *decoder) end(value []byte) error {
 	var x endLine
-	if err := json.Unmarshal(value, &x); err != nil {
+	if err := json.Unmarshal(d.ofTasks(value), &x); err != nil {
 		return err
 	}
 	e := &x.RunEnd
 	if x.Hidden != nil {
-		text, missing := d.vault.show(x.Hidden, record.KindRunEnd, d.run)
-		if missing == "" {
-			e = new(record.RunEnd)
-			if err := json.Unmarshal(text, e); err != nil {
+		if text, missing := d.vault.show(x.Hidden, record.KindRunEnd, d.run); missing == "" {
+			e, value = new(record.RunEnd), text
+			if err := json.Unmarshal(d.ofTasks(value), e); err != nil {
 				return err
 			}
 		}
 	}
 	d.stored.History.End = e
-	return nil
+	return d.addRoots(value)
+}
+
+// addRoots adds the ends of tasks to the end of a run that caused those of the tasks that are read alone.
+func (d *decoder) addRoots(value []byte) error {
+	var roots []task.ID
+	if d.lean {
+		for _, t := range d.stored.History.End.Tasks {
+			if t.Root != "" && slices.Contains(d.only, t.Task) {
+				roots = append(roots, t.Root)
+			}
+		}
+	}
+	if len(roots) == 0 {
+		return nil
+	}
+	var with struct{ Tasks []record.TaskEnd }
+	err := json.Unmarshal(d.ofTasks(value, roots...), &with)
+	d.stored.History.End.Tasks = with.Tasks
+	return err
 }

@@ -155,8 +155,8 @@ func (a *archive) TraceTask(ctx context.Context, run, name string) (*trace.Trace
 }
 
 // LoadTask returns what [Journal.TraceTask] and [Journal.Load] return. If the task was known
-// when the run began, the log of the history is only about this task, and no payload of
-// another task is decrypted.
+// when the run began, the log of the history is only about this task, no payload of another task is decrypted, and
+// lists of the tasks of the run have of others only the first, and the one that made this one fail.
 func (a *archive) LoadTask(ctx context.Context, run, name string) (*trace.Trace, *Stored, error) {
 	return a.readTask(ctx, run, name, true)
 }
@@ -184,7 +184,7 @@ func (a *archive) readTask(ctx context.Context, run, name string, history bool) 
 			tasks[markOf(id, true)] = id
 		}
 		if history {
-			d.only = []task.ID{only.ID}
+			d.only, d.lean = []task.ID{only.ID}, true
 		}
 	}
 	t, err := a.trace(r, &d, trace.ReadOptions{Task: name, Head: head}, func(in *trace.Reader) error {

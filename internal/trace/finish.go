@@ -32,7 +32,7 @@ func (r *Reader) finish() *Trace {
 	r.addEventDecisions()
 	t.Handoffs = r.hidden.visible(t.Handoffs)
 	r.dropInnerPrompts()
-	t.order, t.ends = map[*Prompt]int{}, map[task.ID]period{}
+	t.order, t.ends = map[*Prompt]int{}, make(map[task.ID]period, len(t.Tasks))
 	starts := map[start][]int{}
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {

@@ -18,6 +18,9 @@ func (r *Reader) line(text []byte) error {
 	if r.only != nil && r.unrelated(text) {
 		return nil
 	}
+	if r.at == 1 && r.writtenHead(text) {
+		return nil
+	}
 	kind, value, members, err := r.split(text)
 	switch {
 	case err != nil:
@@ -93,6 +96,7 @@ func (r *Reader) head(text json.RawMessage, members int) error {
 func (r *Reader) begin(h *header) {
 	t := r.trace
 	t.Run, t.Name, t.Time, t.Inputs = h.Run, h.Name, h.Time, h.Inputs
+	t.Tasks, t.index = make([]Task, 0, len(h.Tasks)), make(map[task.ID]int, len(h.Tasks))
 	for _, tk := range h.Tasks {
 		*t.task(tk.ID) = tk
 	}
@@ -103,7 +107,7 @@ func (r *Reader) begin(h *header) {
 			only, r.only, t.Partial = &tk, []byte(tk.ID), true
 		}
 	}
-	if t.Events = make([]event.Event, 0, len(h.Tasks)); only == nil {
+	if t.Events = make([]event.Event, 0, len(h.Tasks)+usualEvents); only == nil {
 		t.Events = make([]event.Event, 0, usualEvents*len(h.Tasks))
 	}
 	if r.o.Head != nil {

@@ -166,7 +166,11 @@ func (k *StoredRun) collect() {
 	var order []task.ID
 	for _, list := range [][]trace.Task{k.Info.Tasks, k.Trace.Tasks} {
 		for i := range list {
-			if t := &list[i]; t.Assignee != handoff.Coordinator {
+			t := &list[i]
+			if k.Trace.Partial && k.State.Find(t.ID) == nil {
+				continue // of other tasks only their names are known
+			}
+			if t.Assignee != handoff.Coordinator {
 				of := k.State.Task(t.ID, t.Title, t.Assignee)
 				of.Name, k.keys[t.ID] = cmp.Or(t.Name, of.Name), t.Key
 				order = append(order, t.ID)
