@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/console"
@@ -170,6 +171,21 @@ agents: [{name: writer, model: gpt-4o-mini}]
 			require.NotContains(t, shown, "without a price", "%v", args)
 		}
 	}
+}
+
+// Each turn of a conversation takes until it ended, and the next one begins after it.
+func TestTurnsHaveTheirOwnTimes(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, edits)
+	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}).status)
+	got := call{dir: dir, args: []string{"show", documentsIn(t, dir).load("").Run, "Read", "-o", "json"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	var shown struct {
+		Exchanges []struct{ StartedAt, EndedAt time.Time }
+	}
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &shown))
+	require.Len(t, shown.Exchanges, 2)
+	require.False(t, shown.Exchanges[0].EndedAt.After(shown.Exchanges[1].StartedAt), "%+v", shown)
 }
 
 // requireLastReader checks the name of the last reader of a flow.

@@ -201,7 +201,7 @@ func newCall(ran *journals.Invocation, t *runstate.Task, x *record.AgentCall) Ca
 		Usage: x.Usage(), Partial: x.Partial, Turns: x.Turns, Reused: x.From, Call: x.Call, Warnings: x.Warnings, saved: x.Saved(), charged: x.Cost, key: x.Key,
 	}
 	if first := t.FirstTurn(x.Session); first != nil && x.Part == record.ChildOf(x.Part) {
-		c.Call = first.Call // x has that of the last turn
+		c.Call, c.Ended = first.Call, first.End // x has those of the last turn
 	}
 	if x.Part == "" {
 		c.Context = &x.Context
