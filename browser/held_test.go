@@ -11,7 +11,7 @@ func TestTheGraphShowsWhatWasWithheld(t *testing.T) {
 	t.Parallel()
 	c := theClaims(t)
 	p := c.look(t, wide, "")
-	p.showsIn(".stat-withheld", "7 in part")
+	p.showsIn(".stat-withheld", "25 · 33 redacted")
 	p.until(`document.querySelectorAll(".edge.e-held").length === 7`)
 	require.Contains(t, eval[[]string](p, `[...document.querySelectorAll(".e-held")].map((e) => e.textContent)`), "Score the fraud risk → Line for the statistics: withheld in part◐")
 	require.Contains(t, p.text(".legend"), "▒ withheld")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/cli/view"
 )
 
 // endOf returns the part of stderr after the progress of a run, without times and IDs.
@@ -119,4 +122,34 @@ func TestSuggestedCommandsRepeatTheInvocation(t *testing.T) {
 	require.Equal(t, "runteam", invokedAs("runteam"))
 	require.Equal(t, "./bin/runteam", invokedAs("./bin/runteam"))
 	require.Equal(t, "go run github.com/runteam/runteam/cmd/runteam", invokedAs("/tmp/go-build17/b001/exe/runteam"))
+}
+
+// What agents were not given is one number: in the result of a run, at its end, in its documents, and over its prompts.
+func TestWithheldIsOneNumber(t *testing.T) {
+	t.Parallel()
+	for example, want := range map[string]int{"claims": 25, "support-ticket": 8, "patterns/evaluator-optimizer": 1, "coding-team": 1} {
+		dir := copyOf(t, "../../examples/"+example)
+		got := offlineRun(t, call{dir: dir}, "-o", "json", "--progress", "plain")
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+		var ran struct {
+			Context struct{ Withheld int }
+		}
+		require.NoError(t, json.Unmarshal([]byte(got.stdout), &ran))
+		require.Equal(t, want, ran.Context.Withheld, example)
+		if want > 0 {
+			require.Contains(t, got.stderr, format.Plural(want, "value")+" withheld")
+		}
+		docs := documentsIn(t, dir)
+		k := docs.load("")
+		require.Equal(t, want, view.Of(k).Withheld, example)
+		over := 0
+		for i := range k.Trace.Prompts {
+			for _, s := range k.Trace.Prompts[i].Receipt.Sources {
+				if s.Decision != nil {
+					over += s.Decision.WithheldParts()
+				}
+			}
+		}
+		require.Equal(t, want, over, example)
+	}
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
-	"github.com/runteam/runteam/internal/gate"
 )
 
 // Context measures what of all the context of a run was sent.
@@ -21,10 +20,7 @@ func (x *modelCall) measureContext() (c Context) {
 		}
 		c.Redacted += d.Redacted.Total()
 		c.Revealed += d.Revealed.Total()
-		c.Withheld += len(d.Parts().Dropped)
-		if d.Verdict != gate.Passed && len(d.Parts().Dropped) == 0 {
-			c.Withheld++
-		}
+		c.Withheld += d.WithheldParts()
 		delivered += d.BytesAfter
 		c.TokensSaved += d.TokensSaved()
 	}

@@ -131,6 +131,21 @@ func (d *Decision) TokensSaved() int {
 	return max(Tokens(d.BytesBefore)-Tokens(d.BytesAfter), 0)
 }
 
+// WithheldParts counts what the reader was not given of a value: its parts that were left out, or one for all of it. The
+// values of a condition are compared, and shown to nobody.
+func (d *Decision) WithheldParts() int {
+	n := len(d.Parts().Dropped)
+	switch {
+	case d.Source.Kind == handoff.Condition:
+		return 0
+	case d.Parts().TextDropped:
+		n++
+	case d.Verdict != Passed:
+		n = max(n, 1)
+	}
+	return n
+}
+
 // ByValue reports whether the value was withheld because of what is in it, and not
 // because of its label or of what the policy says about every value of its producer.
 func (d *Decision) ByValue() bool { return d.byValue }

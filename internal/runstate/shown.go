@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
@@ -81,6 +82,14 @@ func (s *State) Usage(t *Task) llm.Usage {
 		u = u.Add(Estimate(c))
 	}
 	return u
+}
+
+// Context measures the context of the attempts that ended, as the caller may see it.
+func (t *Task) Context() (c event.Context) {
+	for _, x := range t.Calls {
+		c = c.Add(x.Context)
+	}
+	return c
 }
 
 // Estimate returns what a call without an end took at least, as the caller may see it.

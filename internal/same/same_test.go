@@ -56,6 +56,8 @@ var intendedDifferences = []intended{
 		"a task counts attempts in progress and interrupted ones, not calls, and says whether its tokens are estimates",
 		regexp.MustCompile(`: show`), regexp.MustCompile(`"(interrupted|running)":\d+,|"estimated":true,?`), "",
 	},
+	{"a run says how much its agents were not given", regexp.MustCompile(`: show`), regexp.MustCompile(`"(withheld|redacted)":\d+,`), ""},
+	{"what a condition compares is not withheld from anybody", nil, regexp.MustCompile(`"withheld":\s?\d+`), ""},
 }
 
 // examples are the folders whose runs are recorded, with how they end.

@@ -77,6 +77,9 @@ func (c *cleaner) object(o map[string]any) {
 			delete(o, name)
 		}
 	}
+	if _, isCount := o["withheld"].(json.Number); isCount { // of the elements of lists, too
+		delete(o, "withheld")
+	}
 	if after, ok := o["contextAfterScoping"].(map[string]any); ok {
 		o["contextAfterScoping"] = fieldsOf(after)
 	}

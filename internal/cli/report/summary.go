@@ -201,7 +201,7 @@ func (e *Ending) writeContext(b *strings.Builder) {
 		case len(rows) == 0:
 			b.WriteString("Nothing was withheld from the agents.\n")
 		}
-		if text := w.masked(c); text != "" {
+		if text := w.counted(c); text != "" {
 			b.WriteString(text + "\n")
 		}
 	}

@@ -317,17 +317,31 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-// masked counts the values that placeholders replaced, with their kinds.
-func (w *Withheld) masked(c *event.Context) string {
-	if c.Redacted+c.Revealed == 0 {
-		return ""
+// counted counts the values that were withheld, that placeholders replaced, with their kinds, and that rules revealed.
+func (w *Withheld) counted(c *event.Context) string {
+	var all []string
+	add := func(n int, what string) {
+		count := format.Number(n)
+		if len(all) == 0 {
+			count = format.Plural(n, "value")
+		}
+		all = append(all, count+" "+what)
 	}
-	text := format.Plural(c.Redacted, "value") + " redacted"
-	if kinds := slices.Sorted(maps.Keys(w.redacted)); len(kinds) > 0 {
-		text += " (" + format.List(format.Kinds(kinds), 4) + ")"
+	if c.Withheld > 0 {
+		add(c.Withheld, "withheld")
+	}
+	if c.Redacted+c.Revealed > 0 {
+		what := "redacted"
+		if kinds := slices.Sorted(maps.Keys(w.redacted)); len(kinds) > 0 {
+			what += " (" + format.List(format.Kinds(kinds), 4) + ")"
+		}
+		add(c.Redacted, what)
 	}
 	if c.Revealed > 0 {
-		text += "; " + format.Number(c.Revealed) + " revealed, each by a rule"
+		add(c.Revealed, "revealed by rules")
 	}
-	return text + "."
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.Join(all, ", ") + "."
 }

@@ -5,11 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/view"
-	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 )
@@ -32,7 +30,7 @@ type listedRun struct {
 type figures struct {
 	Tokens    tokens `json:"tokens"`
 	Cost      string `json:"cost,omitempty"` // none if a model has no price
-	Withheld  int    `json:"withheld"`       // decisions that withheld something from an agent, in whole or in part
+	Withheld  int    `json:"withheld"`       // values and parts of values that agents were not given
 	Questions int    `json:"questions"`      // open ones
 }
 
@@ -131,15 +129,10 @@ func (d *documents) figuresOf(ctx context.Context, s *journal.Summary, may bool)
 func countFigures(k *journals.StoredRun) (f figures) {
 	r := view.Of(k)
 	total := r.Usages().Total
+	f.Withheld = r.Withheld
 	f.Tokens = tokens{total.Usage.InputTokens, total.Usage.OutputTokens}
 	if !total.Unpriced {
 		f.Cost = total.Money.String()
-	}
-	for i := range k.Trace.Handoffs {
-		h := &k.Trace.Handoffs[i]
-		if isRead := h.To != handoff.User && h.Source.Kind != handoff.Condition; isRead && (h.Verdict != gate.Passed || len(h.After.Excluded) > 0) {
-			f.Withheld++
-		}
 	}
 	for _, t := range r.All() {
 		f.Questions += t.Open

@@ -44,6 +44,8 @@ type Run struct {
 	Partial  bool             `json:"partial,omitempty"`     // without what the caller may not see
 	Estimate bool             `json:"estimated,omitempty"`   // the tokens of interrupted calls are estimates
 	Saved    int              `json:"tokensSaved,omitempty"` // by the gate, in all prompts
+	Withheld int              `json:"withheld,omitempty"`    // values and parts of values that were granted or requested, in all prompts
+	Redacted int              `json:"redacted,omitempty"`    // values that a placeholder replaced, in all prompts
 	Errors   []record.Failure `json:"errors"`
 	Warnings []string         `json:"warnings,omitempty"`
 
@@ -73,6 +75,8 @@ func Of(k *journals.StoredRun) *Run {
 	for _, s := range k.Tasks {
 		t := newTask(k, &invocation, s)
 		r.Usage, r.Partial, r.Estimate, r.Saved = r.Usage.Add(t.Usage), r.Partial || t.Partial, r.Estimate || t.Estimate, r.Saved+t.Saved
+		context := s.Context()
+		r.Withheld, r.Redacted = r.Withheld+context.Withheld, r.Redacted+context.Redacted
 		if t.IsStep {
 			r.Steps = append(r.Steps, t)
 		} else {

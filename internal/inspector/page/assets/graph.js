@@ -303,7 +303,7 @@ export class GraphView {
 
   // drawHeld draws the edges again after context was withheld along some. An edge of a fold has the marks of its tasks.
   drawHeld() {
-    const { withheld, narrowed, held } = this.state, n = withheld + narrowed;
+    const { withheld: n, held } = this.state;
     if (n === this.heldDrawn) return;
     this.heldDrawn = n;
     this.held = new Map();

@@ -96,7 +96,7 @@ export class PromptView {
     }
     const n = this.numbers.size;
     return h("div", { class: "origin-bar" },
-      h("p", null, h("b", { class: "num" }, count(p.bytes)), " bytes from ", h("b", { class: "num" }, plural(n, "source")), ", ", labelChip(p.classification), p.withheld?.length > 0 && [" ", h("span", { class: "tag warn" }, plural(p.withheld.length, "piece") + " withheld")]),
+      h("p", null, h("b", { class: "num" }, count(p.bytes)), " bytes from ", h("b", { class: "num" }, plural(n, "source")), ", ", labelChip(p.classification), p.withheld?.length > 0 && [" ", h("span", { class: "tag warn" }, plural(p.withheld.reduce((n, w) => n + (w.paths?.length || !w.text) + !!w.text, 0), "value") + " withheld")]),
       h("div", { class: "bar-track", "aria-hidden": "true" }, parts.map((x) => h("i", { class: "seg " + this.color(x.source), style: { "flex-grow": Math.max(x.n, p.bytes / 250) }, title: x.from, onclick: () => x.source >= 0 && this.flash(x.source), onmouseenter: () => this.light(x.source), onmouseleave: () => this.light(undefined) }))));
   }
 

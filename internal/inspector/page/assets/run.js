@@ -58,8 +58,7 @@ export class RunPage {
     this.clock = setInterval(() => this.tick(), 1000);
     this.usage();
     this.questions();
-    this.counting = !this.state.live && this.state.order.length <= 300; // what was withheld
-    if (this.counting) setTimeout(() => this.state.readEvents().catch(() => {}).finally(() => { this.counting = false; this.tick(); }), 300);
+    if (!this.state.live && this.state.order.length <= 300) setTimeout(() => this.state.readEvents().catch(() => {}).finally(() => this.tick()), 300); // the marks of edges
     this.tick();
     return true;
   }
@@ -132,8 +131,8 @@ export class RunPage {
     change(cells.tokens, compact(all) + (budget?.tokens ? " of " + compact(budget.tokens) : ""));
     cells.tokens.title = count(state.total.input) + " in, " + count(state.total.output) + " out";
     change(cells.cost, (money(state.cost()) || "–") + (budget?.cost ? " of " + money(budget.cost) : ""));
-    const held = [[state.withheld, " whole"], [state.narrowed, " in part"], [state.redacted, " redacted"]].filter(([n]) => n > 0).map(([n, what]) => count(n) + what);
-    if (!exported) change(cells.withheld, held.join(" · ") || (state.events.length > 0 ? "nothing" : state.live || this.counting ? "…" : "–"));
+    const { withheld, redacted } = state.live ? state : doc, held = [withheld && count(withheld), redacted && count(redacted) + " redacted"].filter(Boolean);
+    if (!exported) change(cells.withheld, held.join(" · ") || (state.live && !state.events.length ? "…" : "nothing"));
     this.drawSpark(end, all);
     this.view?.tick?.();
     this.panel?.tick?.();

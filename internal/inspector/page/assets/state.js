@@ -19,7 +19,6 @@ export class RunState {
     this.usage = null;
     this.live = false;
     this.withheld = 0;
-    this.narrowed = 0;
     this.redacted = 0;
     this.series = []; // [time, tokens so far]
     this.sent = new Map(); // the task that sent a handoff, by ID
@@ -204,9 +203,8 @@ export class RunState {
   }
 
   handed(e) {
-    const d = e.handoff, toAgent = d.toAgentId !== "user", whole = toAgent && d.verdict !== "passed", part = !whole && d.contextAfterScoping?.fieldsExcluded;
-    if (whole) this.withheld++;
-    else if (part) this.narrowed++;
+    const d = e.handoff, toAgent = d.toAgentId !== "user" && d.source?.kind !== "condition", whole = toAgent && d.verdict !== "passed", part = d.contextAfterScoping?.fieldsExcluded;
+    if (toAgent) this.withheld += part?.length ?? whole;
     const edge = (d.source?.kind === "input" ? "input:" : "") + d.source?.name + "\n" + e.task;
     if (toAgent && (whole || part) && this.held.get(edge) !== "▒") this.held.set(edge, whole ? "▒" : "◐");
     for (const k in d.redacted ?? {}) this.redacted += d.redacted[k];
