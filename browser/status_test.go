@@ -127,7 +127,7 @@ func TestAFailedRunIsCountedAlike(t *testing.T) {
 		p.reload()
 		p.until(`document.querySelector(".node.n-failed")`)
 	}
-	require.Contains(t, f.run(t, "show"), "tasks 1 of 3 completed, 1 failed, 1 skipped\n")
+	require.Contains(t, f.run(t, "show"), "1 of 3 tasks completed, 1 failed, 1 skipped\n")
 	p.visit("#/runs")
 	p.until(`document.querySelector("tr .progress")?.title === "1 completed, 1 failed, 1 skipped"`)
 }

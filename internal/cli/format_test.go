@@ -91,12 +91,19 @@ func TestTasksThatRun(t *testing.T) {
 	t.Parallel()
 	for want, n := range map[string][2]int{
 		"1 task that runs at most 3 times":         {1, 3},
-		"1 task that runs at most 1 time":          {1, 1},
+		"1 task":                                   {1, 1},
 		"2 tasks that run at most 1,000 times":     {2, 1000},
 		"1,000 tasks that run at most 1,001 times": {1000, 1001},
 	} {
 		require.Equal(t, want, format.TasksThatRun(n[0], n[1]))
 	}
+}
+
+func TestTaskRuns(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "2 tasks", format.TaskRuns([]string{"Write", "Check"}))
+	require.Equal(t, "1 task", format.TaskRuns([]string{"Write"}))
+	require.Equal(t, "4 runs of 3 tasks", format.TaskRuns([]string{"Write#1", "Write#2", "Send[1]", "Plan"}))
 }
 
 func TestToolNamesAreThoseOfTheSpec(t *testing.T) {

@@ -163,7 +163,7 @@ func TestRunsListsTheNewestFirst(t *testing.T) {
 	require.Regexp(t, `^aaaaaaaa-2 +cut +interrupted +\S+ \S+ +- +0 of 2 completed, 1 interrupted, 1 skipped +runteam resume aaaaaaaa-2$`, lines[2])
 
 	shown := call{dir: dir, args: []string{"show", "aaaaaaaa-2"}}.run(t).stdout
-	require.Contains(t, shown, "\ntasks 0 of 2 completed, 1 interrupted, 1 skipped\n")
+	require.Contains(t, shown, "\n0 of 2 tasks completed, 1 interrupted, 1 skipped\n")
 	require.Regexp(t, `(?m)^interrupted +One `, shown)
 	doc := object(t, call{dir: dir, args: []string{"show", "aaaaaaaa-2", "-o", "json"}}.run(t).stdout)
 	require.Equal(t, "interrupted", doc["tasks"].([]any)[0].(map[string]any)["status"])

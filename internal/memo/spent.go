@@ -35,9 +35,7 @@ func (m *Memo) Spent() (u llm.Usage, c event.Context) {
 	}
 	for _, t := range m.State.Tasks() {
 		u = u.Add(m.State.Usage(t))
-		for _, x := range t.Calls {
-			c = c.Add(x.Context)
-		}
+		c = c.Add(t.Context())
 	}
 	return u, c
 }

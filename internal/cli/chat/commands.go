@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/explain"
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
@@ -139,6 +140,6 @@ func (s *session) notice(e event.Event) {
 	case event.Warning:
 		s.con.Say("runteam: warning: %s", terminal.CleanLine(e.Message))
 	case event.PlanReady:
-		s.con.Say("runteam: a plan of %s", format.Plural(len(e.Plan), "task"))
+		s.con.Say("runteam: a plan of %s", progress.PlannedTasks(e.Plan))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -18,13 +19,29 @@ func Plural(n int, what string) string {
 	return Number(n) + " " + what + "s"
 }
 
-// TasksThatRun says how many tasks there are, and how often they run at most with all rounds and items.
+// TasksThatRun says how many tasks are written, and how often they run at most with all rounds and items.
 func TasksThatRun(tasks, runs int) string {
+	if tasks == runs {
+		return Plural(tasks, "task")
+	}
 	verb := "run"
 	if tasks == 1 {
 		verb = "runs"
 	}
 	return Plural(tasks, "task") + " that " + verb + " at most " + Plural(runs, "time")
+}
+
+// TaskRuns counts the tasks of a run by their titles: "4 tasks", or with rounds and items "6 runs of 4 tasks".
+func TaskRuns(titles []string) string {
+	written := map[string]bool{}
+	for _, title := range titles {
+		written[naming.WithoutInstance(title)] = true
+	}
+	text := Plural(len(written), "task")
+	if n := len(titles); n != len(written) {
+		text = Plural(n, "run") + " of " + text
+	}
+	return text
 }
 
 // Number writes n with commas between thousands.

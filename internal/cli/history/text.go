@@ -79,7 +79,7 @@ func (r *runText) write(w io.Writer) {
 	if r.run.Holder != nil {
 		fmt.Fprintf(w, "; %s works on it", terminal.CleanLine(r.run.Holder.String()))
 	}
-	fmt.Fprintf(w, "\ntasks %s\n", tasksOf(r.summary))
+	fmt.Fprintf(w, "\n%s\n", r.tasksText())
 	if r.run.Spec != "" {
 		fmt.Fprintf(w, "spec %s\n", terminal.CleanLine(r.run.Spec))
 	}
@@ -128,6 +128,17 @@ func (r *runText) write(w io.Writer) {
 	r.writeFolded(w, lists)
 }
 
+// tasksText counts the tasks of the run by outcome.
+func (r *runText) tasksText() string {
+	var titles []string
+	for _, t := range r.run.Tasks {
+		if t.Status != runstate.Removed {
+			titles = append(titles, t.Title)
+		}
+	}
+	return format.OutcomeCounts(r.run.Outcomes, format.TaskRuns(titles))
+}
+
 // writeAnswer writes the answer of the run, or the beginning of a long one, and reports whether it
 // wrote all of it.
 func (r *runText) writeAnswer(w io.Writer) (whole bool) {
@@ -165,7 +176,7 @@ func savedText(tokens int) string {
 // one, or never began, counts as skipped.
 func outcomeOf(t *view.Task) string {
 	switch ended := t.Status == task.Failed || t.Status == task.Skipped; {
-	case t.IsStep || !ended || t.Error == nil:
+	case t.IsStep() || !ended || t.Error == nil:
 	case t.Error.Root != "" || t.Status == task.Skipped && t.Attempts == 0:
 		return format.Skipped
 	case t.Status == task.Skipped:
@@ -258,7 +269,7 @@ func writeTask(w io.Writer, t *view.Task, heading string, reasoning bool) {
 	if t.Error != nil && t.Error.Message != "" {
 		fmt.Fprintf(w, "\n%s: %s\n", outcomeOf(t), format.Indent(format.Readers(t.Error.Message)))
 	}
-	if t.Status == task.Completed && (t.Result != "" || !t.IsStep) {
+	if t.Status == task.Completed && (t.Result != "" || !t.IsStep()) {
 		fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.ShownName()), terminal.Clean(t.Result))
 		if s := string(t.Structured); s != "" && s != t.Result {
 			fmt.Fprintf(w, "\nstructured: %s\n", terminal.Clean(s))

@@ -31,6 +31,8 @@ type checkDocument struct {
 	Environment []specfile.EnvUse `json:"environment,omitempty"` // which variables are sent where
 
 	Assertions []engine.Finding `json:"assertions,omitempty"` // OK says whether all hold
+
+	tasks string // how many there are, and how often they run at most
 }
 
 // CheckCommand returns the command check.
@@ -71,6 +73,10 @@ func check(ctx context.Context, con *console.Console, s *source.SpecFlags) error
 		found = joinFindings(plan.Findings, found)
 	}
 	c := checkDocument{OK: true, Name: file.Name, File: file.Path, Agents: len(file.Agents), Inputs: len(file.Run.Inputs), Tasks: len(file.Tasks), Goal: file.Goal != nil}
+	c.tasks = format.Plural(c.Tasks, "task")
+	if plan != nil && !c.Goal {
+		c.Tasks, c.tasks = len(plan.Tasks), tasksText(plan)
+	}
 	c.Warnings = append(source.Warnings(file, plan), agentsWithoutModel(file)...)
 	c.Environment = source.SentVariables(file, con.LookupEnv)
 	c.Assertions, c.OK = found, len(brokenFindings(found)) == 0
@@ -88,7 +94,7 @@ func check(ctx context.Context, con *console.Console, s *source.SpecFlags) error
 
 // String returns one line, and one more for each variable that is sent.
 func (c checkDocument) String() string {
-	tasks := format.Plural(c.Tasks, "task")
+	tasks := c.tasks
 	if c.Goal {
 		tasks = "a goal"
 	}

@@ -47,7 +47,7 @@ func planGoal(ctx context.Context, con *console.Console, j *planFlags, file *spe
 	if !plan.Goal { // one agent does everything, so the coordinator does not answer
 		plan.Coordinator = nil
 	}
-	con.Say("runteam: planned %s in %s%s", format.Plural(len(plan.Tasks), "task"), format.Elapsed(con.Now().Sub(start)), format.Tokens(plan.Usage, "; "))
+	con.Say("runteam: planned %s in %s%s", tasksText(plan), format.Elapsed(con.Now().Sub(start)), format.Tokens(plan.Usage, "; "))
 	return plan, nil
 }
 

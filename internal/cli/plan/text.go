@@ -47,19 +47,12 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	writeLowered(w, p)
 }
 
-// tasksText counts the tasks of a plan, and how often those in loops and lists run at most.
+// tasksText counts the tasks of a plan, and how often they run at most.
 func tasksText(p *engine.Plan) string {
-	runs, repeats := 0, false
-	for i := range p.Tasks {
-		if t := &p.Tasks[i]; !t.Loop {
-			runs += max(1, t.Rounds)
-		}
-		repeats = repeats || p.Tasks[i].Rounds > 0
+	if len(p.Tasks) == 0 {
+		return format.Plural(0, "task")
 	}
-	if !repeats {
-		return format.Plural(len(p.Tasks), "task")
-	}
-	return format.TasksThatRun(len(p.Tasks), runs)
+	return format.TasksThatRun(len(p.Tasks), p.Graph.Len())
 }
 
 // agentsOf counts the agents of a plan.

@@ -165,17 +165,18 @@ func childEnd(e event.Event) string {
 	return fmt.Sprintf("%s did not complete a goal in %s: %s", agent, took, e.Code)
 }
 
+// PlannedTasks counts the tasks of a plan, and how often they run at most.
+func PlannedTasks(plan []event.Planned) string {
+	return format.TasksThatRun(len(writtenOnce(plan)), len(plan))
+}
+
 // sentence describes an event in one line; it is empty for events without news. The end is that
 // of the task or step that the event ends.
 func sentence(e event.Event, end state) string {
 	who, message := who(e), reason(e)
 	switch e.Type {
 	case event.PlanReady:
-		tasks := len(writtenOnce(e.Plan))
-		if n := len(e.Plan); tasks < n {
-			return "planned   " + format.TasksThatRun(tasks, n)
-		}
-		return "planned   " + format.Plural(tasks, "task")
+		return "planned   " + PlannedTasks(e.Plan)
 	case event.Message:
 		return fmt.Sprintf("message   %s: from %s", who, terminal.CleanLine(e.From))
 	case event.MessageSent:

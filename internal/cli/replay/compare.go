@@ -110,7 +110,7 @@ func newSide(k *journals.StoredRun, r *view.Run, t *view.Task) *comparedSide {
 	if t.Error != nil {
 		s.Error = t.Error.Message
 	}
-	if cost, known := t.Cost(r.Prices); known && (len(r.Prices) > 0 || cost != 0) {
+	if cost, known := t.Cost(r.Terms.Prices); known && (len(r.Terms.Prices) > 0 || cost != 0) {
 		s.Cost = new(cost.Dollars())
 	}
 	return s

@@ -46,10 +46,10 @@ func newComparedRun(k *journals.StoredRun, of *view.Run) comparedRun {
 			r.Partial = true
 			continue
 		}
-		cost, known := t.Cost(of.Prices)
+		cost, known := t.Cost(of.Terms.Prices)
 		r.Usage, sum, all = r.Usage.Add(t.Usage), sum.Add(cost), all && known
 	}
-	if all && (len(of.Prices) > 0 || sum != 0) { // without prices it is unknown, even before the first call has ended
+	if all && (len(of.Terms.Prices) > 0 || sum != 0) { // without prices it is unknown, even before the first call has ended
 		r.Cost = new(sum.Dollars())
 	}
 	return r
@@ -89,7 +89,7 @@ func Compare(before, after *journals.StoredRun) *ComparedRuns {
 		if t.Status == runstate.Removed && other == nil {
 			continue
 		}
-		c := ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.IsStep, Prompt: none, Before: newSide(before, old, t)}
+		c := ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.IsStep(), Prompt: none, Before: newSide(before, old, t)}
 		if other != nil {
 			c.After, c.Prompt = newSide(after, now, other), promptsOf(old.ID, t, other)
 		}
@@ -97,7 +97,7 @@ func Compare(before, after *journals.StoredRun) *ComparedRuns {
 	}
 	for _, t := range now.All() {
 		if !known[t.ID] {
-			d.add(ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.IsStep, Prompt: none, After: newSide(after, now, t)})
+			d.add(ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Step: t.IsStep(), Prompt: none, After: newSide(after, now, t)})
 		}
 	}
 	return d

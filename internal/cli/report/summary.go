@@ -144,7 +144,11 @@ func (e *Ending) Text() string {
 // totals returns the counts of tasks and tokens and the time, and says if a goal has no answer.
 func (e *Ending) totals() string {
 	res := e.Result
-	text := format.OutcomeCounts(res.Outcomes(), format.Plural(len(res.Tasks), "task"))
+	titles := make([]string, len(res.Tasks))
+	for i := range res.Tasks {
+		titles[i] = res.Tasks[i].Title
+	}
+	text := format.OutcomeCounts(res.Outcomes(), format.TaskRuns(titles))
 	switch {
 	case len(res.Tasks) == 0 && res.Status == engine.StatusSuspended:
 		text = "no task was run, the plan waits for a person"

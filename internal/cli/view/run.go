@@ -49,10 +49,15 @@ type Run struct {
 	Errors   []record.Failure `json:"errors"`
 	Warnings []string         `json:"warnings,omitempty"`
 
-	Commands []Command       `json:"commands,omitempty"` // that it has taken while it worked
-	Handoffs *sent.Counts    `json:"handoffs,omitempty"` // that agents sent to each other
-	Prices   journals.Prices `json:"-"`
-	Budget   *UsageBudget    `json:"-"` // nil if it has none
+	Commands []Command    `json:"commands,omitempty"` // that it has taken while it worked
+	Handoffs *sent.Counts `json:"handoffs,omitempty"` // that agents sent to each other
+	Terms    Terms        `json:"-"`
+}
+
+// Terms are what the calls of a run cost, and what they may cost.
+type Terms struct {
+	Prices journals.Prices
+	Budget *UsageBudget // nil if it has none
 }
 
 // Of returns the document of a stored run.
@@ -63,13 +68,13 @@ func Of(k *journals.StoredRun) *Run {
 		Started: k.Started, Ended: k.Ended, Took: TookMs(&k.Summary), Processes: len(k.History.Begins), Holder: k.Holder,
 		Of: invocation.Of, Without: invocation.Without, WithoutInputs: invocation.WithoutInputs,
 		Inputs: []record.Input{}, Tasks: []*Task{}, Errors: []record.Failure{}, Outcomes: k.Outcomes,
-		Commands: commandsOf(k), Handoffs: sent.Count(sent.Of(k)), Prices: k.Prices(),
+		Commands: commandsOf(k), Handoffs: sent.Count(sent.Of(k)), Terms: Terms{Prices: k.Prices()},
 	}
 	if n := len(k.History.Begins); n > 0 {
 		last := &k.History.Begins[n-1]
 		r.Inputs = append(r.Inputs, last.Inputs...)
 		if last.Budget != (record.Budget{}) {
-			r.Budget = &UsageBudget{last.Budget.Tokens, last.Budget.Cost.Dollars()}
+			r.Terms.Budget = &UsageBudget{last.Budget.Tokens, last.Budget.Cost.Dollars()}
 		}
 	}
 	for _, s := range k.Tasks {
@@ -77,7 +82,7 @@ func Of(k *journals.StoredRun) *Run {
 		r.Usage, r.Partial, r.Estimate, r.Saved = r.Usage.Add(t.Usage), r.Partial || t.Partial, r.Estimate || t.Estimate, r.Saved+t.Saved
 		context := s.Context()
 		r.Withheld, r.Redacted = r.Withheld+context.Withheld, r.Redacted+context.Redacted
-		if t.IsStep {
+		if t.IsStep() {
 			r.Steps = append(r.Steps, t)
 		} else {
 			r.Tasks = append(r.Tasks, t)

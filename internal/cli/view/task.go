@@ -58,7 +58,6 @@ type Task struct {
 	Also       []Wait      `json:"alsoWaitingFor,omitempty"`  // the other calls of the turn that wait for an approval
 	Earlier    []*Answered `json:"answeredEarlier,omitempty"` // to what the task asked before
 
-	IsStep bool   `json:"-"` // of the coordinator
 	Open   int    `json:"-"` // questions without an answer
 	Hidden bool   `json:"-"` // the result says why the caller may not see it
 	Calls  []Call `json:"-"` // those that were answered or failed, then those that were interrupted
@@ -120,6 +119,9 @@ type Rejected struct {
 	Call    llm.CallInfo `json:"call,omitzero"`
 }
 
+// IsStep reports whether it is a step of the coordinator.
+func (t *Task) IsStep() bool { return record.IsStep(t.ID) }
+
 // ShownName returns what people know the task by.
 func (t *Task) ShownName() string { return cmp.Or(t.Name, t.Title) }
 
@@ -148,7 +150,7 @@ func (t *Task) LastPrompt() record.Key {
 func newTask(k *journals.StoredRun, ran *journals.Invocation, s *runstate.Task) *Task {
 	made := k.State.Attempts(s)
 	t := &Task{
-		ID: s.ID, Key: k.Key(s.ID), Title: s.Title, Name: s.Name, Agent: s.Agent, Status: k.State.Shown(s), IsStep: s.Step,
+		ID: s.ID, Key: k.Key(s.ID), Title: s.Title, Name: s.Name, Agent: s.Agent, Status: k.State.Shown(s),
 		Attempts: made.Begun(), Interrupted: made.Interrupted, Running: made.Running,
 		Usage: k.State.Usage(s), Partial: s.IsPartial(), Took: k.State.Worked(s).Milliseconds(),
 	}

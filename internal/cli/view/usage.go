@@ -55,7 +55,7 @@ type UsageRow struct {
 
 // Usages sums up the calls of the run.
 func (r *Run) Usages() *Usage {
-	u := &Usage{Run: r.ID, Name: r.Name, Status: r.Status, Total: &UsageRow{}, Budget: r.Budget, Prices: r.Prices}
+	u := &Usage{Run: r.ID, Name: r.Name, Status: r.Status, Total: &UsageRow{}, Budget: r.Terms.Budget, Prices: r.Terms.Prices}
 	for _, t := range r.All() {
 		for i := range t.Calls {
 			u.add(t, &t.Calls[i])
