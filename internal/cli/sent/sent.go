@@ -232,8 +232,8 @@ func newHandoff(k *journals.StoredRun, s *record.SentMessage) Handoff {
 		h.Meta.Task, h.Meta.Title = id, k.Title(id)
 		h.Meta.Attempt, h.Meta.Turn = placeOf(k.Run, id, s.Session)
 	}
-	text := k.Message(s)
-	if h.Meta.Label, h.Payload.Message = text.Label, text.Text; text.Structured == "" {
+	var structured string
+	if h.Payload.Message, structured, h.Meta.Label = messageOf(k, s); structured == "" {
 		return h
 	}
 	var more struct {
@@ -241,14 +241,34 @@ func newHandoff(k *journals.StoredRun, s *record.SentMessage) Handoff {
 		Response   json.RawMessage `json:"response"`
 		ContextRef string          `json:"contextRef"`
 	}
-	if json.Unmarshal([]byte(text.Structured), &more) != nil {
-		h.Payload.Structured = json.RawMessage(text.Structured) // of a program, which may send any value
+	if json.Unmarshal([]byte(structured), &more) != nil {
+		h.Payload.Structured = json.RawMessage(structured) // of a program, which may send any value
 		return h
 	}
 	more.Message = h.Payload.Message
 	h.Payload, h.ContextRef = more.Payload, more.ContextRef
 	h.Payload.Response = responseOf(more.Response, s.From)
 	return h
+}
+
+// messageOf returns a message as the user of the run may read it now: its text and its canonical JSON, and its label if
+// that is known. The text says why it is withheld above the user's clearance, and if the policy does not let the user
+// have all of it, it cannot be decrypted, has expired or was altered.
+func messageOf(k *journals.StoredRun, s *record.SentMessage) (text, structured string, level *label.Classification) {
+	if s.Message == nil {
+		return "[withheld: secret]", "", nil
+	}
+	level = &s.Message.Classification
+	e, err := s.Message.Envelope()
+	switch {
+	case !s.Shown:
+		return "[withheld: " + level.String() + "]", "", level
+	case err != nil || e.Genuine() != nil:
+		return "[withheld: it is not what was stored]", "", level
+	case !e.ExpiresAt().IsZero() && !k.Now.Before(e.ExpiresAt()):
+		return "[withheld: expired]", "", level
+	}
+	return s.Message.Text, string(s.Message.JSON), level
 }
 
 // responseOf returns which answer a handoff asks for; nil if it asks for none. The sender gets the answer.
