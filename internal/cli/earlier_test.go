@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,11 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The command lists, shows, explains and verifies a journal and a trace that an earlier version
-// wrote, and resumes a run whose process was killed.
-func TestFilesOfAnEarlierVersion(t *testing.T) {
-	t.Parallel()
-	const from = "../journal/testdata/earlier"
+// earlierFiles returns what a folder has that an earlier version wrote, by where it belongs in a folder of a team.
+func earlierFiles(t *testing.T, from string) map[string]string {
+	t.Helper()
 	files := map[string]string{}
 	list, err := os.ReadDir(from)
 	require.NoError(t, err)
@@ -38,6 +37,14 @@ func TestFilesOfAnEarlierVersion(t *testing.T) {
 		}
 		files[name] = string(text)
 	}
+	return files
+}
+
+// The command lists, shows, explains and verifies a journal and a trace that an earlier version
+// wrote, and resumes a run whose process was killed.
+func TestFilesOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	files := earlierFiles(t, "../journal/testdata/earlier")
 	dir := clitest.Folder(t, files)
 	require.NoError(t, os.Chmod(filepath.Join(dir, ".runteam"), 0o700))
 	run := func(args string) outcome {
@@ -71,4 +78,39 @@ func TestFilesOfAnEarlierVersion(t *testing.T) {
 		attempts[of.Title] = of.Attempts
 	}
 	require.Equal(t, map[string]int{"Read the claim": 1, "Score the claim": 1, "Wait": 2, "Report": 1}, attempts, "completed tasks did not run again")
+}
+
+// In files before version 9, the end of a run says how its tasks ended. They are shown as that version showed them, also
+// once a process of this version has resumed the run.
+func TestTasksInAJournalOfVersion8(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, earlierFiles(t, "../journal/testdata/version8"))
+	require.NoError(t, os.Chmod(filepath.Join(dir, ".runteam"), 0o700))
+	shown := func(run string) (lines []string) {
+		var doc struct {
+			Tasks []struct {
+				Title, Status string
+				Attempts      int
+				Error         struct{ Message string }
+			}
+		}
+		got := call{bare: true, dir: dir, args: []string{"show", run, "-o", "json"}}.run(t)
+		require.NoError(t, json.Unmarshal([]byte(got.stdout), &doc), "%+v", got)
+		for _, of := range doc.Tasks {
+			lines = append(lines, strings.TrimSpace(fmt.Sprint(of.Title, " ", of.Status, " ", of.Attempts, " ", of.Error.Message)))
+		}
+		return lines
+	}
+	failed := []string{"Fails failed 2 the command exited with status 1", `Follows failed 0 because "Fails" failed`}
+	waiting := append([]string{
+		"Draft#1 completed 1", "Decide#1 in_progress 0", "Draft#2 blocked 0", "Decide#2 blocked 0", "Draft#3 blocked 0", "Decide#3 blocked 0", "Letter blocked 0",
+		"Plan completed 1", "Send[1] blocked 0", "Send[2] blocked 0", "Send[3] blocked 0", "Send[4] blocked 0", "Send[5] blocked 0",
+	}, failed...)
+	require.Equal(t, waiting, shown("0aa9e671"))
+	ended := []string{"Draft#1 completed 1", "Decide#1 completed 1", "Letter completed 0", "Plan completed 1", "Send[1] completed 1", "Send[2] completed 1"}
+	require.Equal(t, append(ended, "Fails failed 4 the command exited with status 1", failed[1]), shown("5b394f31"))
+
+	require.Equal(t, exit.StatusOK, call{bare: true, dir: dir, args: []string{"answer", "0aa9e671", "Decide#1", "--set", "choice=send"}}.run(t).status)
+	require.Equal(t, exit.StatusFailed, call{bare: true, dir: dir, args: []string{"resume", "0aa9e671"}}.run(t).status)
+	require.Equal(t, append(ended, "Fails failed 4 the command exited with status 1", failed[1]), shown("0aa9e671"))
 }

@@ -122,10 +122,22 @@ func (w *writtenRun) withText(text string, level label.Classification, ttl time.
 // end ends a run; without a status it leaves the run as a crash does.
 func (w *writtenRun) end(status string, tasks ...record.TaskEnd) {
 	if status != "" {
+		for i := range tasks {
+			w.add(record.Entry{Event: w.ended(&tasks[i])})
+		}
 		w.add(record.Entry{End: &record.RunEnd{Time: clitest.Noon.Add(time.Minute), Status: status, Tasks: tasks}})
 	}
 	_, err := w.run.Close(w.t.Context())
 	require.NoError(w.t, err)
+}
+
+// ended returns the event that a task ended.
+func (w *writtenRun) ended(of *record.TaskEnd) *event.Event {
+	kinds := map[task.Status]event.Type{task.Completed: event.TaskComplete, task.Failed: event.Error, task.Skipped: event.TaskSkipped, task.NotNeeded: event.TaskNotNeeded}
+	return &event.Event{
+		Seq: 3, Type: kinds[of.Status], Run: w.info.Run, Task: of.Task, Title: of.Title, Agent: of.Agent, Status: of.Status, Time: clitest.Noon,
+		Problem: event.Problem{Root: of.Root, Code: of.Code, Message: of.Reason},
+	}
 }
 
 func completed(title string) record.TaskEnd {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -198,7 +199,9 @@ func linesOf(t *testing.T, dir string) string {
 	rows, err := db.Query("select kept, rest from batches order by n")
 	require.NoError(t, err)
 	defer rows.Close()
-	decoder, err := zstd.NewReader(nil)
+	dictionary, err := os.ReadFile("../journal/dictionary.txt")
+	require.NoError(t, err)
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderDictRaw(9, dictionary))
 	require.NoError(t, err)
 	defer decoder.Close()
 	var out strings.Builder

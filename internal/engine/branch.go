@@ -38,8 +38,8 @@ func (b *brancher) whyNotNeeded(i int) string {
 	return "Not needed: it runs when " + plan.ConditionText(b.run.plan, i) + "."
 }
 
-// WhyLeftOut is the reason of a task in a round that does not run, or without an item.
-const WhyLeftOut = "Not needed: there is no such round or item."
+// whyLeftOut is the reason of a task in a round that does not run, or without an item.
+const whyLeftOut = "Not needed: there is no such round or item."
 
 // headingOf returns the heading of a dependency in prompts. For a list, it has the number of the
 // item in that list, and nothing of the round and the item that the reader belongs to: prompts that
@@ -183,7 +183,7 @@ func (b *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string
 	if t.Instance != nil {
 		for _, list := range t.Instance.Lists {
 			if has, err := b.hasItem(ctx, i, list, now); err != nil || !has {
-				return WhyLeftOut, err
+				return whyLeftOut, err
 			}
 			b.names.nameItems(ctx, list, now)
 		}
@@ -197,7 +197,7 @@ func (b *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string
 		}
 	}
 	if again, err := b.repeats(ctx, i, now); err != nil || again {
-		return WhyLeftOut, err
+		return whyLeftOut, err
 	}
 	if t.When == nil {
 		return "", nil
@@ -213,11 +213,11 @@ func (b *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string
 func (b *brancher) whyGuarded(ctx context.Context, i int, now time.Time) (string, error) {
 	in := b.run.plan.Graph.Task(i).Instance
 	if in.When == nil || in.Joins { // it is not known here whether a loop has an item
-		return WhyLeftOut, nil
+		return whyLeftOut, nil
 	}
 	if around := in.Guard.Of; in.Guard.Op == condition.All && len(around) == 2 && around[1].String() == in.When.String() {
 		if holds, err := b.evaluate(ctx, i, &around[0], now); err != nil || !holds {
-			return WhyLeftOut, err
+			return whyLeftOut, err
 		}
 	}
 	return b.whyNotNeeded(i), nil

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -497,9 +498,11 @@ func TestCostBudgetContinuesAfterResume(t *testing.T) {
 	t.Run("a model that had no price", func(t *testing.T) {
 		t.Parallel()
 		before := *past
-		x := *before.Log[len(before.Log)-1].Exchange
+		before.Log = slices.Clone(before.Log)
+		last := slices.IndexFunc(before.Log, func(e record.Entry) bool { return e.Exchange != nil && e.Exchange.Title == "b" })
+		x := *before.Log[last].Exchange
 		x.Model, x.Cost = "old", 0
-		before.Log = append(before.Log[:len(before.Log)-1:len(before.Log)-1], record.Entry{Exchange: &x})
+		before.Log[last].Exchange = &x
 		_, err := start(t.Context(), worker("m"), []task.Spec{first, second, third}, &engine.RunOptions{RunID: "r", Budget: plan.Budget{MaxCostBudget: llm.Dollars(1)}, Journal: after(&before)})
 		requireFaults(t, err, fault{"/prices", `the run already called the model "old", which has no price`, plan.ErrNoPrice})
 	})

@@ -53,8 +53,8 @@ func (m *memory) Append(entries []record.Entry, done func(error)) {
 		err = errDisk
 		m.refused++
 	} else {
-		m.batches = append(m.batches, entries)
 		m.fold(entries)
+		m.batches = append(m.batches, withoutTaskEnds(entries))
 	}
 	m.queue = append(m.queue, func(error) { done(err) })
 	if !m.busy {
@@ -105,22 +105,33 @@ func (m *memory) fold(entries []record.Entry) {
 		return
 	}
 	for i := range entries {
+		for _, e := range withoutTaskEnds(entries[i : i+1]) {
+			m.state.Apply(&e)
+		}
 		if end := entries[i].End; end != nil {
 			for _, e := range end.Tasks {
 				m.compare(&e)
 			}
 		}
-		m.state.Apply(&entries[i])
 	}
+}
+
+// withoutTaskEnds returns entries as a journal stores them: the end of the run does not say how the tasks ended.
+func withoutTaskEnds(entries []record.Entry) []record.Entry {
+	stored := slices.Clone(entries)
+	for i := range stored {
+		if end := stored[i].End; end != nil {
+			stored[i].End = new(*end)
+			stored[i].End.Tasks = nil
+		}
+	}
+	return stored
 }
 
 // compare panics unless a task ended as the state says.
 func (m *memory) compare(e *record.TaskEnd) {
 	t := m.state.Task(e.Task, "", "")
 	status, made := m.state.Status(t), m.state.Attempts(t)
-	if e.Status == task.Blocked { // no entry tells it from a task that is ready
-		e.Status = task.Pending
-	}
 	if status != e.Status || made.Begun() != e.Attempts {
 		panic(fmt.Sprintf("task %q ended %s after %d attempts, and its entries say %s and %+v", e.Title, e.Status, e.Attempts, status, made))
 	}
@@ -186,6 +197,8 @@ func (m *memory) history(batches int) *record.History {
 			case e.Begin != nil:
 				h.Begins, h.Log = append(h.Begins, *e.Begin), append(h.Log, e)
 			case e.Asked != nil, e.Begun != nil, e.Exchange != nil, e.Rejected != nil, e.Sent != nil, e.Turn != nil, e.ToolCall != nil, e.ToolResult != nil, e.Files != nil, e.Question != nil, e.Answer != nil, e.Command != nil:
+				h.Log = append(h.Log, e)
+			case e.Event != nil && record.IsTaskEvent(e.Event.Type):
 				h.Log = append(h.Log, e)
 			case e.End != nil:
 				h.End = e.End

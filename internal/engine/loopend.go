@@ -32,7 +32,7 @@ func (b *brancher) decideLoop(ctx context.Context, i int, now time.Time) {
 	case b.rounds[b.run.plan.Graph.Task(i).Title].isStuck():
 		b.failLoop(i, b.rounds[b.run.plan.Graph.Task(i).Title].stuck, now)
 	case none && b.isLeftOut(first): // there is no such item
-		must(b.run.queue.Omit(i, WhyLeftOut, now))
+		must(b.run.queue.Omit(i, whyLeftOut, now))
 	case none && b.run.queue.Status(missing) == task.NotNeeded:
 		must(b.run.queue.Omit(i, whyNoResult, now))
 	case none:
@@ -118,7 +118,7 @@ func (b *brancher) isLeftOut(i int) bool {
 		return false
 	}
 	root, ok := b.run.queue.Root(i)
-	return ok && b.run.queue.Status(i) == task.NotNeeded && b.run.queue.Reason(root) == WhyLeftOut
+	return ok && b.run.queue.Status(i) == task.NotNeeded && b.run.queue.Reason(root) == whyLeftOut
 }
 
 // leaveOut takes the rounds that did not run out of a result.

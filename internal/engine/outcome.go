@@ -198,6 +198,8 @@ func (r *results) cascaded(t task.Task, kind event.Type) {
 	switch {
 	case out.Error != nil:
 		ev.Code = out.Error.Code
+	case r.branches.isLeftOut(i):
+		ev.Code = codes.LeftOut
 	case ev.Root == "":
 		ev.Code = skipCodes[out.Result]
 	}

@@ -261,18 +261,19 @@ func isSuspended(tasks []TaskResult) bool {
 // keepOpen sets the status of the tasks that did not begin because others wait for people. A
 // replay asks no questions: in it, those tasks wait that waited in the run.
 func keepOpen(r *results) {
-	waited := map[task.ID]bool{}
-	if end := r.memo.End(); end != nil {
-		for i := range end.Tasks {
-			waited[end.Tasks[i].Task] = end.Tasks[i].Status == task.InProgress
+	waited := func(id task.ID) bool {
+		if r.memo.End() == nil {
+			return false
 		}
+		t := r.memo.State.Find(id)
+		return t != nil && r.memo.State.Status(t) == task.InProgress
 	}
 	for i := range r.tasks {
 		t := &r.tasks[i]
 		if t.Status != "" {
 			continue
 		}
-		if t.Status = r.queue.Status(i); waited[t.ID] {
+		if t.Status = r.queue.Status(i); waited(t.ID) {
 			t.Status, t.WaitingFor = task.InProgress, t.Assignee
 		}
 	}

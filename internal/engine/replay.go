@@ -17,15 +17,13 @@ func (r *results) skipUnrepeated() {
 	if end := r.memo.End(); end != nil && Status(end.Status) == StatusSuspended {
 		return // what it did not begin, it may begin yet
 	}
-	reasons := map[task.ID]string{}
-	if end := r.memo.End(); end != nil {
-		for i := range end.Tasks {
-			if e := &end.Tasks[i]; e.Status == task.Skipped && e.Root == "" {
-				reasons[e.Task] = e.Reason
+	r.queue.SkipRemaining(func(i int) string {
+		why := ""
+		if t := r.memo.State.Find(r.tasks[i].ID); t != nil {
+			if end := r.memo.State.EndOf(t); end.Status == task.Skipped && end.Root == "" {
+				why = end.Reason
 			}
 		}
-	}
-	r.queue.SkipRemaining(func(i int) string {
-		return cmp.Or(reasons[r.tasks[i].ID], "Skipped: it did not run in the run that is replayed.")
+		return cmp.Or(why, "Skipped: it did not run in the run that is replayed.")
 	}, time.Now())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -54,16 +55,12 @@ func secretEntries(run string) []record.Entry {
 	failedEvents := t.Events(failed, event.Error)
 	failedEvents[0].Event.Message = "not a number: " + canary
 	warned := event.Event{Seq: failedEvents[0].Event.Seq + 1, Type: event.Warning, Time: t.now(), Run: run, Problem: event.Problem{Message: "answered by " + canary}}
-	failedEvents = append(failedEvents, record.Entry{Event: &warned})
+	follows := event.Event{Seq: warned.Seq + 1, Type: event.Error, Time: t.now(), Run: run, Task: "after", Title: "After", Agent: "analyst", Status: task.Failed, Problem: event.Problem{Root: failed.ID, Message: "because of " + canary}}
+	failedEvents = append(failedEvents, record.Entry{Event: &warned}, record.Entry{Event: &follows})
 	step := *done
 	step.ID, step.Title, step.Assignee = "coordinator/synthesis", "synthesis", "coordinator"
 	end := &record.RunEnd{
 		Time: t.now(), Status: "error", Answer: "In short: " + canary, Warnings: []string{"look at " + canary},
-		Tasks: []record.TaskEnd{
-			{Task: done.ID, Title: done.Title, Agent: "analyst", Status: task.Completed},
-			{Task: failed.ID, Title: failed.Title, Agent: "analyst", Status: task.Failed, Reason: canary, Code: "SCHEMA"},
-			{Task: "after", Title: "After", Agent: "analyst", Status: task.Failed, Reason: "because of " + canary, Root: failed.ID},
-		},
 		Errors: []record.Failure{{Code: "X", Message: canary}},
 	}
 	raise(asks[0].Record.Prompt)
@@ -133,6 +130,12 @@ func raise(s *promptview.Shown) {
 	}
 }
 
+// reasonOf returns why a task failed, as the history says.
+func reasonOf(h *record.History, id task.ID) string {
+	s := runstate.Of(h)
+	return s.EndOf(s.Find(id)).Reason
+}
+
 func withoutKey(t *testing.T, s *journal.Stored) {
 	h := &s.History
 	var done []*record.AgentCall
@@ -150,7 +153,7 @@ func withoutKey(t *testing.T, s *journal.Stored) {
 	require.Equal(t, "[withheld: secret]", done[1].Error)
 	require.Empty(t, done[1].Missing, "it had no result")
 	require.Equal(t, "[withheld: secret]", h.End.Answer)
-	require.Equal(t, "[withheld: secret]", h.End.Tasks[2].Reason)
+	require.Equal(t, "[withheld: secret]", reasonOf(h, "after"))
 	require.Empty(t, s.Info.Files[1].Text)
 	require.NotEmpty(t, s.Info.Files[1].Missing)
 	require.Equal(t, "tasks: []", s.Info.Files[0].Text)
@@ -214,10 +217,9 @@ func oneTaskIsReadAlone(t *testing.T, open openFunc) {
 		require.NoError(t, err)
 		log := slices.DeleteFunc(one.History.Log, func(e record.Entry) bool { return e.Event != nil && e.Event.Task == of.ID })
 		require.Equal(t, lean(logOf(&whole.History, of.ID), of.ID), log)
-		end, info := *whole.History.End, whole.Info
-		end.Tasks = leanList(end.Tasks, func(e *record.TaskEnd) bool { return e.Task == of.ID })
+		info := whole.Info
 		info.Tasks = leanList(info.Tasks, func(t *trace.Task) bool { return t.ID == of.ID })
-		require.Equal(t, &end, one.History.End)
+		require.Equal(t, whole.History.End, one.History.End)
 		require.Equal(t, info, one.Info)
 		requireResultOf(t, j, "r1", of, one)
 	}

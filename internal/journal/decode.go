@@ -43,14 +43,14 @@ func containsID(line []byte, ids []task.ID) bool {
 }
 
 // ofTasks returns the value of a line about the run. If it is to be lean, its list of tasks has only those that are
-// read, those in more and the first one, since of a run whose list is empty the tasks are not known.
-func (d *decoder) ofTasks(value []byte, more ...task.ID) []byte {
+// read and the first one, since of a run whose list is empty the tasks are not known.
+func (d *decoder) ofTasks(value []byte) []byte {
 	if !d.lean {
 		return value
 	}
-	isFirst, ids := true, append(more, d.only...)
+	isFirst := true
 	value, _ = record.KeepElements(value, "tasks", func(t []byte) bool {
-		keep := isFirst || containsID(t, ids)
+		keep := isFirst || containsID(t, d.only)
 		isFirst = false
 		return keep
 	})
@@ -104,6 +104,8 @@ func (d *decoder) line(kind string, value []byte) error {
 		return err
 	case record.KindRunEnd:
 		return d.end(value)
+	case record.KindEvent:
+		return d.event(value)
 	}
 	return nil
 }
@@ -290,34 +292,15 @@ func (d *decoder) end(value []byte) error {
 	if err := json.Unmarshal(d.ofTasks(value), &x); err != nil {
 		return err
 	}
-	e := &x.RunEnd
 	if x.Hidden != nil {
 		if text, missing := d.vault.show(x.Hidden, record.KindRunEnd, d.run); missing == "" {
-			e, value = new(record.RunEnd), text
-			if err := json.Unmarshal(d.ofTasks(value), e); err != nil {
+			x = endLine{}
+			if err := json.Unmarshal(d.ofTasks(text), &x); err != nil {
 				return err
 			}
 		}
 	}
-	d.stored.History.End = e
-	return d.addRoots(value)
-}
-
-// addRoots adds the ends of tasks to the end of a run that caused those of the tasks that are read alone.
-func (d *decoder) addRoots(value []byte) error {
-	var roots []task.ID
-	if d.lean {
-		for _, t := range d.stored.History.End.Tasks {
-			if t.Root != "" && slices.Contains(d.only, t.Task) {
-				roots = append(roots, t.Root)
-			}
-		}
-	}
-	if len(roots) == 0 {
-		return nil
-	}
-	var with struct{ Tasks []record.TaskEnd }
-	err := json.Unmarshal(d.ofTasks(value, roots...), &with)
-	d.stored.History.End.Tasks = with.Tasks
-	return err
+	x.RunEnd.Tasks = x.Tasks
+	d.stored.History.End = &x.RunEnd
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
@@ -30,7 +31,11 @@ type encoder struct {
 func (e *encoder) add(b *trace.Batch, of *record.Entry) error {
 	switch {
 	case of.Event != nil:
-		return e.lines.Event(b, e.event(*of.Event))
+		ev, h, err := e.event(*of.Event)
+		if err != nil {
+			return err
+		}
+		return e.lines.Event(b, ev, h)
 	case of.Record != nil:
 		return e.record(b, of.Record)
 	}
@@ -104,6 +109,7 @@ func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
 		return nil, fmt.Errorf("an entry of run %q was appended to run %q of the journal: give both the same ID", b.Run, e.run)
 	}
 	x := &beginLine{RunStart: *b}
+	x.Version = version
 	for _, in := range b.Inputs {
 		in.Bytes = sizeAt(in.Classification, in.Bytes)
 		x.Inputs = append(x.Inputs, inputLine{Input: in, Key: e.key(in.Key)})
@@ -127,19 +133,35 @@ func (e *encoder) key(k record.Key) *record.Digest {
 	return new(record.Digest(e.vault.mask(k)))
 }
 
-// event returns an event without a message or exact sizes above the plaintext limit. The
-// line of the agent call has the message; for a warning of the run, the line of its end.
-func (e *encoder) event(ev event.Event) event.Event {
+// event returns an event without a message or exact sizes above the plaintext limit. The message of one that belongs to
+// the history is hidden; the line of the agent call has that of another, and the line of the end that of a warning of the
+// run.
+func (e *encoder) event(ev event.Event) (low event.Event, hiddenText json.RawMessage, err error) {
 	if e.above.isExact(ev.Task) {
 		ev.Partial, ev.Bytes = ev.Partial || ev.Input+ev.Output > 0, 0
 		ev.SetUsage(llm.Usage{})
 	}
 	ev.Call = nil                                      // the line of the agent call has it
 	ofRun := ev.Task == "" && ev.Type == event.Warning // it may quote the context of any task
-	if ev.Message != "" && (e.above.has(ev.Task) || e.above.has(ev.Root) || ofRun && e.above.any()) {
-		ev.Message = withheld
+	if ev.Message == "" || !e.above.has(ev.Task) && !e.above.has(ev.Root) && !(ofRun && e.above.any()) {
+		return ev, nil, nil
 	}
-	return ev
+	if record.IsTaskEvent(ev.Type) {
+		h, err := e.vault.hide([]byte(ev.Message), eventPlace(e.run, &ev)...)
+		if err != nil {
+			return ev, nil, err
+		}
+		if hiddenText, err = json.Marshal(h); err != nil {
+			return ev, nil, err
+		}
+	}
+	ev.Message = withheld
+	return ev, hiddenText, nil
+}
+
+// eventPlace is the place of the hidden message of an event.
+func eventPlace(run string, e *event.Event) []string {
+	return []string{record.KindEvent, run, string(e.Type), string(e.Task), strconv.Itoa(e.Seq)}
 }
 
 // record adds the decisions and the prompt, and in a separate line the pieces of the prompt
@@ -262,16 +284,11 @@ func wordsOf(r *envelope.Record) words {
 // hidden form.
 func (e *encoder) end(of *record.RunEnd) (*endLine, error) {
 	low := *of
-	low.Tasks = slices.Clone(of.Tasks)
 	hides := false
 	hide := func(words *string, above bool) {
 		if above && *words != "" {
 			*words, hides = withheld, true
 		}
-	}
-	for i := range low.Tasks {
-		t := &low.Tasks[i]
-		hide(&t.Reason, e.above.has(t.Task) || e.above.has(t.Root))
 	}
 	coordinated := e.above.coordinator()
 	hide(&low.Answer, coordinated)

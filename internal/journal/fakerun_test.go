@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,11 @@ import (
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
+
+// withoutEvents returns the entries of a log that are no events of tasks.
+func withoutEvents(log []record.Entry) []record.Entry {
+	return slices.DeleteFunc(slices.Clone(log), func(e record.Entry) bool { return e.Event != nil })
+}
 
 // noon is when a [fakeRun] begins.
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 123456789, time.UTC)

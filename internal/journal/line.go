@@ -158,7 +158,8 @@ func (s sizes) classes() sizes {
 // endLine is the stored form of a record.RunEnd.
 type endLine struct {
 	record.RunEnd
-	Hidden *hidden `json:"hidden,omitempty"` // the whole RunEnd, if texts of it are above the plainLimit
+	Tasks  []record.TaskEnd `json:"tasks,omitempty"`  // of earlier versions
+	Hidden *hidden          `json:"hidden,omitempty"` // the whole RunEnd, if texts of it are above the plainLimit
 }
 
 // sealedLine has the pieces of the prompt in the line before it, which has only those up to

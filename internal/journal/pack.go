@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	_ "embed" // of the dictionary
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -11,9 +12,20 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
+// dictionary has a line of each kind without its values, those that are most frequent last. A row is compressed as if it
+// followed them, since most rows have a few lines of which the names of members are a large part. It must not change:
+// the rows of each file from version 9 on need it.
+//
+//go:embed dictionary.txt
+var dictionary []byte
+
+// dictionaryID is stored with each row that needs the dictionary. A format of one's own may use any ID:
+// https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1.1.3.
+const dictionaryID = 9
+
 // compressor compresses lines. It is safe for concurrent use.
 var compressor = sync.OnceValue(func() *zstd.Encoder {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true), zstd.WithEncoderDictRaw(dictionaryID, dictionary))
 	if err != nil {
 		panic(err) // the options are constant
 	}
@@ -22,7 +34,7 @@ var compressor = sync.OnceValue(func() *zstd.Encoder {
 
 // decompressor decompresses at most maxRow bytes: a damaged row must not fill the memory.
 var decompressor = sync.OnceValue(func() *zstd.Decoder {
-	r, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxRow), zstd.WithDecoderConcurrency(0))
+	r, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxRow), zstd.WithDecoderDictRaw(dictionaryID, dictionary), zstd.WithDecoderConcurrency(0))
 	if err != nil {
 		panic(err) // the options are constant
 	}
@@ -45,8 +57,14 @@ type bundle struct {
 var keptKinds = [][]byte{record.LinePrefix(record.KindAgentCall), record.LinePrefix(record.KindRejected), record.LinePrefix(record.KindCallStart), record.LinePrefix(record.KindPrefetchStart), record.LinePrefix(record.KindRunStart), record.LinePrefix(record.KindRunEnd), record.LinePrefix(record.KindInfo), record.LinePrefix(record.KindMessage), record.LinePrefix(record.KindTurn), record.LinePrefix(record.KindToolStart), record.LinePrefix(record.KindToolEnd), record.LinePrefix(record.KindFiles), record.LinePrefix(record.KindQuestion), record.LinePrefix(record.KindAnswer), record.LinePrefix(record.KindCommand)}
 
 func isKept(line []byte) bool {
+	if value, ok := bytes.CutPrefix(line, eventOpener); ok {
+		return record.IsTaskEvent(record.TypeOfEvent(value))
+	}
 	return slices.ContainsFunc(keptKinds, func(kind []byte) bool { return bytes.HasPrefix(line, kind) })
 }
+
+// eventOpener is the prefix of the line of an event.
+var eventOpener = record.LinePrefix(record.KindEvent)
 
 // packers is a pool, since rows need much memory.
 var packers = sync.Pool{New: func() any { return &packer{bundle: bundle{kept: []byte{}, rest: []byte{}}} }} // a row has no nulls

@@ -59,6 +59,9 @@ func TestJournalWithoutPaddingOpens(t *testing.T) {
 	}
 	want := secretEntries("r1")
 	for i := range want {
+		if want[i].Event != nil { // which are not in the history of this version
+			want[i] = record.Entry{}
+		}
 		if a := want[i].Asked; a != nil {
 			a.Bytes = bytesize.Class(a.Bytes)
 		}

@@ -156,7 +156,7 @@ func (a *archive) TraceTask(ctx context.Context, run, name string) (*trace.Trace
 
 // LoadTask returns what [Journal.TraceTask] and [Journal.Load] return. If the task was known
 // when the run began, the log of the history is only about this task, no payload of another task is decrypted, and
-// lists of the tasks of the run have of others only the first, and the one that made this one fail.
+// lists of the tasks of the run have of others only the first.
 func (a *archive) LoadTask(ctx context.Context, run, name string) (*trace.Trace, *Stored, error) {
 	return a.readTask(ctx, run, name, true)
 }

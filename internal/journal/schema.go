@@ -12,7 +12,7 @@ const application = 0x72746a31
 
 // migrations bring a file from one version of the schema to the next. The first turns an
 // empty file into version 1. They cannot be undone.
-var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering, addSessions, addLabels}
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering, addSessions, addLabels, keepTaskEvents}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
@@ -121,6 +121,10 @@ func addLabels(ctx context.Context, tx *sql.Tx) error {
 	_, err = tx.ExecContext(ctx, "alter table runs add column label integer")
 	return err
 }
+
+// keepTaskEvents changes no table: from version 9 on, the events of tasks are among the lines of the history, and the line
+// of the end of a run does not repeat them. Earlier programs would not find them.
+func keepTaskEvents(context.Context, *sql.Tx) error { return nil }
 
 // withMarks is the first version whose rows may have marks, withPadding the first whose
 // encrypted texts are padded, withCommands the first that has the table commands, withSteering

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -246,8 +247,17 @@ func (c *catalog) liveAt(l *lease, now time.Time) bool {
 
 // progress returns how far the tasks of a run are that did not end, and whether it is paused.
 func (c *catalog) progress(ctx context.Context, number int64) (*runstate.State, error) {
+	s, err := progressIn(c.store.rows(ctx, number, 0, false))
+	if h := (record.History{Begins: s.Begins}); err == nil && !h.HasTaskEvents() {
+		s, err = progressIn(c.store.rows(ctx, number, 0, true))
+	}
+	return s, err
+}
+
+// progressIn returns how far the tasks of a run are, as its rows say.
+func progressIn(rows iter.Seq2[*batchRow, error]) (*runstate.State, error) {
 	s := runstate.New()
-	for l, err := range c.store.rows(ctx, number, 0, true) {
+	for l, err := range rows {
 		if err != nil {
 			return s, err
 		}
@@ -271,9 +281,11 @@ func addProgress(s *runstate.State, kind string, value []byte) (err error) {
 		e.Command = new(record.Command)
 		err = json.Unmarshal(value, e.Command)
 	case record.KindEvent:
-		var of event.Event
-		of, err = record.DecodeEvent(value)
-		e.Event = &of
+		if !record.IsTaskEvent(record.TypeOfEvent(value)) {
+			return nil
+		}
+		e.Event = new(event.Event)
+		*e.Event, _, err = record.DecodeEvent(value)
 	}
 	s.Apply(&e)
 	return err

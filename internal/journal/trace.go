@@ -147,9 +147,9 @@ func (of *traceReading) line(kind string, value json.RawMessage) error {
 }
 
 // event takes an event.
-func (of *traceReading) event(e *event.Event) {
+func (of *traceReading) event(e event.Event, hiddenText json.RawMessage) {
 	if !of.alone || of.d.only != nil {
-		of.d.event(e)
+		of.d.addEvent(e, hiddenText)
 	}
 }
 
@@ -241,11 +241,30 @@ func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, t
 	return t, f.Search(t), nil
 }
 
-// event adds an event to the history if nothing else says the same.
-func (d *decoder) event(e *event.Event) {
-	if runstate.ChangesState(e) && (d.only == nil || slices.Contains(d.only, e.Task)) {
-		d.stored.History.Log = append(d.stored.History.Log, record.Entry{Event: e})
+// event decodes an event of the history.
+func (d *decoder) event(value []byte) error {
+	if !record.IsTaskEvent(record.TypeOfEvent(value)) {
+		return nil
 	}
+	e, hiddenText, err := record.DecodeEvent(value)
+	if err == nil {
+		d.addEvent(e, hiddenText)
+	}
+	return err
+}
+
+// addEvent adds an event to the history if it belongs there.
+func (d *decoder) addEvent(e event.Event, hiddenText json.RawMessage) {
+	if !record.IsTaskEvent(e.Type) || record.IsStep(e.Task) || d.only != nil && e.Task != "" && !slices.Contains(d.only, e.Task) {
+		return
+	}
+	var h hidden
+	if hiddenText != nil && json.Unmarshal(hiddenText, &h) == nil {
+		if text, missing := d.vault.show(&h, eventPlace(d.run, &e)...); missing == "" {
+			e.Message = string(text)
+		}
+	}
+	d.stored.History.Log = append(d.stored.History.Log, record.Entry{Event: &e})
 }
 
 // search searches the agent call that was decoded last, and drops its texts.
@@ -289,11 +308,11 @@ func result(run string, s *Stored) *trace.Result {
 			r.Steps = append(r.Steps, trace.Step{Kind: last.Title})
 		}
 	}
-	for _, e := range h.End.Tasks {
-		t := trace.TaskResult{Task: known[e.Task]}
-		t.ID, t.Title, t.Status = e.Task, e.Title, e.Status
-		t.Assignee = cmp.Or(e.Agent, t.Assignee)
-		if x := st.Find(e.Task).Accepted(); x != nil && e.Status == task.Completed {
+	for _, of := range st.Planned() {
+		t := trace.TaskResult{Task: known[of.ID]}
+		t.ID, t.Title, t.Status = of.ID, of.Title, st.Status(of)
+		t.Assignee = cmp.Or(of.Agent, t.Assignee)
+		if x := of.Accepted(); x != nil && t.Status == task.Completed {
 			setResult(&t, x)
 		}
 		r.Tasks = append(r.Tasks, t)

@@ -4,6 +4,7 @@ package record
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +60,10 @@ type RunStart struct {
 	Label  *label.Classification `json:"label,omitempty"`
 	Policy *Policy               `json:"policy,omitempty"`
 	Budget Budget                `json:"budget,omitzero"`
+
+	// Version is that of the file into which a journal wrote the process; zero in files before version 9, which keep the
+	// events of tasks apart from the history.
+	Version int `json:"version,omitempty"`
 }
 
 // A Budget is what the calls of a run may use; zero is no limit.
@@ -353,11 +358,14 @@ type ShownResult struct {
 type RunEnd struct {
 	Time     time.Time `json:"time"`
 	Status   string    `json:"status"`
-	Tasks    []TaskEnd `json:"tasks,omitempty"`  // of each task of the run, in the order written
 	Output   []task.ID `json:"output,omitempty"` // whose results make the answer; none if the coordinator makes it
 	Answer   string    `json:"answer,omitempty"` // of the coordinator, as the caller may see it
 	Errors   []Failure `json:"errors,omitempty"` // of the coordinator's work
 	Warnings []string  `json:"warnings,omitempty"`
+
+	// Tasks say how each task of the run ended, in the order written. A journal stores only how many have which status,
+	// since the events of the tasks say the rest; earlier versions stored them.
+	Tasks []TaskEnd `json:"-"`
 }
 
 // A TaskEnd says how a task ended.
@@ -382,7 +390,7 @@ type Failure struct {
 // A History is what a journal stores of one run.
 type History struct {
 	Begins []RunStart // one for each process that began or resumed the run, in order
-	Log    []Entry    // in the order in which they became durable, without End; events are there if the whole trace was read, records never
+	Log    []Entry    // in the order in which they became durable, without End and records; of events, those that change a task
 	End    *RunEnd    // of the last process; nil if it was interrupted
 	Alive  time.Time  // when the last process was seen to work on the run; zero if that is not known
 
@@ -393,6 +401,11 @@ type History struct {
 	// Mask replaces a key in the history: a journal stores no key in clear. Nil
 	// means that keys are not replaced.
 	Mask func(Key) Key
+}
+
+// HasTaskEvents reports whether the history has the events of its tasks however it was read.
+func (h *History) HasTaskEvents() bool {
+	return !slices.ContainsFunc(h.Begins, func(b RunStart) bool { return b.Version == 0 })
 }
 
 // StoredLabel returns the label of the run as a process that began or resumed it recorded it: the clearance of the

@@ -129,8 +129,5 @@ func (s *State) QuestionsOf(t *Task) (list []*Question) {
 // isUnused reports whether the last process did not have or need a task, since the spec has changed. The tasks of a
 // goal are not known before its plan.
 func (s *State) isUnused(t *Task) bool {
-	if e := s.ended[t.ID]; e != nil && e.Status == task.NotNeeded {
-		return true
-	}
-	return !t.Step && len(s.current) > 0 && !s.current[t.ID]
+	return !t.Step && (s.End != nil && s.Status(t) == task.NotNeeded || !s.Has(t))
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/steer"
@@ -29,15 +30,15 @@ type State struct {
 
 	tasks     map[task.ID]*Task
 	order     []*Task
-	current   map[task.ID]bool            // tasks of the last process; none before its plan
-	ended     map[task.ID]*record.TaskEnd // of End
-	delivered map[string]bool             // IDs of the messages in prompts
+	planned   []*Task         // the tasks of the last process, in the order written; none before its plan
+	has       map[*Task]bool  // the same
+	delivered map[string]bool // IDs of the messages in prompts
 	entries   int
 }
 
 // New returns the State of a run without entries.
 func New() *State {
-	return &State{tasks: map[task.ID]*Task{}, current: map[task.ID]bool{}, delivered: map[string]bool{}}
+	return &State{tasks: map[task.ID]*Task{}, has: map[*Task]bool{}, delivered: map[string]bool{}}
 }
 
 // Of returns the State of a history.
@@ -142,41 +143,51 @@ func (s *State) taskOfCall(x *record.AgentCall) *Task {
 
 // begin adds a process.
 func (s *State) begin(b *record.RunStart) {
-	s.Begins, s.Paused, s.End, s.ended, s.current = append(s.Begins, *b), false, nil, nil, map[task.ID]bool{}
+	s.Begins, s.Paused, s.End, s.planned = append(s.Begins, *b), false, nil, nil
+	clear(s.has)
 	s.plan(b.Tasks)
 }
 
 // plan adds tasks of the spec or of a plan.
 func (s *State) plan(list []event.Planned) {
 	for i := range list {
-		s.rename(list[i].Task, list[i].Title, list[i].Agent)
-		s.current[list[i].Task] = true
+		s.addPlanned(list[i].Task, list[i].Title, list[i].Agent)
 	}
 }
 
-// rename sets the title and the agent of a task, which it adds if it is new: a later process may have another spec.
-func (s *State) rename(id task.ID, title, agent string) {
+// addPlanned adds a task to those of the last process. It may have another title or agent there than before.
+func (s *State) addPlanned(id task.ID, title, agent string) *Task {
 	t := s.Task(id, title, agent)
 	t.Title, t.Agent = cmp.Or(title, t.Title), cmp.Or(agent, t.Agent)
-}
-
-// Has reports whether the run still has a task: a later process may have another spec or another plan.
-func (s *State) Has(t *Task) bool {
-	switch {
-	case s.End != nil:
-		return len(s.ended) == 0 || s.ended[t.ID] != nil
-	case t.Step:
-		return true
+	if !s.has[t] {
+		s.has[t], s.planned = true, append(s.planned, t)
 	}
-	return len(s.current) == 0 || s.current[t.ID]
+	return t
 }
 
-// end adds the end of the run.
+// Planned returns the tasks of the last process that the run has, in the order written; none for a goal without a plan.
+func (s *State) Planned() []*Task {
+	return slices.DeleteFunc(slices.Clone(s.planned), func(t *Task) bool { return !s.Has(t) })
+}
+
+// Has reports whether the run still has a task: a later process may have another spec or another plan, and what has ended
+// has no round of a loop that did not run.
+func (s *State) Has(t *Task) bool {
+	return t.Step || len(s.planned) == 0 || s.has[t] && (s.End == nil || t.end.Code != codes.LeftOut)
+}
+
+// end adds the end of the run. Of a run of an earlier version, it says how the tasks ended, and has no other tasks.
 func (s *State) end(e *record.RunEnd) {
-	s.End, s.ended = e, make(map[task.ID]*record.TaskEnd, len(e.Tasks))
+	if s.End = e; len(e.Tasks) == 0 {
+		return
+	}
+	for _, t := range s.planned {
+		t.status, t.end = task.NotNeeded, record.TaskEnd{Status: task.NotNeeded, Code: codes.LeftOut}
+	}
 	for i := range e.Tasks {
-		s.rename(e.Tasks[i].Task, e.Tasks[i].Title, e.Tasks[i].Agent)
-		s.ended[e.Tasks[i].Task] = &e.Tasks[i]
+		of := &e.Tasks[i]
+		t := s.addPlanned(of.Task, of.Title, of.Agent)
+		t.status, t.process, t.end = of.Status, len(s.Begins), *of
 	}
 }
 
@@ -186,11 +197,6 @@ func (s *State) command(c *record.Command) {
 	if c.Task != "" && (c.Kind == steer.Cancel || c.Kind == steer.Rerun) {
 		s.Task(c.Task, c.Title, c.Agent).Canceled = c.Kind == steer.Cancel
 	}
-}
-
-// ChangesState reports whether an event says something of a State that no other entry does.
-func ChangesState(e *event.Event) bool {
-	return len(e.Plan) > 0 || e.Name != "" || e.Task != "" && !record.IsStep(e.Task) && (record.StatusAfter(e.Type) != "" || slices.Contains([]event.Type{event.TaskReady, event.ReplyWait, event.ReplyEnd}, e.Type))
 }
 
 // event adds an event.
@@ -211,34 +217,33 @@ func (s *State) deliver(messages []string) {
 // IsDelivered reports whether a prompt has the message with an ID.
 func (s *State) IsDelivered(message string) bool { return s.delivered[message] }
 
-// EndOf returns how a task ended: what the end of the run says of it, or else its events. It has no status if
-// the task has not ended, or was removed.
+// EndOf returns how a task ended. It has no status if the task has not ended, or was removed.
 func (s *State) EndOf(t *Task) record.TaskEnd {
 	last := len(t.Calls) - 1
-	switch e := s.ended[t.ID]; {
-	case e != nil:
-		return *e
-	case s.isRemoved(t):
-		return record.TaskEnd{}
+	switch {
 	case t.Step && last >= 0 && s.Status(t) != task.Completed:
 		return record.TaskEnd{Code: t.Calls[last].Code, Reason: t.Calls[last].Error}
-	case !t.Step && s.Status(t) == t.status:
-		return t.end
+	case t.Step || s.Status(t) != t.status || s.isRemoved(t):
+		return record.TaskEnd{}
 	}
-	return record.TaskEnd{}
+	end := t.end
+	if x := t.LastAttempt(); x != nil && end.Status == task.Failed && end.Root == "" && x.Code == end.Code {
+		end.Reason = x.Error // an event has it in the form for logs
+	}
+	return end
 }
 
 // Status returns the status of a task or step: in progress also if its work was interrupted.
 func (s *State) Status(t *Task) task.Status {
-	switch e := s.ended[t.ID]; {
+	switch {
 	case t.Step:
 		return s.stepStatus(t)
-	case e != nil:
-		return e.Status
-	case t.process < len(s.Begins) && t.status != task.Completed:
-		return task.Pending // the last process has not reached it
+	case t.process == len(s.Begins), t.status == task.Completed:
+		return t.status
+	case s.End != nil && s.Has(t):
+		return task.Blocked // by tasks that wait for people
 	}
-	return t.status
+	return task.Pending // the last process has not reached it
 }
 
 // stepStatus returns the status of a step of the coordinator, of which no entry of the run tells.

@@ -138,10 +138,10 @@ func (t *Task) event(e *event.Event, process int) {
 		return
 	}
 	now := record.StatusAfter(e.Type)
-	if e.Type == event.TaskReady && t.status.Terminal() {
-		now = task.Pending // it runs again
+	if e.Type == event.TaskReady {
+		now = task.Pending
 	}
-	if now == "" {
+	if now == "" || now == task.Pending && t.process == process && !t.status.Terminal() {
 		return
 	}
 	t.Started = now == task.InProgress || t.Started && t.process == process

@@ -71,7 +71,7 @@ func BenchmarkLines(b *testing.B) {
 func encode(b *testing.B, e *trace.Encoder, batch *trace.Batch, events []event.Event, r record.Prompt, others []any) {
 	require.NoError(b, e.Record(batch, r))
 	for _, ev := range events {
-		require.NoError(b, e.Event(batch, ev))
+		require.NoError(b, e.Event(batch, ev, nil))
 	}
 	require.NoError(b, e.Line(batch, "asked", others[0]))
 	require.NoError(b, e.Line(batch, "exchange", others[1]))

@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,12 +76,12 @@ func NewEncoder(tasks []Task) *Encoder {
 	return e
 }
 
-// Event adds an event, without its receipt, which the prompt has. The encoder remembers the
-// titles of the tasks of a plan.
-func (e *Encoder) Event(b *Batch, ev event.Event) error {
+// Event adds an event, without its receipt, which the prompt has, and with its message in the form that only a journal
+// can read, if there is one. The encoder remembers the titles of the tasks of a plan.
+func (e *Encoder) Event(b *Batch, ev event.Event, hidden json.RawMessage) error {
 	e.learn(ev.Plan)
 	ev.Receipt, b.run = nil, cmp.Or(b.run, ev.Run)
-	return b.add(record.KindEvent, record.EventLine(ev))
+	return b.add(record.KindEvent, record.EventLine(ev, hidden))
 }
 
 // Record adds the decisions about a prompt, and the prompt. After an error the prompt must

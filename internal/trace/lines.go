@@ -55,7 +55,7 @@ func ContinueLines(o Options, s audit.State) (*Lines, error) {
 func (t *Lines) Encoder() *Encoder { return t.encoder }
 
 // Event adds an event, without its receipt, which the prompt has.
-func (t *Lines) Event(e event.Event) error { return t.addOwn(t.encoder.Event(&t.own, e)) }
+func (t *Lines) Event(e event.Event) error { return t.addOwn(t.encoder.Event(&t.own, e, nil)) }
 
 // Record adds the decisions about a prompt, and the prompt.
 func (t *Lines) Record(r record.Prompt) error { return t.addOwn(t.encoder.Record(&t.own, r)) }

@@ -134,7 +134,7 @@ func TestEncodedLinesEqualAddedLines(t *testing.T) {
 	}
 	for _, ev := range events {
 		require.NoError(t, one.Event(ev))
-		add(e.Event(b, ev))
+		add(e.Event(b, ev, nil))
 	}
 	planned := *r.Prompt.Receipt
 	planned.Task, planned.Session = "new", "r1/new/2"
@@ -330,7 +330,7 @@ func TestEncoderIsSafeForConcurrentUse(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			require.NoError(t, e.Event(new(trace.Batch), event.Event{Type: event.PlanReady, Plan: []event.Planned{{Task: score.ID, Title: fmt.Sprint(i)}}}))
+			require.NoError(t, e.Event(new(trace.Batch), event.Event{Type: event.PlanReady, Plan: []event.Planned{{Task: score.ID, Title: fmt.Sprint(i)}}}, nil))
 		})
 		all.Go(func() {
 			require.NoError(t, e.Record(new(trace.Batch), r))

@@ -50,7 +50,7 @@ type ReadOptions struct {
 	Task string
 
 	// Event, if not nil, gets each event in its place among the lines of other kinds.
-	Event func(e *event.Event)
+	Event func(e event.Event, hidden json.RawMessage)
 
 	// Head, if not nil, is called after the first line, with the trace so far, and with the
 	// task that is read alone; nil if all are.

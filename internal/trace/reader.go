@@ -178,7 +178,7 @@ type otherError struct{ err error }
 func (e *otherError) Error() string { return e.err.Error() }
 
 func (r *Reader) event(text json.RawMessage) error {
-	e, err := record.DecodeEvent(text)
+	e, hidden, err := record.DecodeEvent(text)
 	if err != nil {
 		return fmt.Errorf("its event cannot be read: %w", err)
 	}
@@ -194,7 +194,7 @@ func (r *Reader) event(text json.RawMessage) error {
 	}
 	r.trace.Events = append(r.trace.Events, e)
 	if r.o.Event != nil {
-		r.o.Event(&e)
+		r.o.Event(e, hidden)
 	}
 	return nil
 }

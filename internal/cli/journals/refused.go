@@ -47,9 +47,10 @@ func IsRefused(ctx context.Context, j *journal.Journal, run string) (bool, error
 		return false, err
 	}
 	refused := false
-	for i := range s.History.End.Tasks {
-		if t := &s.History.End.Tasks[i]; t.Status == task.Failed && t.Root == "" {
-			if !slices.ContainsFunc(list, func(q *runstate.Question) bool { return refuses(q, t) }) {
+	st := runstate.Of(&s.History)
+	for _, t := range st.Planned() {
+		if end := st.EndOf(t); end.Status == task.Failed && end.Root == "" {
+			if !slices.ContainsFunc(list, func(q *runstate.Question) bool { return refuses(q, &end) }) {
 				return false, nil // another failure, which a resumed run may not have
 			}
 			refused = true

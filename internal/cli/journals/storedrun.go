@@ -16,7 +16,6 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
@@ -114,10 +113,10 @@ func newWholeRun(ctx context.Context, j *journal.Journal, run journal.Summary, t
 // LoadOutline reads a run without its prompts, decisions and events if [StoredRun.Tasks] can be known without these,
 // and else all of it. The trace of an outline is empty.
 func LoadOutline(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary) (*StoredRun, error) {
-	if run.Ended.IsZero() { // its events say how far it is
-		return Load(ctx, con, j, run, "")
-	}
 	loaded, err := j.Load(ctx, run.Run)
+	if err == nil {
+		run, err = j.Find(ctx, run.Run) // with its counts
+	}
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}
@@ -127,18 +126,10 @@ func LoadOutline(ctx context.Context, con *console.Console, j *journal.Journal, 
 	return newWholeRun(ctx, j, run, new(trace.Trace), loaded, con.Now())
 }
 
-// isOutlined reports whether a history has all that is known of the tasks of its run. Events and decisions say which
-// items have names, and what became of messages, children and transfers.
+// isOutlined reports whether a history has all that is known of the tasks of its run. Other events and decisions say what
+// became of messages, children and transfers.
 func isOutlined(h *record.History) bool {
-	if h.End == nil {
-		return false
-	}
-	for i := range h.End.Tasks {
-		if t := h.End.Tasks[i].Title; naming.WithoutInstance(t) != t {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(h.Log, func(e record.Entry) bool {
+	return h.HasTaskEvents() && !slices.ContainsFunc(h.Log, func(e record.Entry) bool {
 		return e.Sent != nil || e.ToolCall != nil && HasChild(e.ToolCall.Agent) || e.ToolResult != nil && e.ToolResult.TransferredTo != ""
 	})
 }
@@ -177,10 +168,8 @@ func (k *StoredRun) collect() {
 			}
 		}
 	}
-	if end := k.History.End; end != nil {
-		for i := range end.Tasks {
-			order = append(order, end.Tasks[i].Task)
-		}
+	for _, t := range k.State.Planned() {
+		order = append(order, t.ID)
 	}
 	k.Tasks = k.State.Listed(order)
 	for _, t := range k.Tasks {
@@ -237,7 +226,7 @@ func (k *StoredRun) WhyNoResult(t *runstate.Task) string {
 	}
 	if root := ended.Root; root != "" && root != t.ID {
 		how := "failed"
-		if by := k.Find(root); by != nil && k.State.Shown(by) == task.Skipped {
+		if status == task.Skipped { // as what depends on a task that is skipped
 			how = "was skipped"
 		}
 		return fmt.Sprintf("because %q %s", k.Title(root), how)

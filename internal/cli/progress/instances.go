@@ -7,18 +7,17 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/task"
 )
 
 // Instances are the tasks in rounds of loops, and those for items of lists. They have a row, and
 // count, when they start or end: most of those that may run never do. A table shows those of one
 // task together.
 type instances struct {
-	groups  map[string]*group // by the title as written
-	leftOut map[task.ID]bool  // those that do not run
+	groups map[string]*group // by the title as written
 }
 
 // A group is the instances of one task.
@@ -34,7 +33,7 @@ type group struct {
 
 // newInstances returns the instances of a plan.
 func newInstances(plan *engine.Plan) instances {
-	n := instances{groups: map[string]*group{}, leftOut: map[task.ID]bool{}}
+	n := instances{groups: map[string]*group{}}
 	for i := range plan.Tasks {
 		if t := &plan.Tasks[i]; hasInstances(plan, t) {
 			n.groups[t.Title] = &group{title: t.Title, agent: t.Assignee, position: i, list: t.ForEach != "", most: t.Rounds}
@@ -87,11 +86,10 @@ func (n *instances) isLeftOut(e event.Event) bool {
 	if e.Type != event.TaskNotNeeded || g == nil {
 		return false
 	}
-	if e.Root == "" && e.Message == engine.WhyLeftOut || n.leftOut[e.Root] {
-		n.leftOut[e.Task] = true
+	if e.Code == codes.LeftOut {
 		g.leftOut++
 	}
-	return n.leftOut[e.Task]
+	return e.Code == codes.LeftOut
 }
 
 // unstarted returns how many instances will have a row, as far as that is known: of a list outside

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/prompt"
@@ -38,11 +39,7 @@ func TestInstancesThatDoNotRunAreNotShown(t *testing.T) {
 		events = append(events, event.Event{Type: event.TaskComplete, Task: task.ID(id), Title: title, Agent: "a", Status: task.Completed, Time: at, Work: event.Work{Duration: time.Second}})
 	}
 	leftOut := func(id, title, root string) {
-		e := event.Event{Type: event.TaskNotNeeded, Task: task.ID(id), Title: title, Agent: "a", Status: task.NotNeeded, Time: at}
-		if e.Message = engine.WhyLeftOut; root != "" {
-			e.Root, e.Message = task.ID(root), "x"
-		}
-		events = append(events, e)
+		events = append(events, event.Event{Type: event.TaskNotNeeded, Task: task.ID(id), Title: title, Agent: "a", Status: task.NotNeeded, Time: at, Problem: event.Problem{Root: task.ID(root), Code: codes.LeftOut}})
 	}
 	runs("s1", "Search[1]")
 	runs("w1", "Write#1")
@@ -86,7 +83,7 @@ func TestTableFoldsAList(t *testing.T) {
 		mail(n+1, event.TaskStart, "")
 	}
 	for n := 200; n < 500; n++ {
-		table.take(event.Event{Type: event.TaskNotNeeded, Task: task.ID(fmt.Sprint("m", n+1)), Title: fmt.Sprintf("Mail[%d]", n+1), Status: task.NotNeeded, Problem: event.Problem{Message: engine.WhyLeftOut}})
+		table.take(event.Event{Type: event.TaskNotNeeded, Task: task.ID(fmt.Sprint("m", n+1)), Title: fmt.Sprintf("Mail[%d]", n+1), Status: task.NotNeeded, Problem: event.Problem{Code: codes.LeftOut}})
 	}
 	for n := range 12 {
 		mail(n+1, event.TaskComplete, task.Completed)

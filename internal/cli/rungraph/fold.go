@@ -13,9 +13,6 @@ import (
 // round of a loop in the second round of another.
 var instance = regexp.MustCompile(`\[\d+\]|[#.]\d+`)
 
-// isInstance reports whether a title is that of a round or an item.
-func isInstance(title string) bool { return naming.WithoutInstance(title) != title }
-
 // marks returns the title of a task as written, and the rounds and items that follow it.
 func marks(title string) (written string, of []string) {
 	written = naming.WithoutInstance(title)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/sent"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
@@ -159,17 +160,11 @@ func (g *graph) addTasks() {
 	}
 }
 
-// absentInstances returns the rounds and items that the run does not have. Their tasks end as not needed, for
-// this reason or because of another one of them.
+// absentInstances returns the rounds and items that the run does not have.
 func absentInstances(k *journals.StoredRun) map[task.ID]bool {
 	absent := map[task.ID]bool{}
-	for _, t := range k.Tasks {
-		if ended := k.State.EndOf(t); ended.Status == task.NotNeeded && ended.Root == "" && ended.Reason == engine.WhyLeftOut {
-			absent[t.ID] = true
-		}
-	}
-	for _, t := range k.Tasks {
-		if ended := k.State.EndOf(t); ended.Status == task.NotNeeded && ended.Root != "" && absent[ended.Root] && isInstance(t.Title) {
+	for _, t := range k.State.Tasks() {
+		if k.State.EndOf(t).Code == codes.LeftOut {
 			absent[t.ID] = true
 		}
 	}

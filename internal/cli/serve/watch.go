@@ -187,21 +187,20 @@ func (r *eventReader) line(kind string, line []byte) (*inspector.Event, error) {
 	return nil, nil
 }
 
-// typeMark is before the type of an event in its line, whose second member it is.
-var typeMark = []byte(`"type":"`)
+// hiddenMark is in the line of an event with a message that only the journal can read.
+var hiddenMark = []byte(`"hidden":`)
 
 // event returns an event.
 func (r *eventReader) event(value []byte) (*inspector.Event, error) {
-	if _, rest, ok := bytes.Cut(value[:min(len(value), 64)], typeMark); ok && !bytes.HasPrefix(rest, []byte(event.PlanReady)) {
-		kind, _, ok := bytes.Cut(rest, []byte(`"`))
-		if ok && r.at <= r.after {
+	if kind := record.TypeOfEvent(value); kind != "" && kind != event.PlanReady {
+		if r.at <= r.after {
 			return nil, nil
 		}
-		if ok {
-			return &inspector.Event{Position: r.at, Type: event.Type(kind), Data: clean(bytes.TrimSpace(value))}, nil
+		if !bytes.Contains(value, hiddenMark) {
+			return &inspector.Event{Position: r.at, Type: kind, Data: clean(bytes.TrimSpace(value))}, nil
 		}
 	}
-	e, err := record.DecodeEvent(value)
+	e, _, err := record.DecodeEvent(value)
 	if err != nil {
 		return nil, err
 	}
