@@ -37,7 +37,7 @@ const (
 var errCommandWaits = errors.New("an equal command waits")
 
 // errOldForm reports a file of an earlier version, which the disk has no room to migrate.
-var errOldForm = fmt.Errorf("%w: the journal has an earlier form, which cannot store answers and commands; remove runs, and try again", ErrFull)
+var errOldForm = fmt.Errorf("%w: the journal has an earlier form, to which nothing can be added; remove runs, and try again", ErrFull)
 
 // A commandTable is the table of commands in a file of a version.
 type commandTable struct {
@@ -61,9 +61,6 @@ var errAskedMeanwhile = errors.New("a person was asked meanwhile")
 // command's number. The error is errCommandWaits if an answer to it waits or was taken, and
 // errAskedMeanwhile if a row behind the last one that was seen may have a question.
 func (s *commandTable) addAnswer(ctx context.Context, run, seen int64, key record.Key, line []byte) (n int64, err error) {
-	if !s.has(withCommands) {
-		return 0, errOldForm
-	}
 	err = s.update(ctx, func(tx *sql.Tx) error {
 		rows, err := markedRows(ctx, tx, run, seen)
 		if err != nil {

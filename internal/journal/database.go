@@ -68,7 +68,7 @@ func open(path string, o Options, connect func(*store) (*digester, error)) (*Jou
 	if err != nil {
 		return nil, err
 	}
-	return newJournal(path, o, s, &vault{sealer: sealer, digests: digests, pads: s.pads}), nil
+	return newJournal(path, o, s, &vault{sealer: sealer, digests: digests}), nil
 }
 
 // openAll opens the file and its key file. After an error nothing is left open.
@@ -96,9 +96,6 @@ func (s *store) openAll(ctx context.Context, key string) (digests *digester, err
 // leases; only whole runs are removed. It is safe for concurrent use.
 type store struct {
 	*database
-	marks bool // rows are written with marks
-	pads  bool // texts are padded before they are encrypted
-
 	commands commandTable
 
 	add, answer, hasLease *sql.Stmt // of write
@@ -124,7 +121,7 @@ func (s *store) open(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		s.marks, s.pads, s.commands = is.version >= withMarks, is.version >= withPadding, commandTable{s.database, is.version}
+		s.commands = commandTable{s.database, is.version}
 		for into, query := range map[**sql.Stmt]string{&s.add: insertBatch, &s.answer: insertAnswer, &s.hasLease: hasLease} {
 			if *into, err = s.write.PrepareContext(ctx, query); err != nil {
 				return err

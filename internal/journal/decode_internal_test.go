@@ -25,7 +25,7 @@ func FuzzRows(f *testing.F) {
 	}
 	s, err := newSealer(bytes.Repeat([]byte{1}, KeyBytes), rand.Reader)
 	require.NoError(f, err)
-	v := &vault{sealer: s, digests: newDigester(make([]byte, 32)), pads: true}
+	v := &vault{sealer: s, digests: newDigester(make([]byte, 32))}
 	f.Fuzz(func(t *testing.T, lines []byte) {
 		d := &decoder{vault: v, run: "r1", stored: new(Stored)}
 		err := d.lines(lines)

@@ -277,6 +277,37 @@ func TestJournalRecoversAfterALock(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
+// Nothing is added to a file that the disk has no room to bring to the newest form, since programs that know its form
+// could not read that. It can be read, and runs can be removed.
+func TestJournalOfAnEarlierFormOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	filled(t, path, 2, 3)
+	edit(t, path, "drop index answers_of", "pragma user_version = 1",
+		"with recursive some(i) as (select 1 union all select i + 1 from some where i < 20000) insert into answers select randomblob(32), min(n), 1 from some, batches where run = 1 group by i")
+	at, err := os.Stat(path)
+	require.NoError(t, err)
+	j, err := journal.Open(path, journal.Options{}.Pages(int(at.Size())/4096+20)) // the index needs more
+	require.NoError(t, err)
+	_, err = j.Begin(t.Context(), journal.Info{Run: "new"})
+	require.ErrorIs(t, err, journal.ErrFull)
+	require.ErrorContains(t, err, "the journal has an earlier form, to which nothing can be added; remove runs, and try again")
+	_, _, err = j.Resume(t.Context(), "r1")
+	require.ErrorIs(t, err, journal.ErrFull)
+	list, err := j.Runs(t.Context())
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	gone, _, err := j.Remove(t.Context(), noon.Add(30*time.Second))
+	require.NoError(t, err)
+	require.Equal(t, []string{"r0"}, gone)
+	require.NoError(t, j.Close())
+	j, err = journal.Open(path, journal.Options{}.Pages(int(at.Size())/4096+20))
+	require.NoError(t, err)
+	_, err = j.Begin(t.Context(), journal.Info{Run: "new"})
+	require.NoError(t, err, "there is room for the index")
+	require.NoError(t, j.Close())
+}
+
 // A disk that gets room again is the same.
 func TestJournalRecoversOnceThereIsRoom(t *testing.T) {
 	t.Parallel()

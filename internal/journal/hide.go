@@ -22,7 +22,6 @@ const noKey = "it is above confidential, and the run that made it had no journal
 type vault struct {
 	sealer  *sealer   // nil without a key
 	digests *digester // nil if the key file does not exist
-	pads    bool      // texts are padded before they are encrypted
 }
 
 // hidden is the stored form of a text above the plaintext limit. Exactly one field is set.
@@ -36,7 +35,7 @@ func (v *vault) hide(plain []byte, place ...string) (*hidden, error) {
 	if v.sealer == nil {
 		return &hidden{Digest: new(v.digest("hidden", plain))}, nil
 	}
-	s, err := v.sealer.seal(plain, joinLengths(place...), v.pads)
+	s, err := v.sealer.seal(plain, joinLengths(place...), true)
 	return &hidden{Sealed: &s}, err
 }
 

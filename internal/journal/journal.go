@@ -125,10 +125,14 @@ func (p *place) fail(op string, err error) error {
 	return &Error{Op: op, Path: p.path, Err: err}
 }
 
-// writable returns an error if the journal is read-only.
+// writable returns an error if the journal is read-only, or has an earlier form: a program that knows only that form could
+// not read what is written. Runs can be removed from it.
 func (j *Journal) writable() error {
-	if j.writer == nil {
+	switch {
+	case j.writer == nil:
 		return ErrReadOnly
+	case !j.store.commands.has(version):
+		return errOldForm
 	}
 	return nil
 }

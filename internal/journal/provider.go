@@ -32,7 +32,7 @@ func (v *vault) hideProvider(of *record.ProviderData, run, session, part string)
 	if err != nil {
 		return nil, err
 	}
-	sealed, err := v.sealer.seal(text, joinLengths(providerKind, run, session, part, of.Before), v.pads)
+	sealed, err := v.sealer.seal(text, joinLengths(providerKind, run, session, part, of.Before), true)
 	return &providerLine{of.Before, &sealed}, err
 }
 

@@ -122,19 +122,14 @@ func addLabels(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// keepTaskEvents changes no table: from version 9 on, the events of tasks are among the lines of the history, and the line
-// of the end of a run does not repeat them. Earlier programs would not find them.
+// keepTaskEvents changes no table: from version 9 on, the events of tasks are among the lines of the history, the line of
+// the end of a run does not repeat them, and rows are compressed with a dictionary. Earlier programs cannot read that.
 func keepTaskEvents(context.Context, *sql.Tx) error { return nil }
 
-// withMarks is the first version whose rows may have marks, withPadding the first whose
-// encrypted texts are padded, withCommands the first that has the table commands, withSteering
-// the first whose runs may have lines of commands, withSessions the first that has the table
-// sessions, and withLabels the first whose runs may have labels.
+// withCommands is the first version that has the table commands, withSessions the first that has the table sessions, and
+// withLabels the first whose runs may have labels.
 const (
-	withMarks    = 3
-	withPadding  = 4
 	withCommands = 5
-	withSteering = 6
 	withSessions = 7
 	withLabels   = 8
 )
@@ -147,8 +142,7 @@ func (e *VersionError) Error() string {
 }
 
 // migrate brings a file to the newest version, in one transaction, and returns what it is then. If the disk
-// is too full for that, the file stays at its version, which works without the index, the marks and the
-// padding, so that runs can be removed to make room.
+// is too full for that, the file stays at its version, so that runs can be removed to make room. Nothing is added to it.
 func (d *database) migrate(ctx context.Context) (is ident, err error) {
 	is, err = identity(ctx, d.write)
 	if err != nil || is.version == version {

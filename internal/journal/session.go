@@ -74,9 +74,6 @@ func (s *store) addTurn(ctx context.Context, tx *sql.Tx, r *runRow) error {
 	if r.session == "" {
 		return nil
 	}
-	if !s.commands.has(withSessions) {
-		return errOldForm
-	}
 	_, err := tx.ExecContext(ctx, "insert into sessions (session, turn, run) values (?, ?, ?)", r.session, r.place, r.n)
 	if code(err)&0xff == sqlite3.SQLITE_CONSTRAINT {
 		return fmt.Errorf("%w: turn %d of session %s is there already", ErrTurnTaken, r.place, r.session)

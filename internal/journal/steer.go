@@ -58,9 +58,6 @@ func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error 
 // leave adds a command for the process that has the lease of a run, and returns its number.
 // line returns the line of a command with a number.
 func (s *commandTable) leave(ctx context.Context, run int64, of tenure, line func(n int64) ([]byte, error)) (n int64, err error) {
-	if !s.has(withSteering) {
-		return 0, errOldForm
-	}
 	err = s.update(ctx, func(tx *sql.Tx) error {
 		l, err := leaseOf(ctx, tx, run)
 		if err == nil && (l == nil || l.tenure() != of) {

@@ -121,10 +121,7 @@ const (
 // addBatch adds one batch.
 func (s *store) addBatch(ctx context.Context, tx *sql.Tx, b *batch) error {
 	if !b.empty {
-		parts := b.lines.parts
-		if s.marks {
-			parts = markedParts(b.marks, parts)
-		}
+		parts := markedParts(b.marks, b.lines.parts)
 		done, err := tx.StmtContext(ctx, s.add).ExecContext(ctx, b.run, nanos(b.at), b.state, parts, b.lines.kept, b.lines.rest)
 		if err != nil {
 			return err
@@ -141,7 +138,7 @@ func (s *store) addBatch(ctx context.Context, tx *sql.Tx, b *batch) error {
 		if _, err := tx.ExecContext(ctx, "insert into turns (run, at, status, tasks) values (?, ?, ?, ?)", b.run, nanos(t.at), t.status, t.tasks); err != nil {
 			return err
 		}
-		if t.label != nil && s.commands.has(withLabels) {
+		if t.label != nil {
 			if _, err := tx.ExecContext(ctx, "update runs set label = max(coalesce(label, ?1), ?1) where n = ?2", int64(*t.label), b.run); err != nil {
 				return err
 			}
