@@ -173,7 +173,7 @@ func (s *State) Planned() []*Task {
 // Has reports whether the run still has a task: a later process may have another spec or another plan, and what has ended
 // has no round of a loop that did not run.
 func (s *State) Has(t *Task) bool {
-	return t.Step || len(s.planned) == 0 || s.has[t] && (s.End == nil || t.end.Code != codes.LeftOut)
+	return t.Step || len(s.planned) == 0 || s.has[t] && !(s.End != nil && t.process == len(s.Begins) && t.end.Code == codes.LeftOut)
 }
 
 // end adds the end of the run. Of a run of an earlier version, it says how the tasks ended, and has no other tasks.
@@ -182,7 +182,7 @@ func (s *State) end(e *record.RunEnd) {
 		return
 	}
 	for _, t := range s.planned {
-		t.status, t.end = task.NotNeeded, record.TaskEnd{Status: task.NotNeeded, Code: codes.LeftOut}
+		t.status, t.process, t.end = task.NotNeeded, len(s.Begins), record.TaskEnd{Status: task.NotNeeded, Code: codes.LeftOut}
 	}
 	for i := range e.Tasks {
 		of := &e.Tasks[i]
@@ -238,10 +238,12 @@ func (s *State) Status(t *Task) task.Status {
 	switch {
 	case t.Step:
 		return s.stepStatus(t)
-	case t.process == len(s.Begins), t.status == task.Completed:
+	case t.process == len(s.Begins):
 		return t.status
-	case s.End != nil && s.Has(t):
-		return task.Blocked // by tasks that wait for people
+	case s.End != nil && s.has[t]:
+		return task.Blocked // by tasks that wait for people, also if it completed before: it may get another result
+	case t.status == task.Completed:
+		return t.status
 	}
 	return task.Pending // the last process has not reached it
 }

@@ -207,7 +207,7 @@ func TestStatusOfALaterProcess(t *testing.T) {
 	require.Empty(t, s.EndOf(s.Find("c")))
 	end := record.Entry{End: &record.RunEnd{Status: "error", Tasks: []record.TaskEnd{{Task: "a", Status: task.Completed}, {Task: "c", Status: task.Skipped, Reason: "why"}}}}
 	s.Apply(&end)
-	require.Equal(t, []task.Status{task.Completed, task.Pending, task.Skipped}, status())
+	require.Equal(t, []task.Status{task.Completed, task.NotNeeded, task.Skipped}, status())
 	require.Equal(t, "why", s.EndOf(s.Find("c")).Reason)
 	require.False(t, s.Has(s.Find("b")), "the last process does not have it")
 }
@@ -293,4 +293,30 @@ func TestWhatPeopleSeeOfTasks(t *testing.T) {
 	require.Equal(t, 3, s.Usage(s.Find("a")).InputTokens, "of ten bytes that were sent without a reply")
 	s.Live = true
 	require.Equal(t, []string{"d in_progress", "c in_progress", "a removed"}, seen())
+}
+
+// In a later process, a task can wait for a person that did not before. If the process ends meanwhile, the task is blocked,
+// whatever became of it in the process before; so is one whose round did not run there.
+func TestTaskThatWaitsForAPersonInALaterProcess(t *testing.T) {
+	t.Parallel()
+	begin := record.Entry{Begin: &record.RunStart{Run: "r", Tasks: []event.Planned{{Task: "a", Title: "a"}, {Task: "b", Title: "b"}}}}
+	s := runstate.New()
+	for _, e := range []record.Entry{
+		begin,
+		{Event: &event.Event{Type: event.TaskComplete, Task: "a"}},
+		{Event: &event.Event{Type: event.TaskNotNeeded, Task: "b", Problem: event.Problem{Code: codes.LeftOut}}},
+		{End: &record.RunEnd{Status: "suspended"}},
+	} {
+		s.Apply(&e)
+	}
+	require.Equal(t, task.Completed, s.Status(s.Find("a")))
+	require.Equal(t, []*runstate.Task{s.Find("a")}, s.Planned())
+	s.Apply(&begin)
+	require.Equal(t, task.Completed, s.Status(s.Find("a")), "it is completed until it begins again")
+	s.Apply(&record.Entry{End: &record.RunEnd{Status: "suspended"}})
+	require.Equal(t, []*runstate.Task{s.Find("a"), s.Find("b")}, s.Planned())
+	for _, of := range s.Planned() {
+		require.Equal(t, task.Blocked, s.Status(of))
+		require.Empty(t, s.EndOf(of))
+	}
 }
