@@ -198,8 +198,10 @@ func (m *memory) history(batches int) *record.History {
 				h.Begins, h.Log = append(h.Begins, *e.Begin), append(h.Log, e)
 			case e.Asked != nil, e.Begun != nil, e.Exchange != nil, e.Rejected != nil, e.Sent != nil, e.Turn != nil, e.ToolCall != nil, e.ToolResult != nil, e.Files != nil, e.Question != nil, e.Answer != nil, e.Command != nil:
 				h.Log = append(h.Log, e)
-			case e.Event != nil && record.IsTaskEvent(e.Event.Type):
-				h.Log = append(h.Log, e)
+			case e.Event != nil:
+				if c := record.ChangeOf(e.Event); c != nil {
+					h.Log = append(h.Log, record.Entry{Change: c})
+				}
 			case e.End != nil:
 				h.End = e.End
 			}

@@ -215,7 +215,7 @@ func oneTaskIsReadAlone(t *testing.T, open openFunc) {
 		requireTraceOf(t, j, "r1", of.ID, all)
 		_, one, err := j.LoadTask(t.Context(), "r1", string(of.ID))
 		require.NoError(t, err)
-		log := slices.DeleteFunc(one.History.Log, func(e record.Entry) bool { return e.Event != nil && e.Event.Task == of.ID })
+		log := slices.DeleteFunc(one.History.Log, func(e record.Entry) bool { return e.Change != nil && e.Change.Task == of.ID })
 		require.Equal(t, lean(logOf(&whole.History, of.ID), of.ID), log)
 		info := whole.Info
 		info.Tasks = leanList(info.Tasks, func(t *trace.Task) bool { return t.ID == of.ID })

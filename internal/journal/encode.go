@@ -146,8 +146,8 @@ func (e *encoder) event(ev event.Event) (low event.Event, hiddenText json.RawMes
 	if ev.Message == "" || !e.above.has(ev.Task) && !e.above.has(ev.Root) && !(ofRun && e.above.any()) {
 		return ev, nil, nil
 	}
-	if record.IsTaskEvent(ev.Type) {
-		h, err := e.vault.hide([]byte(ev.Message), eventPlace(e.run, &ev)...)
+	if c := record.ChangeOf(&ev); c != nil {
+		h, err := e.vault.hide([]byte(ev.Message), changePlace(e.run, ev.Seq, c)...)
 		if err != nil {
 			return ev, nil, err
 		}
@@ -159,9 +159,9 @@ func (e *encoder) event(ev event.Event) (low event.Event, hiddenText json.RawMes
 	return ev, hiddenText, nil
 }
 
-// eventPlace is the place of the hidden message of an event.
-func eventPlace(run string, e *event.Event) []string {
-	return []string{record.KindEvent, run, string(e.Type), string(e.Task), strconv.Itoa(e.Seq)}
+// changePlace is the place of the hidden message of an event, by its number.
+func changePlace(run string, seq int, c *record.TaskChange) []string {
+	return []string{record.KindEvent, run, string(c.Type), string(c.Task), strconv.Itoa(seq)}
 }
 
 // record adds the decisions and the prompt, and in a separate line the pieces of the prompt

@@ -24,9 +24,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// withoutEvents returns the entries of a log that are no events of tasks.
-func withoutEvents(log []record.Entry) []record.Entry {
-	return slices.DeleteFunc(slices.Clone(log), func(e record.Entry) bool { return e.Event != nil })
+// withoutChanges returns the entries of a log that are no changes of tasks.
+func withoutChanges(log []record.Entry) []record.Entry {
+	return slices.DeleteFunc(slices.Clone(log), func(e record.Entry) bool { return e.Change != nil })
 }
 
 // noon is when a [fakeRun] begins.

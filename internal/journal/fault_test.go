@@ -211,7 +211,7 @@ func requireFull(t *testing.T, path string, o journal.Options) {
 	require.Equal(t, err, closing)
 	s, loading := j.Load(t.Context(), "r1")
 	require.NoError(t, loading)
-	require.Len(t, withoutEvents(s.History.Log), kept, "all that was said to be durable, and no more")
+	require.Len(t, withoutChanges(s.History.Log), kept, "all that was said to be durable, and no more")
 	require.NoError(t, j.Close(), "that something was lost was said, and its run is released")
 }
 
@@ -257,7 +257,7 @@ func TestJournalRecoversAfterALock(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrLocked)
 	s, err := j.Load(t.Context(), "r1")
 	require.NoError(t, err, "it can be read")
-	require.Len(t, withoutEvents(s.History.Log), 2)
+	require.Len(t, withoutChanges(s.History.Log), 2)
 	unlock()
 
 	require.ErrorIs(t, appendEntries(r, ready...), journal.ErrLocked, "there is a gap in this run")
@@ -269,7 +269,7 @@ func TestJournalRecoversAfterALock(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrLocked)
 	again, s, err := j.Resume(t.Context(), "r1")
 	require.NoError(t, err)
-	require.Len(t, withoutEvents(s.History.Log), 2)
+	require.Len(t, withoutChanges(s.History.Log), 2)
 	require.NoError(t, appendEntries(again, ready...))
 	head, err := again.End(t.Context())
 	require.NoError(t, err)
@@ -506,7 +506,7 @@ func requirePrefix(t *testing.T, copied map[string]string, all []record.Entry, m
 		return 0
 	}
 	require.NoError(t, err)
-	s.History.Log = withoutEvents(s.History.Log)
+	s.History.Log = withoutChanges(s.History.Log)
 	n := len(s.History.Log)
 	var want []record.Entry
 	for _, e := range all {

@@ -58,7 +58,7 @@ var keptKinds = [][]byte{record.LinePrefix(record.KindAgentCall), record.LinePre
 
 func isKept(line []byte) bool {
 	if value, ok := bytes.CutPrefix(line, eventOpener); ok {
-		return record.IsTaskEvent(record.TypeOfEvent(value))
+		return record.IsTaskEvent(value)
 	}
 	return slices.ContainsFunc(keptKinds, func(kind []byte) bool { return bytes.HasPrefix(line, kind) })
 }

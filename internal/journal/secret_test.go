@@ -93,7 +93,7 @@ func TestWrongKeyIsAnError(t *testing.T) {
 		require.NoError(t, err)
 		s, err := j.Load(t.Context(), "")
 		require.NoError(t, err)
-		x := withoutEvents(s.History.Log)[1].Exchange
+		x := withoutChanges(s.History.Log)[1].Exchange
 		require.Nil(t, x.Result, name)
 		require.Contains(t, x.Missing, tt.want, name)
 		require.Contains(t, s.Info.Files[1].Missing, tt.want, name)
@@ -161,7 +161,7 @@ func TestResultThatWasAlteredIsNotGenuine(t *testing.T) {
 	defer j.Close()
 	s, err := j.Load(t.Context(), "")
 	require.NoError(t, err)
-	e, err := withoutEvents(s.History.Log)[1].Exchange.Result.Envelope()
+	e, err := withoutChanges(s.History.Log)[1].Exchange.Result.Envelope()
 	require.NoError(t, err)
 	require.Equal(t, "auditor", e.Producer())
 	require.Error(t, e.Genuine())

@@ -96,7 +96,7 @@ func BenchmarkLoad(b *testing.B) {
 				for b.Loop() {
 					s, err := j.Load(b.Context(), "r1")
 					require.NoError(b, err)
-					require.Len(b, withoutEvents(s.History.Log), 20_000)
+					require.Len(b, withoutChanges(s.History.Log), 20_000)
 				}
 			})
 			b.Run("info", func(b *testing.B) {

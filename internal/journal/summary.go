@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/task"
@@ -281,11 +280,7 @@ func addProgress(s *runstate.State, kind string, value []byte) (err error) {
 		e.Command = new(record.Command)
 		err = json.Unmarshal(value, e.Command)
 	case record.KindEvent:
-		if !record.IsTaskEvent(record.TypeOfEvent(value)) {
-			return nil
-		}
-		e.Event = new(event.Event)
-		*e.Event, _, err = record.DecodeEvent(value)
+		e.Change, _, _, err = record.DecodeChange(value)
 	}
 	s.Apply(&e)
 	return err

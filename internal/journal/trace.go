@@ -149,7 +149,7 @@ func (of *traceReading) line(kind string, value json.RawMessage) error {
 // event takes an event.
 func (of *traceReading) event(e event.Event, hiddenText json.RawMessage) {
 	if !of.alone || of.d.only != nil {
-		of.d.addEvent(e, hiddenText)
+		of.d.addChange(record.ChangeOf(&e), e.Seq, hiddenText)
 	}
 }
 
@@ -243,28 +243,25 @@ func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, t
 
 // event decodes an event of the history.
 func (d *decoder) event(value []byte) error {
-	if !record.IsTaskEvent(record.TypeOfEvent(value)) {
-		return nil
-	}
-	e, hiddenText, err := record.DecodeEvent(value)
+	c, seq, hiddenText, err := record.DecodeChange(value)
 	if err == nil {
-		d.addEvent(e, hiddenText)
+		d.addChange(c, seq, hiddenText)
 	}
 	return err
 }
 
-// addEvent adds an event to the history if it belongs there.
-func (d *decoder) addEvent(e event.Event, hiddenText json.RawMessage) {
-	if !record.IsTaskEvent(e.Type) || record.IsStep(e.Task) || d.only != nil && e.Task != "" && !slices.Contains(d.only, e.Task) {
+// addChange adds what the event with a number says of a task to the history, unless it says nothing.
+func (d *decoder) addChange(c *record.TaskChange, seq int, hiddenText json.RawMessage) {
+	if c == nil || d.only != nil && c.Task != "" && !slices.Contains(d.only, c.Task) {
 		return
 	}
 	var h hidden
 	if hiddenText != nil && json.Unmarshal(hiddenText, &h) == nil {
-		if text, missing := d.vault.show(&h, eventPlace(d.run, &e)...); missing == "" {
-			e.Message = string(text)
+		if text, missing := d.vault.show(&h, changePlace(d.run, seq, c)...); missing == "" {
+			c.Message = string(text)
 		}
 	}
-	d.stored.History.Log = append(d.stored.History.Log, record.Entry{Event: &e})
+	d.stored.History.Log = append(d.stored.History.Log, record.Entry{Change: c})
 }
 
 // search searches the agent call that was decoded last, and drops its texts.

@@ -22,6 +22,7 @@ import (
 type Entry struct {
 	Begin      *RunStart      // a process begins or resumes the run; its first entry
 	Event      *event.Event   // the event for subscribers; never of the type Handed, whose decisions are in records
+	Change     *TaskChange    // what an event says of a task; only in a [History], which has no events
 	Record     *Prompt        // decisions and, if there is one, the prompt; before it is sent
 	Asked      *CallStart     // an agent is to be given the prompt
 	Begun      *PrefetchStart // a prefetched call begins
@@ -390,7 +391,7 @@ type Failure struct {
 // A History is what a journal stores of one run.
 type History struct {
 	Begins []RunStart // one for each process that began or resumed the run, in order
-	Log    []Entry    // in the order in which they became durable, without End and records; of events, those that change a task
+	Log    []Entry    // in the order in which they became durable, without End, events and records
 	End    *RunEnd    // of the last process; nil if it was interrupted
 	Alive  time.Time  // when the last process was seen to work on the run; zero if that is not known
 

@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/runteam/runteam/internal/event"
@@ -41,15 +40,6 @@ func DecodeEvent(value []byte) (e event.Event, hidden json.RawMessage, err error
 	}
 	return e, l.Hidden, nil
 }
-
-// taskEvents are the types of the events that say what becomes of a task, and no other entry does.
-var taskEvents = []event.Type{
-	event.PlanReady, event.TaskReady, event.TaskStart, event.TaskWaiting, event.TaskComplete, event.TaskSkipped, event.TaskNotNeeded, event.Error,
-	event.ReplyWait, event.ReplyEnd,
-}
-
-// IsTaskEvent reports whether an event says what becomes of a task, so that it belongs to the [History] of its run.
-func IsTaskEvent(t event.Type) bool { return slices.Contains(taskEvents, t) }
 
 // typeMark is before the type of an event in its line, whose second member it is.
 var typeMark = []byte(`"type":"`)

@@ -74,7 +74,9 @@ func (s *State) Apply(e *record.Entry) {
 	case e.End != nil:
 		s.end(e.End)
 	case e.Event != nil:
-		s.event(e.Event)
+		s.change(record.ChangeOf(e.Event))
+	case e.Change != nil:
+		s.change(e.Change)
 	case e.Command != nil:
 		s.command(e.Command)
 	case e.Sent != nil:
@@ -199,11 +201,13 @@ func (s *State) command(c *record.Command) {
 	}
 }
 
-// event adds an event.
-func (s *State) event(e *event.Event) {
-	s.plan(e.Plan)
-	if e.Task != "" && !record.IsStep(e.Task) {
-		s.Task(e.Task, e.Title, e.Agent).event(e, len(s.Begins))
+// change adds what an event says of a task, or of the tasks of a plan.
+func (s *State) change(c *record.TaskChange) {
+	if c == nil {
+		return
+	}
+	if s.plan(c.Plan); c.Task != "" && !record.IsStep(c.Task) {
+		s.Task(c.Task, c.Title, c.Agent).change(c, len(s.Begins))
 	}
 }
 

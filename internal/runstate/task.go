@@ -128,8 +128,8 @@ func (t *Task) continueAttempt(attempt int) {
 	}
 }
 
-// event adds an event of the task.
-func (t *Task) event(e *event.Event, process int) {
+// change adds what an event says of the task.
+func (t *Task) change(e *record.TaskChange, process int) {
 	if e.Name != "" {
 		t.Name = e.Name
 	}
@@ -167,7 +167,7 @@ type reply struct {
 }
 
 // reply notes that the task waits for a reply, or not any more.
-func (t *Task) reply(e *event.Event, process int) {
+func (t *Task) reply(e *record.TaskChange, process int) {
 	t.replies = slices.DeleteFunc(t.replies, func(r reply) bool { return r.ID == e.ID || r.process != process })
 	if e.Type == event.ReplyWait {
 		t.replies = append(t.replies, reply{Reply{e.ID, e.From}, process})
