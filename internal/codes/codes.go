@@ -45,7 +45,7 @@ const (
 	Agent          = "AGENT_ERROR"           // an agent written in Go returned an error of its own, or a command failed
 	Panic          = "AGENT_PANIC"           // an agent panicked
 	Internal       = "INTERNAL_ERROR"        // a bug in runteam
-	LeftOut        = "LEFT_OUT"              // the task is of a round that did not run, or of an item that there is not; results do not have it
+	LeftOut        = "LEFT_OUT"              // the task is of a round that did not run, or of an item that the list does not have; results omit it
 
 	PlanInvalid   = "COORDINATOR_PLAN_INVALID"         // the second plan cannot be run either; nothing was run
 	PlanRefused   = "COORDINATOR_PLAN_REFUSED"         // the person who has to approve the plan refused it, or cannot; nothing was run

@@ -19,7 +19,7 @@ import (
 //go:embed dictionary.txt
 var dictionary []byte
 
-// dictionaryID is stored with each row that needs the dictionary. A format of one's own may use any ID:
+// dictionaryID is stored with each row that needs the dictionary. A format that is not for public distribution may use any ID:
 // https://www.rfc-editor.org/rfc/rfc8878#section-3.1.1.1.3.
 const dictionaryID = 9
 

@@ -252,7 +252,7 @@ func (s *State) Status(t *Task) task.Status {
 	return task.Pending // the last process has not reached it
 }
 
-// stepStatus returns the status of a step of the coordinator, of which no entry of the run tells.
+// stepStatus returns the status of a step of the coordinator, whose status no entry says.
 func (s *State) stepStatus(t *Task) task.Status {
 	switch {
 	case t.Accepted() != nil, len(t.list) > 0 && !t.waits():
