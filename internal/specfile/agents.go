@@ -17,6 +17,11 @@ func (r *reader) readAgents() {
 	r.places.agentList = n
 	defaults := r.agentDefaults()
 	if n == nil {
+		if defaults != nil { // else what is wrong in its objects is reported with the first agent
+			r.translation(defaults.get("translate"))
+			r.readLoopDetection(defaults.get("loopDetection"))
+			r.readSpawning(defaults.get("spawn"))
+		}
 		return
 	}
 	defer func() { r.subject = nil }()
