@@ -1,7 +1,9 @@
 package journal_test
 
 import (
+	"crypto/sha256"
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -54,6 +56,14 @@ func TestJournalIsSmall(t *testing.T) {
 	t.Logf("%d bytes of prompts and results, %d on disk (%.2f times), %d before it was closed", texts, closed, float64(closed)/float64(texts), open)
 	require.Greater(t, texts, tasks*2000)
 	require.Less(t, closed, 3*texts)
+}
+
+// Rows of files that are there can only be read with the dictionary that they were written with.
+func TestDictionaryStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("dictionary.txt")
+	require.NoError(t, err)
+	require.Equal(t, "25a586a1a093e104db9f6e4f95a3e9dd97a9e7d64b4311fc098780cdc350020e", fmt.Sprintf("%x", sha256.Sum256(text)), "a changed dictionary needs an ID of its own, beside this one")
 }
 
 // taken returns how many bytes the files of a folder have.
