@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/internal/codes"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
@@ -30,15 +29,16 @@ type State struct {
 
 	tasks     map[task.ID]*Task
 	order     []*Task
-	planned   []*Task         // the tasks of the last process, in the order written; none before its plan
-	has       map[*Task]bool  // the same
-	delivered map[string]bool // IDs of the messages in prompts
+	planned   []*Task             // the tasks of the last process, in the order written; none before its plan
+	has       map[*Task]bool      // the same
+	upstream  map[*Task][]task.ID // by the last plan of the coordinator that has the task
+	delivered map[string]bool     // IDs of the messages in prompts
 	entries   int
 }
 
 // New returns the State of a run without entries.
 func New() *State {
-	return &State{tasks: map[task.ID]*Task{}, has: map[*Task]bool{}, delivered: map[string]bool{}}
+	return &State{tasks: map[task.ID]*Task{}, has: map[*Task]bool{}, upstream: map[*Task][]task.ID{}, delivered: map[string]bool{}}
 }
 
 // Of returns the State of a history.
@@ -147,13 +147,8 @@ func (s *State) taskOfCall(x *record.AgentCall) *Task {
 func (s *State) begin(b *record.RunStart) {
 	s.Begins, s.Paused, s.End, s.planned = append(s.Begins, *b), false, nil, nil
 	clear(s.has)
-	s.plan(b.Tasks)
-}
-
-// plan adds tasks of the spec or of a plan.
-func (s *State) plan(list []event.Planned) {
-	for i := range list {
-		s.addPlanned(list[i].Task, list[i].Title, list[i].Agent)
+	for i := range b.Tasks {
+		s.addPlanned(b.Tasks[i].Task, b.Tasks[i].Title, b.Tasks[i].Agent)
 	}
 }
 
@@ -166,6 +161,9 @@ func (s *State) addPlanned(id task.ID, title, agent string) *Task {
 	}
 	return t
 }
+
+// Upstream returns the tasks that a task depends on by the last plan of the coordinator that has it.
+func (s *State) Upstream(t *Task) []task.ID { return s.upstream[t] }
 
 // Planned returns the tasks of the last process that the run has, in the order written; none for a goal without a plan.
 func (s *State) Planned() []*Task {
@@ -206,7 +204,11 @@ func (s *State) change(c *record.TaskChange) {
 	if c == nil {
 		return
 	}
-	if s.plan(c.Plan); c.Task != "" && !record.IsStep(c.Task) {
+	for i := range c.Plan {
+		p := &c.Plan[i]
+		s.upstream[s.addPlanned(p.Task, p.Title, p.Agent)] = p.DependsOn
+	}
+	if c.Task != "" && !record.IsStep(c.Task) {
 		s.Task(c.Task, c.Title, c.Agent).change(c, len(s.Begins))
 	}
 }

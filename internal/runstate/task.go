@@ -33,7 +33,7 @@ type Task struct {
 	turns     []firstTurn
 	agents    []agentOf
 	working   []string // sessions of calls of tools that began and have no result since
-	replies   []reply  // for which it waits
+	replies   []Wait   // the last for the reply to each handoff
 	questions
 }
 
@@ -154,31 +154,42 @@ func (t *Task) change(e *record.TaskChange, process int) {
 	}
 }
 
-// A Reply is the reply to a handoff for which a task waits.
+// A Reply is the reply to a handoff, for which a task waits.
 type Reply struct {
 	ID    string `json:"id"`    // of the handoff
 	Agent string `json:"agent"` // who is to reply
 }
 
-// A reply is one for which a process waits.
-type reply struct {
+// A Wait is what became of the wait for a reply.
+type Wait struct {
 	Reply
-	process int
+	Ended bool
+	Code  string // why it ended without a reply; [codes.ReplyPending] if a later process waits for it
+
+	process int // that waits
 }
 
 // reply notes that the task waits for a reply, or not any more.
 func (t *Task) reply(e *record.TaskChange, process int) {
-	t.replies = slices.DeleteFunc(t.replies, func(r reply) bool { return r.ID == e.ID || r.process != process })
-	if e.Type == event.ReplyWait {
-		t.replies = append(t.replies, reply{Reply{e.ID, e.From}, process})
+	t.replies = slices.DeleteFunc(t.replies, func(w Wait) bool { return w.ID == e.ID })
+	t.replies = append(t.replies, Wait{Reply{e.ID, e.From}, e.Type == event.ReplyEnd, e.Code, process})
+}
+
+// WaitFor returns the last wait for a reply to a handoff; nil if the task did not wait for one.
+func (t *Task) WaitFor(handoff string) *Wait {
+	for i := range t.replies {
+		if t.replies[i].ID == handoff {
+			return &t.replies[i]
+		}
 	}
+	return nil
 }
 
 // Replies returns the handoffs for whose replies a task waits; none if it has ended, or its process has.
 func (s *State) Replies(t *Task) (list []Reply) {
-	for _, r := range t.replies {
-		if s.works(r.process) && !s.Status(t).Terminal() {
-			list = append(list, r.Reply)
+	for i := range t.replies {
+		if w := &t.replies[i]; !w.Ended && s.works(w.process) && !s.Status(t).Terminal() {
+			list = append(list, w.Reply)
 		}
 	}
 	return list

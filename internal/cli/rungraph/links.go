@@ -5,7 +5,6 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -55,19 +54,14 @@ func (g *graph) linkPlanned() {
 
 // linkCoordinated adds what tasks that a coordinator has planned depend on.
 func (g *graph) linkCoordinated() {
-	for i := range g.run.Trace.Events {
-		e := &g.run.Trace.Events[i]
-		if e.Type != event.PlanReady {
-			continue
+	step := g.planStep()
+	for _, t := range g.run.Tasks {
+		upstream := g.run.State.Upstream(t)
+		for _, id := range upstream {
+			g.connect(string(id), string(t.ID), edgeResult)
 		}
-		for k := range e.Plan {
-			p := &e.Plan[k]
-			for _, id := range p.DependsOn {
-				g.connect(string(id), string(p.Task), edgeResult)
-			}
-			if len(p.DependsOn) == 0 {
-				g.connect(g.planStep(), string(p.Task), edgeOrder)
-			}
+		if !t.Step && len(upstream) == 0 {
+			g.connect(step, string(t.ID), edgeOrder)
 		}
 	}
 }

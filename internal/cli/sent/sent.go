@@ -13,10 +13,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -140,21 +140,15 @@ func Of(k *journals.StoredRun) []Handoff {
 // addReplies adds what became of the replies for which senders wait.
 func addReplies(k *journals.StoredRun, list []Handoff, index map[string]int) {
 	for i := range list {
-		if r := list[i].Payload.Response; r != nil && r.Expectation == plan.RequiredReply {
-			list[i].Meta.Reply = &Reply{State: replyWaiting}
-		}
-	}
-	for i := range k.Trace.Events { // which are there even if the viewer may not see the handoff
-		e := &k.Trace.Events[i]
-		at, known := index[e.ID]
-		switch {
-		case !known:
-		case e.Type == event.ReplyWait, e.Type == event.ReplyEnd && e.Code == codes.ReplyPending:
-			list[at].Meta.Reply = &Reply{State: replyWaiting}
-		case e.Type == event.ReplyEnd && e.Code == "":
-			list[at].Meta.Reply = &Reply{State: replyAnswered}
-		case e.Type == event.ReplyEnd:
-			list[at].Meta.Reply = &Reply{State: replyNone, Code: e.Code}
+		h := &list[i]
+		r := h.Payload.Response
+		switch wait := waitFor(k, h); {
+		case wait != nil && wait.Ended && wait.Code == "":
+			h.Meta.Reply = &Reply{State: replyAnswered}
+		case wait != nil && wait.Ended && wait.Code != codes.ReplyPending:
+			h.Meta.Reply = &Reply{State: replyNone, Code: wait.Code}
+		case wait != nil, r != nil && r.Expectation == plan.RequiredReply:
+			h.Meta.Reply = &Reply{State: replyWaiting}
 		}
 	}
 	for i := range list {
@@ -174,6 +168,15 @@ func addReplies(k *journals.StoredRun, list []Handoff, index map[string]int) {
 			m.Reply.State = replyInterrupted
 		}
 	}
+}
+
+// waitFor returns the wait for the reply to a handoff, which is known even if the viewer may not see the handoff; nil if
+// there was none.
+func waitFor(k *journals.StoredRun, h *Handoff) *runstate.Wait {
+	if t := k.Find(h.Meta.Task); t != nil {
+		return t.WaitFor(h.ID)
+	}
+	return nil
 }
 
 // failedCalls returns the calls of send_handoff that failed: those that sent a handoff had no reply.
