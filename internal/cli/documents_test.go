@@ -214,8 +214,7 @@ func TestHandoffsOfARun(t *testing.T) {
 	docs := documentsIn(t, runOf(t, "claims"))
 	k := docs.load("")
 	total, seen, byTask := len(k.Trace.Handoffs), map[int]bool{}, explain.HandoffsByTask(k)
-	for i := range k.Trace.Tasks {
-		tk := &k.Trace.Tasks[i]
+	for _, tk := range k.Trace.Tasks() {
 		d, err := explain.HandoffsOf(k, tk.Title)
 		require.NoError(t, err)
 		require.Equal(t, d, byTask[tk.ID])

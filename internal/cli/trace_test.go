@@ -77,11 +77,11 @@ func TestTraceIsWrittenDuringTheRun(t *testing.T) {
 	tr, err := trace.Read(strings.NewReader(string(text)))
 	require.NoError(t, err)
 	require.Equal(t, "r1", tr.Run)
-	require.Equal(t, trace.Task{ID: task.NewID("Extract facts"), Key: "facts", Title: "Extract facts", Line: "team.yaml:14"}, tr.Tasks[0])
+	require.Equal(t, trace.Task{ID: task.NewID("Extract facts"), Key: "facts", Title: "Extract facts", Line: "team.yaml:14"}, tr.Tasks()[0])
 	require.Equal(t, []trace.Input{{Name: "claim", Classification: label.Internal}}, tr.Inputs)
 	require.Equal(t, decided.Handoffs[0].Session, tr.Handoffs[0].Session)
 	require.Len(t, tr.Events, 1)
-	require.EqualValues(t, engine.StatusOK, tr.Result.Status)
+	require.EqualValues(t, engine.StatusOK, tr.State.End.Status)
 
 	kept, err := os.ReadFile(anchor)
 	require.NoError(t, err)

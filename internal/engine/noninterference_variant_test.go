@@ -591,7 +591,6 @@ func (k *keeper) text(ctx context.Context, res *engine.Result) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tr.Result = nil
 	var text strings.Builder
 	text.WriteString(k.file.String())
 	for i := range tr.Prompts {

@@ -168,7 +168,7 @@ func traceIsReadBack(t *testing.T, open openFunc) {
 	require.NoError(t, appendEntries(r, list[:len(list)-1]...))
 	tr, err := j.Trace(t.Context(), "r1")
 	require.NoError(t, err)
-	require.Nil(t, tr.Result, "it has not come to its end")
+	require.False(t, tr.Ended(), "it has not come to its end")
 	require.NoError(t, appendEntries(r, list[len(list)-1]))
 	endRun(t, r)
 	tr, err = j.Trace(t.Context(), "r1")
@@ -177,8 +177,8 @@ func traceIsReadBack(t *testing.T, open openFunc) {
 	require.Len(t, tr.Prompts, 2)
 	require.Len(t, tr.Events, 10)
 	require.Len(t, tr.Handoffs, 4)
-	require.Equal(t, "ok", tr.Result.Status)
-	require.Len(t, tr.Result.Tasks, 2)
+	require.Equal(t, "ok", tr.State.End.Status)
+	require.Len(t, tr.State.Planned(), 2)
 	for _, e := range list {
 		if x := e.Exchange; x != nil {
 			of, err := tr.Find(x.Title)
@@ -260,7 +260,7 @@ func requireTraceOf(t testing.TB, j *journal.Journal, run string, id task.ID, al
 	one, err := j.TraceTask(t.Context(), run, string(id))
 	require.NoError(t, err)
 	require.True(t, one.Partial)
-	require.Equal(t, all.Result != nil, one.Result != nil)
+	require.Equal(t, all.Ended(), one.Ended())
 	of := func(tr *trace.Trace) (out []string) {
 		for i := range tr.Prompts {
 			if p := &tr.Prompts[i]; p.Receipt.Task == id {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/stretchr/testify/require"
 )
 
@@ -40,7 +41,7 @@ func FuzzRows(f *testing.F) {
 			}
 		}
 		if err == nil && d.stored.History.End != nil {
-			result("r1", d.stored)
+			runstate.Of(&d.stored.History)
 		}
 	})
 }

@@ -91,7 +91,7 @@ func TestJournalOfAnEarlierVersion(t *testing.T) {
 	require.Equal(t, "Report: The repair costs 4,711 EUR.", result.Open().Text())
 	goal, err := j.Trace(t.Context(), runs[1].Run)
 	require.NoError(t, err)
-	require.Equal(t, "Because The pipe is old.", goal.Result.Output)
+	require.Equal(t, "Because The pipe is old.", goal.State.End.Answer)
 }
 
 // TestTraceOfAnEarlierVersion reads and verifies a trace file.
@@ -102,7 +102,7 @@ func TestTraceOfAnEarlierVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "stored", tr.Name)
 	require.Len(t, tr.Prompts, 5)
-	require.Equal(t, "ok", tr.Result.Status)
+	require.Equal(t, "ok", tr.State.End.Status)
 	require.Len(t, tr.Contains("4,711").Occurrences, 5)
 	var head audit.Head
 	require.NoError(t, head.UnmarshalText(bytes.TrimSpace(storedFile(t, "run.anchor"))))

@@ -96,10 +96,10 @@ func openQuestions(ctx context.Context, a *archive, run string) (open []OpenQues
 			return nil, err
 		}
 		name := ""
-		if known, err := t.Find(string(q.Task)); err == nil {
-			name = known.Name
+		at := slices.IndexFunc(t.Tasks(), func(known trace.Task) bool { return known.ID == q.Task })
+		if place[q.ID()] = at; at >= 0 {
+			name = t.Tasks()[at].Name
 		}
-		place[q.ID()] = slices.IndexFunc(t.Tasks, func(known trace.Task) bool { return known.ID == q.Task })
 		shown := shownIn(t, q)
 		open = append(open, OpenQuestion{run, q.ID(), q.Task, q.Title, name, q.Tool, q.Call, q.Approval, q.Agent, q.Time, q.Label, shown, q.Schema})
 	}

@@ -178,9 +178,9 @@ func (a *archive) readTask(ctx context.Context, run, name string, history bool) 
 		if only == nil { // a step of the coordinator, or a task that was planned or added later
 			return
 		}
-		about, tasks = markOf(only.ID, false), make(map[mark]task.ID, len(t.Tasks))
-		for i := range t.Tasks {
-			id := t.Tasks[i].ID
+		about, tasks = markOf(only.ID, false), make(map[mark]task.ID, len(t.Spec))
+		for i := range t.Spec {
+			id := t.Spec[i].ID
 			tasks[markOf(id, true)] = id
 		}
 		if history {

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/stretchr/testify/require"
 )
@@ -156,7 +157,8 @@ func TestFollowersReadWhatIsNew(t *testing.T) {
 			all, err := v.j.Load(t.Context(), v.run)
 			require.NoError(t, err)
 			require.Equal(t, all.History.Log, stored.History.Log)
-			require.Equal(t, []any{whole.Tasks, whole.Prompts, whole.Events, whole.Handoffs}, []any{now.Tasks, now.Prompts, now.Events, now.Handoffs})
+			now.State = runstate.Of(&stored.History)
+			require.Equal(t, []any{whole.Tasks(), whole.Prompts, whole.Events, whole.Handoffs}, []any{now.Tasks(), now.Prompts, now.Events, now.Handoffs})
 		}
 	}
 	_, err = r.Close(t.Context())

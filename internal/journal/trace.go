@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,11 +12,9 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/task"
 )
 
-// Trace returns a run, which is named as for [Journal.Find], as a trace. Its result is made
-// of the entries of the run; it is nil if the run did not end. Pieces of prompts above
+// Trace returns a run, which is named as for [Journal.Find], as a trace, with the State of its history. Pieces of prompts above
 // confidential have words if the key of the journal decrypts them.
 func (a *archive) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 	r, err := a.find(ctx, run)
@@ -102,7 +99,6 @@ type traceReading struct {
 	d      *decoder
 	in     *trace.Reader
 	head   func(*trace.Trace, *trace.Task)
-	finder *trace.Finder
 	opened map[string][2][]promptview.Piece // pieces of prompts that the key decrypts, by session
 	alone  bool                             // one task is read
 	whole  bool                             // the run ended
@@ -111,7 +107,7 @@ type traceReading struct {
 // newTraceReading begins to read a run.
 func newTraceReading(run string, v *vault, d *decoder, o trace.ReadOptions) *traceReading {
 	d.vault, d.run, d.stored = v, run, &Stored{History: record.History{Mask: v.mask}}
-	of := &traceReading{d: d, head: o.Head, finder: o.Finder, opened: map[string][2][]promptview.Piece{}}
+	of := &traceReading{d: d, head: o.Head, opened: map[string][2][]promptview.Piece{}}
 	o.Head, o.Other, o.Event, o.Prompt = of.begin, of.line, of.event, of.prompt
 	of.in = trace.NewReader(o)
 	return of
@@ -139,11 +135,7 @@ func (of *traceReading) line(kind string, value json.RawMessage) error {
 	if of.alone && of.d.only == nil { // the history was not requested
 		return nil
 	}
-	err := of.d.line(kind, value)
-	if err == nil && kind == record.KindAgentCall && of.finder != nil {
-		of.d.search(of.finder)
-	}
-	return err
+	return of.d.line(kind, value)
 }
 
 // event takes an event.
@@ -161,16 +153,13 @@ func (of *traceReading) prompt(p *trace.Prompt) {
 	delete(of.opened, p.Receipt.Session)
 }
 
-// end sets the result of a run that has ended.
+// end sets what is known of the tasks. If only one is read, that is what the lines of the trace say.
 func (of *traceReading) end(t *trace.Trace) {
-	switch end := of.d.stored.History.End; {
-	case of.alone && of.whole:
-		t.SetResult(&trace.Result{Run: of.d.run})
-	case !of.alone && end != nil:
-		t.SetResult(result(of.d.run, of.d.stored))
-		if of.finder != nil {
-			of.finder.Answer(end.Answer)
-		}
+	switch {
+	case !of.alone:
+		t.State = runstate.Of(&of.d.stored.History)
+	case of.whole:
+		t.State.Apply(&record.Entry{End: &record.RunEnd{}})
 	}
 }
 
@@ -192,7 +181,8 @@ func (j *Journal) Follow(ctx context.Context, run string) (*Follower, error) {
 	return &Follower{a: j.archive, r: r, of: newTraceReading(r.id, j.vault, &decoder{}, trace.ReadOptions{})}, nil
 }
 
-// Read returns what [Journal.Trace] and [Journal.Load] return now. What they return stays as it is when more is read;
+// Read returns what [Journal.Trace] and [Journal.Load] return now, but the trace has no State, which the caller makes of
+// the history. What they return stays as it is when more is read;
 // the caller must not change it. After an error, the Follower must not be used any more.
 func (f *Follower) Read(ctx context.Context) (*trace.Trace, *Stored, error) {
 	now, err := f.a.find(ctx, f.r.id)
@@ -219,15 +209,13 @@ func (f *Follower) Read(ctx context.Context) (*trace.Trace, *Stored, error) {
 	if err != nil {
 		return nil, nil, f.a.fail("read", err)
 	}
-	f.of.end(t)
 	s := *f.of.d.stored
 	s.Newest, s.History.Log, s.History.Begins = at, slices.Clip(s.History.Log), slices.Clip(s.History.Begins)
 	return t, &s, nil
 }
 
-// Search searches the prompts and results of a run, which is named as for [Journal.Find],
-// for a text. It returns the trace without words, and holds the words of one prompt or
-// result at a time.
+// Search searches the prompts and results of a run, which is named as for [Journal.Find], for a text. It returns the
+// trace without the words of prompts, of which it holds those of one at a time.
 func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, trace.Search, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
@@ -264,17 +252,6 @@ func (d *decoder) addChange(c *record.TaskChange, seq int, hiddenText json.RawMe
 	d.stored.History.Log = append(d.stored.History.Log, record.Entry{Change: c})
 }
 
-// search searches the agent call that was decoded last, and drops its texts.
-func (d *decoder) search(f *trace.Finder) {
-	x := d.stored.History.Log[len(d.stored.History.Log)-1].Exchange
-	if x.Part == "" && x.Completed() {
-		t := trace.TaskResult{Task: trace.Task{ID: x.Task}}
-		setResult(&t, x)
-		f.Result(&t)
-	}
-	x.Result, x.Shown, x.Error = nil, nil, ""
-}
-
 // sealed decrypts the pieces of a prompt, if the key allows it.
 func (d *decoder) sealed(into map[string][2][]promptview.Piece, value []byte) error {
 	var l sealedLine
@@ -289,43 +266,4 @@ func (d *decoder) sealed(into map[string][2][]promptview.Piece, value []byte) er
 	err := json.Unmarshal(text, &pieces)
 	into[l.Session] = pieces
 	return err
-}
-
-// result returns the result of a run, from its agent calls and its end.
-func result(run string, s *Stored) *trace.Result {
-	h := &s.History
-	r := &trace.Result{Run: run, Status: h.End.Status, Output: h.End.Answer}
-	known := map[task.ID]trace.Task{}
-	for _, t := range s.Info.Tasks {
-		known[t.ID] = t
-	}
-	st := runstate.Of(h)
-	for _, t := range st.Tasks() {
-		if last := t.LastAttempt(); t.Step && last != nil {
-			r.Steps = append(r.Steps, trace.Step{Kind: last.Title})
-		}
-	}
-	for _, of := range st.Planned() {
-		t := trace.TaskResult{Task: known[of.ID]}
-		t.ID, t.Title, t.Status = of.ID, of.Title, st.Status(of)
-		t.Assignee = cmp.Or(of.Agent, t.Assignee)
-		if x := of.Accepted(); x != nil && t.Status == task.Completed {
-			setResult(&t, x)
-		}
-		r.Tasks = append(r.Tasks, t)
-	}
-	return r
-}
-
-// setResult sets what the caller may see of the result of a task.
-func setResult(t *trace.TaskResult, x *record.AgentCall) {
-	if x.Result != nil {
-		t.Label, t.Text, t.Structured = x.Result.Classification, cmp.Or(x.Result.Text, string(x.Result.JSON)), x.Result.JSON
-	}
-	if x.Missing != "" {
-		t.Label = plainLimit + 1
-	}
-	if x.Shown != nil {
-		t.Text, t.Structured = x.Shown.Text, json.RawMessage(x.Shown.Structured)
-	}
 }

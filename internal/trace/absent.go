@@ -41,9 +41,9 @@ func (t *Trace) Absent(p *Prompt, most int) (results []Task, more int, inputs []
 	if most > 0 {
 		take = min(count, most)
 	}
-	for i := 0; len(results) < take && i < len(t.Tasks); i++ {
-		if t.completed[i] < sent && !own[t.Tasks[i].ID] {
-			results = append(results, t.Tasks[i])
+	for i := 0; len(results) < take && i < len(t.tasks); i++ {
+		if t.completed[i] < sent && !own[t.tasks[i].ID] {
+			results = append(results, t.tasks[i])
 		}
 	}
 	return results, count - len(results), inputs
@@ -51,12 +51,13 @@ func (t *Trace) Absent(p *Prompt, most int) (results []Task, more int, inputs []
 
 // completions returns the times at which tasks first completed, sorted.
 func (t *Trace) completions() []int {
-	if len(t.completed) == len(t.Tasks) {
+	tasks := t.Tasks()
+	if len(t.completed) == len(tasks) {
 		return t.sorted
 	}
-	t.completed, t.sorted = make([]int, len(t.Tasks)), nil
-	for i := range t.Tasks {
-		end, done := t.ends[t.Tasks[i].ID]
+	t.completed, t.sorted = make([]int, len(tasks)), nil
+	for i := range tasks {
+		end, done := t.ends[tasks[i].ID]
 		if t.completed[i] = math.MaxInt; done {
 			t.completed[i] = end.first
 			t.sorted = append(t.sorted, end.first)

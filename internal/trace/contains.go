@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -55,22 +56,14 @@ func (t *Trace) Contains(text string) Search {
 	for i := range t.Prompts {
 		f.prompt(&t.Prompts[i])
 	}
-	if t.Result != nil {
-		for i := range t.Result.Tasks {
-			f.Result(&t.Result.Tasks[i])
-		}
-		f.Answer(t.Result.Output)
-	}
 	return f.Search(t)
 }
 
-// A Finder searches a trace for a text while it is read, so that the texts need not be kept;
-// see [ReadOptions].Finder.
+// A Finder searches the prompts of a trace for a text while it is read, so that their words need not be kept; see
+// [ReadOptions].Finder.
 type Finder struct {
 	needle  needle
 	prompts []finding // in the order of the trace
-	results map[task.ID]finding
-	answer  finding
 }
 
 // A finding is what a Finder found in one prompt, one result or the answer.
@@ -81,7 +74,7 @@ type finding struct {
 
 // NewFinder returns a Finder of a text.
 func NewFinder(text string) *Finder {
-	return &Finder{needle: newNeedle(text), results: map[task.ID]finding{}}
+	return &Finder{needle: newNeedle(text)}
 }
 
 // prompt searches both texts of a prompt.
@@ -126,29 +119,28 @@ func (f *Finder) stretch(s *finding, where Where, pieces []promptview.Piece) {
 	}
 }
 
-// Result searches the result of a task. It replaces an earlier one of the same task.
-func (f *Finder) Result(res *TaskResult) {
+// result searches the result of a task.
+func (f *Finder) result(x *record.AgentCall) *finding {
 	var s finding
-	if withheld(res.Text) {
-		s.withheld = 1
-	} else {
-		f.text(&s, InResult, res.Text)
-		f.text(&s, InStructured, string(res.Structured))
+	text, structured := "", ""
+	switch {
+	case x.Shown != nil:
+		text, structured = x.Shown.Text, x.Shown.Structured
+	case x.Result != nil:
+		text, structured = cmp.Or(x.Result.Text, string(x.Result.JSON)), string(x.Result.JSON)
 	}
-	f.results[res.ID] = s
-}
-
-// Answer searches the answer of the coordinator.
-func (f *Finder) Answer(text string) {
-	if f.answer = (finding{}); withheld(text) {
-		f.answer.withheld = 1
-		return
+	if f.text(&s, InResult, text); s.withheld == 0 {
+		f.text(&s, InStructured, structured)
 	}
-	f.text(&f.answer, InAnswer, text)
+	return &s
 }
 
 // text searches a text that is no prompt.
 func (f *Finder) text(s *finding, where Where, text string) {
+	if withheld(text) {
+		s.withheld = 1
+		return
+	}
 	found, loose := f.needle.in(text)
 	for _, at := range found {
 		s.found = append(s.found, Occurrence{Where: where, Start: at.start, End: at.end, Loose: loose})
@@ -160,7 +152,7 @@ type searchedText struct {
 	at      int
 	finding *finding
 	prompt  *Prompt
-	result  *TaskResult
+	result  *runstate.Task
 }
 
 // inOrder returns the texts that were searched, in the order of the run.
@@ -169,19 +161,16 @@ func (f *Finder) inOrder(t *Trace) (list []searchedText) {
 		p := &t.Prompts[i]
 		list = append(list, searchedText{at: t.order[p], finding: &f.prompts[i], prompt: p})
 	}
-	if t.Result != nil {
-		for i := range t.Result.Tasks {
-			res := &t.Result.Tasks[i]
-			s, seen := f.results[res.ID]
-			if res.Status != task.Completed || !seen {
-				continue
-			}
-			at := 2 * len(t.Events) // no event of its end was recorded
-			if of, ok := t.ends[res.ID]; ok {
-				at = of.last
-			}
-			list = append(list, searchedText{at: at, finding: &s, result: res})
+	for _, of := range t.State.Planned() {
+		x := of.Accepted()
+		if x == nil || !t.Ended() || t.State.Status(of) != task.Completed {
+			continue
 		}
+		at := 2 * len(t.Events) // no event of its end was recorded
+		if end, ok := t.ends[of.ID]; ok {
+			at = end.last
+		}
+		list = append(list, searchedText{at: at, finding: f.result(x), result: of})
 	}
 	slices.SortStableFunc(list, func(a, b searchedText) int { return cmp.Compare(a.at, b.at) })
 	return list
@@ -198,9 +187,11 @@ func (f *Finder) Search(t *Trace) Search {
 			s.result(st.result, st.finding)
 		}
 	}
-	if t.Result != nil && len(t.Result.Steps) > 0 {
-		s.add(f.answer.found, f.answer.withheld, Occurrence{Task: answering, Title: "synthesis", Agent: coordinator})
-		if len(f.answer.found) > 0 {
+	if end := t.State.End; end != nil {
+		var answer finding
+		f.text(&answer, InAnswer, end.Answer)
+		s.add(answer.found, answer.withheld, Occurrence{Task: answering, Title: "synthesis", Agent: coordinator})
+		if len(answer.found) > 0 {
 			s.work(answering, "synthesis", coordinator)
 		}
 	}
@@ -246,10 +237,10 @@ func (s *search) prompt(p *Prompt, in *finding) {
 
 // result adds the occurrences in a result. Its task is an origin, unless its prompt had the
 // text.
-func (s *search) result(res *TaskResult, in *finding) {
-	s.add(in.found, in.withheld, Occurrence{Task: res.ID, Title: res.Title, Agent: res.Assignee})
+func (s *search) result(of *runstate.Task, in *finding) {
+	s.add(in.found, in.withheld, Occurrence{Task: of.ID, Title: of.Title, Agent: of.Agent})
 	if len(in.found) > 0 {
-		s.work(res.ID, res.Title, res.Assignee)
+		s.work(of.ID, of.Title, of.Agent)
 	}
 }
 

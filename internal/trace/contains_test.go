@@ -114,7 +114,7 @@ func TestOriginOfARunWithoutAResult(t *testing.T) {
 	t.Parallel()
 	file, _ := tell(t)
 	tr := read(t, file[:bytes.LastIndex(file, []byte(`{"result"`))])
-	require.Nil(t, tr.Result)
+	require.False(t, tr.Ended())
 	s := tr.Contains("Nobody was at home")
 	require.Equal(t, []string{"prompt of Score fraud"}, places(s))
 	require.Equal(t, []trace.Origin{{By: "intake", Kind: trace.FromTask, Name: "Extract facts", Task: facts.ID}}, s.Origins)
@@ -128,6 +128,12 @@ func TestOriginOfAnAnswer(t *testing.T) {
 	require.Equal(t, []trace.Origin{{By: handoff.Coordinator, Kind: trace.FromTask, Name: "synthesis", Task: "coordinator/synthesis"}}, s.Origins)
 	hidden := strings.Replace(give, "All is well.", "[withheld: secret]", 1)
 	require.Equal(t, 1, read(t, []byte(hidden)).Contains("secret").Unsearched)
+}
+
+func TestStructuredResultsAreSearched(t *testing.T) {
+	t.Parallel()
+	give := head + `{"result":{"runId":"r1","output":"","tasks":[{"id":"t","title":"A task","assignee":"a","status":"completed","structured":{"a":"word"}},{"id":"u","title":"Another","status":"failed","result":"word"}]}}` + "\n"
+	require.Equal(t, []string{"structured of A task"}, places(read(t, []byte(give)).Contains("word")))
 }
 
 // Whatever a text is and wherever it is cut, it is found where it stands, and

@@ -32,7 +32,7 @@ func (r *Reader) finish() *Trace {
 	r.addEventDecisions()
 	t.Handoffs = r.hidden.visible(t.Handoffs)
 	r.dropInnerPrompts()
-	t.order, t.ends = map[*Prompt]int{}, make(map[task.ID]period, len(t.Tasks))
+	t.order, t.ends = map[*Prompt]int{}, map[task.ID]period{}
 	starts := map[start][]int{}
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
@@ -48,7 +48,7 @@ func (r *Reader) finish() *Trace {
 	for i := range slices.Backward(t.Prompts) {
 		p, at := &t.Prompts[i], 2*r.after[i]-1
 		if p.Title == "" {
-			p.Title = t.Tasks[t.index[p.Receipt.Task]].Title
+			p.Title = t.State.Find(p.Receipt.Task).Title
 		}
 		until, ok := again[p.Receipt.Session]
 		if !ok {

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -106,7 +106,7 @@ type Reader struct {
 
 // NewReader returns a Reader before its first line.
 func NewReader(o ReadOptions) *Reader {
-	return &Reader{o: o, trace: &Trace{index: map[task.ID]int{}}, open: -1, hidden: Hidden{}}
+	return &Reader{o: o, trace: &Trace{State: runstate.New()}, open: -1, hidden: Hidden{}}
 }
 
 // Line reads the next line, with or without its line feed. It may keep the text, which must
@@ -128,8 +128,7 @@ func (r *Reader) Line(text []byte) error {
 // the next. It is for a partial trace; see [ReadOptions].Task.
 func (r *Reader) Completed(id task.ID) {
 	r.complete()
-	r.trace.learn(Task{ID: id, Status: task.Completed})
-	r.trace.Events = append(r.trace.Events, event.Event{Type: event.TaskComplete, Task: id})
+	r.happened(event.Event{Type: event.TaskComplete, Task: id})
 }
 
 // Trace returns the trace of the lines. The Reader must not be used afterwards.
@@ -141,12 +140,14 @@ func (r *Reader) Trace() (*Trace, error) {
 	return r.finish(), nil
 }
 
-// Snapshot returns the trace of the lines so far; more may follow. Both share what is in the prompts and events.
+// Snapshot returns the trace of the lines so far; more may follow. Both share what is in the prompts and events. It has no
+// State, which the owner of a history makes of that.
 func (r *Reader) Snapshot() (*Trace, error) {
 	r.complete()
 	now, t := *r, *r.trace
-	t.Tasks, t.index = slices.Clone(t.Tasks), maps.Clone(t.index)
 	t.Prompts, t.Handoffs, t.Events = slices.Clone(t.Prompts), slices.Clone(t.Handoffs), slices.Clip(t.Events)
 	now.trace = &t
-	return now.Trace()
+	snapshot, err := now.Trace()
+	t.State = nil
+	return snapshot, err
 }

@@ -96,14 +96,12 @@ func (r *Reader) head(text json.RawMessage, members int) error {
 func (r *Reader) begin(h *header) {
 	t := r.trace
 	t.Run, t.Name, t.Time, t.Inputs = h.Run, h.Name, h.Time, h.Inputs
-	t.Tasks, t.index = make([]Task, 0, len(h.Tasks)), make(map[task.ID]int, len(h.Tasks))
-	for _, tk := range h.Tasks {
-		*t.task(tk.ID) = tk
+	if len(h.Tasks) > 0 {
+		t.Spec = h.Tasks
 	}
-	t.head = len(t.Tasks)
 	var only *Task
 	if r.o.Task != "" {
-		if tk, err := t.Find(r.o.Task); err == nil {
+		if tk, err := find(t.Spec, r.o.Task); err == nil {
 			only, r.only, t.Partial = &tk, []byte(tk.ID), true
 		}
 	}
@@ -141,7 +139,7 @@ var (
 // member reads the value of a line, by its kind.
 func (r *Reader) member(kind string, value json.RawMessage) error {
 	switch {
-	case r.trace.Result != nil:
+	case r.trace.Ended():
 		return fmt.Errorf("%q after the result", kind)
 	case kind == "event":
 		return r.event(value)
@@ -183,28 +181,23 @@ func (r *Reader) event(text json.RawMessage) error {
 		return fmt.Errorf("its event cannot be read: %w", err)
 	}
 	r.complete()
-	for _, p := range e.Plan {
-		r.trace.learn(Task{ID: p.Task, Title: p.Title, Assignee: p.Agent})
-	}
-	if e.Task != "" {
-		r.trace.learn(Task{ID: e.Task, Title: e.Title, Name: e.Name, Assignee: e.Agent, Status: ended(e.Type)})
-	}
 	if e.Handoff != nil {
 		r.ruled = append(r.ruled, *e.Handoff)
 	}
-	r.trace.Events = append(r.trace.Events, e)
+	r.happened(e)
 	if r.o.Event != nil {
 		r.o.Event(e, hidden)
 	}
 	return nil
 }
 
-// ended returns the terminal status of a task after an event; empty if there is none.
-func ended(t event.Type) task.Status {
-	if s := record.StatusAfter(t); s.Terminal() {
-		return s
+// happened adds an event.
+func (r *Reader) happened(e event.Event) {
+	if e.Task != "" {
+		r.trace.State.Task(e.Task, e.Title, e.Agent)
 	}
-	return ""
+	r.trace.State.Apply(&record.Entry{Event: &e})
+	r.trace.Events = append(r.trace.Events, e)
 }
 
 func (r *Reader) prompt(text json.RawMessage) error {
@@ -217,7 +210,7 @@ func (r *Reader) prompt(text json.RawMessage) error {
 		return err
 	}
 	r.complete()
-	r.trace.learn(Task{ID: p.Receipt.Task, Title: p.Title, Assignee: p.Agent})
+	r.trace.State.Task(p.Receipt.Task, p.Title, p.Agent)
 	r.open = len(r.trace.Prompts)
 	r.trace.Prompts = append(r.trace.Prompts, p)
 	r.after = append(r.after, len(r.trace.Events))
@@ -280,23 +273,41 @@ func (r *Reader) audited(text []byte) error {
 	return nil
 }
 
+// result adds the result of the run to the State, as the entries of a history would: the results of the tasks, how they
+// ended, and the answer of the coordinator.
 func (r *Reader) result(text json.RawMessage) error {
+	end, st := &record.RunEnd{}, r.trace.State
 	if r.only != nil {
-		r.trace.Result = &Result{Run: r.trace.Run}
+		st.Apply(&record.Entry{End: end})
 		return nil
 	}
-	var res *Result
+	var res *struct {
+		Status, Output string
+		Coordinator    []json.RawMessage
+		Tasks          []struct {
+			Task
+			Result     string
+			Structured json.RawMessage
+		}
+	}
 	if err := json.Unmarshal(text, &res); err != nil || res == nil { // it has more members
 		return errors.New("its result cannot be read")
 	}
-	if f := r.o.Finder; f != nil {
-		for i := range res.Tasks {
-			f.Result(&res.Tasks[i])
-			res.Tasks[i].Text, res.Tasks[i].Structured = "", nil
-		}
-		f.Answer(res.Output)
-		res.Output = ""
+	end.Status = res.Status
+	if len(res.Coordinator) > 0 {
+		end.Answer = res.Output
 	}
-	r.trace.SetResult(res)
+	for i := range res.Tasks {
+		of := &res.Tasks[i]
+		ended := st.EndOf(st.Task(of.ID, of.Title, of.Assignee)) // with the reason, which the result has in another form
+		ended.Task, ended.Title, ended.Agent, ended.Status = of.ID, of.Title, of.Assignee, of.Status
+		end.Tasks = append(end.Tasks, ended)
+		if of.Status == task.Completed {
+			st.Apply(&record.Entry{Exchange: &record.AgentCall{
+				CallID: record.CallID{Task: of.ID, Title: of.Title, Agent: of.Assignee}, Shown: &record.ShownResult{Text: of.Result, Structured: string(of.Structured)},
+			}})
+		}
+	}
+	st.Apply(&record.Entry{End: end})
 	return nil
 }

@@ -2,7 +2,6 @@ package trace_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -69,6 +68,21 @@ func titles(tr *trace.Trace, p *trace.Prompt) (out []string) {
 	return out
 }
 
+// answered is the entry of a result.
+func answered(of *task.Task, text string) *record.AgentCall {
+	return &record.AgentCall{CallID: record.CallID{Task: of.ID, Title: of.Title, Agent: of.Assignee}, Shown: &record.ShownResult{Text: text}}
+}
+
+// end adds to a trace that its run ended with these results, as the history of a journal says it.
+func end(tr *trace.Trace, results ...*record.AgentCall) {
+	ended := &record.RunEnd{Status: "ok"}
+	for _, x := range results {
+		tr.State.Apply(&record.Entry{Exchange: x})
+		ended.Tasks = append(ended.Tasks, record.TaskEnd{Task: x.Task, Title: x.Title, Agent: x.Agent, Status: task.Completed})
+	}
+	tr.State.Apply(&record.Entry{End: ended})
+}
+
 // What completed in the process before came before what this one sends, though
 // its event has a higher number.
 func TestOrderIsThatOfTheLinesAcrossProcesses(t *testing.T) {
@@ -83,10 +97,7 @@ func TestOrderIsThatOfTheLinesAcrossProcesses(t *testing.T) {
 	tr := c.read()
 	require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[1]))
 	require.Empty(t, titles(tr, &tr.Prompts[0]))
-	tr.SetResult(&trace.Result{Run: "r1", Tasks: []trace.TaskResult{
-		{Task: trace.Task{ID: check.ID, Title: check.Title, Assignee: "security", Status: task.Completed}, Text: "of the word"},
-		{Task: trace.Task{ID: facts.ID, Title: facts.Title, Assignee: "intake", Status: task.Completed}, Text: "the word it is"},
-	}})
+	end(tr, answered(&check, "of the word"), answered(&facts, "the word it is"))
 	s := tr.Contains("the word")
 	require.Equal(t, []string{"prompt of Extract facts", "result of Extract facts", "result of Check the blacklist"}, places(s))
 	require.Equal(t, []trace.Origin{{By: "user", Kind: trace.FromInput, Name: "claim"}, {By: "security", Kind: trace.FromTask, Name: "Check the blacklist", Task: check.ID}}, s.Origins)
@@ -161,7 +172,7 @@ func TestTaskThatRanAgainHasItsLastResult(t *testing.T) {
 	c.send(told(&facts, 2, handoff.Input, "policy", "user", "the word"), &facts, 2)
 	tr := c.read()
 	require.Equal(t, []string{"Extract facts"}, titles(tr, &tr.Prompts[1]))
-	tr.SetResult(&trace.Result{Tasks: []trace.TaskResult{{Task: trace.Task{ID: facts.ID, Title: facts.Title, Assignee: "intake", Status: task.Completed}, Text: "the word"}}})
+	end(tr, answered(&facts, "the word"))
 	s := tr.Contains("the word")
 	require.Equal(t, []string{"prompt of Extract facts", "result of Extract facts"}, places(s))
 	require.Equal(t, "policy", s.Origins[0].Name)
@@ -187,36 +198,9 @@ func TestReadResultImpliesACompletedTask(t *testing.T) {
 		require.Empty(t, titles(tr, &tr.Prompts[1]), "nobody knows of it yet")
 		require.Equal(t, []string{"Write letter"}, titles(tr, &tr.Prompts[2]))
 		require.Equal(t, []string{"Extract facts", "Score fraud", "Write letter"}, titles(tr, &tr.Prompts[3]))
-		tr.SetResult(&trace.Result{Tasks: []trace.TaskResult{{Task: trace.Task{ID: facts.ID, Title: facts.Title, Assignee: "intake", Status: task.Completed}, Text: "the word"}}})
+		end(tr, answered(&facts, "the word"))
 		require.Equal(t, []string{"result of Extract facts", "prompt of Score fraud"}, places(tr.Contains("the word")), "%s", kind)
 	}
-}
-
-// A result from elsewhere does what one in a line of its own does.
-func TestResultFromElsewhere(t *testing.T) {
-	t.Parallel()
-	file, _ := tell(t)
-	want := read(t, file)
-	text, err := json.Marshal(want.Result)
-	require.NoError(t, err)
-	var res trace.Result
-	require.NoError(t, json.Unmarshal(text, &res))
-	got := read(t, file[:bytes.LastIndex(file, []byte(`{"result"`))])
-	require.Nil(t, got.Result)
-	got.SetResult(&res)
-	require.Equal(t, want.Tasks, got.Tasks)
-	for _, text := range []string{"4417", "Nobody was at home", "The risk is 0.2"} {
-		require.Equal(t, places(want.Contains(text)), places(got.Contains(text)))
-		require.Equal(t, want.Contains(text).Origins, got.Contains(text).Origins)
-	}
-	tr := read(t, []byte(head))
-	tr.SetResult(&trace.Result{Tasks: []trace.TaskResult{{Task: trace.Task{ID: "t", Title: "A task", Line: "team.yaml:3", Status: task.Completed}, Structured: json.RawMessage(`{"a":"word"}`)}}})
-	require.Equal(t, []string{"structured of A task"}, places(tr.Contains("word")))
-	found, err := tr.Find("a task")
-	require.NoError(t, err)
-	require.Equal(t, "team.yaml:3", found.Line)
-	tr.SetResult(nil)
-	require.Empty(t, tr.Contains("word").Occurrences)
 }
 
 // Wherever processes die, a run tells the same as if one had gone through.
@@ -240,7 +224,7 @@ func TestSplitIntoProcessesReadsEqual(t *testing.T) {
 		want, got := one.read(), many.read()
 		require.Equal(t, places(want.Contains("the word")), places(got.Contains("the word")))
 		require.Equal(t, want.Contains("the word").Origins, got.Contains("the word").Origins)
-		require.Equal(t, want.Tasks, got.Tasks)
+		require.Equal(t, want.Tasks(), got.Tasks())
 		for i := range want.Prompts {
 			require.Equal(t, titles(want, &want.Prompts[i]), titles(got, &got.Prompts[i]))
 		}

@@ -10,13 +10,14 @@ package trace
 
 import (
 	"cmp"
-	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/promptview"
 
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -30,22 +31,22 @@ type Trace struct {
 	Run      string          // ID of the run; empty if nothing happened
 	Name     string          // of the team
 	Time     time.Time       // of the beginning of the record
-	Tasks    []Task          // of the spec in its order, then those known from events, prompts and the result
+	Spec     []Task          // the tasks of the first line
 	Inputs   []Input         // that tasks could be granted
 	Prompts  []Prompt        // in the order in which they were sent
 	Events   []event.Event   // without receipts, which the prompts have
 	Handoffs []event.Handoff // every decision of the gate, in the order in which it was recorded
-	Result   *Result         // nil if the run did not end, or it was not recorded
+	State    *runstate.State // of the tasks, by the events and the result; the owner of a history may set that of its entries before it asks for tasks
 	Torn     bool            // the last line was cut off, and was ignored
 	Partial  bool            // only one task was read, see [ReadOptions].Task
 
-	head  int                         // how many of Tasks are in the first line
-	index map[task.ID]int             // of Tasks
+	tasks []Task                      // see Tasks
+	index map[task.ID]int             // of these
 	order map[*Prompt]int             // when each prompt was sent
 	ends  map[task.ID]period          // when a task completed
 	held  map[task.ID][]event.Handoff // decisions that withheld context from attempts without a prompt
 
-	completed []int // when each of Tasks first completed; set by completions
+	completed []int // when each of the tasks first completed; set by completions
 	sorted    []int // the same in this order, of those that did
 }
 
@@ -78,30 +79,6 @@ type Prompt struct {
 	sourceTasks map[task.ID]bool // tasks whose results are sources; only of a prompt without its words
 }
 
-// A Result is the part of the result of a run that a trace needs.
-type Result struct {
-	Run    string       `json:"runId"`
-	Status string       `json:"status"`
-	Goal   string       `json:"goal,omitempty"`
-	Output string       `json:"output"`
-	Tasks  []TaskResult `json:"tasks"`
-	Steps  []Step       `json:"coordinator,omitempty"`
-}
-
-// A TaskResult is a task at the end of a run.
-type TaskResult struct {
-	Task
-	Description string               `json:"description,omitempty"`
-	Label       label.Classification `json:"label"`
-	Text        string               `json:"result,omitempty"`
-	Structured  json.RawMessage      `json:"structured,omitempty"` // canonical JSON
-}
-
-// A Step is a step of the coordinator.
-type Step struct {
-	Kind string `json:"step"`
-}
-
 // Bytes returns the length of both texts of the prompt.
 func (p *Prompt) Bytes() int { return length(p.System) + length(p.Text) }
 
@@ -130,61 +107,53 @@ func (p *Prompt) Withheld() (n int) {
 // prompt was recorded.
 func (t *Trace) Withheld(id task.ID) []event.Handoff { return t.held[id] }
 
-// SetResult sets the result of the run, which the trace keeps. Call it first on the trace of a
-// run whose result is not in a line.
-func (t *Trace) SetResult(r *Result) {
-	t.Result = r
-	if r == nil {
-		return
-	}
-	for i := range r.Tasks {
-		t.learn(r.Tasks[i].Task)
-	}
-}
+// Ended reports whether the trace has the end of the run.
+func (t *Trace) Ended() bool { return t.State.End != nil }
 
-// task returns the entry of a task, and adds one for a new task.
-func (t *Trace) task(id task.ID) *Task {
-	i, ok := t.index[id]
-	if !ok {
-		i = len(t.Tasks)
-		t.index[id] = i
-		t.Tasks = append(t.Tasks, Task{ID: id})
+// Tasks returns the tasks of the spec in its order, then those that the State has: planned tasks, and steps of the
+// coordinator. The caller must not change the list.
+func (t *Trace) Tasks() []Task {
+	if t.index != nil {
+		return t.tasks
 	}
-	return &t.Tasks[i]
-}
-
-// learn updates a task by the fields of another that are set.
-func (t *Trace) learn(of Task) {
-	tk := t.task(of.ID)
-	for _, known := range [...]struct{ old, now *string }{{&tk.Key, &of.Key}, {&tk.Title, &of.Title}, {&tk.Name, &of.Name}, {&tk.Assignee, &of.Assignee}, {&tk.Line, &of.Line}} {
-		if *known.now != "" {
-			*known.old = *known.now
+	t.tasks, t.index = slices.Clone(t.Spec), make(map[task.ID]int, len(t.Spec))
+	for i := range t.tasks {
+		t.index[t.tasks[i].ID] = i
+	}
+	for _, of := range t.State.Tasks() {
+		i, known := t.index[of.ID]
+		if !known {
+			i = len(t.tasks)
+			t.index[of.ID], t.tasks = i, append(t.tasks, Task{ID: of.ID})
+		}
+		tk := &t.tasks[i]
+		tk.Title, tk.Name, tk.Assignee = cmp.Or(of.Title, tk.Title), cmp.Or(of.Name, tk.Name), cmp.Or(of.Agent, tk.Assignee)
+		if now := t.State.Status(of); now.Terminal() || t.Ended() && t.State.IsTask(of) {
+			tk.Status = now
 		}
 	}
-	if of.Status != "" {
-		tk.Status = of.Status
+	return t.tasks
+}
+
+// Task returns what is known of a task; nil if the trace does not have it.
+func (t *Trace) Task(id task.ID) *Task {
+	tasks := t.Tasks()
+	if i, ok := t.index[id]; ok {
+		return &tasks[i]
 	}
+	return nil
 }
 
 // InHead reports whether the first line of the trace has a task: only such a task can be read alone.
 func (t *Trace) InHead(id task.ID) bool {
-	i, ok := t.index[id]
-	return ok && i < t.head
-}
-
-// ItemName returns the name of an instance by the keys of its items; empty if a task has none.
-func (t *Trace) ItemName(id task.ID) string {
-	if i, ok := t.index[id]; ok {
-		return t.Tasks[i].Name
-	}
-	return ""
+	return slices.ContainsFunc(t.Spec, func(tk Task) bool { return tk.ID == id })
 }
 
 // Title returns what people know a task by: its name, else its title; for one that the trace does not
 // have, its ID.
 func (t *Trace) Title(id task.ID) string {
-	if i, ok := t.index[id]; ok {
-		return cmp.Or(t.Tasks[i].Name, t.Tasks[i].Title, string(id))
+	if tk := t.Task(id); tk != nil {
+		return cmp.Or(tk.Name, tk.Title, string(id))
 	}
 	return string(id)
 }

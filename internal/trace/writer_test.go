@@ -30,7 +30,7 @@ func TestTraceIsReadAsItWasWritten(t *testing.T) {
 	require.Equal(t, noon, tr.Time)
 	require.Equal(t, given.Inputs, tr.Inputs)
 	require.False(t, tr.Torn)
-	require.Equal(t, "error", tr.Result.Status)
+	require.Equal(t, "error", tr.State.End.Status)
 	require.Len(t, tr.Prompts, len(records))
 	var ruled []event.Handoff
 	for i, r := range records {
@@ -166,7 +166,7 @@ func TestClosedTraceTakesNothing(t *testing.T) {
 	w.Event(event.Event{Seq: 1, Run: "r1"})
 	require.Equal(t, size, out.Len())
 	tr := read(t, out.Bytes())
-	require.Nil(t, tr.Result)
+	require.False(t, tr.Ended())
 	require.Empty(t, tr.Run)
 }
 
@@ -185,13 +185,13 @@ func TestLargeResultStaysInLinesThatCanBeVerified(t *testing.T) {
 	var out bytes.Buffer
 	w := trace.NewWriter(&out, given)
 	long := strings.Repeat("é\x01\"", 1<<18)
-	head, err := w.Close(map[string]any{"runId": "r1", "output": long, "tasks": []any{}}, noon)
+	head, err := w.Close(map[string]any{"runId": "r1", "output": long, "tasks": []any{}, "coordinator": []any{nil}}, noon)
 	require.NoError(t, err)
 	for l := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, len(l), record.MaxLine)
 	}
 	require.Equal(t, 2, strings.Count(out.String(), `{"part":`), "it is cut")
-	require.Equal(t, long, read(t, out.Bytes()).Result.Output)
+	require.Equal(t, long, read(t, out.Bytes()).State.End.Answer)
 	report, err := audit.Verify(&out, audit.VerifyOptions{Head: head})
 	require.NoError(t, err)
 	require.Equal(t, audit.Verified, report.Status, report.Why)

@@ -203,7 +203,7 @@ type Query struct {
 
 // NewDocument returns the part of a trace that is asked for.
 func NewDocument(t *trace.Trace, q Query) (*Document, error) {
-	x := &Document{File: q.File, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Result != nil && !t.Torn, Torn: t.Torn, Prompts: []PromptDocument{}, Trace: t, holders: t.Holders()}
+	x := &Document{File: q.File, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Ended() && !t.Torn, Torn: t.Torn, Prompts: []PromptDocument{}, Trace: t, holders: t.Holders()}
 	only, isInHead := func(string) bool { return true }, false
 	if q.Task != "" {
 		tk, err := t.Find(q.Task)
@@ -223,7 +223,7 @@ func NewDocument(t *trace.Trace, q Query) (*Document, error) {
 			x.add(x.prompt(p))
 		}
 	}
-	for _, tk := range t.Tasks {
+	for _, tk := range t.Tasks() {
 		if held := t.Withheld(tk.ID); len(held) > 0 && only(string(tk.ID)) {
 			x.Unsent = append(x.Unsent, unsent{tk, held})
 		}

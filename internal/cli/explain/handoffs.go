@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/sent"
 	"github.com/runteam/runteam/internal/event"
@@ -36,11 +35,11 @@ type HandoffDocument struct {
 // usage error.
 func HandoffsOf(k *journals.StoredRun, name string) (*HandoffsDocument, error) {
 	t := k.Trace
-	tk, err := t.Find(name)
+	tk, err := k.FindTask(name)
 	if err != nil {
-		return nil, &exit.Error{Kind: exit.KindUsage, Err: err}
+		return nil, err
 	}
-	d := &HandoffsDocument{Handoffs: []HandoffDocument{}, Sent: sent.AboutTask(sent.Of(k), tk.ID, tk.Assignee)}
+	d := &HandoffsDocument{Handoffs: []HandoffDocument{}, Sent: sent.AboutTask(sent.Of(k), tk.ID, tk.Agent)}
 	for i := range t.Handoffs {
 		if h := &t.Handoffs[i]; h.Task == tk.ID || sourceTask(h) == tk.ID {
 			d.Handoffs = append(d.Handoffs, newHandoff(t, i))
@@ -56,7 +55,7 @@ func HandoffsByTask(k *journals.StoredRun) map[task.ID]*HandoffsDocument {
 		h, one := &t.Handoffs[i], newHandoff(t, i)
 		for _, id := range slices.Compact([]task.ID{h.Task, sourceTask(h)}) {
 			if all[id] == nil {
-				all[id] = &HandoffsDocument{Sent: sent.AboutTask(list, id, agentOf(t, id))}
+				all[id] = &HandoffsDocument{Sent: sent.AboutTask(list, id, agentOf(k, id))}
 			}
 			all[id].Handoffs = append(all[id].Handoffs, one)
 		}
@@ -64,10 +63,10 @@ func HandoffsByTask(k *journals.StoredRun) map[task.ID]*HandoffsDocument {
 	return all
 }
 
-// agentOf returns the agent of a task of a trace.
-func agentOf(t *trace.Trace, id task.ID) string {
-	if i := slices.IndexFunc(t.Tasks, func(tk trace.Task) bool { return tk.ID == id }); i >= 0 {
-		return t.Tasks[i].Assignee
+// agentOf returns the agent of a task.
+func agentOf(k *journals.StoredRun, id task.ID) string {
+	if t := k.State.Find(id); t != nil {
+		return t.Agent
 	}
 	return ""
 }

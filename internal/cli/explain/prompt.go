@@ -81,8 +81,11 @@ func (x *Document) add(p PromptDocument) {
 func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 	r := p.Receipt
 	out := PromptDocument{
-		Task: r.Task, Title: p.Title, Name: x.Trace.ItemName(r.Task), Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(), Contract: r.Contract,
+		Task: r.Task, Title: p.Title, Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(), Contract: r.Contract,
 		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Returned: r.Returned, Withheld: []withheld{}, holders: x.holders,
+	}
+	if tk := x.Trace.Task(r.Task); tk != nil {
+		out.Name = tk.Name
 	}
 	for i := range r.Sources {
 		d := r.Sources[i].Decision

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/brief"
-	"github.com/runteam/runteam/internal/event"
 
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/format"
@@ -50,7 +49,7 @@ const mostRounds = 10
 // rounds names what has the prompts of the only task that is explained: the rounds of its result. How
 // other tasks ended is known only if they completed, so another round is named if the loop did not.
 func (x *Document) rounds() (names []string) {
-	tasks := x.Trace.Tasks
+	tasks := x.Trace.Tasks()
 	at := slices.IndexFunc(tasks, func(tk trace.Task) bool { return tk.Title == x.task })
 	if at < 0 || tasks[at].Rounds == "" {
 		return nil
@@ -75,14 +74,13 @@ var isRound = regexp.MustCompile(`^[#.]\d+$`)
 
 // status returns a clause with the status of the only task that is explained.
 func (x *Document) status() string {
-	i := slices.IndexFunc(x.Trace.Tasks, func(tk trace.Task) bool { return tk.Title == x.task && tk.Status != "" })
-	if i < 0 {
+	tk := x.Trace.Task(x.only)
+	if tk == nil || tk.Status == "" {
 		return ""
 	}
-	text := "; the task is " + format.Status(x.Trace.Tasks[i].Status)
-	why := slices.IndexFunc(x.Trace.Events, func(e event.Event) bool { return e.Type == event.TaskNotNeeded && e.Task == x.Trace.Tasks[i].ID })
-	if why >= 0 {
-		text += ": " + terminal.CleanLine(format.WhyNotNeeded(x.Trace.Events[why].Message))
+	text := "; the task is " + format.Status(tk.Status)
+	if of := x.Trace.State.Find(x.only); of != nil && tk.Status == task.NotNeeded {
+		text += ": " + terminal.CleanLine(format.WhyNotNeeded(x.Trace.State.EndOf(of).Reason))
 	}
 	return text
 }

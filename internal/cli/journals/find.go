@@ -88,7 +88,7 @@ func (l *ReadFlags) findTask(ctx context.Context, j *journal.Journal, unknown er
 		l.Run, l.Task = newest.Run, l.Run
 		return newest, nil
 	}
-	near, ok := naming.Nearest(l.Run, trace.Known(t.Tasks))
+	near, ok := naming.Nearest(l.Run, trace.Known(t.Tasks()))
 	if !ok && !l.MayBeFile && strings.HasSuffix(l.Run, "]") { // an item, since no run is called that
 		return newest, &exit.Error{Kind: exit.KindUsage, Err: err}
 	}

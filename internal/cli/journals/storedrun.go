@@ -154,19 +154,17 @@ func NewStoredRun(run journal.Summary, t *trace.Trace, loaded *journal.Stored, n
 func (k *StoredRun) collect() {
 	k.State = runstate.Of(&k.History)
 	k.State.Live = k.Live()
+	if !k.Trace.Partial { // else the trace also knows the names of other tasks
+		k.Trace.State = k.State
+	}
 	var order []task.ID
-	for _, list := range [][]trace.Task{k.Info.Tasks, k.Trace.Tasks} {
-		for i := range list {
-			t := &list[i]
-			if k.Trace.Partial && k.State.Find(t.ID) == nil {
-				continue // of other tasks only their names are known
-			}
-			if t.Assignee != handoff.Coordinator {
-				of := k.State.Task(t.ID, t.Title, t.Assignee)
-				of.Name, k.keys[t.ID] = cmp.Or(t.Name, of.Name), t.Key
-				order = append(order, t.ID)
-			}
+	for i := range k.Info.Tasks {
+		t := &k.Info.Tasks[i]
+		if k.Trace.Partial && k.State.Find(t.ID) == nil {
+			continue // of other tasks only their names are known
 		}
+		k.State.Task(t.ID, t.Title, t.Assignee)
+		k.keys[t.ID], order = t.Key, append(order, t.ID)
 	}
 	for _, t := range k.State.Planned() {
 		order = append(order, t.ID)
@@ -189,12 +187,7 @@ func (k *StoredRun) Find(id task.ID) *runstate.Task {
 func (k *StoredRun) Key(id task.ID) string { return k.keys[id] }
 
 // Title returns what people know a task by: its name, else its title; for one that the run does not have, its ID.
-func (k *StoredRun) Title(id task.ID) string {
-	if t := k.Find(id); t != nil {
-		return cmp.Or(t.Name, t.Title, string(id))
-	}
-	return k.Trace.Title(id)
-}
+func (k *StoredRun) Title(id task.ID) string { return k.Trace.Title(id) }
 
 // Tasks returns the tasks that a run began with. For a goal they are the tasks that the
 // coordinator planned, which only the record lists.
@@ -206,7 +199,7 @@ func Tasks(ctx context.Context, j *journal.Journal, info *journal.Info) ([]trace
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}
-	return slices.DeleteFunc(t.Tasks, func(t trace.Task) bool { return t.Assignee == handoff.Coordinator }), nil
+	return slices.DeleteFunc(t.Tasks(), func(t trace.Task) bool { return t.Assignee == handoff.Coordinator }), nil
 }
 
 // FindTask returns the task, or the step of the coordinator, that a name means.

@@ -102,9 +102,9 @@ func (r *replayFlags) job(m *run.StoredInvocation) *run.Job {
 func (t *variant) omit() error {
 	r, tasks := t.flags, 0
 	var known []trace.Task
-	for i := range t.prior.Trace.Tasks {
-		if s := t.prior.Find(t.prior.Trace.Tasks[i].ID); s != nil && t.prior.State.IsTask(s) {
-			known = append(known, t.prior.Trace.Tasks[i])
+	for _, tk := range t.prior.Trace.Tasks() {
+		if s := t.prior.Find(tk.ID); s != nil && t.prior.State.IsTask(s) {
+			known = append(known, tk)
 		}
 	}
 	for _, s := range t.prior.Tasks {

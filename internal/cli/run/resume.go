@@ -153,7 +153,7 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) (err error) {
 		if err != nil {
 			return journals.ReadError(ctx, err)
 		}
-		r.names.AddNames(t.Tasks)
+		r.names.AddNames(t.Tasks())
 	}
 	r.answers, r.called, r.begun = map[task.ID]bool{}, map[task.ID]bool{}, map[task.ID]bool{}
 	for _, x := range accepted(&r.stored.History) {
