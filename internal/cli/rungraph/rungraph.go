@@ -144,10 +144,9 @@ func (g *graph) connect(from, to, kind string) {
 
 // addTasks adds the tasks and steps that the run has.
 func (g *graph) addTasks() {
-	absent := absentInstances(g.run)
 	for _, t := range g.run.Tasks {
-		if absent[t.ID] {
-			continue
+		if g.run.State.EndOf(t).Code == codes.LeftOut {
+			continue // a round or an item that the run does not have
 		}
 		n := &Node{ID: string(t.ID), Title: t.Title, Name: t.Name, Agent: t.Agent, Kind: kindTask, Label: g.labelOf(t)}
 		if t.Step {
@@ -158,17 +157,6 @@ func (g *graph) addTasks() {
 		g.add(n)
 		g.foldsOf(n)
 	}
-}
-
-// absentInstances returns the rounds and items that the run does not have.
-func absentInstances(k *journals.StoredRun) map[task.ID]bool {
-	absent := map[task.ID]bool{}
-	for _, t := range k.State.Tasks() {
-		if k.State.EndOf(t).Code == codes.LeftOut {
-			absent[t.ID] = true
-		}
-	}
-	return absent
 }
 
 // planned returns a task of the plan, with its condition and its loop; nil if there is none.
