@@ -61,6 +61,26 @@ func TestEndOfARunShowsWithheldContext(t *testing.T) {
 	require.Equal(t, got.stdout, quiet.stdout, "the whole answer")
 }
 
+// The report of a run has the counts that show and the document of the stored run have.
+func TestEndOfARunCountsAsShowDoes(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"guard", "judges", "lead-scoring"} {
+		dir := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples/patterns/"+name)))
+		got := call{dir: dir, args: []string{"run", "team.yaml", "--offline"}}.run(t)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+		report := got.stderr[regexp.MustCompile(`(?m)^\d+ of \d+ .* completed`).FindStringIndex(got.stderr)[0]:]
+		counts, _, _ := strings.Cut(report, " in ")
+		require.Contains(t, call{dir: dir, args: []string{"show"}}.run(t).stdout, "\n"+counts+"\n")
+		var r view.Run
+		require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"show", "-o", "json"}}.run(t).stdout), &r))
+		require.Contains(t, report, format.Tokens(r.Usage, "; ")+" (scripted)\n")
+		require.Equal(t, r.Withheld > 0, strings.Contains(report, format.Plural(r.Withheld, "value")+" withheld"), "%s", report)
+		require.Equal(t, r.Redacted > 0, strings.Contains(report, format.Number(r.Redacted)+" redacted"), "%s", report)
+		require.Equal(t, r.Saved > 0, strings.Contains(report, format.Plural(r.Saved, "token")+" of context"), "%s", report)
+	}
+}
+
 // A resumed run whose tasks had all completed reports what their agents did not see. Once the rules
 // change, the new attempt counts.
 func TestEndOfAResumedRunShowsWithheldContext(t *testing.T) {

@@ -82,6 +82,9 @@ func TestTotalsOfAResumedRun(t *testing.T) {
 	require.Equal(t, "no task was run in 0.0s; 301 tokens in, 2 out", totals(301, 0))
 	require.Equal(t, "no task was run in 0.0s; 105 tokens in, 0 out (301 tokens in, 2 out in total)", totals(301, 196))
 	require.Equal(t, "no task was run in 0.0s; no tokens (301 tokens in, 2 out in total)", totals(301, 301))
+	interrupted := engine.TaskResult{Status: task.Completed, Metrics: engine.Metrics{Attempts: 2, Interrupted: 1}}
+	e := report.Ending{Result: &engine.Result{Usage: llm.Usage{InputTokens: 301}, Prior: llm.Usage{InputTokens: 301}, Tasks: []engine.TaskResult{interrupted}}}
+	require.Equal(t, "1 of 1 task completed in 0.0s; no tokens (~301 tokens in, 0 out in total)\n", e.Text(), "as show says it")
 }
 
 func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {

@@ -161,7 +161,7 @@ func (e *Ending) totals() string {
 	}
 	text += " in " + format.Elapsed(res.EndedAt.Sub(res.StartedAt))
 	if since, resumed := res.Resumed(); resumed {
-		text += cmp.Or(format.Tokens(since, "; "), "; no tokens") + format.Tokens(res.Usage, " (") + " in total)"
+		text += cmp.Or(format.Tokens(since, "; "), "; no tokens") + format.Tokens(res.Usage, " ("+format.ApproximationMark(estimated(res))) + " in total)"
 	} else {
 		text += format.Tokens(res.Usage, "; ")
 	}
@@ -170,6 +170,12 @@ func (e *Ending) totals() string {
 		text += " (scripted)"
 	}
 	return text
+}
+
+// estimated reports whether the tokens of calls that a crash ended are estimates.
+func estimated(res *engine.Result) bool {
+	return slices.ContainsFunc(res.Tasks, func(t engine.TaskResult) bool { return t.Metrics.Interrupted > 0 }) ||
+		slices.ContainsFunc(res.Steps, func(s engine.Step) bool { return s.Metrics.Interrupted > 0 })
 }
 
 // waiting counts the tasks that wait for people.
