@@ -196,8 +196,10 @@ func (r *Reader) happened(e event.Event) {
 	if e.Task != "" {
 		r.trace.State.Task(e.Task, e.Title, e.Agent)
 	}
-	r.trace.State.Apply(&record.Entry{Event: &e})
 	r.trace.Events = append(r.trace.Events, e)
+	if c := record.ChangeOf(&r.trace.Events[len(r.trace.Events)-1]); c != nil { // a copy of the event would be larger
+		r.trace.State.Apply(&record.Entry{Change: c})
+	}
 }
 
 func (r *Reader) prompt(text json.RawMessage) error {
