@@ -13,6 +13,8 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/stretchr/testify/require"
 )
 
@@ -112,4 +114,19 @@ func TestTasksInAJournalOfVersion8(t *testing.T) {
 
 	require.Equal(t, exit.StatusOK, call{bare: true, dir: dir, args: []string{"answer", "0aa9e671", "Decide#1", "--set", "choice=send"}}.run(t).status)
 	require.Equal(t, waiting, shown("0aa9e671"), "the answer is for the next process")
+}
+
+// Files before version 10 have all events of a run, but for decisions. None of them is derived once more.
+func TestEventsInAJournalOfVersion8(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, earlierFiles(t, "../journal/testdata/version8"))
+	require.NoError(t, os.Chmod(filepath.Join(dir, ".runteam"), 0o700))
+	stored := map[event.Type]int{}
+	for _, e := range storedEvents(t, filepath.Join(dir, journals.FolderName, journals.FileName)) {
+		stored[e.Type]++
+	}
+	require.Equal(t, map[event.Type]int{
+		event.RunStart: 4, event.TaskReady: 12, event.TaskStart: 10, event.AgentStart: 18, event.AgentComplete: 16, event.TaskRetry: 2, event.TaskWaiting: 1,
+		event.TaskComplete: 8, event.TaskNotNeeded: 7, event.Error: 4, event.AllComplete: 1, event.RunComplete: 4, event.Handed: 22,
+	}, stored)
 }

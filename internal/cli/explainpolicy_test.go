@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -43,7 +44,7 @@ func explained(t *testing.T, receipts ...prompt.Receipt) string {
 
 func TestEveryKindOfContextHasAName(t *testing.T) {
 	t.Parallel()
-	x := &explain.Document{Trace: &trace.Trace{}}
+	x := &explain.Document{Trace: &trace.Trace{State: runstate.New()}}
 	name := func(kind handoff.SourceKind, s string) string {
 		return x.SourceName(&gate.Decision{Source: gate.Source{Kind: kind, Name: s}, From: "a"})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
@@ -27,10 +28,9 @@ type bus struct {
 	run    string
 	texts  atomic.Pointer[ownEndpoints] // of messages
 	subs   []*subscriber
-	ledger *ledger // events wait here until they are durable; nil without a journal
+	ledger *ledger // events wait here until they are durable; nil if nobody reads events
 
-	mu    sync.Mutex // guards seq and names, and the order in which events go to the queues or to the ledger
-	seq   int
+	mu    sync.Mutex         // guards names and hidden, and the order in which events go to the ledger
 	names map[task.ID]string // of instances, by the keys of their items; nil if none has one
 
 	hidden map[task.ID]bool // tasks with a prompt or an answer that the caller may not see: they have no inner events
@@ -60,39 +60,38 @@ func (b *bus) govern(endpoints []string, words *redact.Redactor) {
 
 // live reports whether events have a reader: a subscriber or the journal. Without one,
 // no event needs to be made.
-func (b *bus) live() bool { return b != nil && (len(b.subs) > 0 || b.ledger != nil) }
+func (b *bus) live() bool { return b != nil && b.ledger != nil }
 
-// emit numbers and stamps an event and queues it for all subscribers.
-//
-// Error texts of agents and endpoints are for the caller and may contain personal
-// data. Events go to logs and screens, which may name only the base URLs of
-// the team's own endpoints.
+// clean returns the message of an event as subscribers get it. Error texts of agents and endpoints are for the caller
+// and may contain personal data. Events go to logs and screens, which may name only the base URLs of the team's own
+// endpoints.
+func (b *bus) clean(e *event.Event) string {
+	if e.Message == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), messageTime)
+	defer cancel()
+	clean, err := b.words().text(ctx, e.Message)
+	if err != nil {
+		return cmp.Or(e.Code, "[withheld]")
+	}
+	return clean
+}
+
+// emit stamps an event that says what no other entry does, and adds it to the entries of the run.
 func (b *bus) emit(e event.Event) {
 	if !b.live() {
 		return
 	}
-	if e.Message != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), messageTime)
-		clean, err := b.words().text(ctx, e.Message)
-		cancel()
-		if err != nil {
-			clean = cmp.Or(e.Code, "[withheld]")
-		}
-		e.Message = clean
-	}
+	e.Message = b.clean(&e)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e.Inner && b.hidden[e.Task] {
 		return
 	}
-	b.seq++
-	e.Seq, e.Run, e.Time = b.seq, b.run, time.Now()
+	e.Run, e.Time = b.run, time.Now()
 	e.Name, e.Because = b.names[e.Task], cmp.Or(b.names[e.Root], e.Because)
-	if b.ledger != nil {
-		b.ledger.addEvent(e)
-		return
-	}
-	b.publish(e)
+	b.ledger.note(record.Entry{Event: &e})
 }
 
 // hide drops the inner events and records of a task from now on: how many there are depends on
@@ -134,6 +133,9 @@ func (b *bus) name(id task.ID, name string) {
 
 // publish queues an event for all subscribers.
 func (b *bus) publish(e event.Event) {
+	if e.Type == event.AgentComplete || e.Type == event.Steered { // whose entries have the message as the caller may see it
+		e.Message = b.clean(&e)
+	}
 	for _, s := range b.subs {
 		s.push(e)
 	}

@@ -96,7 +96,7 @@ func (r *recorder) credit(ctx context.Context, x *modelCall, p prompt.Prompt) er
 		return err
 	}
 	r.ledger.add(x.batch, record.Entry{Record: &rec})
-	r.emitHandoffs(x, handed)
+	r.emitUses(x)
 	return nil
 }
 

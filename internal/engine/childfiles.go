@@ -397,9 +397,7 @@ func (r *recorder) recordDecisions(d *modelCall) error {
 		return err
 	}
 	r.ledger.note(record.Entry{Record: &rec})
-	if r.bus.live() {
-		r.emitHandoffs(d, rec.Handoffs)
-	}
+	r.emitUses(d)
 	return nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/codes"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/memo"
@@ -22,7 +21,6 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -126,7 +124,7 @@ func (g *childGroup) start(ctx context.Context, at int, t *plan.RuntimeTool) (re
 		return refuse("Invalid arguments: " + err.Error() + ".")
 	}
 	c.id, c.key = a.run.calls.of(g.x, &call)
-	c.link = handoffID(strings.TrimPrefix(c.id, a.run.id))
+	c.link = record.HandoffID(strings.TrimPrefix(c.id, a.run.id))
 	of, problem := g.descendant(c)
 	if problem != "" {
 		return refuse("Call refused: " + problem + ".")
@@ -272,13 +270,8 @@ func (c *childCall) part(a *attempt) string { return a.part + record.ChildPrefix
 func (c *childCall) begin(a *attempt) {
 	a.run.ledger.add(nil, record.Entry{ToolCall: &record.CallStart{
 		Session: c.id, Key: c.key, Task: a.task.ID, Agent: gate.ToolReader(c.tool.Name), Attempt: a.number, Time: c.began, Bytes: a.run.sizeOf(c.child.offers[0].Envelope), Effect: string(tool.None),
+		To: c.child.caps.Agent, Child: c.part(a),
 	}})
-	if a.run.bus.live() {
-		ev := a.eventOf(event.AgentSpawn)
-		ev.Inner = true
-		ev.To, ev.Child, ev.Bytes = c.child.caps.Agent, c.link, a.run.sizeOf(c.child.offers[0].Envelope)
-		a.run.bus.emit(ev)
-	}
 }
 
 // perform has the child work, and takes what comes of it. It does so also if an agent ends its goroutine.
@@ -349,20 +342,9 @@ func (g *childGroup) notice(c *childCall, text string) (*envelope.Envelope, erro
 	return envelope.New(h, envelope.Text(text))
 }
 
-// recordEnd stores what came of a child, and emits an event.
+// recordEnd records what came of a child.
 func (c *childCall) recordEnd(a *attempt) {
 	c.took = time.Since(c.began)
-	if a.run.bus.live() {
-		ev := a.eventOf(event.AgentResult)
-		ev.Inner = true
-		ev.From, ev.Child, ev.Status, ev.Code, ev.Duration = c.child.caps.Agent, c.link, task.Completed, c.outcome.code, c.took
-		if c.outcome.code != "" {
-			ev.Status = task.Failed
-		} else {
-			ev.Bytes = a.run.sizeOf(c.outcome.envelope)
-		}
-		a.run.bus.emit(ev)
-	}
 	if a.run.ledger == nil {
 		return
 	}

@@ -9,12 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/codes"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/mailbox"
@@ -196,7 +193,7 @@ func (a *attempt) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Value) (*
 	for _, of := range a.earlier {
 		hops = max(hops, gate.HopsOf(of.sealed))
 	}
-	id := handoffID(strings.TrimPrefix(at.id, r.id))
+	id := record.HandoffID(strings.TrimPrefix(at.id, r.id))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.messages
@@ -247,22 +244,12 @@ func (a *attempt) postHandoff(x *modelCall, h, of *sentHandoff, draft mailbox.Dr
 	}
 	m.record(msg, record.SentMessage{Session: x.contract.Session, Call: at.id, Key: at.key})
 	m.notifyOnceDurable(notify)
-	emitSent(x, msg)
 	h.msg = msg
 	if !of.awaited() && a.canReceiveFrom(h.to) && !canBeRead(a.scheduler, h) {
 		h.unread = fmt.Sprintf(" No task of %s is left that could read it.", h.to)
 	}
 	m.answer(of, h)
 	return nil
-}
-
-// emitSent emits an event for a handoff that was sent, if the caller may see it.
-func emitSent(x *modelCall, msg mailbox.Message) {
-	if bus := x.run.bus; bus.live() && x.run.messages.isShown(msg) {
-		ev := x.eventOf(event.MessageSent)
-		ev.ID, ev.To, ev.Bytes = x.run.messages.name(msg), msg.To, x.run.sizeOf(msg.Envelope)
-		bus.emit(ev)
-	}
 }
 
 // withoutMembers returns an object without some of its members; the zero value if none is left.
@@ -276,13 +263,6 @@ func withoutMembers(v jsonvalue.Value, names ...string) (left jsonvalue.Value, e
 	}
 	return jsonvalue.Encode(members)
 }
-
-// handoffID returns the id of a handoff, a UUID of version 5 made of the place of its call. It says
-// nothing about other handoffs, and is the same in every run.
-func handoffID(place string) string { return uuid.NewSHA1(handoffNamespace, []byte(place)).String() }
-
-// handoffNamespace is the namespace of the ids of handoffs.
-var handoffNamespace = uuid.MustParse("2f7c1e54-0b6d-5a0f-9d3b-416a77e290c8")
 
 // takeUnread takes the messages that wait for the agent of an attempt and that it may read out of its inbox.
 func (m *runMessages) takeUnread(a *attempt) []mailbox.Message {

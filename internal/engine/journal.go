@@ -74,7 +74,7 @@ func (r *run) ending(res *Result) record.Entry {
 	if r.ledger == nil {
 		return record.Entry{}
 	}
-	end := &record.RunEnd{Time: res.EndedAt, Status: string(res.Status), Warnings: res.Warnings}
+	end := &record.RunEnd{Time: res.EndedAt, Status: string(res.Status), Warnings: res.Warnings, Usage: res.Usage, Partial: res.IsPartial()}
 	room := max(reasonsInEnd/(len(res.Errors)+1), leastReason)
 	for i := range res.Tasks {
 		t := &res.Tasks[i]

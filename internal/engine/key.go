@@ -73,7 +73,7 @@ func reuseKeyOf(key record.Key, accepts label.Classification, origins []string) 
 }
 
 // keyed reports whether prompts need keys: answers are stored, or there are prior ones.
-func (r *runScope) keyed() bool { return r.ledger != nil || r.memo != nil }
+func (r *runScope) keyed() bool { return r.log != nil || r.memo != nil }
 
 // setKeys sets the keys of a prompt of a model call, unless nothing is cached.
 func setKeys(x *modelCall, b *brief.Brief, p prompt.Prompt) error {

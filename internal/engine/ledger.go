@@ -9,23 +9,28 @@ import (
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runevents"
+	"github.com/runteam/runteam/internal/runstate"
 )
 
 // ErrJournal reports a journal that failed. Events that were not durable by then are not
 // emitted, and no further task starts.
 var ErrJournal = errors.New("the journal of the run failed")
 
-// A ledger writes a run to its journal and emits events once they are durable.
-// Batches, and the entries within a batch, have one order. A nil *ledger writes nothing.
+// A ledger writes a run to its journal and emits the events of its entries once they are durable; without a
+// journal, at once. Batches, and the entries within a batch, have one order. A nil *ledger takes nothing.
 //
 // A batch holds entries that become durable together. It is open until its last holder
 // releases it: the gate decisions about the tasks that a result makes ready become
 // durable with that result, and the calls of these tasks wait once. Entries that no call
 // waits for join the next batch that one waits for, or are written a moment later.
 type ledger struct {
-	log     record.Log
+	log     record.Log // nil without a journal
 	publish func(event.Event)
 	broken  chan struct{} // closed with the first error
+
+	events  *runevents.Events // used by the caller who submits
+	derived []event.Event     // of the batch that is submitted
 
 	mu         sync.Mutex  // guards the rest, and the fields of batches
 	waiting    []*batch    // not submitted yet, in order; new entries join the last one
@@ -48,17 +53,44 @@ type batch struct {
 	err     error         // why it never will; set before done is closed
 }
 
-func newLedger(log record.Log, publish func(event.Event)) *ledger {
-	if log == nil {
-		return nil
+// newLedger returns the ledger of a run, which passes events on to publish; nil if nobody reads them.
+func newLedger(run string, log record.Log, publish func(event.Event)) *ledger {
+	l := &ledger{log: log, publish: publish, broken: make(chan struct{})}
+	l.events = runevents.New(run, func(e event.Event) {
+		if publish != nil {
+			l.derived = append(l.derived, e)
+		}
+	})
+	if log != nil && log.History() != nil {
+		runstate.Each(log.History(), l.events.Add)
+		l.derived = nil // an earlier process emitted them
 	}
-	return &ledger{log: log, publish: publish, broken: make(chan struct{})}
+	return l
+}
+
+// stores reports whether there is a journal.
+func (l *ledger) stores() bool { return l != nil && l.log != nil }
+
+// emit emits the events of entries that nobody stores.
+func (l *ledger) emit(entries []record.Entry) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range entries {
+		l.events.Add(&entries[i])
+	}
+	for _, e := range l.derived {
+		l.publish(e)
+	}
+	l.derived = l.derived[:0]
 }
 
 // hold opens a batch that waits for its holder, behind all others. What is
 // added meanwhile goes there as well.
 func (l *ledger) hold() *batch {
-	if l == nil {
+	if !l.stores() {
 		return nil
 	}
 	l.mu.Lock()
@@ -95,7 +127,8 @@ func (l *ledger) release(b *batch) {
 // add adds entries to a batch that has a holder, or to the last one if b is nil,
 // and returns the batch to wait for.
 func (l *ledger) add(b *batch, entries ...record.Entry) *batch {
-	if l == nil {
+	if !l.stores() {
+		l.emit(entries)
 		return nil
 	}
 	l.mu.Lock()
@@ -110,28 +143,14 @@ func (l *ledger) add(b *batch, entries ...record.Entry) *batch {
 
 // note adds entries that no call waits for.
 func (l *ledger) note(entries ...record.Entry) {
-	if l == nil {
+	if !l.stores() {
+		l.emit(entries)
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.last()
 	b.entries = append(b.entries, entries...)
-	l.submitSoon()
-}
-
-// addEvent adds an event: to the journal, but for decisions, which the records
-// have, and for subscribers once it is durable.
-func (l *ledger) addEvent(e event.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.last()
-	b.events = append(b.events, e)
-	if e.Type != event.Handed {
-		kept := e
-		kept.Receipt = nil // the record of the prompt has it
-		b.entries = append(b.entries, record.Entry{Event: &kept})
-	}
 	l.submitSoon()
 }
 
@@ -183,12 +202,16 @@ func (l *ledger) submit() {
 		b := l.waiting[0]
 		l.waiting[0] = nil
 		l.waiting = l.waiting[1:]
-		if len(b.entries)+len(b.events) == 0 {
+		if len(b.entries) == 0 {
 			close(b.done) // an empty batch is durable
 			continue
 		}
 		l.submitted = b
 		l.mu.Unlock()
+		for i := range b.entries {
+			l.events.Add(&b.entries[i])
+		}
+		b.events, l.derived = l.derived, nil
 		l.log.Append(b.entries, func(err error) { l.committed(b, err) })
 		l.mu.Lock()
 	}
@@ -240,7 +263,7 @@ func (l *ledger) wait(ctx context.Context, b *batch) error {
 // latest returns the batch with which all is durable that was added by now; nil
 // if there is none.
 func (l *ledger) latest() *batch {
-	if l == nil {
+	if !l.stores() {
 		return nil
 	}
 	l.mu.Lock()
@@ -266,7 +289,7 @@ func (l *ledger) tail() *batch {
 
 // flush returns when all that was added is durable, and why it is not.
 func (l *ledger) flush() error {
-	if l == nil {
+	if !l.stores() {
 		return nil
 	}
 	if b := l.latest(); b != nil {

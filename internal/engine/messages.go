@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/runteam/runteam/internal/event"
-	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
@@ -56,28 +54,12 @@ func joined(first, second []mailbox.Message) []mailbox.Message {
 	return slices.Concat(first, second)
 }
 
-// started emits an event for each message in the prompt.
+// started returns the outbox of the attempt.
 func (a *attempt) started() *Outbox {
-	emitMessages(&a.modelCall, a.messagesIn(a.sealed))
 	if a.root != nil {
 		return nil // a child or a later holder sends nothing
 	}
 	return a.newOutbox(&a.modelCall)
-}
-
-// emitMessages emits an event for each message that a prompt has and the caller may know of.
-func emitMessages(x *modelCall, messages []gate.Sealed) {
-	for i := range messages {
-		if s := &messages[i]; !s.Withheld() && x.run.bus.live() {
-			d := x.run.decided(s.Decision())
-			if d.Coarse {
-				continue
-			}
-			ev := x.eventOf(event.Message)
-			ev.ID, ev.From, ev.Bytes = d.Source.Name, s.Assignee(), d.BytesAfter
-			x.run.bus.emit(ev)
-		}
-	}
 }
 
 // warnUndelivered warns of the messages that no task of the plan got, of those that the caller may see.

@@ -196,7 +196,6 @@ func perform(ctx context.Context, x *modelCall, o purpose) {
 		}
 		x.end = time.Now()
 		x.releaseBatch()
-		x.run.reportEnd(x)
 		if x.part == "" { // a later turn shares the stream of the first
 			x.stream.finish(x)
 		}
@@ -224,6 +223,9 @@ func (x *modelCall) try(ctx context.Context, o purpose) error {
 	}
 	if err == nil {
 		err = checkEffects(o)
+	}
+	if err == nil && !x.isPerson() {
+		err = checkBudgets(x)
 	}
 	if err := x.run.recordPrompt(ctx, x, text, err); err != nil {
 		return err
@@ -329,6 +331,19 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 	return x.close(ctx, o, now)
 }
 
+// checkBudgets returns an error if the budgets have nothing left for the call.
+func checkBudgets(x *modelCall) error {
+	if len(x.run.budgets.of(x.caps.Agent)) == 0 {
+		return nil
+	}
+	m := x.run.budgets.meter(x)
+	err := m.checkLeft()
+	if err != nil {
+		x.broke = cmp.Or(x.broke, m.end())
+	}
+	return err
+}
+
 // checkStart returns why the agent must not be given the prompt now.
 func checkStart(ctx context.Context, x *modelCall, o purpose, m *meter) error {
 	if err := m.checkLeft(); err != nil {
@@ -346,15 +361,8 @@ func checkStart(ctx context.Context, x *modelCall, o purpose, m *meter) error {
 	return nil
 }
 
-// announce records that the agent is given the prompt.
-func announce(x *modelCall) {
-	x.stage, x.sent = givenPrompt, x.shownSize
-	if bus := x.run.bus; bus.live() {
-		ev := x.eventOf(event.AgentStart)
-		ev.Bytes, ev.Receipt = messageBytes(x.receipt), x.receipt
-		bus.emit(ev)
-	}
-}
+// announce notes that the agent is given the prompt.
+func announce(x *modelCall) { x.stage, x.sent = givenPrompt, x.shownSize }
 
 // acceptTruncated returns the error of a truncated answer: nil if the task accepts
 // it. An answer that does not match the schema is not accepted.

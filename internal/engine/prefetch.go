@@ -30,7 +30,7 @@ var errNotStarted = errors.New("its turn did not come")
 // prefetch prepares the tasks that come next.
 func (s *scheduler) prefetch(ctx context.Context) {
 	r, most := s.run, min(s.limit, maxPrefetched)
-	if r.ledger == nil || s.order != nil || r.messages != nil || len(s.prefetched) >= most {
+	if r.log == nil || s.order != nil || r.messages != nil || len(s.prefetched) >= most {
 		return
 	}
 	for _, i := range r.queue.Upcoming(most) {

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/task"
 )
 
 // A recorder decides what is recorded of a run: it hands entries to the journal,
@@ -41,13 +39,17 @@ func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prom
 		return failed
 	}
 	handed := r.handoffs(x, time.Now())
-	rec := record.Prompt{Handoffs: handed}
-	if failed == nil && (r.sink != nil || r.ledger != nil) {
-		shown := r.shown(p, x.whole)
-		rec.Prompt = &shown
+	recorded := func() record.Prompt {
+		rec := record.Prompt{Handoffs: handed}
+		if failed == nil && (r.sink != nil || r.ledger != nil) {
+			shown := r.shown(p, x.whole)
+			rec.Prompt = &shown
+		}
+		return rec
 	}
-	if len(handed) > 0 || failed == nil {
-		failed = cmp.Or(failed, r.callSink(ctx, &x.request, rec))
+	rec := recorded()
+	if r.sink != nil && (len(handed) > 0 || failed == nil) {
+		failed = cmp.Or(failed, r.callSink(ctx, &x.request, recorded())) // a copy, which the recorder may change
 	}
 	if r.ledger != nil && (len(handed) > 0 || failed == nil) {
 		failed = cmp.Or(failed, r.enterPrompt(ctx, x, rec, failed == nil))
@@ -55,9 +57,7 @@ func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prom
 	if failed == nil && (r.sink != nil || r.ledger != nil) {
 		failed = checkFresh(x.sealed, time.Now())
 	}
-	if r.bus.live() {
-		r.emitHandoffs(x, handed)
-	}
+	r.emitUses(x)
 	return failed
 }
 
@@ -71,8 +71,12 @@ func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Pro
 	case sent:
 		m := r.team.Find(x.caps.Agent)
 		x.stage = announced
+		title := ""
+		if record.IsStep(x.task.ID) {
+			title = x.task.Title
+		}
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
-			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: m.FirstModel(),
+			Session: x.contract.Session, Task: x.task.ID, Title: title, Agent: x.caps.Agent, Model: m.FirstModel(),
 			Attempt: x.number, Time: x.start, Bytes: x.sentSize, Partial: x.hidden, Ahead: x.permit != nil, Messages: messageIDs(x.offers),
 			Policy: r.named(x.by), Effect: effectOf(m), Repeatable: m.Process() != nil && m.Process().Repeatable,
 		}})
@@ -97,7 +101,6 @@ func (r *recorder) delivered(d *gate.Decision, by *plan.Roster, session string, 
 	}
 	r.ledger.note(record.Entry{Record: &rec})
 	if r.bus.live() && record.IsKnown(&h) {
-		r.bus.emit(event.Event{Type: event.Handed, Task: d.Task, Agent: d.To, Handoff: &h})
 		for _, e := range d.Entries {
 			r.bus.emit(event.Event{Type: uses[e.Use], Task: d.Task, Agent: d.To, From: d.From, Problem: event.Problem{Code: e.Name}})
 		}
@@ -153,39 +156,19 @@ var uses = map[gate.EntryUse]event.Type{
 	gate.EntryLowered: event.Lowered, gate.EntryEndorsed: event.Endorsed, gate.EntryRenewed: event.Renewed,
 }
 
-// emitHandoffs emits an event for each gate decision of a model call, and for the entries of the
-// policy that it used.
-func (r *recorder) emitHandoffs(x *modelCall, list []event.Handoff) {
-	for i := range list {
-		if !record.IsKnown(&list[i]) {
+// emitUses emits an event for each entry of the policy that decisions of a model call used.
+func (r *recorder) emitUses(x *modelCall) {
+	if !r.bus.live() {
+		return
+	}
+	for _, d := range x.rulings {
+		if h := r.handed(d, x.by, x.contract.Session, time.Time{}); len(d.Entries) == 0 || !record.IsKnown(&h) {
 			continue
 		}
-		ev := x.eventOf(event.Handed)
-		ev.Handoff = &list[i]
-		r.bus.emit(ev)
-		for _, e := range x.rulings[i].Entries {
+		for _, e := range d.Entries {
 			ev := x.eventOf(uses[e.Use])
-			ev.Code, ev.From = e.Name, x.rulings[i].From
+			ev.Code, ev.From = e.Name, d.From
 			r.bus.emit(ev)
 		}
 	}
-}
-
-// reportEnd emits an event that says how the agent's work ended, if it began.
-func (r *recorder) reportEnd(x *modelCall) {
-	if !r.bus.live() || x.stage != givenPrompt || errors.Is(x.err, errLater) {
-		return
-	}
-	ev, v := x.eventOf(event.AgentComplete), x.visibility()
-	if ev.Status = task.Completed; !v.hidden {
-		ev.Bytes = len(x.reply.Text)
-		ev.Truncated = x.envelope != nil && x.envelope.Truncated()
-	}
-	ev.Duration, ev.Partial = v.duration(x.end.Sub(x.began)), x.isPartial()
-	ev.SetUsage(v.usage(x.reply.Usage))
-	ev.Call = nonZero(v.callInfo(x.reply.Call))
-	if x.err != nil {
-		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
-	}
-	r.bus.emit(ev)
 }

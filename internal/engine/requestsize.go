@@ -4,14 +4,6 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// messageBytes returns the length of the user message of a prompt by its receipt.
-func messageBytes(r *prompt.Receipt) int {
-	if n := len(r.Text); n > 0 {
-		return int(r.Text[n-1].End)
-	}
-	return 0
-}
-
 // toolBytes returns the bytes of the definitions of tools in a request.
 func toolBytes(p prompt.Prompt) (n int) {
 	for _, f := range p.Tools() {

@@ -184,7 +184,11 @@ func (r *run) enter(phase record.Phase) {
 // open prepares events, journal and budgets.
 func (r *run) open(stop context.CancelCauseFunc) {
 	r.bus = newBus(r.subscribers(), r.id, newOwnEndpoints(r.team.EndpointNames(), r.governed().Rules.Words()), r.team.Log)
-	r.ledger = newLedger(r.log, r.bus.publish)
+	if len(r.bus.subs) > 0 {
+		r.ledger = newLedger(r.id, r.log, r.bus.publish)
+	} else if r.log != nil {
+		r.ledger = newLedger(r.id, r.log, nil)
+	}
 	r.bus.ledger = r.ledger
 	r.questions = newQuestions(r.runScope)
 	r.deltas = newDeltas(r.options.Stream, r.team.Log)
@@ -211,9 +215,6 @@ func (r *run) close(ctx context.Context) *Result {
 	if r.plan != nil {
 		r.branches.leaveOut(res)
 	}
-	ev := event.Event{Type: event.RunComplete, Problem: event.Problem{Code: string(res.Status)}, Work: event.Work{Duration: res.EndedAt.Sub(res.StartedAt), Partial: res.IsPartial()}}
-	ev.SetUsage(res.Usage)
-	r.bus.emit(ev)
 	if err := r.ledger.flush(); err != nil && res.JournalErr == nil {
 		res.JournalErr, res.Status = err, StatusError
 	}
@@ -229,13 +230,8 @@ func (r *run) close(ctx context.Context) *Result {
 	return res
 }
 
-// announce emits that the run has started, and the warnings of its plan.
+// announce emits the warnings of the plan of the run.
 func (r *run) announce() {
-	tasks := 0
-	if r.plan != nil {
-		tasks = r.plan.Graph.Len()
-	}
-	r.bus.emit(event.Event{Type: event.RunStart, Tasks: tasks})
 	if r.plan != nil {
 		r.emitPlanWarnings()
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
@@ -162,8 +161,6 @@ func recordCommand(s *steering, c *record.LeftCommand) (entry *record.Command, d
 	if entry, do, err = s.prepare(c); err != nil {
 		return nil, nil, nil, err
 	}
-	ev := event.Event{Type: event.Steered, Task: entry.Task, Title: entry.Title, Agent: entry.Agent, From: entry.By, Problem: event.Problem{Code: string(entry.Kind), Message: entry.Reason}}
-	r.bus.emit(ev)
 	b = r.ledger.add(nil, record.Entry{Command: entry})
 	if entry.Policy != nil {
 		failed := do()

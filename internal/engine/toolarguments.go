@@ -8,7 +8,6 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
@@ -104,17 +103,13 @@ func (r *recorder) recordArguments(ctx context.Context, c *toolCall, begins bool
 	if err := r.callSink(ctx, &c.delivery.request, rec); err != nil {
 		return err
 	}
-	if r.bus.live() {
-		r.emitHandoffs(&c.delivery, handed)
-	}
 	entries := []record.Entry{{Record: &rec}}
 	if begins {
-		if r.bus.live() {
-			r.bus.emit(c.toolEvent(event.ToolStart))
-		}
 		entries = append(entries, record.Entry{ToolCall: begin})
 	}
-	return r.ledger.wait(ctx, r.ledger.add(nil, entries...))
+	b := r.ledger.add(nil, entries...)
+	r.emitUses(&c.delivery)
+	return r.ledger.wait(ctx, b)
 }
 
 // begin returns what a journal stores of the beginning of the call, and spends its approval.

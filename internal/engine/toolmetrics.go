@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/codes"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/memo"
 	"github.com/runteam/runteam/internal/record"
@@ -32,15 +31,8 @@ func (c *conversation) countCalls(answers []toolAnswer) {
 	}
 }
 
-// recordEnd emits that a call has ended, and stores it in the journal.
+// recordEnd records that a call has ended.
 func (c *toolCall) recordEnd(a *attempt, answer *toolAnswer, began time.Time, measured measuredFiles) {
-	if a.run.bus.live() {
-		ev := c.toolEvent(event.ToolComplete)
-		if ev.Status, ev.Duration = task.Completed, answer.made.Duration; answer.failed {
-			ev.Status = task.Failed
-		}
-		a.run.bus.emit(ev)
-	}
 	if a.run.ledger == nil {
 		return
 	}
@@ -137,11 +129,4 @@ func (c *toolCall) shownBytes() int {
 		return n
 	}
 	return 0
-}
-
-// toolEvent returns an event about the call, which the agent of the task makes.
-func (c *toolCall) toolEvent(kind event.Type) event.Event {
-	ev := c.delivery.eventOf(kind)
-	ev.Agent, ev.From = c.delivery.task.Assignee, c.delivery.caps.Agent
-	return ev
 }

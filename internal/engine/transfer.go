@@ -12,7 +12,6 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/naming"
@@ -173,7 +172,7 @@ func (a *attempt) transfer(ctx context.Context, x *modelCall, said *envelope.Env
 	a.next = h
 	if a.priorCall(place) == nil {
 		answer.made = &ToolCallMetrics{Tool: t.Name, Duration: time.Since(began)}
-		a.recordTransfer(x, h, place, t, &answer)
+		a.recordTransfer(h, place, t, &answer)
 	}
 	return answer, nil
 }
@@ -190,14 +189,8 @@ func transferRefusal(to *gate.Capabilities, name string, level label.Classificat
 	return fmt.Sprintf("%s cannot take this task over under the rules of the team", name)
 }
 
-// recordTransfer stores that the conversation was transferred, and emits an event.
-func (a *attempt) recordTransfer(x *modelCall, h *attempt, place string, t *plan.RuntimeTool, answer *toolAnswer) {
-	if a.run.bus.live() {
-		ev := a.eventOf(event.AgentTransfer)
-		ev.Inner = true
-		ev.From, ev.To, ev.Turn = a.caps.Agent, h.caps.Agent, max(x.turn, 1)
-		a.run.bus.emit(ev)
-	}
+// recordTransfer records that the conversation was transferred.
+func (a *attempt) recordTransfer(h *attempt, place string, t *plan.RuntimeTool, answer *toolAnswer) {
 	if a.run.ledger == nil {
 		return
 	}

@@ -385,17 +385,8 @@ func (t *turn) messages() []gate.Sealed {
 }
 
 func (t *turn) started() *Outbox {
-	for i := range t.limit {
-		if s := t.call.sealed[1+i : 2+i]; s[0].Source().Kind == handoff.Message {
-			emitMessages(&t.call, s)
-		}
-	}
-	emitMessages(&t.call, t.messages())
 	if t.of.root != nil {
 		return nil // a child or a later holder sends nothing
-	}
-	if t.of.outbox == nil { // an earlier process had the first turn
-		emitMessages(&t.of.modelCall, t.of.messagesIn(t.of.sealed))
 	}
 	t.of.outbox = t.of.newOutbox(&t.call)
 	return t.of.outbox

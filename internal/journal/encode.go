@@ -299,6 +299,9 @@ func (e *encoder) end(of *record.RunEnd) (*endLine, error) {
 	for i := range low.Warnings {
 		hide(&low.Warnings[i], e.above.any())
 	}
+	if e.above.isExact("") && of.Usage != (llm.Usage{}) {
+		low.Usage, low.Partial, hides = llm.Usage{}, true, true
+	}
 	if !hides {
 		return &endLine{RunEnd: *of}, nil
 	}

@@ -90,8 +90,8 @@ func TestReadersVisitEachRowAsOften(t *testing.T) {
 		{"Lines", false, 1, func(ctx context.Context, v *visited) error { return hasRead(journaltest.Text(v.j.Lines(ctx, v.run))) }},
 		{"Tail", false, 1, func(ctx context.Context, v *visited) error {
 			tail, err := v.j.Tail(ctx, v.run)
-			for ended := false; err == nil && !ended; {
-				_, ended, err = tail.Next(ctx)
+			for state := journal.TailReads; err == nil && state == journal.TailReads; {
+				_, state, err = tail.Next(ctx)
 			}
 			return err
 		}},

@@ -12,7 +12,7 @@ const application = 0x72746a31
 
 // migrations bring a file from one version of the schema to the next. The first turns an
 // empty file into version 1. They cannot be undone.
-var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering, addSessions, addLabels, keepTaskEvents}
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering, addSessions, addLabels, keepTaskEvents, storeOnce}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
@@ -125,6 +125,10 @@ func addLabels(ctx context.Context, tx *sql.Tx) error {
 // keepTaskEvents changes no table: from version 9 on, the events of tasks are among the lines of the history, the line of
 // the end of a run does not repeat them, and rows are compressed with a dictionary. Earlier programs cannot read that.
 func keepTaskEvents(context.Context, *sql.Tx) error { return nil }
+
+// storeOnce changes no table: from version 10 on, events that follow from other lines are not stored. Earlier programs
+// would not find them.
+func storeOnce(context.Context, *sql.Tx) error { return nil }
 
 // withCommands is the first version that has the table commands, withSessions the first that has the table sessions, and
 // withLabels the first whose runs may have labels.

@@ -3,75 +3,180 @@ package journal
 import (
 	"bytes"
 	"context"
-	"iter"
+	"encoding/json"
 
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runevents"
+	"github.com/runteam/runteam/prompt"
 )
 
-// A Tail reads the lines of a run as they become durable, whichever process writes them. [Journal.Tail]
+// A Tail reads the events of a run as they become durable, whichever process writes them. [Journal.Tail]
 // returns one. It is not safe for concurrent use.
 type Tail struct {
-	c     *catalog
+	a     *archive
 	run   string
 	n     int64
 	after int64 // the last row that was read
+
+	decoder decoder
+	events  *runevents.Events
+	read    []event.Event
+	pending record.Prompt // decisions of one session that were read, of which the prompt may follow
 }
 
-// Tail returns a Tail before the first line of a run, which is named as for [Journal.Find].
-func (c *catalog) Tail(ctx context.Context, run string) (*Tail, error) {
-	r, err := c.find(ctx, run)
+// Tail returns a Tail before the first event of a run, which is named as for [Journal.Find].
+func (a *archive) Tail(ctx context.Context, run string) (*Tail, error) {
+	r, err := a.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	return &Tail{c: c, run: r.id, n: r.n}, nil
+	t := &Tail{a: a, run: r.id, n: r.n, decoder: decoder{vault: a.vault, run: r.id}}
+	t.events = runevents.New(r.id, func(e event.Event) { t.read = append(t.read, e) })
+	return t, nil
 }
 
 // Run returns the ID of the run.
 func (t *Tail) Run() string { return t.run }
 
-// Next returns the next rows that are durable, each with whole lines; it may return only some of them, and
-// does not wait. If ended is true, the run has ended or its process has, and there are no rows left, unless
-// the run is resumed later. The error wraps [ErrUnknownRun] if the run was removed.
-func (t *Tail) Next(ctx context.Context) (rows [][]byte, ended bool, err error) {
-	page, _, err := t.c.store.page(ctx, t.n, t.after, true)
+// A TailState says what a [Tail] has read.
+type TailState int
+
+// The states of a Tail.
+const (
+	TailReads TailState = iota // there may be more events now, also if none was returned
+	TailWaits                  // there are no more now
+	TailEnded                  // the run has ended or its process has: there are no more, unless the run is resumed
+)
+
+// Next returns the next events that are durable, or some of them. It does not wait. The error wraps [ErrUnknownRun] if
+// the run was removed.
+func (t *Tail) Next(ctx context.Context) ([]event.Event, TailState, error) {
+	page, _, err := t.a.store.page(ctx, t.n, t.after, true)
 	if err != nil {
-		return nil, false, t.c.fail("read", err)
+		return nil, TailReads, t.a.fail("read", err)
 	}
 	if len(page) == 0 {
-		now, err := t.c.find(ctx, t.run)
+		now, err := t.a.find(ctx, t.run)
 		if err == nil && now.n != t.n {
 			err = &UnknownRunError{Prefix: t.run} // removed, and made again
 		}
 		if err != nil {
-			return nil, false, err
+			return nil, TailReads, err
 		}
-		if now.turn.status == "" && t.c.live(now.held) {
-			return nil, false, nil
+		if now.turn.status == "" && t.a.live(now.held) {
+			return nil, TailWaits, nil
 		}
-		if page, _, err = t.c.store.page(ctx, t.n, t.after, true); err != nil { // what came with the end
-			return nil, false, t.c.fail("read", err)
+		if page, _, err = t.a.store.page(ctx, t.n, t.after, true); err != nil { // what came with the end
+			return nil, TailReads, t.a.fail("read", err)
 		}
-		ended = len(page) == 0
+		if len(page) == 0 {
+			return nil, TailEnded, nil
+		}
 	}
+	t.read = nil
 	for i, err := range unpacked(page, true) {
-		if err != nil {
-			return nil, false, t.c.fail("read", err)
+		if err == nil {
+			err = t.row(page[i].text)
 		}
-		rows = append(rows, page[i].text)
+		if err != nil {
+			return nil, TailReads, t.a.fail("read", err)
+		}
 		t.after = page[i].n
 	}
-	return rows, ended, nil
+	return t.read, TailReads, nil
 }
 
-// LinesOf yields the lines of a row of a [Tail], with their kinds.
-func LinesOf(row []byte) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		for line := range bytes.Lines(row) {
-			if kind, _ := record.SplitLine(line); !yield(kind, line) {
-				return
+// row derives the events of a row.
+func (t *Tail) row(text []byte) error {
+	opener := record.LinePrefix(record.KindDecision)
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, opener) {
+			h, err := decisionOf(line)
+			if err != nil {
+				return err
 			}
+			if h != nil {
+				t.decision(h)
+			}
+			continue
+		}
+		kind, value := record.SplitLine(line)
+		if err := t.line(kind, value); err != nil {
+			return err
 		}
 	}
+	t.flush()
+	return nil
+}
+
+// decision keeps a decision until those about the same prompt are read.
+func (t *Tail) decision(h *event.Handoff) {
+	if n := len(t.pending.Handoffs); n > 0 && t.pending.Handoffs[n-1].Session != h.Session {
+		t.flush()
+	}
+	t.pending.Handoffs = append(t.pending.Handoffs, *h)
+}
+
+// flush derives the events of the decisions that were kept, and of their prompt.
+func (t *Tail) flush() {
+	if len(t.pending.Handoffs) > 0 || t.pending.Prompt != nil {
+		t.events.Add(&record.Entry{Record: &t.pending})
+		t.pending = record.Prompt{}
+	}
+}
+
+// line derives the events of another line.
+func (t *Tail) line(kind string, value []byte) error {
+	switch kind {
+	case record.KindPrompt:
+		var p struct {
+			Receipt *prompt.Receipt
+			Text    []struct{ End int32 }
+		}
+		if err := json.Unmarshal(value, &p); err != nil {
+			return err
+		}
+		if n := len(t.pending.Handoffs); n > 0 && t.pending.Handoffs[n-1].Session != p.Receipt.Session {
+			t.flush()
+		}
+		t.pending.Prompt = &promptview.Shown{Receipt: p.Receipt}
+		if n := len(p.Text); n > 0 {
+			t.pending.Prompt.Text = []promptview.Piece{{Range: prompt.Range{End: p.Text[n-1].End}}}
+		}
+		return nil
+	case record.KindEvent:
+		e, _, err := record.DecodeEvent(value)
+		if err != nil {
+			return err
+		}
+		t.flush()
+		t.events.Add(&record.Entry{Event: &e})
+		return nil
+	}
+	t.flush()
+	t.decoder.stored = &Stored{}
+	if err := t.decoder.line(kind, value); err != nil {
+		return err
+	}
+	h := &t.decoder.stored.History
+	for i := range h.Log {
+		t.events.Add(&h.Log[i])
+	}
+	if h.End != nil {
+		t.events.Add(&record.Entry{End: h.End})
+	}
+	return nil
+}
+
+// decisionOf returns the decision of a line of the chain; nil if that has none, as the first line of a chain.
+func decisionOf(line []byte) (*event.Handoff, error) {
+	var l struct {
+		Audit struct{ Handoff *event.Handoff }
+	}
+	err := json.Unmarshal(line, &l)
+	return l.Audit.Handoff, err
 }
 
 // LastRow returns the number of the last row of a run. It changes when a row is added.

@@ -40,18 +40,16 @@ func (a *archive) Decisions(ctx context.Context, run string) (list []event.Hando
 			if !bytes.HasPrefix(line, opener) {
 				continue
 			}
-			var d struct {
-				Audit struct{ Handoff *event.Handoff }
-			}
-			if err := json.Unmarshal(line, &d); err != nil {
+			h, err := decisionOf(line)
+			if err != nil {
 				return nil, a.fail("read", fmt.Errorf("run %s: its decision cannot be read: %w", r.id, err))
 			}
-			if d.Audit.Handoff != nil {
-				list = append(list, *d.Audit.Handoff)
+			if h != nil {
+				list = append(list, *h)
 			}
 		}
 	}
-	return trace.Visible(list), nil
+	return record.Hidden{}.Visible(list), nil
 }
 
 // everyLine returns a function that reads every line of a run.
@@ -126,9 +124,14 @@ func (of *traceReading) line(kind string, value json.RawMessage) error {
 	switch kind {
 	case record.KindSealed:
 		return of.d.sealed(of.opened, value)
+	case record.KindPrefetchStart:
+		var b record.PrefetchStart
+		if json.Unmarshal(value, &b) == nil {
+			of.in.Began(b.Session)
+		}
 	case record.KindRunStart, record.KindRunEnd:
 		of.whole = kind == record.KindRunEnd
-	case record.KindInfo, record.KindCallStart, record.KindPrefetchStart, record.KindAgentCall, record.KindRejected, record.KindMessage, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer, record.KindCommand:
+	case record.KindInfo, record.KindCallStart, record.KindAgentCall, record.KindRejected, record.KindMessage, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer, record.KindCommand:
 	default:
 		return trace.ErrKind
 	}

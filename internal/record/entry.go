@@ -4,10 +4,13 @@ package record
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
@@ -67,6 +70,10 @@ type RunStart struct {
 	Version int `json:"version,omitempty"`
 }
 
+// DerivedEvents is the first version of files whose events are derived from the other entries, but those that say what no
+// other entry does. Files of earlier versions have all events, except those of decisions.
+const DerivedEvents = 10
+
 // A Budget is what the calls of a run may use; zero is no limit.
 type Budget struct {
 	Tokens int       `json:"tokens,omitempty"`
@@ -91,7 +98,8 @@ type Input struct {
 // if a PrefetchStart follows.
 type CallStart struct {
 	Session string    `json:"session"`
-	Task    task.ID   `json:"task"` // or the coordinator's step
+	Task    task.ID   `json:"task"`            // or the coordinator's step
+	Title   string    `json:"title,omitempty"` // of a step; the tasks of the run have titles
 	Agent   string    `json:"agent"`
 	Model   string    `json:"model,omitempty"`
 	Attempt int       `json:"attempt"` // from 1 in the whole run, over all processes
@@ -110,6 +118,10 @@ type CallStart struct {
 	Repeatable bool   `json:"repeatable,omitempty"`
 	Always     bool   `json:"always,omitempty"` // the person approved each further call of the tool in the run
 	Effect     string `json:"effect,omitempty"`
+
+	// Set only for a call of a tool by which an agent has another one pursue a goal:
+	To    string `json:"to,omitempty"`    // who works on the goal
+	Child string `json:"child,omitempty"` // [ChildOf] of its sessions
 
 	// Set only for a call of a tool that a person approved. The approval is spent with it.
 	ApprovedBy string `json:"approvedBy,omitempty"` // the person
@@ -216,6 +228,29 @@ const CallPrefix = "call_"
 func IsInner(session string) bool {
 	return strings.Contains(session, TurnPrefix) || strings.Contains(session, ChildPrefix) || strings.Contains(session, "/"+CallPrefix)
 }
+
+// AttemptOf returns the number of the attempt that a session of a prompt belongs to; zero for another session.
+func AttemptOf(session string) int {
+	_, rest, _ := strings.Cut(session, "/"+string(TaskOf(session))+"/")
+	number, _, _ := strings.Cut(rest, "/")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// TurnOf returns the turn in which a call of a tool was made, from 1; zero for another session.
+func TurnOf(call string) (turn int) {
+	_, _ = fmt.Sscanf(call[strings.LastIndexByte(call, '/')+1:], CallPrefix+"%d_", &turn)
+	return turn
+}
+
+// HandoffID returns the ID of a handoff, or of a child, from the session of the call that made it without the run.
+func HandoffID(call string) string { return uuid.NewSHA1(handoffNamespace, []byte(call)).String() }
+
+// handoffNamespace is the namespace of these IDs.
+var handoffNamespace = uuid.MustParse("2f7c1e54-0b6d-5a0f-9d3b-416a77e290c8")
 
 // IsStep reports whether a task is a step of the coordinator.
 func IsStep(id task.ID) bool { return strings.HasPrefix(string(id), handoff.Coordinator+"/") }
@@ -363,6 +398,8 @@ type RunEnd struct {
 	Answer   string    `json:"answer,omitempty"` // of the coordinator, as the caller may see it
 	Errors   []Failure `json:"errors,omitempty"` // of the coordinator's work
 	Warnings []string  `json:"warnings,omitempty"`
+	Usage    llm.Usage `json:"tokenUsage,omitzero"` // of all its processes, as the caller may see it
+	Partial  bool      `json:"partial,omitempty"`   // the caller may not see all of it
 
 	// Tasks say how each task of the run ended, in the order written. A journal stores only how many have which status,
 	// since the events of the tasks say the rest; earlier versions stored them.

@@ -95,17 +95,18 @@ type Reader struct {
 	o     ReadOptions
 	at    int // the line
 	trace *Trace
+	after []int           // for each prompt, how many events are before it
 	ruled []event.Handoff // decisions of events
 	open  int             // the prompt to which lines of other kinds may still belong; -1 is none
 	parts bytes.Buffer    // of the result
 	only  []byte          // the ID of the one task that is read; nil reads all
 
-	hidden Hidden
+	hidden record.Hidden
 }
 
 // NewReader returns a Reader before its first line.
 func NewReader(o ReadOptions) *Reader {
-	return &Reader{o: o, trace: &Trace{State: runstate.New()}, open: -1, hidden: Hidden{}}
+	return &Reader{o: o, trace: &Trace{State: runstate.New()}, open: -1, hidden: record.Hidden{}}
 }
 
 // Line reads the next line, with or without its line feed. It may keep the text, which must
@@ -121,6 +122,12 @@ func (r *Reader) Line(text []byte) error {
 		return fmt.Errorf("line %d: %w", r.at, other.err)
 	}
 	return &FormatError{r.at, err.Error()}
+}
+
+// Began adds that a prefetched prompt of a session was sent, between the last line and the next.
+func (r *Reader) Began(session string) {
+	r.complete()
+	r.trace.Events = append(r.trace.Events, event.Event{Type: event.AgentStart, Task: record.TaskOf(session), Attempt: record.AttemptOf(session)})
 }
 
 // Completed adds that a task completed in lines that are skipped, between the last line and

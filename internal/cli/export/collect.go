@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/console"
@@ -38,6 +39,9 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 		return nil, err
 	}
 	c := &collector{run: k, into: &page.ExportDocument{Run: k.Run, Name: k.Name, Time: con.Now().UTC(), Accepts: level, Documents: map[string]json.RawMessage{}}}
+	if c.events, err = eventsOf(ctx, j, k.Run); err != nil {
+		return nil, journals.ReadError(ctx, err)
+	}
 	if c.policies, err = journal.PoliciesOf(ctx, j, k.Run); err != nil {
 		return nil, journals.ReadError(ctx, err)
 	}
@@ -58,9 +62,23 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 	return c.into, nil
 }
 
+// eventsOf returns the events of a run without decisions.
+func eventsOf(ctx context.Context, j *journal.Journal, run string) ([]event.Event, error) {
+	tail, err := j.Tail(ctx, run)
+	list := []event.Event{}
+	for state := journal.TailReads; err == nil && state == journal.TailReads; {
+		var events []event.Event
+		if events, state, err = tail.Next(ctx); err == nil {
+			list = append(list, events...)
+		}
+	}
+	return slices.DeleteFunc(list, func(e event.Event) bool { return e.Type == event.Handed }), err
+}
+
 // A collector adds documents to a run.
 type collector struct {
 	run      *journals.StoredRun
+	events   []event.Event    // without decisions, which the receipts have
 	policies []*record.Policy // that the run has had, the newest last
 	into     *page.ExportDocument
 	clean    *cleaner
@@ -84,7 +102,7 @@ func (c *collector) collect(p *engine.Plan) error {
 		{base, r},
 		{base + "/usage", r.Usages()},
 		{base + "/receipts", receipts},
-		{base + "/events", eventsDocument{append([]event.Event{}, k.Trace.Events...)}},
+		{base + "/events", eventsDocument{c.events}},
 		{base + "/graph", rungraph.New(k, p)},
 		{base + "/artifacts", history.Artifacts(k, "")},
 		{base + "/questions", []any{}}, // a file cannot take answers

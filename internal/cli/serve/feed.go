@@ -9,8 +9,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/task"
 )
 
 // maxFeed bounds the events of a feed, in bytes.
@@ -29,7 +27,7 @@ type feed struct {
 
 	mu     sync.Mutex // guards the rest
 	tail   *journal.Tail
-	lines  *eventReader
+	reader eventReader
 	events []inspector.Event // the newest, without a gap
 	size   int               // of their data
 	looked time.Time         // when there was nothing new
@@ -51,7 +49,7 @@ func (f *feeds) join(ctx context.Context, s *site, run string) (*feed, func(), e
 	id := tail.Run()
 	of := f.all[id]
 	if of == nil {
-		of = &feed{tail: tail, lines: newEventReader(id, 0)}
+		of = &feed{tail: tail}
 		f.all[id] = of
 	}
 	of.users++
@@ -62,11 +60,6 @@ func (f *feeds) join(ctx context.Context, s *site, run string) (*feed, func(), e
 			delete(f.all, id)
 		}
 	}, nil
-}
-
-// newEventReader returns a reader of the events of a run after a position.
-func newEventReader(run string, after int) *eventReader {
-	return &eventReader{run: run, after: after, titles: map[task.ID]string{}, hidden: trace.Hidden{}}
 }
 
 // A reading is what a feed returns to a follower.
@@ -91,21 +84,21 @@ func (f *feed) after(ctx context.Context, position int) (r reading, err error) {
 	if f.err != nil {
 		return reading{}, f.err
 	}
-	if position < f.lines.at { // of lines that were dropped
+	if position < f.reader.at { // of lines that were dropped
 		return reading{behind: true}, nil
 	}
 	if time.Since(f.looked) < lookTime {
 		return reading{ended: f.ended}, nil
 	}
-	rows, ended, err := f.tail.Next(ctx)
+	events, state, err := f.tail.Next(ctx)
 	if err != nil {
 		return reading{}, err
 	}
-	if len(rows) == 0 {
-		f.looked, f.ended = time.Now(), ended
-		return reading{ended: ended}, nil
+	if state != journal.TailReads {
+		f.looked, f.ended = time.Now(), state == journal.TailEnded
+		return reading{ended: f.ended}, nil
 	}
-	batch, err := f.lines.read(rows)
+	batch, err := f.reader.read(events)
 	if f.err = err; err != nil {
 		return reading{}, err
 	}

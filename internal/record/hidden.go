@@ -1,4 +1,4 @@
-package trace
+package record
 
 import (
 	"slices"
@@ -6,7 +6,6 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -14,12 +13,9 @@ import (
 // depends on that, so the caller learns nothing of these.
 type Hidden map[task.ID]bool
 
-// Visible returns the decisions of a run of which its caller may know. It may change the list.
-func Visible(list []event.Handoff) []event.Handoff { return Hidden{}.visible(list) }
-
-// visible returns the decisions of which the caller may know, and adds the tasks that they show to be hidden. It may change
+// Visible returns the decisions of which the caller may know, and adds the tasks that they show to be hidden. It may change
 // the list.
-func (t Hidden) visible(list []event.Handoff) []event.Handoff {
+func (t Hidden) Visible(list []event.Handoff) []event.Handoff {
 	for i := range list {
 		t.Learn(&list[i])
 	}
@@ -36,5 +32,5 @@ func (t Hidden) Learn(h *event.Handoff) {
 
 // Knows reports whether the caller may know of a decision.
 func (t Hidden) Knows(h *event.Handoff) bool {
-	return record.IsKnown(h) && !(t[h.Task] && record.IsInner(h.Session))
+	return IsKnown(h) && !(t[h.Task] && IsInner(h.Session))
 }
