@@ -109,14 +109,16 @@ type Reading struct {
 // Of returns the handoffs of a run that a viewer may see, in the order in which they were sent. The text of a handoff
 // that the viewer may not see is replaced by the reason.
 func Of(k *journals.StoredRun) []Handoff {
-	list, index, failed := []Handoff{}, map[string]int{}, failedCalls(k)
-	for i := range k.History.Log {
-		s := k.History.Log[i].Sent
-		if s == nil || s.From == handoff.User {
+	list, index := []Handoff{}, map[string]int{}
+	for _, s := range k.State.Sent {
+		if s.From == handoff.User {
 			continue
 		}
 		h := newHandoff(k, s)
-		h.Meta.NoReply = failed[s.Call] && h.Payload.Response != nil
+		if t := k.Find(h.Meta.Task); t != nil && h.Payload.Response != nil {
+			x := t.Result(s.Call)
+			h.Meta.NoReply = x != nil && x.Code == codes.Tool
+		}
 		if at, again := index[h.ID]; again { // a resumed process sent it again
 			list[at] = h
 			continue
@@ -177,17 +179,6 @@ func waitFor(k *journals.StoredRun, h *Handoff) *runstate.Wait {
 		return t.WaitFor(h.ID)
 	}
 	return nil
-}
-
-// failedCalls returns the calls of send_handoff that failed: those that sent a handoff had no reply.
-func failedCalls(k *journals.StoredRun) map[string]bool {
-	failed := map[string]bool{}
-	for i := range k.History.Log {
-		if e := k.History.Log[i].ToolResult; e != nil && e.Agent == gate.ToolReader(plan.SendHandoff) {
-			failed[e.Session] = e.Code == codes.Tool
-		}
-	}
-	return failed
 }
 
 // Delivered reports whether the prompt has the handoff.
