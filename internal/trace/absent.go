@@ -3,7 +3,6 @@ package trace
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -30,10 +29,19 @@ func (t *Trace) Absent(p *Prompt, most int) (results []Task, more int, inputs []
 	}
 	own := maps.Clone(p.results())
 	own[p.Receipt.Task] = true
-	sent := t.order[p]
-	count, _ := slices.BinarySearch(t.completions(), sent) // tasks that completed before
+	tasks := t.Tasks()
+	if t.completions == nil {
+		t.completions = make([]int, 0, len(t.ends))
+		for i := range tasks {
+			if end, done := t.ends[tasks[i].ID]; done {
+				t.completions = append(t.completions, end.first)
+			}
+		}
+		slices.Sort(t.completions)
+	}
+	count, _ := slices.BinarySearch(t.completions, p.at) // tasks that completed before
 	for id := range own {
-		if end, done := t.ends[id]; done && end.first < sent {
+		if end, done := t.ends[id]; done && end.first < p.at {
 			count--
 		}
 	}
@@ -41,30 +49,12 @@ func (t *Trace) Absent(p *Prompt, most int) (results []Task, more int, inputs []
 	if most > 0 {
 		take = min(count, most)
 	}
-	for i := 0; len(results) < take && i < len(t.tasks); i++ {
-		if t.completed[i] < sent && !own[t.tasks[i].ID] {
-			results = append(results, t.tasks[i])
+	for i := 0; len(results) < take && i < len(tasks); i++ {
+		if end, done := t.ends[tasks[i].ID]; done && end.first < p.at && !own[tasks[i].ID] {
+			results = append(results, tasks[i])
 		}
 	}
 	return results, count - len(results), inputs
-}
-
-// completions returns the times at which tasks first completed, sorted.
-func (t *Trace) completions() []int {
-	tasks := t.Tasks()
-	if len(t.completed) == len(tasks) {
-		return t.sorted
-	}
-	t.completed, t.sorted = make([]int, len(tasks)), nil
-	for i := range tasks {
-		end, done := t.ends[tasks[i].ID]
-		if t.completed[i] = math.MaxInt; done {
-			t.completed[i] = end.first
-			t.sorted = append(t.sorted, end.first)
-		}
-	}
-	slices.Sort(t.sorted)
-	return t.sorted
 }
 
 // continues reports whether a prompt is a later turn of a conversation, whose first prompt says

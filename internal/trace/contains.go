@@ -52,19 +52,17 @@ type Occurrence struct {
 // searches each text for the exact bytes, also across the pieces of one part of a prompt; if
 // there are none, it ignores whitespace. It does not search withheld pieces.
 func (t *Trace) Contains(text string) Search {
-	f := NewFinder(text)
-	for i := range t.Prompts {
-		f.prompt(&t.Prompts[i])
+	f, searched := NewFinder(text), *t
+	searched.Prompts = slices.Clone(t.Prompts)
+	for i := range searched.Prompts {
+		f.prompt(&searched.Prompts[i])
 	}
-	return f.Search(t)
+	return f.Search(&searched)
 }
 
 // A Finder searches the prompts of a trace for a text while it is read, so that their words need not be kept; see
 // [ReadOptions].Finder.
-type Finder struct {
-	needle  needle
-	prompts []finding // in the order of the trace
-}
+type Finder struct{ needle needle }
 
 // A finding is what a Finder found in one prompt, one result or the answer.
 type finding struct {
@@ -79,10 +77,9 @@ func NewFinder(text string) *Finder {
 
 // prompt searches both texts of a prompt.
 func (f *Finder) prompt(p *Prompt) {
-	s := finding{withheld: p.Withheld()}
-	f.pieces(&s, InSystem, p.System)
-	f.pieces(&s, InPrompt, p.Text)
-	f.prompts = append(f.prompts, s)
+	p.found = &finding{withheld: p.Withheld()}
+	f.pieces(p.found, InSystem, p.System)
+	f.pieces(p.found, InPrompt, p.Text)
 }
 
 // pieces searches a text: each run of pieces with words and of one part.
@@ -137,7 +134,7 @@ func (f *Finder) result(x *record.AgentCall) *finding {
 
 // text searches a text that is no prompt.
 func (f *Finder) text(s *finding, where Where, text string) {
-	if withheld(text) {
+	if IsWithheld(text) {
 		s.withheld = 1
 		return
 	}
@@ -157,9 +154,9 @@ type searchedText struct {
 
 // inOrder returns the texts that were searched, in the order of the run.
 func (f *Finder) inOrder(t *Trace) (list []searchedText) {
-	for i := range f.prompts {
+	for i := range t.Prompts {
 		p := &t.Prompts[i]
-		list = append(list, searchedText{at: t.order[p], finding: &f.prompts[i], prompt: p})
+		list = append(list, searchedText{at: p.at, finding: p.found, prompt: p})
 	}
 	for _, of := range t.State.Planned() {
 		x := of.Accepted()
@@ -244,7 +241,7 @@ func (s *search) result(of *runstate.Task, in *finding) {
 	}
 }
 
-// withheld reports whether a result is above the clearance of the caller.
-func withheld(text string) bool {
+// IsWithheld reports whether a text only says that a result is withheld.
+func IsWithheld(text string) bool {
 	return strings.HasPrefix(text, "[withheld: ") && strings.HasSuffix(text, "]") && !strings.Contains(text, "\n")
 }

@@ -31,8 +31,8 @@ func (r *Reader) finish() *Trace {
 	t := r.trace
 	r.addEventDecisions()
 	t.Handoffs = r.hidden.Visible(t.Handoffs)
-	r.dropInnerPrompts()
-	t.order, t.ends = map[*Prompt]int{}, map[task.ID]period{}
+	t.Prompts = slices.DeleteFunc(t.Prompts, func(p Prompt) bool { return r.hidden[p.Receipt.Task] && record.IsInner(p.Receipt.Session) })
+	t.ends = map[task.ID]period{}
 	starts := map[start][]int{}
 	for i := range t.Events {
 		switch e := &t.Events[i]; e.Type {
@@ -43,10 +43,9 @@ func (r *Reader) finish() *Trace {
 			starts[of] = append(starts[of], 2*i)
 		}
 	}
-	times := make([]int, len(t.Prompts)) // at which prompts were sent
-	again := map[string]int{}            // position of the next prompt of each session
+	again := map[string]int{} // position of the next prompt of each session
 	for i := range slices.Backward(t.Prompts) {
-		p, at := &t.Prompts[i], 2*r.after[i]-1
+		p := &t.Prompts[i]
 		if p.Title == "" {
 			p.Title = t.State.Find(p.Receipt.Task).Title
 		}
@@ -54,61 +53,14 @@ func (r *Reader) finish() *Trace {
 		if !ok {
 			until = 2 * len(t.Events)
 		}
-		times[i], again[p.Receipt.Session] = sent(at, until, starts[start{p.Receipt.Task, p.Attempt}]), at
+		again[p.Receipt.Session] = p.at
+		p.at = sent(p.at, until, starts[start{p.Receipt.Task, p.Attempt}])
 	}
-	r.sort(times)
+	// A prefetched prompt may wait for a free agent while a later one is sent.
+	slices.SortStableFunc(t.Prompts, func(a, b Prompt) int { return cmp.Compare(a.at, b.at) })
 	t.addUnrecordedEnds()
 	t.held = heldOf(t)
 	return t
-}
-
-// dropInnerPrompts drops the prompts of inner calls of hidden tasks.
-func (r *Reader) dropInnerPrompts() {
-	var places []int
-	for i := range r.trace.Prompts {
-		if of := r.trace.Prompts[i].Receipt; !r.hidden[of.Task] || !record.IsInner(of.Session) {
-			places = append(places, i)
-		}
-	}
-	if len(places) < len(r.trace.Prompts) {
-		r.after = permuted(r.after, places)
-		r.keepPrompts(places)
-	}
-}
-
-// keepPrompts keeps the prompts at these places, in this order.
-func (r *Reader) keepPrompts(places []int) {
-	r.trace.Prompts = permuted(r.trace.Prompts, places)
-	if f := r.o.Finder; f != nil {
-		f.prompts = permuted(f.prompts, places)
-	}
-}
-
-// sort sorts the prompts by the times at which they were sent: a prefetched prompt may wait
-// for a free agent while a later one is sent.
-func (r *Reader) sort(times []int) {
-	t := r.trace
-	if !slices.IsSorted(times) {
-		places := make([]int, len(times))
-		for i := range places {
-			places[i] = i
-		}
-		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
-		times = permuted(times, places)
-		r.keepPrompts(places)
-	}
-	for i := range t.Prompts {
-		t.order[&t.Prompts[i]] = times[i]
-	}
-}
-
-// permuted returns the elements of a list at these places, in this order.
-func permuted[T any](list []T, places []int) []T {
-	out := make([]T, len(places))
-	for i, from := range places {
-		out[i] = list[from]
-	}
-	return out
 }
 
 // ended records that a task completed.
@@ -142,8 +94,8 @@ func (t *Trace) addUnrecordedEnds() {
 			if _, known := recorded[id]; known {
 				continue
 			}
-			if of, found := t.ends[id]; !found || t.order[p] <= of.first {
-				t.ends[id] = period{t.order[p] - 1, t.order[p] - 1}
+			if of, found := t.ends[id]; !found || p.at <= of.first {
+				t.ends[id] = period{p.at - 1, p.at - 1}
 			}
 		}
 	}

@@ -95,7 +95,6 @@ type Reader struct {
 	o     ReadOptions
 	at    int // the line
 	trace *Trace
-	after []int           // for each prompt, how many events are before it
 	ruled []event.Handoff // decisions of events
 	open  int             // the prompt to which lines of other kinds may still belong; -1 is none
 	parts bytes.Buffer    // of the result

@@ -213,9 +213,8 @@ func (r *Reader) prompt(text json.RawMessage) error {
 	}
 	r.complete()
 	r.trace.State.Task(p.Receipt.Task, p.Title, p.Agent)
-	r.open = len(r.trace.Prompts)
+	p.at, r.open = 2*len(r.trace.Events)-1, len(r.trace.Prompts)
 	r.trace.Prompts = append(r.trace.Prompts, p)
-	r.after = append(r.after, len(r.trace.Events))
 	return nil
 }
 
@@ -234,7 +233,7 @@ func (r *Reader) complete() {
 	}
 	if f := r.o.Finder; f != nil {
 		f.prompt(p)
-		p.forget(len(f.prompts[len(f.prompts)-1].found) > 0)
+		p.forget(len(p.found.found) > 0)
 	}
 }
 

@@ -42,12 +42,10 @@ type Trace struct {
 
 	tasks []Task                      // see Tasks
 	index map[task.ID]int             // of these
-	order map[*Prompt]int             // when each prompt was sent
 	ends  map[task.ID]period          // when a task completed
 	held  map[task.ID][]event.Handoff // decisions that withheld context from attempts without a prompt
 
-	completed []int // when each of the tasks first completed; set by completions
-	sorted    []int // the same in this order, of those that did
+	completions []int // when each task that completed first did so, sorted; see Absent
 }
 
 // A Task is a task of the run, or a step of the coordinator.
@@ -76,6 +74,8 @@ type Prompt struct {
 	Title   string `json:"title,omitempty"`   // of the task, or the coordinator's step
 	Attempt int    `json:"attempt,omitempty"` // from 1
 
+	at          int              // where it is among the lines; once all are read, when it was sent
+	found       *finding         // of a Finder
 	sourceTasks map[task.ID]bool // tasks whose results are sources; only of a prompt without its words
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -305,7 +306,7 @@ func writeCall(w io.Writer, e *view.Call) {
 	}
 	if r := e.Rejected; r != nil {
 		fmt.Fprintf(w, "         rejected answer:\n%s", format.QuoteBlock(r.Text))
-		if r.Problem != "" && !journals.IsWithheld(r.Problem) {
+		if r.Problem != "" && !trace.IsWithheld(r.Problem) {
 			fmt.Fprintf(w, "         what is wrong with it: %s\n", terminal.CleanLine(r.Problem))
 		}
 	}

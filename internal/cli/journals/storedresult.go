@@ -2,9 +2,9 @@ package journals
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 )
 
@@ -14,11 +14,6 @@ type StoredResult struct {
 	Structured string // canonical JSON; empty without a schema
 	Label      label.Classification
 	Hidden     bool // the text says why there is none
-}
-
-// IsWithheld reports whether a text only says that a result is withheld.
-func IsWithheld(text string) bool {
-	return strings.HasPrefix(text, "[withheld: ") && strings.HasSuffix(text, "]") && !strings.Contains(text, "\n")
 }
 
 // Result returns the result of a completed call as the user of the run may read it now: it is
@@ -35,7 +30,7 @@ func (k *StoredRun) Result(x *record.AgentCall) StoredResult {
 	case !e.ExpiresAt().IsZero() && !k.Now.Before(e.ExpiresAt()):
 		return withheldResult(level, "expired")
 	case x.Shown != nil:
-		return StoredResult{x.Shown.Text, x.Shown.Structured, level, IsWithheld(x.Shown.Text)}
+		return StoredResult{x.Shown.Text, x.Shown.Structured, level, trace.IsWithheld(x.Shown.Text)}
 	}
 	structured := string(x.Result.JSON)
 	return StoredResult{cmp.Or(x.Result.Text, structured), structured, level, false}

@@ -224,7 +224,7 @@ func (k *StoredRun) WhyNoResult(t *runstate.Task) string {
 		}
 		return fmt.Sprintf("because %q %s", k.Title(root), how)
 	}
-	if why := abortReasons[k.Status]; why != "" && status == task.Skipped && IsWithheld(ended.Reason) {
+	if why := abortReasons[k.Status]; why != "" && status == task.Skipped && trace.IsWithheld(ended.Reason) {
 		return why // these words contain nothing secret
 	}
 	return ended.Reason
