@@ -2,7 +2,6 @@ package explain
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -90,8 +89,9 @@ func HandoffsBetween(k *journals.StoredRun, from, to string) *HandoffsDocument {
 // newHandoff returns the document of decision i of a trace.
 func newHandoff(t *trace.Trace, i int) HandoffDocument {
 	h := &t.Handoffs[i]
-	d := HandoffDocument{Handoff: *h, Seq: i + 1, Attempt: attemptOf(t.Run, h)}
+	d := HandoffDocument{Handoff: *h, Seq: i + 1}
 	if h.Task != "" {
+		d.Attempt = record.AttemptOf(h.Session)
 		d.Title = t.Title(h.Task)
 	}
 	if id := sourceTask(h); id != "" {
@@ -108,15 +108,4 @@ func sourceTask(h *event.Handoff) task.ID {
 		return task.ID(id)
 	}
 	return ""
-}
-
-// attemptOf returns the attempt that a decision is for, which its session has after run and task.
-func attemptOf(run string, h *event.Handoff) int {
-	rest, ok := strings.CutPrefix(h.Session, run+"/"+string(h.Task)+"/")
-	if !ok {
-		return 0
-	}
-	number, _, _ := strings.Cut(rest, "/")
-	n, _ := strconv.Atoi(number) // a session of a condition has no number
-	return n
 }
