@@ -67,10 +67,16 @@ func TestServeReadsARunOnce(t *testing.T) {
 		t.Run(accepts, func(t *testing.T) {
 			t.Parallel()
 			dir := chainFolder(t, 3)
+			require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}).status)
+			require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}).status)
 			s := serveHere(t, call{dir: dir, args: []string{"--accepts", accepts}})
-			run := listRuns(t, call{dir: dir})[0].Run
-			of := "/runs/" + run
-			s.get(of)
+			runs := listRuns(t, call{dir: dir})
+			require.Len(t, runs, 3)
+			for _, run := range runs {
+				s.get("/runs/" + run.Run)
+			}
+			of := "/runs/" + runs[2].Run // the one that was read first stays in memory too
+			s.get("/runs/" + runs[0].Run)
 			db, err := sql.Open("sqlite", filepath.Join(dir, journals.FolderName, journals.FileName))
 			require.NoError(t, err)
 			_, err = db.ExecContext(t.Context(), "update batches set kept = x'00', rest = x'00', parts = x'00'")

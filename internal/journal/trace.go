@@ -173,7 +173,11 @@ type Follower struct {
 	r     row
 	of    *traceReading
 	after int64 // the last row that was read
+	size  int64 // of the lines that were read
 }
+
+// Size returns how many bytes the lines of the run have that were read so far.
+func (f *Follower) Size() int64 { return f.size }
 
 // Follow returns a Follower of a run, which is named as for [Journal.Find].
 func (j *Journal) Follow(ctx context.Context, run string) (*Follower, error) {
@@ -206,7 +210,7 @@ func (f *Follower) Read(ctx context.Context) (*trace.Trace, *Stored, error) {
 		if err != nil {
 			return nil, nil, f.a.fail("read", err)
 		}
-		f.after = l.n
+		f.after, f.size = l.n, f.size+int64(len(l.text))
 	}
 	t, err := f.of.in.Snapshot()
 	if err != nil {

@@ -31,8 +31,12 @@ type runCache struct {
 	runs []*cachedRun
 }
 
-// maxCached is the number of runs in a cache.
-const maxCached = 2
+// The runs of a cache take at most so much memory, unless one alone takes more. A run takes two to three times the bytes of
+// its lines.
+const (
+	maxCached     = 256 << 20
+	memoryOfLines = 3
+)
 
 // A cachedRun is a run as it was read up to a row.
 type cachedRun struct {
@@ -86,9 +90,20 @@ func (d *documents) load(ctx context.Context, s *journal.Summary) (*journals.Sto
 			return nil, err
 		}
 	}
-	c.runs = append(c.runs, of)
-	c.runs = c.runs[max(0, len(c.runs)-maxCached):]
+	c.keep(of)
 	return of.run, nil
+}
+
+// keep adds a run to the cache, and drops those that were used least recently if all are too large.
+func (c *runCache) keep(of *cachedRun) {
+	c.runs = append(c.runs, of)
+	size, first := of.follower.Size()*memoryOfLines, len(c.runs)-1
+	for ; first > 0; first-- {
+		if size += c.runs[first-1].follower.Size() * memoryOfLines; size > maxCached {
+			break
+		}
+	}
+	c.runs = slices.Delete(c.runs, 0, first)
 }
 
 // Run returns what show prints of a run; see [inspector.Runs].
