@@ -81,6 +81,18 @@ func TestEndOfARunCountsAsShowDoes(t *testing.T) {
 	}
 }
 
+// show has the answer of a run as the run printed it, also if one of several results is missing.
+func TestShowHasTheAnswerThatTheRunPrinted(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "failure")
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples/failure")))
+	var printed, shown struct{ Output string }
+	require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"run", "team.yaml", "--offline", "-o", "json"}}.run(t).stdout), &printed))
+	require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"show", "-o", "json"}}.run(t).stdout), &shown))
+	require.Equal(t, printed, shown)
+	require.Contains(t, printed.Output, "# Note to the branches\n")
+}
+
 // A resumed run whose tasks had all completed reports what their agents did not see. Once the rules
 // change, the new attempt counts.
 func TestEndOfAResumedRunShowsWithheldContext(t *testing.T) {

@@ -100,16 +100,21 @@ func Of(k *journals.StoredRun) *Run {
 // All returns the tasks, then the steps of the coordinator.
 func (r *Run) All() []*Task { return slices.Concat(r.Tasks, r.Steps) }
 
-// answer joins the results that form the answer, each under its title if there are several.
+// answer joins the results that form the answer, each under its title unless the run needed only one of them.
 func (r *Run) answer(output []task.ID) {
 	var parts, titled []string
+	needed := 0
 	for _, t := range r.Tasks {
-		if t.Status == task.Completed && slices.Contains(output, t.ID) {
+		if !slices.Contains(output, t.ID) || t.Status == task.NotNeeded {
+			continue
+		}
+		needed++
+		if t.Status == task.Completed && t.Result != "" {
 			r.Answers = append(r.Answers, t.ID)
 			parts, titled = append(parts, t.Result), append(titled, "# "+t.ShownName()+"\n\n"+t.Result)
 		}
 	}
-	if len(parts) > 1 {
+	if needed > 1 {
 		parts = titled
 	}
 	r.Output = strings.Join(parts, "\n\n")
