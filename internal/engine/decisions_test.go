@@ -147,6 +147,7 @@ type decisionStage struct {
 	atMost  map[string]label.Classification // by the title of a task as written, its label in the plan
 	titles  map[task.ID]string              // as written
 	toolsOf map[task.ID][]string            // that a task may call
+	moment  func()                          // called whenever an agent is; nil does nothing
 }
 
 // A decisionRun is what came of a run.
@@ -173,6 +174,9 @@ func (s *decisionSetting) build() (*decisionStage, error) {
 	}
 	does := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 		st.look(p, st.titles[p.Receipt().Task])
+		if st.moment != nil {
+			st.moment()
+		}
 		return s.reply(ctx, p, st.toolsOf[p.Receipt().Task])
 	}
 	cfg := engine.Config{Policy: s.policy()}
