@@ -102,7 +102,7 @@ func workOf(e *event.Event) Work {
 func planOf(plan []event.Planned) []Planned {
 	tasks := make([]Planned, len(plan))
 	for i, p := range plan {
-		tasks[i] = Planned(p)
+		tasks[i] = Planned{p.Task, p.Title, p.Written, p.Agent, p.Assigned, p.DependsOn}
 	}
 	return tasks
 }

@@ -95,11 +95,10 @@ func TestThePlanOfAGoalIsNotAboveTheUser(t *testing.T) {
 	j, _, err := journals.Open(docs.con, docs.flags, journals.ToRead)
 	require.NoError(t, err)
 	defer j.Close() //nolint:errcheck // nothing was written
-	info, err := j.LoadInfo(t.Context(), newestRun(t, dir))
+	stored, err := j.Load(t.Context(), newestRun(t, dir))
 	require.NoError(t, err)
-	h, err := j.LoadRun(t.Context(), newestRun(t, dir))
-	require.NoError(t, err)
-	p, err := restored.Plan(t.Context(), docs.con, docs.flags, info, h, "")
+	h := &stored.History
+	p, err := restored.Plan(t.Context(), docs.con, docs.flags, &stored.Info, h, "")
 	require.NoError(t, err)
 	require.NoError(t, restored.CheckCaller(p, h))
 	h.Begins[0].Accepts = new(label.Internal)

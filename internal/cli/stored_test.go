@@ -20,7 +20,6 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -68,7 +67,6 @@ func beginRun(t *testing.T, j *journal.Journal, id, name string, titles ...strin
 	w := &writtenRun{t: t, info: journal.Info{Run: id, Name: name, Command: "run", Time: clitest.Noon, Invocation: []byte("{}")}}
 	b := &record.RunStart{Run: id, Name: name, Time: clitest.Noon}
 	for _, title := range titles {
-		w.info.Tasks = append(w.info.Tasks, trace.Task{ID: task.NewID(title), Title: title, Assignee: "solo"})
 		b.Tasks = append(b.Tasks, event.Planned{Task: task.NewID(title), Title: title, Agent: "solo"})
 	}
 	var err error

@@ -171,9 +171,12 @@ func outlineOf(p *plan.Plan) []event.Planned {
 	list := make([]event.Planned, p.Graph.Len())
 	for i := range list {
 		t := p.Graph.Task(i)
-		list[i] = event.Planned{Task: t.ID, Title: t.Title, Agent: t.Assignee, Assigned: p.WasAssigned(i)}
+		list[i] = event.Planned{Task: t.ID, Title: t.Title, Agent: t.Assignee, Assigned: p.WasAssigned(i), Key: t.Key, Line: t.Source.Origin.String()}
 		if t.Instance != nil && t.Title != t.Instance.Title {
 			list[i].Written = t.Instance.Title
+		}
+		if t.Instance != nil && t.Instance.Joins {
+			list[i].Rounds = naming.WithoutInstance(t.DependsOn[0].OneOf[0])
 		}
 		for _, d := range t.DependsOn {
 			list[i].DependsOn = append(list[i].DependsOn, task.ID(d.Task))

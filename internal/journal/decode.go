@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -19,9 +21,13 @@ type decoder struct {
 	vault  *vault
 	run    string
 	stored *Stored
-	infos  bool      // only the lines of an Info are read
 	only   []task.ID // the tasks whose lines are read; nil means all
 	lean   bool      // with only: the lists of tasks have no others, but for the first of a list
+
+	startOnly bool // only the lines of an Info and of the start of a process are read
+	traceOnly bool // only the trace is wanted
+
+	listed map[task.ID]trace.Task // the tasks of the last Info; nil in files from version 10 on
 }
 
 // lines decodes the lines of a row.
@@ -42,24 +48,24 @@ func containsID(line []byte, ids []task.ID) bool {
 	return slices.ContainsFunc(ids, func(id task.ID) bool { return bytes.Contains(line, []byte(id)) })
 }
 
-// ofTasks returns the value of a line about the run. If it is to be lean, its list of tasks has only those that are
-// read and the first one, since of a run whose list is empty the tasks are not known.
-func (d *decoder) ofTasks(value []byte) []byte {
+// kept returns the tasks of a list that are kept. A lean one has the first and those that are read, since of a run whose
+// list is empty the tasks are not known.
+func kept[T any](d *decoder, list []T, id func(*T) task.ID) []T {
 	if !d.lean {
-		return value
+		return list
 	}
-	isFirst := true
-	value, _ = record.KeepElements(value, "tasks", func(t []byte) bool {
-		keep := isFirst || containsID(t, d.only)
-		isFirst = false
-		return keep
-	})
-	return value
+	var out []T
+	for i := range list {
+		if i == 0 || slices.Contains(d.only, id(&list[i])) {
+			out = append(out, list[i])
+		}
+	}
+	return out
 }
 
 // line decodes a line of the history. It ignores other lines.
 func (d *decoder) line(kind string, value []byte) error {
-	if d.infos && kind != record.KindInfo || d.only != nil && taskKinds[kind] && !containsID(value, d.only) {
+	if d.startOnly && kind != record.KindInfo && kind != record.KindRunStart || d.only != nil && taskKinds[kind] && !containsID(value, d.only) {
 		return nil
 	}
 	h := &d.stored.History
@@ -67,7 +73,11 @@ func (d *decoder) line(kind string, value []byte) error {
 	case record.KindInfo:
 		return d.info(value)
 	case record.KindRunStart:
-		return d.begin(value)
+		b, err := d.decodeBegin(value)
+		if err == nil {
+			d.begin(b)
+		}
+		return err
 	case record.KindCallStart:
 		a, err := decodeStart(value)
 		h.Log = append(h.Log, record.Entry{Asked: a})
@@ -150,7 +160,7 @@ func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 
 func (d *decoder) info(value []byte) error {
 	var x infoLine
-	if err := json.Unmarshal(d.ofTasks(value), &x); err != nil {
+	if err := json.Unmarshal(value, &x); err != nil {
 		return err
 	}
 	for _, f := range x.Files {
@@ -167,22 +177,37 @@ func (d *decoder) info(value []byte) error {
 	x.Info.Fingerprint = d.vault.masked(x.Info.Fingerprint)
 	x.Info.takeTurn()
 	d.stored.Info = x.Info
+	for _, t := range x.Tasks {
+		if d.listed == nil {
+			d.listed = make(map[task.ID]trace.Task, len(x.Tasks))
+		}
+		d.listed[t.ID] = t
+	}
 	return nil
 }
 
-func (d *decoder) begin(value []byte) error {
-	var x beginLine
-	if err := json.Unmarshal(d.ofTasks(value), &x); err != nil {
-		return err
+// decodeBegin decodes the start of a process. In files before version 10, an Info before it has a part of what it says
+// of the tasks.
+func (d *decoder) decodeBegin(value []byte) (*record.RunStart, error) {
+	b, err := decodeBegin(value)
+	if err != nil {
+		return nil, err
 	}
-	for _, in := range x.Inputs {
-		in.Input.Key = keyOf(in.Key)
-		x.RunStart.Inputs = append(x.RunStart.Inputs, in.Input)
+	for i := range b.Tasks {
+		p := &b.Tasks[i]
+		if t, ok := d.listed[p.Task]; ok && b.Version < withTaskList {
+			p.Key, p.Line, p.Rounds = t.Key, t.Line, t.Rounds
+		}
 	}
+	return b, nil
+}
+
+// begin adds the start of a process to the history.
+func (d *decoder) begin(b *record.RunStart) {
+	b.Tasks = kept(d, b.Tasks, func(p *event.Planned) task.ID { return p.Task })
 	h := &d.stored.History
-	h.Log = append(h.Log, record.Entry{Begin: &x.RunStart})
-	h.Begins, h.End = append(h.Begins, x.RunStart), nil
-	return nil
+	h.Log = append(h.Log, record.Entry{Begin: b})
+	h.Begins, h.End = append(h.Begins, *b), nil
 }
 
 // keyOf returns a masked key of its stored form.
@@ -289,18 +314,18 @@ func payloadOf(r *envelope.Record) envelope.Payload {
 
 func (d *decoder) end(value []byte) error {
 	var x endLine
-	if err := json.Unmarshal(d.ofTasks(value), &x); err != nil {
+	if err := json.Unmarshal(value, &x); err != nil {
 		return err
 	}
 	if x.Hidden != nil {
 		if text, missing := d.vault.show(x.Hidden, record.KindRunEnd, d.run); missing == "" {
 			x = endLine{}
-			if err := json.Unmarshal(d.ofTasks(text), &x); err != nil {
+			if err := json.Unmarshal(text, &x); err != nil {
 				return err
 			}
 		}
 	}
-	x.RunEnd.Tasks = x.Tasks
+	x.RunEnd.Tasks = kept(d, x.Tasks, func(t *record.TaskEnd) task.ID { return t.Task })
 	d.stored.History.End = &x.RunEnd
 	return nil
 }

@@ -16,6 +16,7 @@ func FuzzRows(f *testing.F) {
 	for _, line := range []string{
 		`{"info":{"run":"r1","label":"secret","files":[{"path":"a","label":"secret","hidden":{"digest":"00"}}]}}`,
 		`{"begin":{"run":"r1","time":"2026-03-14T12:00:00Z","inputs":[{"name":"claim","classification":"public","bytes":3,"key":"11"}]}}`,
+		`{"begin":{"run":"r1","tasks":[{"title":"A"},{"title":"B","after":[0]},{"title":"C","after":[3]}]}}`,
 		`{"asked":{"session":"r1/a/1","task":"a","agent":"x","attempt":1,"time":"2026-03-14T12:00:00Z","bytes":1}}`,
 		`{"exchange":{"session":"r1/a/1","key":null,"result":{"id":"e","producer":"x","classification":"secret","trust":"untrusted","createdAt":"2026-03-14T12:00:00Z","json":{"a":[1]},"raw":"/w==","digest":"22"},"hidden":{"sealed":{"key":"k","nonce":"AA==","data":""}}}}`,
 		`{"end":{"time":"2026-03-14T12:00:00Z","status":"ok","hidden":{}}}`,

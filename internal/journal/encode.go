@@ -102,21 +102,6 @@ func (e *encoder) start(of *record.CallStart) *startLine {
 	return x
 }
 
-// begin returns a RunStart with masked keys, and without exact sizes of values above the
-// plaintext limit.
-func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
-	if b.Run != e.run {
-		return nil, fmt.Errorf("an entry of run %q was appended to run %q of the journal: give both the same ID", b.Run, e.run)
-	}
-	x := &beginLine{RunStart: *b}
-	x.Version = version
-	for _, in := range b.Inputs {
-		in.Bytes = sizeAt(in.Classification, in.Bytes)
-		x.Inputs = append(x.Inputs, inputLine{Input: in, Key: e.key(in.Key)})
-	}
-	return x, nil
-}
-
 // sizeAt returns the stored size of a value with this label.
 func sizeAt(level label.Classification, bytes int) int {
 	if level > plainLimit {

@@ -16,7 +16,6 @@ type Info struct {
 	Name        string               `json:"name,omitempty"`
 	Command     string               `json:"command,omitempty"`
 	Time        time.Time            `json:"time,omitzero"` // when it began; zero means now
-	Tasks       []trace.Task         `json:"tasks,omitempty"`
 	Inputs      []trace.Input        `json:"inputs,omitempty"`
 	Fingerprint string               `json:"fingerprint,omitempty"` // of the spec; stored and returned in the form of [Journal.Masked]
 	Files       []File               `json:"files,omitempty"`       // the spec and the files that it read

@@ -9,13 +9,15 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/llm"
 )
 
 // infoLine is the stored form of an Info.
 type infoLine struct {
 	Info
-	Files []fileLine `json:"files,omitempty"`
+	Files []fileLine   `json:"files,omitempty"`
+	Tasks []trace.Task `json:"tasks,omitempty"` // in files before version 10
 }
 
 type fileLine struct {
@@ -27,17 +29,6 @@ type fileLine struct {
 // digestInput returns what the digest of a file covers.
 func (l *fileLine) digestInput(run string) []byte {
 	return joinLengths(run, l.Path, l.Label.String(), l.Text)
-}
-
-// beginLine is the stored form of a record.RunStart.
-type beginLine struct {
-	record.RunStart
-	Inputs []inputLine `json:"inputs,omitempty"`
-}
-
-type inputLine struct {
-	record.Input
-	Key *record.Digest `json:"key,omitempty"`
 }
 
 // exchangeLine is the stored form of a record.AgentCall.

@@ -25,14 +25,15 @@ func (a *archive) Load(ctx context.Context, run string) (*Stored, error) {
 	return a.load(ctx, r.n, r.id)
 }
 
-// LoadInfo reads only the newest Info of a run.
-func (a *archive) LoadInfo(ctx context.Context, run string) (*Info, error) {
+// LoadStart reads only the newest Info of a run and how its processes began. The last of these has the tasks that the run
+// has now.
+func (a *archive) LoadStart(ctx context.Context, run string) (*Stored, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	d := &decoder{vault: a.vault, run: r.id, stored: new(Stored), infos: true}
-	return &d.stored.Info, a.decode(ctx, r.n, d)
+	d := &decoder{vault: a.vault, run: r.id, stored: new(Stored), startOnly: true}
+	return d.stored, a.decodeMarked(ctx, r, d, func(m *markedRow) bool { return m.about() })
 }
 
 func (a *archive) load(ctx context.Context, number int64, run string) (*Stored, error) {

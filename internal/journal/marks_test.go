@@ -12,7 +12,6 @@ import (
 
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/trace"
 )
 
 // One task of a run is read from a file that was written before rows had marks,
@@ -23,13 +22,9 @@ func TestOneTaskIsReadFromUnmarkedRows(t *testing.T) {
 	j, err := journal.Open(path, journal.Options{})
 	require.NoError(t, err)
 	story := newFakeRun("r1", 7)
-	info := journal.Info{Run: "r1", Time: noon}
-	for n := range 6 {
-		of := story.Task(n)
-		info.Tasks = append(info.Tasks, trace.Task{ID: of.ID, Title: of.Title, Assignee: of.Assignee})
-	}
-	r, err := j.Begin(t.Context(), info)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Time: noon})
 	require.NoError(t, err)
+	require.NoError(t, appendEntries(r, story.beginning(6)))
 	add(t, r, story, 0, 3)
 	require.NoError(t, j.Close())
 	dropMarks(t, path)

@@ -17,10 +17,6 @@ func (j *Journal) OpenRun(ctx context.Context, o record.Opening) (record.Log, er
 		return r, nil
 	}
 	info := Info{Run: o.Run, Name: o.Name, Time: o.Time}
-	for i := range o.Tasks {
-		t := &o.Tasks[i]
-		info.Tasks = append(info.Tasks, trace.Task{ID: t.Task, Title: t.Title, Assignee: t.Agent})
-	}
 	for i := range o.Inputs {
 		in := &o.Inputs[i]
 		info.Inputs = append(info.Inputs, trace.Input{Name: in.Name, Classification: in.Classification, Line: in.Line})

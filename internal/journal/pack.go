@@ -164,13 +164,15 @@ func (b *bundle) unpack() ([]byte, error) {
 		if n <= 0 {
 			return nil, errRow
 		}
+		end := 0
 		for ; count > 0; count-- {
-			end := bytes.IndexByte(sides[side], '\n') + 1
-			if end == 0 {
+			length := bytes.IndexByte(sides[side][end:], '\n') + 1
+			if length == 0 {
 				return nil, errRow
 			}
-			out, sides[side] = append(out, sides[side][:end]...), sides[side][end:]
+			end += length
 		}
+		out, sides[side] = append(out, sides[side][:end]...), sides[side][end:]
 		side, parts = 1-side, parts[n:]
 	}
 	if len(sides[0])+len(sides[1]) > 0 {
@@ -229,15 +231,23 @@ func decompressedSize(text []byte) (size int64) {
 	return size
 }
 
+// smallRow is the most bytes of compressed lines whose size may be far less than what [decompressedSize] returns.
+const smallRow = 1 << 10
+
 // decompress decompresses lines, and requires a line feed at their end.
 func decompress(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	if decompressedSize(text) > maxRow {
+	size := decompressedSize(text)
+	if size > maxRow {
 		return nil, errRow
 	}
-	lines, err := decompressor().DecodeAll(text, nil)
+	var lines []byte
+	if len(text) > smallRow {
+		lines = make([]byte, 0, size) // else each frame would copy those before it
+	}
+	lines, err := decompressor().DecodeAll(text, lines)
 	if err != nil || len(lines) == 0 || lines[len(lines)-1] != '\n' {
 		return nil, errRow
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -91,25 +91,27 @@ func TestOpenQuestionsAreInTheOrderOfTasks(t *testing.T) {
 	t.Parallel()
 	j := InMemory(Options{})
 	defer j.Close() //nolint:errcheck // it ends with the test
-	info := Info{Run: "r", Command: "run", Time: time.Now()}
+	b := &record.RunStart{Run: "r", Time: time.Now()}
 	for k := range 12 {
 		title := fmt.Sprintf("Mail[%d]", k+1)
-		info.Tasks = append(info.Tasks, trace.Task{ID: task.NewID(title), Title: title})
+		b.Tasks = append(b.Tasks, event.Planned{Task: task.NewID(title), Title: title})
 	}
-	r, err := j.Begin(t.Context(), info)
+	r, err := j.Begin(t.Context(), Info{Run: "r", Command: "run", Time: time.Now()})
 	require.NoError(t, err)
 	stored := make(chan error, 1)
-	for k := range info.Tasks {
-		of := &info.Tasks[(k*5+3)%len(info.Tasks)]
-		r.Append([]record.Entry{{Question: &record.Question{Session: "r/" + string(of.ID) + "/1", Task: of.ID, Title: of.Title, Agent: "editor", Attempt: 1, Time: time.Now(), Key: record.Key{byte(k)}}}}, func(err error) { stored <- err })
+	r.Append([]record.Entry{{Begin: b}}, func(err error) { stored <- err })
+	require.NoError(t, <-stored)
+	for k := range b.Tasks {
+		of := &b.Tasks[(k*5+3)%len(b.Tasks)]
+		r.Append([]record.Entry{{Question: &record.Question{Session: "r/" + string(of.Task) + "/1", Task: of.Task, Title: of.Title, Agent: "editor", Attempt: 1, Time: time.Now(), Key: record.Key{byte(k)}}}}, func(err error) { stored <- err })
 		require.NoError(t, <-stored)
 	}
 	_, err = r.End(t.Context())
 	require.NoError(t, err)
 	list, err := j.OpenQuestions(t.Context(), "r")
 	require.NoError(t, err)
-	require.Len(t, list, len(info.Tasks))
+	require.Len(t, list, len(b.Tasks))
 	for k := range list {
-		require.Equal(t, info.Tasks[k].Title, list[k].Title)
+		require.Equal(t, b.Tasks[k].Title, list[k].Title)
 	}
 }

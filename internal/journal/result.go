@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
@@ -89,9 +90,11 @@ func asShown(e *envelope.Envelope, shown *record.ShownResult) (*envelope.Envelop
 // keyed returns the IDs of the tasks with this key.
 func (s *Stored) keyed(name string) (ids []task.ID) {
 	folded := naming.Normalize(name)
-	for i := range s.Info.Tasks {
-		if t := &s.Info.Tasks[i]; t.Key != "" && t.Key == folded {
-			ids = append(ids, t.ID)
+	for _, b := range s.History.Begins {
+		for i := range b.Tasks {
+			if t := &b.Tasks[i]; t.Key != "" && t.Key == folded && !slices.Contains(ids, t.Task) {
+				ids = append(ids, t.Task)
+			}
 		}
 	}
 	return ids

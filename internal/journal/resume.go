@@ -107,7 +107,7 @@ func (j *Journal) continueLines(ctx context.Context, r *Run) (*trace.Lines, erro
 	if err := s.UnmarshalBinary(form); err != nil {
 		return nil, err
 	}
-	return trace.ContinueLines(trace.Options{Run: r.row.id, Key: j.o.AuditKey, Time: j.o.Now(), Tasks: r.info.Tasks}, s)
+	return trace.ContinueLines(trace.Options{Run: r.row.id, Key: j.o.AuditKey, Time: j.o.Now()}, s)
 }
 
 // awaitClock waits until the clock is past the newest entry of a run.

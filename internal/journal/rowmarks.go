@@ -171,10 +171,10 @@ func (a *archive) readTask(ctx context.Context, run, name string, history bool) 
 	if err != nil {
 		return nil, nil, a.fail("read", err)
 	}
-	var d decoder
+	d := decoder{traceOnly: !history}
 	var about mark             // of the task
 	var tasks map[mark]task.ID // by the marks that say that they completed; nil if all rows are read
-	head := func(t *trace.Trace, only *trace.Task) {
+	listed := func(t *trace.Trace, only *trace.Task) {
 		if only == nil { // a step of the coordinator, or a task that was planned or added later
 			return
 		}
@@ -187,7 +187,7 @@ func (a *archive) readTask(ctx context.Context, run, name string, history bool) 
 			d.only, d.lean = []task.ID{only.ID}, true
 		}
 	}
-	t, err := a.trace(r, &d, trace.ReadOptions{Task: name, Head: head}, func(in *trace.Reader) error {
+	t, err := a.trace(r, &d, trace.ReadOptions{Task: name, Listed: listed}, func(in *trace.Reader) error {
 		for i := range rows {
 			if tasks != nil && !rows[i].about(about) {
 				rows[i].completed(tasks, in)

@@ -10,7 +10,6 @@ import (
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
-	"github.com/runteam/runteam/internal/trace"
 	"github.com/stretchr/testify/require"
 )
 
@@ -30,13 +29,9 @@ func storedRun(t *testing.T, n int, open bool) *visited {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	story := newFakeRun("r1", 1)
-	info := journal.Info{Run: "r1"}
-	for i := range n {
-		of := story.Task(i)
-		info.Tasks = append(info.Tasks, trace.Task{ID: of.ID, Title: of.Title, Assignee: of.Assignee})
-	}
-	r, err := j.Begin(t.Context(), info)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
+	require.NoError(t, appendEntries(r, story.beginning(n)))
 	for i := range n {
 		before, after := story.Complete(i, 200)
 		require.NoError(t, appendEntries(r, before...))
@@ -48,7 +43,7 @@ func storedRun(t *testing.T, n int, open bool) *visited {
 	_, err = r.Close(t.Context())
 	require.NoError(t, err)
 	rows()
-	return &visited{j, "r1", info.Tasks[n-1].Title, rows}
+	return &visited{j, "r1", story.Task(n - 1).Title, rows}
 }
 
 // hasRead drops the result of a reader.
@@ -70,7 +65,8 @@ func TestReadersVisitEachRowAsOften(t *testing.T) {
 		read func(context.Context, *visited) error
 	}{
 		{"Load", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.Load(ctx, v.run)) }},
-		{"LoadInfo", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.LoadInfo(ctx, v.run)) }},
+		{"LoadStart", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.LoadStart(ctx, v.run)) }},
+		{"HasTask", false, 1, func(ctx context.Context, v *visited) error { return hasRead(journal.HasTask(ctx, v.j, v.run, v.task)) }},
 		{"LoadRun", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.LoadRun(ctx, v.run)) }},
 		{"Trace", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.Trace(ctx, v.run)) }},
 		{"Follow", true, 1, func(ctx context.Context, v *visited) error {

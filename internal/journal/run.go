@@ -69,7 +69,7 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 		return nil, j.fail("read", err)
 	}
 	r := j.run(info, rowOf(&info))
-	r.lines = trace.NewLines(trace.Options{Run: info.Run, Name: info.Name, Time: info.Time, Tasks: info.Tasks, Inputs: info.Inputs, Key: j.o.AuditKey, Previous: previous})
+	r.lines = trace.NewLines(trace.Options{Run: info.Run, Name: info.Name, Time: info.Time, Inputs: info.Inputs, Key: j.o.AuditKey, Previous: previous})
 	r.encoder.lines = r.lines.Encoder()
 	now := j.o.Now()
 	r.lease = (*lease)(nil).next(j.me, now)

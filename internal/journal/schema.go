@@ -126,16 +126,18 @@ func addLabels(ctx context.Context, tx *sql.Tx) error {
 // the end of a run does not repeat them, and rows are compressed with a dictionary. Earlier programs cannot read that.
 func keepTaskEvents(context.Context, *sql.Tx) error { return nil }
 
-// storeOnce changes no table: from version 10 on, events that follow from other lines are not stored. Earlier programs
-// would not find them.
+// storeOnce changes no table: from version 10 on, events that follow from other lines are not stored, and only the line in
+// which a process begins lists the tasks of the run. Earlier programs would find neither.
 func storeOnce(context.Context, *sql.Tx) error { return nil }
 
-// withCommands is the first version that has the table commands, withSessions the first that has the table sessions, and
-// withLabels the first whose runs may have labels.
+// withCommands is the first version that has the table commands, withSessions the first that has the table sessions,
+// withLabels the first whose runs may have labels, and withTaskList the first whose starts of processes have all that is
+// written of the tasks.
 const (
 	withCommands = 5
 	withSessions = 7
 	withLabels   = 8
+	withTaskList = 10
 )
 
 // A VersionError reports a journal that a newer program wrote.

@@ -122,14 +122,14 @@ func sessionOf(ctx context.Context, a *archive, run string) ([]row, error) {
 	}
 	session := r.session
 	if session == "" {
-		info, err := a.LoadInfo(ctx, r.id)
+		s, err := a.LoadStart(ctx, r.id)
 		if err != nil {
 			return nil, err
 		}
-		if info.Turn == nil {
+		if s.Info.Turn == nil {
 			return nil, fmt.Errorf("%w: run %s", ErrNoSession, r.id)
 		}
-		session = info.Turn.Session // it repeats a turn
+		session = s.Info.Turn.Session // it repeats a turn
 	}
 	list, err := a.store.sessionRuns(ctx, session)
 	if err != nil {

@@ -274,8 +274,7 @@ func addProgress(s *runstate.State, kind string, value []byte) (err error) {
 	var e record.Entry
 	switch kind {
 	case record.KindRunStart:
-		e.Begin = new(record.RunStart)
-		err = json.Unmarshal(value, e.Begin)
+		e.Begin, err = decodeBegin(value)
 	case record.KindCommand:
 		e.Command = new(record.Command)
 		err = json.Unmarshal(value, e.Command)

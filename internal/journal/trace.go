@@ -21,7 +21,7 @@ func (a *archive) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.trace(r, &decoder{}, trace.ReadOptions{}, everyLine(ctx, a, r))
+	return a.trace(r, &decoder{traceOnly: true}, trace.ReadOptions{}, everyLine(ctx, a, r))
 }
 
 // Decisions returns the decisions of the gate in a run, which is named as for [Journal.Find], in the order
@@ -96,8 +96,9 @@ func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 type traceReading struct {
 	d      *decoder
 	in     *trace.Reader
-	head   func(*trace.Trace, *trace.Task)
+	listed func(*trace.Trace, *trace.Task)
 	opened map[string][2][]promptview.Piece // pieces of prompts that the key decrypts, by session
+	known  bool                             // the tasks of the run are
 	alone  bool                             // one task is read
 	whole  bool                             // the run ended
 }
@@ -105,18 +106,18 @@ type traceReading struct {
 // newTraceReading begins to read a run.
 func newTraceReading(run string, v *vault, d *decoder, o trace.ReadOptions) *traceReading {
 	d.vault, d.run, d.stored = v, run, &Stored{History: record.History{Mask: v.mask}}
-	of := &traceReading{d: d, head: o.Head, opened: map[string][2][]promptview.Piece{}}
-	o.Head, o.Other, o.Event, o.Prompt = of.begin, of.line, of.event, of.prompt
+	of := &traceReading{d: d, listed: o.Listed, opened: map[string][2][]promptview.Piece{}}
+	o.Listed, o.Other, o.Event, o.Prompt = of.taskList, of.line, of.event, of.prompt
 	of.in = trace.NewReader(o)
 	return of
 }
 
-// begin takes the first line.
-func (of *traceReading) begin(t *trace.Trace, only *trace.Task) {
-	if of.head != nil {
-		of.head(t, only)
+// taskList takes the tasks of the run, of which only one may be read.
+func (of *traceReading) taskList(t *trace.Trace, only *trace.Task) {
+	if of.listed != nil {
+		of.listed(t, only)
 	}
-	of.alone = only != nil
+	of.known, of.alone = true, only != nil
 }
 
 // line takes a line that a trace alone does not have.
@@ -129,9 +130,15 @@ func (of *traceReading) line(kind string, value json.RawMessage) error {
 		if json.Unmarshal(value, &b) == nil {
 			of.in.Began(b.Session)
 		}
-	case record.KindRunStart, record.KindRunEnd:
-		of.whole = kind == record.KindRunEnd
-	case record.KindInfo, record.KindCallStart, record.KindAgentCall, record.KindRejected, record.KindMessage, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer, record.KindCommand:
+	case record.KindRunStart:
+		return of.begin(value)
+	case record.KindRunEnd:
+		of.whole = true
+	case record.KindInfo:
+		if of.d.traceOnly && !of.known {
+			return nil // only in files before version 10, whose heads list the tasks, it says something of them
+		}
+	case record.KindCallStart, record.KindAgentCall, record.KindRejected, record.KindMessage, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer, record.KindCommand:
 	default:
 		return trace.ErrKind
 	}
@@ -139,6 +146,18 @@ func (of *traceReading) line(kind string, value json.RawMessage) error {
 		return nil
 	}
 	return of.d.line(kind, value)
+}
+
+// begin takes the start of a process.
+func (of *traceReading) begin(value json.RawMessage) error {
+	b, err := of.d.decodeBegin(value)
+	if err != nil {
+		return err
+	}
+	of.whole = false
+	of.in.AddTasks(trace.Planned(b.Tasks))
+	of.d.begin(b)
+	return nil
 }
 
 // event takes an event.
@@ -229,7 +248,7 @@ func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, t
 		return nil, trace.Search{}, err
 	}
 	f := trace.NewFinder(text)
-	t, err := a.trace(r, &decoder{}, trace.ReadOptions{Finder: f}, everyLine(ctx, a, r))
+	t, err := a.trace(r, &decoder{traceOnly: true}, trace.ReadOptions{Finder: f}, everyLine(ctx, a, r))
 	if err != nil {
 		return nil, trace.Search{}, err
 	}

@@ -52,7 +52,7 @@ type RunStart struct {
 	Run    string          `json:"run"`
 	Name   string          `json:"name,omitempty"` // of the team
 	Time   time.Time       `json:"time"`
-	Tasks  []event.Planned `json:"tasks,omitempty"` // none for a goal that is not planned yet
+	Tasks  []event.Planned `json:"-"` // none for a goal that is not planned yet
 	Inputs []Input         `json:"inputs,omitempty"`
 	Goal   bool            `json:"goal,omitempty"` // a coordinator answers it
 

@@ -163,7 +163,7 @@ func (f *Finder) inOrder(t *Trace) (list []searchedText) {
 		if x == nil || !t.Ended() || t.State.Status(of) != task.Completed {
 			continue
 		}
-		at := 2 * len(t.Events) // no event of its end was recorded
+		at := t.over // no event of its end was recorded
 		if end, ok := t.ends[of.ID]; ok {
 			at = end.last
 		}

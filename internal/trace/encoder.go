@@ -79,7 +79,7 @@ func NewEncoder(tasks []Task) *Encoder {
 // Event adds an event, without its receipt, which the prompt has, and with its message in the form that only a journal
 // can read, if there is one. The encoder remembers the titles of the tasks of a plan.
 func (e *Encoder) Event(b *Batch, ev event.Event, hidden json.RawMessage) error {
-	e.learn(ev.Plan)
+	e.Learn(ev.Plan)
 	ev.Receipt, b.run = nil, cmp.Or(b.run, ev.Run)
 	return b.add(record.KindEvent, record.EventLine(ev, hidden))
 }
@@ -133,7 +133,8 @@ func ownKind(kind string) bool {
 	return kind != "" && !strings.ContainsFunc(kind, strange) && !slices.Contains(kinds, kind)
 }
 
-func (e *Encoder) learn(plan []event.Planned) {
+// Learn adds tasks whose titles are written with their prompts.
+func (e *Encoder) Learn(plan []event.Planned) {
 	if len(plan) == 0 {
 		return
 	}

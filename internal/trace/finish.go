@@ -32,17 +32,7 @@ func (r *Reader) finish() *Trace {
 	r.addEventDecisions()
 	t.Handoffs = r.hidden.Visible(t.Handoffs)
 	t.Prompts = slices.DeleteFunc(t.Prompts, func(p Prompt) bool { return r.hidden[p.Receipt.Task] && record.IsInner(p.Receipt.Session) })
-	t.ends = map[task.ID]period{}
-	starts := map[start][]int{}
-	for i := range t.Events {
-		switch e := &t.Events[i]; e.Type {
-		case event.TaskComplete:
-			t.ended(e.Task, 2*i)
-		case event.AgentStart:
-			of := start{e.Task, e.Attempt}
-			starts[of] = append(starts[of], 2*i)
-		}
-	}
+	t.over = 2 * r.events
 	again := map[string]int{} // position of the next prompt of each session
 	for i := range slices.Backward(t.Prompts) {
 		p := &t.Prompts[i]
@@ -51,16 +41,23 @@ func (r *Reader) finish() *Trace {
 		}
 		until, ok := again[p.Receipt.Session]
 		if !ok {
-			until = 2 * len(t.Events)
+			until = t.over
 		}
 		again[p.Receipt.Session] = p.at
-		p.at = sent(p.at, until, starts[start{p.Receipt.Task, p.Attempt}])
+		p.at = sent(p.at, until, r.starts[start{p.Receipt.Task, p.Attempt}])
 	}
 	// A prefetched prompt may wait for a free agent while a later one is sent.
 	slices.SortStableFunc(t.Prompts, func(a, b Prompt) int { return cmp.Compare(a.at, b.at) })
 	t.addUnrecordedEnds()
 	t.held = heldOf(t)
 	return t
+}
+
+// started adds that an attempt at a task began.
+func (r *Reader) started(id task.ID, attempt int) {
+	of := start{id, attempt}
+	r.starts[of] = append(r.starts[of], 2*r.events)
+	r.events++
 }
 
 // ended records that a task completed.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/runteam/runteam/internal/event"
@@ -43,8 +44,8 @@ type ReadOptions struct {
 	// read, and may fill in pieces from those.
 	Prompt func(p *Prompt)
 
-	// Task, if not empty, is a title, a key or an ID, as for [Trace.Find]. If the head of the
-	// trace has such a task, lines about others are skipped, except that those tasks
+	// Task, if not empty, is a title, a key or an ID, as for [Trace.Find]. If the run began with
+	// such a task, lines about others are skipped, except that those tasks
 	// completed, and the result is empty. Such a partial trace has all that [Trace.Prompts],
 	// [Trace.Withheld] and [Trace.Absent] return for this task.
 	Task string
@@ -52,9 +53,9 @@ type ReadOptions struct {
 	// Event, if not nil, gets each event in its place among the lines of other kinds.
 	Event func(e event.Event, hidden json.RawMessage)
 
-	// Head, if not nil, is called after the first line, with the trace so far, and with the
-	// task that is read alone; nil if all are.
-	Head func(t *Trace, only *Task)
+	// Listed, if not nil, is called once the tasks of the run are known, with the trace so far,
+	// and with the task that is read alone; nil if all are.
+	Listed func(t *Trace, only *Task)
 
 	// Finder, if not nil, searches every prompt and result, whose words are then dropped.
 	Finder *Finder
@@ -92,20 +93,23 @@ func ReadWith(r io.Reader, o ReadOptions) (*Trace, error) {
 // A Reader makes a trace of lines that the caller passes to it. [NewReader] returns one. It is
 // not safe for concurrent use.
 type Reader struct {
-	o     ReadOptions
-	at    int // the line
-	trace *Trace
-	ruled []event.Handoff // decisions of events
-	open  int             // the prompt to which lines of other kinds may still belong; -1 is none
-	parts bytes.Buffer    // of the result
-	only  []byte          // the ID of the one task that is read; nil reads all
+	o      ReadOptions
+	at     int // the line
+	trace  *Trace
+	events int             // how many there were, with those that were skipped
+	starts map[start][]int // the times of each attempt
+	ruled  []event.Handoff // decisions of events
+	open   int             // the prompt to which lines of other kinds may still belong; -1 is none
+	parts  bytes.Buffer    // of the result
+	listed bool            // the tasks that the run began with are known
+	only   []byte          // the ID of the one task that is read; nil reads all
 
 	hidden record.Hidden
 }
 
 // NewReader returns a Reader before its first line.
 func NewReader(o ReadOptions) *Reader {
-	return &Reader{o: o, trace: &Trace{State: runstate.New()}, open: -1, hidden: record.Hidden{}}
+	return &Reader{o: o, trace: &Trace{State: runstate.New(), ends: map[task.ID]period{}}, starts: map[start][]int{}, open: -1, hidden: record.Hidden{}}
 }
 
 // Line reads the next line, with or without its line feed. It may keep the text, which must
@@ -126,14 +130,16 @@ func (r *Reader) Line(text []byte) error {
 // Began adds that a prefetched prompt of a session was sent, between the last line and the next.
 func (r *Reader) Began(session string) {
 	r.complete()
-	r.trace.Events = append(r.trace.Events, event.Event{Type: event.AgentStart, Task: record.TaskOf(session), Attempt: record.AttemptOf(session)})
+	r.started(record.TaskOf(session), record.AttemptOf(session))
 }
 
 // Completed adds that a task completed in lines that are skipped, between the last line and
 // the next. It is for a partial trace; see [ReadOptions].Task.
 func (r *Reader) Completed(id task.ID) {
 	r.complete()
-	r.happened(event.Event{Type: event.TaskComplete, Task: id})
+	r.trace.State.Apply(&record.Entry{Change: &record.TaskChange{Type: event.TaskComplete, Task: id}})
+	r.trace.ended(id, 2*r.events)
+	r.events++
 }
 
 // Trace returns the trace of the lines. The Reader must not be used afterwards.
@@ -150,6 +156,7 @@ func (r *Reader) Trace() (*Trace, error) {
 func (r *Reader) Snapshot() (*Trace, error) {
 	r.complete()
 	now, t := *r, *r.trace
+	t.ends = maps.Clone(t.ends)
 	t.Prompts, t.Handoffs, t.Events = slices.Clone(t.Prompts), slices.Clone(t.Handoffs), slices.Clip(t.Events)
 	now.trace = &t
 	snapshot, err := now.Trace()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
@@ -16,9 +17,6 @@ import (
 // line reads one line.
 func (r *Reader) line(text []byte) error {
 	if r.only != nil && r.unrelated(text) {
-		return nil
-	}
-	if r.at == 1 && r.writtenHead(text) {
 		return nil
 	}
 	kind, value, members, err := r.split(text)
@@ -97,7 +95,20 @@ func (r *Reader) begin(h *header) {
 	t := r.trace
 	t.Run, t.Name, t.Time, t.Inputs = h.Run, h.Name, h.Time, h.Inputs
 	if len(h.Tasks) > 0 {
-		t.Spec = h.Tasks
+		r.AddTasks(h.Tasks)
+	}
+}
+
+// AddTasks adds the tasks that a process of the run began with. Those of the first are all that can be read alone: if
+// [ReadOptions].Task names one of them, the lines that follow about others are skipped.
+func (r *Reader) AddTasks(tasks []Task) {
+	t := r.trace
+	if r.listed {
+		t.addSpec(tasks)
+		return
+	}
+	if r.listed = true; len(tasks) > 0 {
+		t.Spec, t.head = tasks, len(tasks)
 	}
 	var only *Task
 	if r.o.Task != "" {
@@ -105,11 +116,11 @@ func (r *Reader) begin(h *header) {
 			only, r.only, t.Partial = &tk, []byte(tk.ID), true
 		}
 	}
-	if t.Events = make([]event.Event, 0, len(h.Tasks)+usualEvents); only == nil {
-		t.Events = make([]event.Event, 0, usualEvents*len(h.Tasks))
+	if only == nil {
+		t.Events = slices.Grow(t.Events, usualEvents*len(tasks))
 	}
-	if r.o.Head != nil {
-		r.o.Head(t, only)
+	if r.o.Listed != nil {
+		r.o.Listed(t, only)
 	}
 }
 
@@ -200,6 +211,14 @@ func (r *Reader) happened(e event.Event) {
 	if c := record.ChangeOf(&r.trace.Events[len(r.trace.Events)-1]); c != nil { // a copy of the event would be larger
 		r.trace.State.Apply(&record.Entry{Change: c})
 	}
+	switch e.Type {
+	case event.AgentStart:
+		r.started(e.Task, e.Attempt)
+		return
+	case event.TaskComplete:
+		r.trace.ended(e.Task, 2*r.events)
+	}
+	r.events++
 }
 
 func (r *Reader) prompt(text json.RawMessage) error {
@@ -213,7 +232,7 @@ func (r *Reader) prompt(text json.RawMessage) error {
 	}
 	r.complete()
 	r.trace.State.Task(p.Receipt.Task, p.Title, p.Agent)
-	p.at, r.open = 2*len(r.trace.Events)-1, len(r.trace.Prompts)
+	p.at, r.open = 2*r.events-1, len(r.trace.Prompts)
 	r.trace.Prompts = append(r.trace.Prompts, p)
 	return nil
 }

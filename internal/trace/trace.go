@@ -31,7 +31,7 @@ type Trace struct {
 	Run      string          // ID of the run; empty if nothing happened
 	Name     string          // of the team
 	Time     time.Time       // of the beginning of the record
-	Spec     []Task          // the tasks of the first line
+	Spec     []Task          // the tasks of the first process, then those that later ones added
 	Inputs   []Input         // that tasks could be granted
 	Prompts  []Prompt        // in the order in which they were sent
 	Events   []event.Event   // without receipts, which the prompts have
@@ -40,9 +40,11 @@ type Trace struct {
 	Torn     bool            // the last line was cut off, and was ignored
 	Partial  bool            // only one task was read, see [ReadOptions].Task
 
+	head  int                         // how many of Spec the first process had
 	tasks []Task                      // see Tasks
 	index map[task.ID]int             // of these
 	ends  map[task.ID]period          // when a task completed
+	over  int                         // behind all that happened
 	held  map[task.ID][]event.Handoff // decisions that withheld context from attempts without a prompt
 
 	completions []int // when each task that completed first did so, sorted; see Absent
@@ -58,6 +60,16 @@ type Task struct {
 	Line     string      `json:"line,omitempty"` // position in the spec
 	Status   task.Status `json:"status,omitempty"`
 	Rounds   string      `json:"rounds,omitempty"` // of a loop, the title of the task whose rounds have its result
+}
+
+// Planned returns tasks of a run that has not begun them.
+func Planned(list []event.Planned) []Task {
+	tasks := make([]Task, len(list))
+	for i := range list {
+		p := &list[i]
+		tasks[i] = Task{ID: p.Task, Key: p.Key, Title: p.Title, Assignee: p.Agent, Line: p.Line, Rounds: p.Rounds}
+	}
+	return tasks
 }
 
 // An Input is a text that the caller gave the run, by its name alone.
@@ -144,9 +156,27 @@ func (t *Trace) Task(id task.ID) *Task {
 	return nil
 }
 
-// InHead reports whether the first line of the trace has a task: only such a task can be read alone.
+// addSpec adds the tasks of another process, and what it says of those that are known.
+func (t *Trace) addSpec(tasks []Task) {
+	places := make(map[task.ID]int, len(t.Spec))
+	for i := range t.Spec {
+		places[t.Spec[i].ID] = i
+	}
+	t.Spec = slices.Clone(t.Spec)
+	for _, tk := range tasks {
+		i, known := places[tk.ID]
+		if !known {
+			t.Spec = append(t.Spec, tk)
+			continue
+		}
+		of := &t.Spec[i]
+		of.Key, of.Line, of.Rounds = cmp.Or(tk.Key, of.Key), cmp.Or(tk.Line, of.Line), cmp.Or(tk.Rounds, of.Rounds)
+	}
+}
+
+// InHead reports whether the run began with a task: only such a task can be read alone.
 func (t *Trace) InHead(id task.ID) bool {
-	return slices.ContainsFunc(t.Spec, func(tk Task) bool { return tk.ID == id })
+	return slices.ContainsFunc(t.Spec[:t.head], func(tk Task) bool { return tk.ID == id })
 }
 
 // Title returns what people know a task by: its name, else its title; for one that the trace does not

@@ -58,13 +58,15 @@ func (r *runText) nameInputs(ctx context.Context, j *journal.Journal) {
 		if in.FromRun == "" {
 			continue
 		}
-		info, err := j.LoadInfo(ctx, in.FromRun)
+		from, err := j.LoadStart(ctx, in.FromRun)
 		if err != nil {
 			continue
 		}
-		for n := range info.Tasks {
-			if info.Tasks[n].ID == in.FromTask {
-				r.titles[in.FromTask] = info.Tasks[n].Title
+		for _, b := range from.History.Begins {
+			for n := range b.Tasks {
+				if b.Tasks[n].Task == in.FromTask {
+					r.titles[in.FromTask] = b.Tasks[n].Title
+				}
 			}
 		}
 	}

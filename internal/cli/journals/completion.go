@@ -61,11 +61,11 @@ func (c Completer) tasks(cmd *cobra.Command, run, before, word string) []cobra.C
 		if err != nil {
 			return nil, err
 		}
-		info, err := j.LoadInfo(ctx, found.Run)
+		stored, err := j.LoadStart(ctx, found.Run)
 		if err != nil {
 			return nil, err
 		}
-		tasks, err := Tasks(ctx, j, info)
+		tasks, err := Tasks(ctx, j, found.Run, stored.History.Begins)
 		if err != nil {
 			return nil, err
 		}

@@ -25,8 +25,8 @@ func ReadExperiment(ctx context.Context, j *journal.Journal, s *journal.Summary)
 		return nil
 	}
 	e := &Experiment{}
-	if info, err := j.LoadInfo(ctx, s.Run); err == nil {
-		*e = Experiment(InvocationOf(info).ReplayArguments)
+	if stored, err := j.LoadStart(ctx, s.Run); err == nil {
+		*e = Experiment(InvocationOf(&stored.Info).ReplayArguments)
 	}
 	return e
 }

@@ -79,11 +79,17 @@ func (l *ReadFlags) findTask(ctx context.Context, j *journal.Journal, unknown er
 	if err != nil {
 		return newest, l.orFile(unknown)
 	}
-	t, err := j.TraceTask(ctx, newest.Run, l.Run)
+	has, err := journal.HasTask(ctx, j, newest.Run, l.Run) // which is faster than to read the task
 	if err != nil {
 		return newest, l.orFile(unknown)
 	}
-	_, err = t.Find(l.Run)
+	t := new(trace.Trace)
+	if !has {
+		if t, err = j.TraceTask(ctx, newest.Run, l.Run); err != nil {
+			return newest, l.orFile(unknown)
+		}
+		_, err = t.Find(l.Run)
+	}
 	if err == nil {
 		l.Run, l.Task = newest.Run, l.Run
 		return newest, nil

@@ -158,13 +158,10 @@ func (k *StoredRun) collect() {
 		k.Trace.State = k.State
 	}
 	var order []task.ID
-	for i := range k.Info.Tasks {
-		t := &k.Info.Tasks[i]
-		if k.Trace.Partial && k.State.Find(t.ID) == nil {
-			continue // of other tasks only their names are known
+	if n := len(k.History.Begins); n > 0 {
+		for _, t := range k.History.Begins[n-1].Tasks {
+			k.keys[t.Task], order = t.Key, append(order, t.Task)
 		}
-		k.State.Task(t.ID, t.Title, t.Assignee)
-		k.keys[t.ID], order = t.Key, append(order, t.ID)
 	}
 	for _, t := range k.State.Planned() {
 		order = append(order, t.ID)
@@ -189,13 +186,13 @@ func (k *StoredRun) Key(id task.ID) string { return k.keys[id] }
 // Title returns what people know a task by: its name, else its title; for one that the run does not have, its ID.
 func (k *StoredRun) Title(id task.ID) string { return k.Trace.Title(id) }
 
-// Tasks returns the tasks that a run began with. For a goal they are the tasks that the
+// Tasks returns the tasks that the last process of a run began with. For a goal they are the tasks that the
 // coordinator planned, which only the record lists.
-func Tasks(ctx context.Context, j *journal.Journal, info *journal.Info) ([]trace.Task, error) {
-	if len(info.Tasks) > 0 {
-		return info.Tasks, nil
+func Tasks(ctx context.Context, j *journal.Journal, run string, begins []record.RunStart) ([]trace.Task, error) {
+	if n := len(begins); n > 0 && len(begins[n-1].Tasks) > 0 {
+		return trace.Planned(begins[n-1].Tasks), nil
 	}
-	t, err := j.Trace(ctx, info.Run)
+	t, err := j.Trace(ctx, run)
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}

@@ -174,10 +174,6 @@ func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Te
 // updateInfo adds to what the journal stores about the new run which run it repeats and what it omits.
 func (t *variant) updateInfo(omits journals.ReplayArguments) error {
 	info := &t.journal.Info
-	info.Tasks = slices.DeleteFunc(info.Tasks, func(planned trace.Task) bool {
-		omittedBefore := t.invocation.OmitsContext() && t.prior.Find(planned.ID) == nil
-		return t.omitted[planned.ID] || omittedBefore
-	})
 	v := journals.InvocationOf(info)
 	v.Folder, v.Found, v.ReplayArguments = t.invocation.Folder, t.invocation.Found, omits
 	var err error

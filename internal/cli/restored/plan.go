@@ -37,15 +37,12 @@ var ErrNoPolicy = errors.New("the run has had no policy with this digest")
 // it is empty; see [Plan]. The spec is internal, and the plan of a coordinator has the label of what the coordinator
 // had read: a user of the run who may not see that gets a [*NoPlanError].
 func PlanFor(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, run, policy string) (*engine.Plan, error) {
-	info, err := j.LoadInfo(ctx, run) // whole, since the plan needs the inputs
+	stored, err := j.Load(ctx, run)
 	if err != nil {
 		return nil, journals.ReadError(ctx, err)
 	}
-	history, err := j.LoadRun(ctx, run)
-	if err != nil {
-		return nil, journals.ReadError(ctx, err)
-	}
-	p, err := Plan(ctx, con, g, info, history, policy)
+	history := &stored.History
+	p, err := Plan(ctx, con, g, &stored.Info, history, policy)
 	if err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) (err error) {
 	if r.invocation.OmitsContext() {
 		return exit.Usagef("run %s is an experiment, which cannot be resumed: runteam replay repeats it", journals.ShortRun(run))
 	}
-	if r.names, err = journals.Tasks(ctx, r.journal, &r.stored.Info); err != nil {
+	if r.names, err = journals.Tasks(ctx, r.journal, run, r.stored.History.Begins); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(slices.Concat(j.reuse.fresh, r.invocation.Fresh), func(name string) bool { return strings.Contains(name, "[") }) {

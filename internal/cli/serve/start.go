@@ -136,11 +136,11 @@ func (s *starter) Start(ctx context.Context, given inspector.Start) (id string, 
 
 // Resume resumes a run of a served spec that no process works on, and returns once it has begun.
 func (s *starter) Resume(ctx context.Context, id string) error {
-	info, err := s.j.LoadInfo(ctx, id)
+	stored, err := s.j.LoadStart(ctx, id)
 	if err != nil {
 		return problem(journals.ReadError(ctx, err))
 	}
-	of := journals.InvocationOf(info)
+	of := journals.InvocationOf(&stored.Info)
 	if !slices.ContainsFunc(s.specs, func(spec servedSpec) bool {
 		path, err := s.con.WorkDir.Abs(spec.Declared.Path)
 		return err == nil && path == of.Found

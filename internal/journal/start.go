@@ -1,0 +1,153 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+)
+
+// beginLine is the stored form of a record.RunStart. It is the one line that lists the tasks of the run.
+type beginLine struct {
+	record.RunStart
+	Tasks  []taskLine  `json:"tasks,omitempty"`
+	Inputs []inputLine `json:"inputs,omitempty"`
+}
+
+// taskLine is the stored form of a task of the run.
+type taskLine struct {
+	ID        task.ID   `json:"task,omitempty"` // empty if its title gives it
+	Title     string    `json:"title"`
+	Key       string    `json:"key,omitempty"`
+	Line      string    `json:"line,omitempty"`
+	Rounds    string    `json:"rounds,omitempty"`
+	Written   string    `json:"written,omitempty"`
+	Agent     string    `json:"agent,omitempty"`
+	Assigned  bool      `json:"assigned,omitempty"`
+	After     []int     `json:"after,omitempty"`     // the places in the list of the tasks that it depends on
+	DependsOn []task.ID `json:"dependsOn,omitempty"` // their IDs, if the list does not have all of them, and in files before version 10
+}
+
+type inputLine struct {
+	record.Input
+	Key *record.Digest `json:"key,omitempty"`
+}
+
+// begin returns a RunStart with masked keys, and without exact sizes of values above the
+// plaintext limit.
+func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
+	if b.Run != e.run {
+		return nil, fmt.Errorf("an entry of run %q was appended to run %q of the journal: give both the same ID", b.Run, e.run)
+	}
+	e.lines.Learn(b.Tasks)
+	x := &beginLine{RunStart: *b, Tasks: taskLines(b.Tasks)}
+	x.Version = version
+	for _, in := range b.Inputs {
+		in.Bytes = sizeAt(in.Classification, in.Bytes)
+		x.Inputs = append(x.Inputs, inputLine{Input: in, Key: e.key(in.Key)})
+	}
+	return x, nil
+}
+
+// taskLines returns the stored form of the tasks of a run.
+func taskLines(tasks []event.Planned) []taskLine {
+	places, edges := make(map[task.ID]int, len(tasks)), 0
+	for i := range tasks {
+		places[tasks[i].Task] = i
+		edges += len(tasks[i].DependsOn)
+	}
+	out, all := make([]taskLine, len(tasks)), make([]int, 0, edges)
+	for i := range tasks {
+		t, first := &tasks[i], len(all)
+		for _, id := range t.DependsOn {
+			if place, ok := places[id]; ok {
+				all = append(all, place)
+			}
+		}
+		l := taskLine{Title: t.Title, Key: t.Key, Line: t.Line, Rounds: t.Rounds, Written: t.Written, Agent: t.Agent, Assigned: t.Assigned, After: all[first:]}
+		if len(l.After) < len(t.DependsOn) {
+			l.After, l.DependsOn = nil, t.DependsOn
+		}
+		if t.Task != task.NewID(t.Title) {
+			l.ID = t.Task
+		}
+		out[i] = l
+	}
+	return out
+}
+
+// What the members of a task begin with.
+var (
+	titleMember = []byte(`"title":`) // of each
+	keyMember   = []byte(`"key":`)
+)
+
+// decodeBegin returns a RunStart of its stored form.
+func decodeBegin(value []byte) (*record.RunStart, error) {
+	x := beginLine{Tasks: make([]taskLine, 0, bytes.Count(value, titleMember))} // growing it would take as long as the rest
+	if err := json.Unmarshal(value, &x); err != nil {
+		return nil, err
+	}
+	b, edges := &x.RunStart, 0
+	for i := range x.Tasks {
+		edges += len(x.Tasks[i].After)
+	}
+	if len(x.Tasks) > 0 {
+		b.Tasks = make([]event.Planned, len(x.Tasks))
+	}
+	for i := range x.Tasks {
+		l := &x.Tasks[i]
+		if l.ID == "" {
+			l.ID = task.NewID(l.Title)
+		}
+		b.Tasks[i] = event.Planned{Task: l.ID, Title: l.Title, Written: l.Written, Agent: l.Agent, Assigned: l.Assigned, DependsOn: l.DependsOn, Key: l.Key, Line: l.Line, Rounds: l.Rounds}
+	}
+	all := make([]task.ID, 0, edges)
+	for i := range x.Tasks {
+		first := len(all)
+		for _, place := range x.Tasks[i].After {
+			if place < 0 || place >= len(b.Tasks) {
+				return nil, fmt.Errorf("task %q depends on one that the list does not have", b.Tasks[i].Title)
+			}
+			all = append(all, b.Tasks[place].Task)
+		}
+		if len(all) > first {
+			b.Tasks[i].DependsOn = all[first:len(all):len(all)]
+		}
+	}
+	for _, in := range x.Inputs {
+		in.Input.Key = keyOf(in.Key)
+		b.Inputs = append(b.Inputs, in.Input)
+	}
+	return b, nil
+}
+
+// HasTask reports whether a run, which is named as for [Journal.Find], began with a task that has exactly this title or
+// key. It reads no more than the first lines of the run.
+func HasTask(ctx context.Context, j *Journal, run, name string) (bool, error) {
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return false, err
+	}
+	quoted, err := record.EncodeText(name)
+	if err != nil {
+		return false, err
+	}
+	quoted = bytes.TrimSpace(quoted)
+	for l, err := range j.store.rows(ctx, r.n, 0, false) {
+		if err != nil {
+			return false, j.fail("read", err)
+		}
+		for kind, value := range record.SplitLines(l.text) {
+			if kind == record.KindRunStart {
+				return bytes.Contains(value, slices.Concat(titleMember, quoted)) || bytes.Contains(value, slices.Concat(keyMember, quoted)), nil
+			}
+		}
+	}
+	return false, nil
+}
