@@ -77,7 +77,7 @@ var arrows = []struct {
 	{"internal/audit", "internal/event internal/record"},
 	{"internal/workspace", ""},
 	{"internal/codes", ""},
-	{"internal/runstate", "internal/record internal/gate internal/codes internal/event llm steer task"},
+	{"internal/runstate", "internal/naming internal/record internal/gate internal/codes internal/event llm steer task"},
 	{"internal/trace", "internal/runstate internal/naming label task handoff prompt internal/event internal/audit internal/record internal/gate internal/promptview internal/brief"},
 	{"internal/schema", "internal/matcher internal/condition internal/codes internal/naming internal/oneline internal/pick task internal/jsonvalue"},
 	{"internal/runevents", "internal/record internal/codes internal/gate internal/event handoff label llm prompt task"},

@@ -81,16 +81,33 @@ func TestEndOfARunCountsAsShowDoes(t *testing.T) {
 	}
 }
 
-// show has the answer of a run as the run printed it, also if one of several results is missing.
+// show has the answer of a run as the run printed it: also if one of several results is missing, and if it is that of a
+// loop, which is the result of its last round.
 func TestShowHasTheAnswerThatTheRunPrinted(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "failure")
-	require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples/failure")))
-	var printed, shown struct{ Output string }
-	require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"run", "team.yaml", "--offline", "-o", "json"}}.run(t).stdout), &printed))
-	require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"show", "-o", "json"}}.run(t).stdout), &shown))
-	require.Equal(t, printed, shown)
-	require.Contains(t, printed.Output, "# Note to the branches\n")
+	for name, want := range map[string]string{"failure": "# Note to the branches\n", "patterns/lead-scoring": "Does Tuesday suit you?"} {
+		dir := filepath.Join(t.TempDir(), filepath.Base(name))
+		require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples/"+name)))
+		var printed, shown struct{ Output string }
+		require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"run", "team.yaml", "--offline", "-o", "json"}}.run(t).stdout), &printed))
+		require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"show", "-o", "json"}}.run(t).stdout), &shown))
+		require.Equal(t, printed, shown)
+		require.Contains(t, printed.Output, want)
+	}
+}
+
+func TestALoopHasTheResultOfItsLastRound(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "loop")
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples/patterns/lead-scoring")))
+	require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run", "team.yaml", "--offline"}}.run(t).status)
+	var loop, round view.Task
+	require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"show", "Mails", "-o", "json"}}.run(t).stdout), &loop))
+	require.NoError(t, json.Unmarshal([]byte(call{dir: dir, args: []string{"show", "Write#2", "-o", "json"}}.run(t).stdout), &round))
+	require.NotEmpty(t, loop.Result)
+	require.Equal(t, []any{round.Result, round.Label}, []any{loop.Result, loop.Label})
+	require.Zero(t, loop.Attempts)
+	require.Contains(t, call{dir: dir, args: []string{"explain", "Mails"}}.run(t).stdout, "Its rounds have the prompts: Write#1, Write#2\n")
 }
 
 // A resumed run whose tasks had all completed reports what their agents did not see. Once the rules

@@ -176,7 +176,8 @@ func outlineOf(p *plan.Plan) []event.Planned {
 			list[i].Written = t.Instance.Title
 		}
 		if t.Instance != nil && t.Instance.Joins {
-			list[i].Rounds = naming.WithoutInstance(t.DependsOn[0].OneOf[0])
+			round, _ := p.Graph.Index(task.ID(t.DependsOn[0].OneOf[0])) // a graph has IDs in place of titles
+			list[i].Rounds = naming.WithoutInstance(p.Graph.Task(round).Title)
 		}
 		for _, d := range t.DependsOn {
 			list[i].DependsOn = append(list[i].DependsOn, task.ID(d.Task))

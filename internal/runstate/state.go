@@ -5,8 +5,11 @@ package runstate
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
@@ -32,13 +35,14 @@ type State struct {
 	planned   []*Task             // the tasks of the last process, in the order written; none before its plan
 	has       map[*Task]bool      // the same
 	upstream  map[*Task][]task.ID // by the last plan of the coordinator that has the task
+	loops     map[*Task]string    // of tasks that have the result of a loop: the title of the task whose rounds have it
 	delivered map[string]bool     // IDs of the messages in prompts
 	entries   int
 }
 
 // New returns the State of a run without entries.
 func New() *State {
-	return &State{tasks: map[task.ID]*Task{}, has: map[*Task]bool{}, upstream: map[*Task][]task.ID{}, delivered: map[string]bool{}}
+	return &State{tasks: map[task.ID]*Task{}, has: map[*Task]bool{}, upstream: map[*Task][]task.ID{}, loops: map[*Task]string{}, delivered: map[string]bool{}}
 }
 
 // Of returns the State of a history.
@@ -148,7 +152,10 @@ func (s *State) begin(b *record.RunStart) {
 	s.Begins, s.Paused, s.End, s.planned = append(s.Begins, *b), false, nil, nil
 	clear(s.has)
 	for i := range b.Tasks {
-		s.addPlanned(b.Tasks[i].Task, b.Tasks[i].Title, b.Tasks[i].Agent)
+		p := &b.Tasks[i]
+		if t := s.addPlanned(p.Task, p.Title, p.Agent); p.Rounds != "" {
+			s.loops[t] = p.Rounds
+		}
 	}
 }
 
@@ -164,6 +171,31 @@ func (s *State) addPlanned(id task.ID, title, agent string) *Task {
 
 // Upstream returns the tasks that a task depends on by the last plan of the coordinator that has it.
 func (s *State) Upstream(t *Task) []task.ID { return s.upstream[t] }
+
+// Accepted returns the call whose answer is the result of a task; nil if there is none. A loop calls no agent, and has the
+// result of the last of its rounds that completed.
+func (s *State) Accepted(t *Task) *record.AgentCall {
+	if s.loops[t] == "" {
+		return t.Accepted()
+	}
+	title := s.loops[t] + strings.TrimPrefix(t.Title, naming.WithoutInstance(t.Title))
+	var last *Task
+	for _, mark := range [...]string{"#", "."} { // of a round, and of one in a round
+		for n := 1; ; n++ {
+			round := s.tasks[task.NewID(title+mark+strconv.Itoa(n))]
+			if round == nil {
+				break
+			}
+			if s.Status(round) == task.Completed {
+				last = round
+			}
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return s.Accepted(last)
+}
 
 // Planned returns the tasks of the last process that the run has, in the order written; none for a goal without a plan.
 func (s *State) Planned() []*Task {

@@ -320,3 +320,25 @@ func TestTaskThatWaitsForAPersonInALaterProcess(t *testing.T) {
 		require.Empty(t, s.EndOf(of))
 	}
 }
+
+// A loop has the result of the last of its rounds that completed, which may be a loop itself.
+func TestALoopHasTheResultOfItsLastRound(t *testing.T) {
+	t.Parallel()
+	s := runstate.New()
+	planned := func(title, rounds string) event.Planned {
+		return event.Planned{Task: task.NewID(title), Title: title, Rounds: rounds}
+	}
+	s.Apply(&record.Entry{Begin: &record.RunStart{Tasks: []event.Planned{
+		planned("Draft#1.1", ""), planned("Draft#1.2", ""), planned("Inner#1", "Draft"), planned("Draft#2.1", ""), planned("Draft#2.2", ""), planned("Inner#2", "Draft"), planned("Outer", "Inner"),
+	}}})
+	loop := s.Find(task.NewID("Outer"))
+	require.Nil(t, s.Accepted(loop))
+	for _, title := range []string{"Draft#1.1", "Draft#1.2", "Draft#2.1", "Inner#1", "Inner#2"} {
+		if strings.HasPrefix(title, "Draft") { // a loop calls no agent
+			s.Apply(&record.Entry{Exchange: &record.AgentCall{CallID: record.CallID{Session: title, Task: task.NewID(title)}}})
+		}
+		s.Apply(&record.Entry{Change: &record.TaskChange{Type: event.TaskComplete, Task: task.NewID(title)}})
+	}
+	require.Equal(t, "Draft#2.1", s.Accepted(loop).Session)
+	require.Equal(t, "Draft#1.2", s.Accepted(s.Find(task.NewID("Inner#1"))).Session)
+}

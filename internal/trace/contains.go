@@ -159,7 +159,7 @@ func (f *Finder) inOrder(t *Trace) (list []searchedText) {
 		list = append(list, searchedText{at: p.at, finding: p.found, prompt: p})
 	}
 	for _, of := range t.State.Planned() {
-		x := of.Accepted()
+		x := t.State.Accepted(of)
 		if x == nil || !t.Ended() || t.State.Status(of) != task.Completed {
 			continue
 		}

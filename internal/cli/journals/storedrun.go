@@ -77,7 +77,9 @@ func Load(ctx context.Context, con *console.Console, j *journal.Journal, run jou
 		if err != nil {
 			return nil, ReadError(ctx, err)
 		}
-		return NewStoredRun(run, t, loaded, con.Now()), nil
+		if tk, err := t.Find(name); err != nil || !t.Partial || tk.Rounds == "" {
+			return NewStoredRun(run, t, loaded, con.Now()), nil
+		} // the result of a loop is that of another task
 	}
 	f, err := j.Follow(ctx, run.Run)
 	if err != nil {

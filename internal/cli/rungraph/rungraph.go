@@ -173,7 +173,7 @@ func (g *graph) planned(id task.ID) *task.Task {
 
 // labelOf returns the label of the result of a task, or what it can be at most; nil if it is unknown.
 func (g *graph) labelOf(t *runstate.Task) *label.Classification {
-	if x := t.Accepted(); x != nil && g.run.State.Shown(t) == task.Completed {
+	if x := g.run.State.Accepted(t); x != nil && g.run.State.Shown(t) == task.Completed {
 		return new(g.run.Result(x).Label)
 	}
 	if g.plan != nil {

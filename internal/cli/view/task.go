@@ -172,16 +172,18 @@ func newTask(k *journals.StoredRun, ran *journals.Invocation, s *runstate.Task) 
 			Usage: runstate.Estimate(x), Estimate: true, Partial: x.Partial,
 		})
 	}
-	switch x := s.Accepted(); {
+	switch x := k.State.Accepted(s); {
 	case t.Status == task.Completed && x != nil:
 		r := k.Result(x)
 		t.Result, t.Structured, t.Label = r.Text, json.RawMessage(r.Structured), &r.Label
 		t.Truncated = x.Result != nil && x.Result.Truncated && !x.Partial
-		t.Call = x.Call
 		if t.Hidden = r.Hidden; t.Hidden {
 			t.hideReasons()
 		}
-		if x.From != "" {
+		if x != s.Accepted() {
+			break // a loop, whose round says how it was made
+		}
+		if t.Call = x.Call; x.From != "" {
 			t.Reused = &Reuse{x.From, x.Saved()}
 		}
 	case t.Status == task.NotNeeded:
