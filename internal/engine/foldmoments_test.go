@@ -21,7 +21,7 @@ import (
 // run, and in one that continues after any part of the entries, as after a crash.
 func TestTheFoldIsTheStateOfTheRunAtEachCall(t *testing.T) {
 	t.Parallel()
-	for _, seed := range chosenDecisions[:cmp.Or(len(chosenDecisions)/slowtest.Every(3), 1)] {
+	for _, seed := range chosenDecisions[:cmp.Or(len(chosenDecisions)/slowtest.Every(5), 1)] {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s := rapid.Custom(drawDecisions).Example(seed)
@@ -41,7 +41,7 @@ func playComparing(t *testing.T, s *decisionSetting, j *memory) (calls int) {
 	st, err := s.build()
 	require.NoError(t, err)
 	o := s.options(st, 0)
-	o.Journal, o.Monitor = j, new(record.Monitor)
+	o.Journal, o.Monitor, o.MaxConcurrency = j, new(record.Monitor), 3
 	st.called = nil
 	st.moment = func() {
 		before, err := o.Monitor.Snapshot(t.Context())
@@ -54,7 +54,8 @@ func playComparing(t *testing.T, s *decisionSetting, j *memory) (calls int) {
 		}
 		calls++
 		for id, status := range statusesIn(t, before.Queue) {
-			if said[id] != status {
+			recalled := j.prior != nil && said[id] == task.Completed && status == task.Pending // its recorded answer is taken later
+			if said[id] != status && !recalled {
 				t.Errorf("task %s is %s, and its entries say %s", id, status, said[id])
 			}
 		}
