@@ -596,9 +596,6 @@ func (k *keeper) text(ctx context.Context, res *engine.Result) (string, error) {
 	for i := range tr.Prompts {
 		text.WriteString("\n" + encoded(tr.Prompts[i]))
 	}
-	for i := range tr.Events {
-		text.WriteString("\n" + encoded(tr.Events[i]))
-	}
 	for i := range tr.Handoffs {
 		text.WriteString("\n" + encoded(tr.Handoffs[i]))
 	}

@@ -175,7 +175,6 @@ func traceIsReadBack(t *testing.T, open openFunc) {
 	require.NoError(t, err)
 	require.Equal(t, "claims", tr.Name)
 	require.Len(t, tr.Prompts, 2)
-	require.Len(t, tr.Events, 10)
 	require.Len(t, tr.Handoffs, 4)
 	require.Equal(t, "ok", tr.State.End.Status)
 	require.Len(t, tr.State.Planned(), 2)

@@ -240,11 +240,12 @@ func doneIsCalledInOrder(t *testing.T, open openFunc) {
 	for i, got := range order {
 		require.Equal(t, i, got)
 	}
-	tr, err := j.Trace(t.Context(), "r1")
+	s, err := j.Load(t.Context(), "r1")
 	require.NoError(t, err)
-	require.Len(t, tr.Events, n)
-	for i, e := range tr.Events {
-		require.Equal(t, i+1, e.Seq)
+	changes := slices.DeleteFunc(s.History.Log, func(e record.Entry) bool { return e.Change == nil })
+	require.Len(t, changes, n)
+	for i := range changes {
+		require.Equal(t, fake.Task(i).ID, changes[i].Change.Task)
 	}
 }
 

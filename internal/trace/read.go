@@ -157,7 +157,7 @@ func (r *Reader) Snapshot() (*Trace, error) {
 	r.complete()
 	now, t := *r, *r.trace
 	t.ends = maps.Clone(t.ends)
-	t.Prompts, t.Handoffs, t.Events = slices.Clone(t.Prompts), slices.Clone(t.Handoffs), slices.Clip(t.Events)
+	t.Prompts, t.Handoffs = slices.Clone(t.Prompts), slices.Clone(t.Handoffs)
 	now.trace = &t
 	snapshot, err := now.Trace()
 	t.State = nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
@@ -116,16 +115,10 @@ func (r *Reader) AddTasks(tasks []Task) {
 			only, r.only, t.Partial = &tk, []byte(tk.ID), true
 		}
 	}
-	if only == nil {
-		t.Events = slices.Grow(t.Events, usualEvents*len(tasks))
-	}
 	if r.o.Listed != nil {
 		r.o.Listed(t, only)
 	}
 }
-
-// usualEvents is how many events a task has that one attempt completes.
-const usualEvents = 5
 
 // unrelated reports whether a line is only about other tasks than the one that is read, and
 // not about their completion.
@@ -195,30 +188,24 @@ func (r *Reader) event(text json.RawMessage) error {
 	if e.Handoff != nil {
 		r.ruled = append(r.ruled, *e.Handoff)
 	}
-	r.happened(e)
 	if r.o.Event != nil {
 		r.o.Event(e, hidden)
 	}
-	return nil
-}
-
-// happened adds an event.
-func (r *Reader) happened(e event.Event) {
 	if e.Task != "" {
 		r.trace.State.Task(e.Task, e.Title, e.Agent)
 	}
-	r.trace.Events = append(r.trace.Events, e)
-	if c := record.ChangeOf(&r.trace.Events[len(r.trace.Events)-1]); c != nil { // a copy of the event would be larger
+	if c := record.ChangeOf(&e); c != nil { // which is smaller than the event
 		r.trace.State.Apply(&record.Entry{Change: c})
 	}
-	switch e.Type {
-	case event.AgentStart:
+	if e.Type == event.AgentStart {
 		r.started(e.Task, e.Attempt)
-		return
-	case event.TaskComplete:
+		return nil
+	}
+	if e.Type == event.TaskComplete {
 		r.trace.ended(e.Task, 2*r.events)
 	}
 	r.events++
+	return nil
 }
 
 func (r *Reader) prompt(text json.RawMessage) error {

@@ -34,7 +34,6 @@ type Trace struct {
 	Spec     []Task          // the tasks of the first process, then those that later ones added
 	Inputs   []Input         // that tasks could be granted
 	Prompts  []Prompt        // in the order in which they were sent
-	Events   []event.Event   // without receipts, which the prompts have
 	Handoffs []event.Handoff // every decision of the gate, in the order in which it was recorded
 	State    *runstate.State // of the tasks, by the events and the result; the owner of a history may set that of its entries before it asks for tasks
 	Torn     bool            // the last line was cut off, and was ignored
