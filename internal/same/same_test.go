@@ -59,6 +59,15 @@ var intendedDifferences = []intended{
 	{"a run says how much its agents were not given", regexp.MustCompile(`: show`), regexp.MustCompile(`"(withheld|redacted)":\d+,`), ""},
 	{"tasks in loops count too, and how often tasks run at most is said beside", regexp.MustCompile(` check$`), regexp.MustCompile(`\d+ tasks( that run at most \d+ times)?`), ""},
 	{"what a condition compares is not withheld from anybody", nil, regexp.MustCompile(`"withheld":\s?\d+`), ""},
+	{
+		"a loop has the result of its last round, with its label",
+		regexp.MustCompile(`(coding-team|patterns).*: show`), regexp.MustCompile(`("output_tokens":0\}),"result":"(?:[^"\\]|\\.)*"(?:,"structured":\{(?:[^{}]|\{[^{}]*\})*\})?`), "$1",
+	},
+	{"the same", regexp.MustCompile(`(coding-team|patterns).*: show`), regexp.MustCompile(`"label":"\w+",`), ""},
+	{
+		"the answer can be that of a loop, and each result has its title if several were needed",
+		regexp.MustCompile(`(failure|lead-scoring).*: show`), regexp.MustCompile(`"output":"(?:[^"\\]|\\.)*",`), "",
+	},
 }
 
 // examples are the folders whose runs are recorded, with how they end.
