@@ -46,9 +46,7 @@ func (e *encoder) command(c *record.Command) (*commandLine, error) {
 		return out, nil
 	}
 	var err error
-	if out.Reason = withheld; out.EventReason != "" {
-		out.EventReason = withheld
-	}
+	out.Reason = withheld
 	out.Hidden, err = e.vault.hide([]byte(c.Reason), record.KindCommand, e.run, string(c.Task))
 	return out, err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
@@ -115,10 +116,17 @@ func (r *Reader) AddTasks(tasks []Task) {
 			only, r.only, t.Partial = &tk, []byte(tk.ID), true
 		}
 	}
+	if only == nil {
+		t.Handoffs = slices.Grow(t.Handoffs, usualDecisions*len(tasks))
+	}
 	if r.o.Listed != nil {
 		r.o.Listed(t, only)
 	}
 }
+
+// usualDecisions is how many decisions are stored of a task that reads one result, which its caller is given too. To grow
+// the list would take as much memory again.
+const usualDecisions = 2
 
 // unrelated reports whether a line is only about other tasks than the one that is read, and
 // not about their completion.
@@ -272,11 +280,10 @@ func (r *Reader) audited(text []byte) error {
 	if l.Audit.Handoff == nil {
 		return nil
 	}
-	var h event.Handoff
-	if err := record.DecodeStrict(l.Audit.Handoff, &h); err != nil {
+	r.trace.Handoffs = append(r.trace.Handoffs, event.Handoff{})
+	if err := record.DecodeStrict(l.Audit.Handoff, &r.trace.Handoffs[len(r.trace.Handoffs)-1]); err != nil {
 		return fmt.Errorf("its decision cannot be read: %w", err)
 	}
-	r.trace.Handoffs = append(r.trace.Handoffs, h)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/terminal"
@@ -18,9 +17,11 @@ func (c *Console) PrintResult(document any, write func(io.Writer)) error {
 	if c.Settings.JSON() {
 		return c.PrintJSON(document)
 	}
-	var b strings.Builder
-	write(&b)
-	return c.PrintText(b.String())
+	return c.Print(func(w io.Writer) error {
+		text := &cleanWriter{to: w}
+		write(text)
+		return text.end()
+	})
 }
 
 // PrintJSON prints one JSON document on stdout.
@@ -42,13 +43,46 @@ func (c *Console) Print(write func(io.Writer) error) error {
 // reader of a terminal are escaped even if stdout is a file, which may be read in a terminal later.
 // An empty text prints nothing.
 func (c *Console) PrintText(text string) error {
-	if text == "" {
-		return nil
-	}
 	return c.Print(func(w io.Writer) error {
-		_, err := io.WriteString(w, strings.TrimRight(terminal.Clean(text), "\n")+"\n")
-		return err
+		clean := &cleanWriter{to: w}
+		_, _ = io.WriteString(clean, text) // end returns its error
+		return clean.end()
 	})
+}
+
+// A cleanWriter writes a text as [terminal.Clean] returns it, line by line, since a text may be large. It keeps what may be
+// the end of the text, and no Write ends within a character.
+type cleanWriter struct {
+	to   io.Writer
+	rest []byte // the last line that is not empty, and the line feeds behind it
+	some bool   // something was written
+	err  error  // the first
+}
+
+func (c *cleanWriter) Write(text []byte) (int, error) {
+	goesOn := !bytes.HasSuffix(c.rest, []byte("\n")) && !bytes.Contains(text, []byte("\n"))
+	if c.rest = append(c.rest, text...); goesOn {
+		return len(text), c.err
+	}
+	last := bytes.LastIndexByte(bytes.TrimRight(c.rest, "\n"), '\n') + 1
+	c.write(c.rest[:last])
+	c.rest = append(c.rest[:0], c.rest[last:]...)
+	return len(text), c.err
+}
+
+// end writes what is left with one line feed; nothing if the text is empty.
+func (c *cleanWriter) end() error {
+	if c.some || len(c.rest) > 0 {
+		c.write(append(bytes.TrimRight(c.rest, "\n"), '\n'))
+	}
+	return c.err
+}
+
+func (c *cleanWriter) write(text []byte) {
+	if c.err == nil && len(text) > 0 {
+		c.some = true
+		_, c.err = io.WriteString(c.to, terminal.Clean(string(text)))
+	}
 }
 
 // PrintDocument prints the JSON document that write writes on stdout, with a line feed at its end.
