@@ -78,3 +78,30 @@ func storedEvents(t *testing.T, path string) (list []event.Event) {
 	}
 	return list
 }
+
+// The endpoint quotes personal data in an error, and events have it redacted wherever they are read.
+func TestStoredEventsHaveNoPersonalData(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{
+		"team.yaml": `
+name: errors
+model: m
+offline: script.yaml
+agents: [{name: reader, systemPrompt: You read.}]
+tasks: [{title: Read, assignee: reader, description: Read it.}]
+`,
+		"script.yaml": `
+replies:
+  - {status: 400, body: '{"error": {"message": "no account for ann.smith@example.com"}}'}
+`,
+	})
+	require.Equal(t, exit.StatusFailed, call{dir: dir, args: []string{"run", "team.yaml", "--offline", "--progress", "none"}}.run(t).status)
+	var messages []string
+	for _, e := range storedEvents(t, filepath.Join(dir, journals.FolderName, journals.FileName)) {
+		if e.Type == event.AgentComplete {
+			messages = append(messages, e.Message)
+		}
+	}
+	require.Len(t, messages, 1)
+	require.Contains(t, messages[0], "no account for [REDACTED:email]")
+}

@@ -62,20 +62,31 @@ func (b *bus) govern(endpoints []string, words *redact.Redactor) {
 // no event needs to be made.
 func (b *bus) live() bool { return b != nil && b.ledger != nil }
 
-// clean returns the message of an event as subscribers get it. Error texts of agents and endpoints are for the caller
-// and may contain personal data. Events go to logs and screens, which may name only the base URLs of the team's own
-// endpoints.
-func (b *bus) clean(e *event.Event) string {
-	if e.Message == "" {
+// clean returns a message as events have it. Error texts of agents and endpoints are for the caller and may contain
+// personal data. Events go to logs and screens, which may name only the base URLs of the team's own endpoints. The code
+// replaces a message that cannot be searched.
+func (b *bus) clean(message, code string) string {
+	if message == "" {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), messageTime)
 	defer cancel()
-	clean, err := b.words().text(ctx, e.Message)
+	clean, err := b.words().text(ctx, message)
 	if err != nil {
-		return cmp.Or(e.Code, "[withheld]")
+		return cmp.Or(code, "[withheld]")
 	}
 	return clean
+}
+
+// differing returns a message as events have it; empty if there is no difference, or if no event has it.
+func (b *bus) differing(message, code string) string {
+	if !b.live() {
+		return ""
+	}
+	if clean := b.clean(message, code); clean != message {
+		return clean
+	}
+	return ""
 }
 
 // emit stamps an event that says what no other entry does, and adds it to the entries of the run.
@@ -83,7 +94,7 @@ func (b *bus) emit(e event.Event) {
 	if !b.live() {
 		return
 	}
-	e.Message = b.clean(&e)
+	e.Message = b.clean(e.Message, e.Code)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e.Inner && b.hidden[e.Task] {
@@ -133,9 +144,6 @@ func (b *bus) name(id task.ID, name string) {
 
 // publish queues an event for all subscribers.
 func (b *bus) publish(e event.Event) {
-	if e.Type == event.AgentComplete || e.Type == event.Steered { // whose entries have the message as the caller may see it
-		e.Message = b.clean(&e)
-	}
 	for _, s := range b.subs {
 		s.push(e)
 	}

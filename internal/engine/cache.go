@@ -235,7 +235,7 @@ func memoryTasks(offers []gate.Offer) (ids []task.ID) {
 func (x *modelCall) journalEntry() record.Entry {
 	e := x.journalCall()
 	if x.err != nil {
-		e.Code, e.Error = x.code, x.message
+		e.Code, e.Error, e.EventError = x.code, x.message, x.run.bus.differing(x.message, x.code)
 		return record.Entry{Exchange: e}
 	}
 	e.Result = gate.RecordOf(x.envelope)

@@ -71,12 +71,8 @@ func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Pro
 	case sent:
 		m := r.team.Find(x.caps.Agent)
 		x.stage = announced
-		title := ""
-		if record.IsStep(x.task.ID) {
-			title = x.task.Title
-		}
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
-			Session: x.contract.Session, Task: x.task.ID, Title: title, Agent: x.caps.Agent, Model: m.FirstModel(),
+			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: m.FirstModel(),
 			Attempt: x.number, Time: x.start, Bytes: x.sentSize, Partial: x.hidden, Ahead: x.permit != nil, Messages: messageIDs(x.offers),
 			Policy: r.named(x.by), Effect: effectOf(m), Repeatable: m.Process() != nil && m.Process().Repeatable,
 		}})

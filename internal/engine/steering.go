@@ -173,7 +173,7 @@ func recordCommand(s *steering, c *record.LeftCommand) (entry *record.Command, d
 // finds the run as it is then: a task may have ended meanwhile.
 func (s *steering) prepare(c *record.LeftCommand) (entry *record.Command, do func() error, err error) {
 	r := s.run
-	entry = &record.Command{Kind: c.Kind, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: c.Time, Number: c.Number}
+	entry = &record.Command{Kind: c.Kind, Agent: c.Agent, By: c.By, Reason: c.Reason, EventReason: r.bus.differing(c.Reason, string(c.Kind)), Time: c.Time, Number: c.Number}
 	if c.Number != 0 {
 		entry.Taken = time.Now()
 	}

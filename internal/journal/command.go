@@ -46,7 +46,9 @@ func (e *encoder) command(c *record.Command) (*commandLine, error) {
 		return out, nil
 	}
 	var err error
-	out.Reason = withheld
+	if out.Reason = withheld; out.EventReason != "" {
+		out.EventReason = withheld
+	}
 	out.Hidden, err = e.vault.hide([]byte(c.Reason), record.KindCommand, e.run, string(c.Task))
 	return out, err
 }

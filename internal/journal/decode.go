@@ -268,7 +268,7 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 		e.Call = s.Call
 	}
 	e.Refused, e.Reasoning, e.Warnings = s.Refused, s.Reasoning, s.Warnings
-	if e.Shown, e.Error = s.Shown, s.Error; x.Result != nil {
+	if e.Shown, e.Error, e.EventError = s.Shown, s.Error, s.EventError; x.Result != nil {
 		if x.Result.words = s.words; len(s.Tags) > 0 {
 			x.Result.Tags = s.Tags
 		}

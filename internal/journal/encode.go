@@ -181,7 +181,7 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	if out.Provider, err = e.vault.hideProvider(x.Provider, e.run, x.Session, x.Part); err != nil {
 		return nil, err
 	}
-	s := secrets{Shown: x.Shown, Error: x.Error}
+	s := secrets{Shown: x.Shown, Error: x.Error, EventError: x.EventError}
 	if e.above.isExact(x.Task) || x.Partial && (e.above.has(x.Task) || x.Result != nil && x.Result.Classification > plainLimit) {
 		s.Sizes = &sizes{x.Spent, x.SavedTokens, x.Context}
 		s.Sizes.classes().set(&out.AgentCall)
@@ -196,7 +196,7 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 		}
 		return out, nil
 	}
-	out.Shown, out.Error = nil, ""
+	out.Shown, out.Error, out.EventError = nil, "", ""
 	s.Refused, s.Reasoning, out.Refused, out.Reasoning = x.Refused, x.Reasoning, nil, nil
 	s.Call, s.Warnings = x.Call, x.Warnings
 	out.Call, out.Warnings = callinfo.Outline(x.Call), nil

@@ -114,7 +114,10 @@ type secrets struct {
 	Shown *record.ShownResult `json:"shown,omitempty"`
 	Error string              `json:"error,omitempty"`
 	Tags  []string            `json:"tags,omitempty"`
-	Sizes *sizes              `json:"sizes,omitempty"` // the exact ones, if those of the line are classes
+
+	EventError string `json:"eventError,omitempty"`
+
+	Sizes *sizes `json:"sizes,omitempty"` // the exact ones, if those of the line are classes
 
 	Refused   *record.LabeledText `json:"refused,omitempty"`
 	Reasoning *record.LabeledText `json:"reasoning,omitempty"`

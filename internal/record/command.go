@@ -20,6 +20,8 @@ type Command struct {
 	Taken  time.Time  `json:"taken,omitzero"`   // when the run took it, if another process sent it; see Effective
 	Policy *Policy    `json:"policy,omitempty"` // the new one
 
+	EventReason string `json:"eventReason,omitempty"` // Reason as events have it, without personal data; empty if there is no difference
+
 	// Number is that of the LeftCommand; zero if this process sent it. With the entry, it waits
 	// no more.
 	Number int64 `json:"-"`

@@ -98,8 +98,7 @@ type Input struct {
 // if a PrefetchStart follows.
 type CallStart struct {
 	Session string    `json:"session"`
-	Task    task.ID   `json:"task"`            // or the coordinator's step
-	Title   string    `json:"title,omitempty"` // of a step; the tasks of the run have titles
+	Task    task.ID   `json:"task"` // or the coordinator's step
 	Agent   string    `json:"agent"`
 	Model   string    `json:"model,omitempty"`
 	Attempt int       `json:"attempt"` // from 1 in the whole run, over all processes
@@ -183,7 +182,8 @@ type AgentCall struct {
 	Refused   *LabeledText `json:"refused,omitempty"`   // an answer that was not accepted, even if it was corrected later; nil if there is none
 	Reasoning *LabeledText `json:"reasoning,omitempty"` // what the model wrote before its answer; nil if nothing
 
-	Error string `json:"error,omitempty"` // as the caller may see it
+	Error      string `json:"error,omitempty"`      // as the caller may see it
+	EventError string `json:"eventError,omitempty"` // the same as events have it, without personal data; empty if there is no difference
 
 	Provider *ProviderData `json:"-"` // what the provider needs back with the calls of tools; nil if it needs nothing
 

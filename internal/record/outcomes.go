@@ -35,11 +35,14 @@ func (o *Outcomes) Add(s task.Status, root task.ID, begun bool) {
 // suspended is the status of a run in which tasks wait for people.
 const suspended = "suspended"
 
+// IsSuspended reports whether what is left of the run waits for people.
+func (e *RunEnd) IsSuspended() bool { return e.Status == suspended }
+
 // Outcomes counts the tasks of a run that ended.
 func (e *RunEnd) Outcomes() (o Outcomes) {
 	for i := range e.Tasks {
 		t := &e.Tasks[i]
-		if e.Status == suspended && !t.Status.Terminal() {
+		if e.IsSuspended() && !t.Status.Terminal() {
 			continue
 		}
 		o.Add(t.Status, t.Root, t.Attempts > 0)

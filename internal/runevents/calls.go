@@ -18,7 +18,7 @@ import (
 // calls are the calls of agents and tools for a task.
 type calls struct {
 	open    []*call
-	holders []named // the agents that have its conversations, by conversationOf
+	holders []named // the agents that have its conversations, by the child that these are of; those of a prior attempt, until it is asked
 	links   []named // the IDs of its children, by conversationOf
 }
 
@@ -50,6 +50,7 @@ func set(list []named, name, value string) []named {
 type call struct {
 	session  string
 	begin    *record.CallStart // nil until somebody is called
+	ofTool   bool              // it is a call of a tool, or the work of a child; it has begun
 	hasBegun bool              // there is an event of it
 	receipt  *prompt.Receipt
 	size     int              // of the prompt in bytes, as the caller may see it
@@ -98,7 +99,7 @@ func conversationOf(attempt int, session string) string {
 
 // about returns an event about a session.
 func (d *Events) about(kind event.Type, id task.ID, session, agent string, attempt int) event.Event {
-	e := event.Event{Type: kind, Task: id, Title: d.titles[id], Agent: agent, Attempt: attempt}
+	e := event.Event{Type: kind, Task: id, Title: d.title(id), Agent: agent, Attempt: attempt}
 	if of := d.of(id); len(of.links) > 0 {
 		e.Child = find(of.links, conversationOf(attempt, session))
 	}
@@ -108,21 +109,24 @@ func (d *Events) about(kind event.Type, id task.ID, session, agent string, attem
 // asked notes that an agent is to be called, and emits that it is unless the call is prefetched.
 func (d *Events) asked(s *record.CallStart) {
 	d.hide(s.Task, s.Partial)
-	if s.Title != "" {
-		d.titles[s.Task] = s.Title
-	}
-	of := d.of(s.Task)
-	of.holders = set(of.holders, conversationOf(s.Attempt, s.Session), s.Agent)
+	d.heldBy(s)
 	c := d.call(s.Task, s.Session)
 	if c.begin = s; !s.Ahead {
 		d.agentStart(c, s.Time)
 	}
 }
 
+// heldBy notes which agent has a conversation.
+func (d *Events) heldBy(s *record.CallStart) {
+	of := d.of(s.Task)
+	of.holders = set(of.holders, record.ChildOf(s.Session), s.Agent)
+}
+
 // question emits that a person is asked for a result.
 func (d *Events) question(q *record.Question) {
 	if q.Call == "" && q.Approval == "" {
-		d.asked(&record.CallStart{Session: q.Session, Task: q.Task, Title: q.Title, Agent: q.Agent, Attempt: q.Attempt, Time: q.Time})
+		d.titles[q.Task] = q.Title
+		d.asked(&record.CallStart{Session: q.Session, Task: q.Task, Agent: q.Agent, Attempt: q.Attempt, Time: q.Time})
 	}
 }
 
@@ -146,8 +150,12 @@ func (d *Events) agentStart(c *call, at time.Time) {
 
 // exchange emits that the work of an agent has ended, if it has begun.
 func (d *Events) exchange(x *record.AgentCall) {
-	d.hide(x.Task, x.Partial)
-	if c := d.take(x.Task, x.Session); c == nil || !c.hasBegun {
+	defer d.hide(x.Task, x.Partial) // what follows: who knows that it has begun may know that it has ended
+	c := d.take(x.Task, x.Session)
+	if child := record.ChildOf(x.Session); x.Session == d.run+"/"+string(x.Task)+"/"+strconv.Itoa(x.Attempt)+child {
+		d.cutOff(x.Task, x.Attempt, child, x.End) // what its last turn called
+	}
+	if c == nil || !c.hasBegun {
 		return
 	}
 	ev := d.about(event.AgentComplete, x.Task, x.Session, x.Agent, x.Attempt)
@@ -159,42 +167,49 @@ func (d *Events) exchange(x *record.AgentCall) {
 		}
 	}
 	if x.Code != "" {
-		ev.Status, ev.Code, ev.Message = task.Failed, x.Code, x.Error
+		ev.Status, ev.Code, ev.Message = task.Failed, x.Code, cmp.Or(x.EventError, x.Error)
 	}
 	d.say(x.End, x.Session, ev)
 }
 
-// sizeOf returns the bytes of a result; zero without one that can be read.
+// sizeOf returns the bytes of a result; zero without one that can be read. Calls of tools are no part of it.
 func sizeOf(x *record.AgentCall) int {
-	if x.Result == nil {
+	switch {
+	case x.Result == nil:
 		return 0
+	case x.CallsTools:
+		return len(x.Result.Text)
 	}
 	return len(cmp.Or(x.Result.Text, string(x.Result.JSON)))
 }
 
-// cutOff emits that the calls for a task that ends were cut off: no entry of their ends follows any more.
-func (d *Events) cutOff(end *event.Event) {
-	of := d.tasks[end.Task]
+// cutOff emits that the calls of an attempt, or of a child of it, were cut off: no entry of their ends follows any more.
+// Those that began later, such as calls of children, end first. Zero means all attempts.
+func (d *Events) cutOff(id task.ID, attempt int, child string, at time.Time) {
+	of := d.tasks[id]
 	if of == nil {
 		return
 	}
-	var begun []*record.CallStart
-	for _, c := range of.open {
-		if c.hasBegun {
-			begun = append(begun, c.begin)
+	for i := len(of.open) - 1; i >= 0; i = min(i, len(of.open)) - 1 {
+		c := of.open[i]
+		s, within := c.begin, record.ChildOf(c.session)
+		if s == nil || attempt > 0 && (s.Attempt != attempt || within != child && !strings.HasPrefix(within, child+"/")) {
+			continue
+		}
+		x := &record.AgentCall{CallID: record.CallID{Session: s.Session, Task: s.Task, Agent: s.Agent, Attempt: s.Attempt}, Start: s.Time, End: at, Spent: record.Spent{Partial: s.Partial}, Code: codes.Canceled}
+		if c.ofTool {
+			d.toolResult(x)
+		} else {
+			d.exchange(x)
 		}
 	}
-	for _, s := range begun {
-		id := record.CallID{Session: s.Session, Task: s.Task, Agent: s.Agent, Attempt: s.Attempt}
-		d.exchange(&record.AgentCall{CallID: id, Start: s.Time, End: end.Time, Spent: record.Spent{Partial: s.Partial}, Code: codes.Canceled})
-	}
-	delete(d.tasks, end.Task)
 }
 
 // toolCall emits that a tool is called, or that a child begins to work.
 func (d *Events) toolCall(s *record.CallStart) {
-	d.call(s.Task, s.Session).begin = s
-	ev := d.about(event.ToolStart, s.Task, s.Session, d.holder(s.Task, s.Attempt, s.Session), s.Attempt)
+	c := d.call(s.Task, s.Session)
+	c.begin, c.ofTool = s, true
+	ev := d.about(event.ToolStart, s.Task, s.Session, d.holder(s.Task, s.Session), s.Attempt)
 	if ev.From = s.Agent; s.Child != "" {
 		ev.Type, ev.From, ev.To, ev.Child, ev.Bytes = event.AgentSpawn, "", s.To, d.linkOf(s), s.Bytes
 		of := d.of(s.Task)
@@ -203,9 +218,9 @@ func (d *Events) toolCall(s *record.CallStart) {
 	d.say(s.Time, s.Session, ev)
 }
 
-// holder returns the agent that makes a call of a tool.
-func (d *Events) holder(id task.ID, attempt int, call string) string {
-	return find(d.of(id).holders, conversationOf(attempt, call))
+// holder returns the agent that makes a call of a tool. An attempt may continue the conversation of one before.
+func (d *Events) holder(id task.ID, call string) string {
+	return find(d.of(id).holders, record.ChildOf(call))
 }
 
 // linkOf returns the ID that the events of a child have.
@@ -216,7 +231,7 @@ func (d *Events) linkOf(s *record.CallStart) string {
 // toolResult emits that a call of a tool or the work of a child has ended, or that a conversation was transferred.
 func (d *Events) toolResult(x *record.AgentCall) {
 	c := d.take(x.Task, x.Session)
-	ev := d.about(event.ToolComplete, x.Task, x.Session, d.holder(x.Task, x.Attempt, x.Session), x.Attempt)
+	ev := d.about(event.ToolComplete, x.Task, x.Session, d.holder(x.Task, x.Session), x.Attempt)
 	switch {
 	case x.TransferredTo != "":
 		ev.Type, ev.From, ev.To, ev.Turn = event.AgentTransfer, ev.Agent, x.TransferredTo, record.TurnOf(x.Session)

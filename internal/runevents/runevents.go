@@ -4,6 +4,10 @@
 package runevents
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -20,7 +24,7 @@ type Events struct {
 	emit    func(event.Event)
 	number  int                  // of the last event of the process
 	last    time.Time            // of that event
-	began   time.Time            // the process
+	began   time.Time            // the run
 	accepts label.Classification // the clearance of the caller
 	stored  bool                 // the process stored all its events, as earlier versions did, but those of decisions
 
@@ -44,6 +48,8 @@ func (d *Events) Add(e *record.Entry) {
 		d.event(e.Event)
 	case e.Record != nil:
 		d.decided(e.Record)
+	case d.stored && e.Asked != nil:
+		d.heldBy(e.Asked) // the next process may continue the conversation
 	case d.stored:
 	case e.Asked != nil:
 		d.asked(e.Asked)
@@ -64,7 +70,7 @@ func (d *Events) Add(e *record.Entry) {
 		d.sent(e.Sent)
 	case e.Command != nil:
 		c := e.Command
-		d.say(c.Effective(), "", event.Event{Type: event.Steered, Task: c.Task, Title: c.Title, Agent: c.Agent, From: c.By, Problem: event.Problem{Code: string(c.Kind), Message: c.Reason}})
+		d.say(c.Effective(), "", event.Event{Type: event.Steered, Task: c.Task, Title: c.Title, Agent: c.Agent, From: c.By, Problem: event.Problem{Code: string(c.Kind), Message: cmp.Or(c.EventReason, c.Reason)}})
 	case e.End != nil:
 		d.end(e.End)
 	}
@@ -94,7 +100,10 @@ func (d *Events) pass(e *event.Event) {
 
 // begin emits that a process has begun.
 func (d *Events) begin(b *record.RunStart) {
-	d.number, d.began, d.last, d.stored = 0, b.Time, b.Time, b.Version > 0 && b.Version < record.DerivedEvents
+	d.number, d.last, d.stored = 0, b.Time, b.Version > 0 && b.Version < record.DerivedEvents
+	if d.began.IsZero() {
+		d.began = b.Time
+	}
 	for _, of := range d.tasks {
 		of.open = nil
 	}
@@ -114,6 +123,14 @@ func (d *Events) learn(plan []event.Planned) {
 	}
 }
 
+// title returns the title of a task, or of a step of the coordinator.
+func (d *Events) title(id task.ID) string {
+	if title := d.titles[id]; title != "" || !record.IsStep(id) {
+		return title
+	}
+	return strings.TrimPrefix(string(id), handoff.Coordinator+"/")
+}
+
 // event emits an event that is an entry.
 func (d *Events) event(e *event.Event) {
 	d.learn(e.Plan)
@@ -121,13 +138,20 @@ func (d *Events) event(e *event.Event) {
 		d.names[e.Task] = e.Name
 	}
 	if s := record.StatusAfter(e.Type); s.Terminal() && !d.stored {
-		d.cutOff(e)
+		if d.cutOff(e.Task, 0, "", e.Time); s == task.Completed {
+			delete(d.tasks, e.Task) // another one may be run again, and continue its conversations
+		}
 	}
 	d.pass(e)
 }
 
 // end emits that the run has ended.
 func (d *Events) end(e *record.RunEnd) {
+	if !e.IsSuspended() { // else calls of people are open
+		for _, id := range slices.Sorted(maps.Keys(d.tasks)) {
+			d.cutOff(id, 0, "", e.Time)
+		}
+	}
 	ev := event.Event{Type: event.RunComplete, Problem: event.Problem{Code: e.Status}, Work: event.Work{Duration: e.Time.Sub(d.began), Partial: e.Partial}}
 	ev.SetUsage(e.Usage)
 	d.say(e.Time, "", ev)
