@@ -234,7 +234,7 @@ func remarksOn(t *view.Task) string {
 
 // writeExcerpt writes the beginning of a result.
 func writeExcerpt(w io.Writer, t *view.Task, from *journals.Flags, run string) {
-	if t.Status != task.Completed || t.Result == "" && t.Label == nil { // a loop has the result of another task
+	if t.Status != task.Completed || t.Result == "" && t.Label == nil || t.Attempts == 0 && !t.IsStep() { // a loop has the result of another task
 		return
 	}
 	head, isCut := excerptOf(strings.TrimRight(terminal.Clean(t.Result), "\n"))
