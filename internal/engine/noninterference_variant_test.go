@@ -599,6 +599,17 @@ func (k *keeper) text(ctx context.Context, res *engine.Result) (string, error) {
 	for i := range tr.Handoffs {
 		text.WriteString("\n" + encoded(tr.Handoffs[i]))
 	}
+	tail, err := k.journal.Tail(ctx, res.RunID)
+	for state := journal.TailReads; err == nil && state == journal.TailReads; {
+		var events []event.Event
+		events, state, err = tail.Next(ctx)
+		for i := range events {
+			text.WriteString("\n" + encoded(events[i]))
+		}
+	}
+	if err != nil {
+		return "", err
+	}
 	for i := range stored.History.Log {
 		e := &stored.History.Log[i]
 		for _, x := range []*record.AgentCall{e.Exchange, e.Turn, e.ToolResult} {
