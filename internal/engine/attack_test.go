@@ -203,6 +203,21 @@ func TestRecorderChangesNothing(t *testing.T) {
 		Endorse: []handoff.Endorser{{Entry: handoff.Entry{Name: "checked", From: "maker", To: "reader", Reason: "read"}}},
 	}
 	scribbles := func(_ context.Context, r record.Prompt) error {
+		for i := range r.Handoffs {
+			h := &r.Handoffs[i]
+			for _, list := range [][]task.Path{h.Before.Included, h.After.Included, h.After.Excluded} {
+				for k := range list {
+					list[k] = "/FORGED"
+				}
+			}
+			for k := range h.Entries {
+				h.Entries[k] = "FORGED"
+			}
+			for kind := range h.Redacted {
+				h.Redacted[kind] = 1000
+			}
+			h.From, h.Detail = "FORGED", "FORGED"
+		}
 		if r.Prompt != nil {
 			for _, s := range r.Prompt.Receipt.Sources {
 				if s.Decision != nil {

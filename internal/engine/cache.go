@@ -90,12 +90,11 @@ func (x *modelCall) reuseAnswer(ctx context.Context, p prompt.Prompt) (done bool
 // credit records what an answer of another run rests on here, as if its prompt
 // had been sent.
 func (r *recorder) credit(ctx context.Context, x *modelCall, p prompt.Prompt) error {
-	shown, handed := r.shown(p, x.whole), r.handoffs(x, time.Now())
-	rec := record.Prompt{Handoffs: handed, Prompt: &shown}
-	if err := r.callSink(ctx, &x.request, rec); err != nil {
+	handed := r.handoffs(x, time.Now())
+	if err := r.callSink(ctx, &x.request, record.Prompt{Handoffs: handed, Prompt: new(r.shown(p, x.whole))}); err != nil {
 		return err
 	}
-	r.ledger.add(x.batch, record.Entry{Record: &rec})
+	r.ledger.add(x.batch, record.Entry{Record: &record.Prompt{Handoffs: handed, Prompt: new(r.shown(p, x.whole))}})
 	r.emitUses(x)
 	return nil
 }

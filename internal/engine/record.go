@@ -39,20 +39,18 @@ func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prom
 		return failed
 	}
 	handed := r.handoffs(x, time.Now())
-	recorded := func() record.Prompt {
+	recorded := func() record.Prompt { // anew for each reader: the recorder may change what it gets
 		rec := record.Prompt{Handoffs: handed}
-		if failed == nil && (r.sink != nil || r.ledger != nil) {
-			shown := r.shown(p, x.whole)
-			rec.Prompt = &shown
+		if failed == nil {
+			rec.Prompt = new(r.shown(p, x.whole))
 		}
 		return rec
 	}
-	rec := recorded()
 	if r.sink != nil && (len(handed) > 0 || failed == nil) {
-		failed = cmp.Or(failed, r.callSink(ctx, &x.request, recorded())) // a copy, which the recorder may change
+		failed = cmp.Or(failed, r.callSink(ctx, &x.request, recorded()))
 	}
 	if r.ledger != nil && (len(handed) > 0 || failed == nil) {
-		failed = cmp.Or(failed, r.enterPrompt(ctx, x, rec, failed == nil))
+		failed = cmp.Or(failed, r.enterPrompt(ctx, x, recorded(), failed == nil))
 	}
 	if failed == nil && (r.sink != nil || r.ledger != nil) {
 		failed = checkFresh(x.sealed, time.Now())
@@ -105,7 +103,8 @@ func (r *recorder) delivered(d *gate.Decision, by *plan.Roster, session string, 
 }
 
 // callSink gives a record to the recorder of the caller, if there is one, without what the caller may not know of:
-// model calls that are hidden, and decisions about hidden messages. What no agent reads is about no model call.
+// model calls that are hidden, and decisions about hidden messages. What no agent reads is about no model call. The
+// recorder may change all of it, so it gets copies of the decisions, and nobody else has the prompt.
 func (r *recorder) callSink(ctx context.Context, about *request, rec record.Prompt) error {
 	if r.sink == nil || about != nil && about.isInner() && r.bus.hides(about.task.ID) {
 		return nil
@@ -113,6 +112,11 @@ func (r *recorder) callSink(ctx context.Context, about *request, rec record.Prom
 	if rec.Handoffs = record.Known(rec.Handoffs); len(rec.Handoffs) == 0 && rec.Prompt == nil {
 		return nil
 	}
+	own := make([]event.Handoff, len(rec.Handoffs))
+	for i := range own {
+		own[i] = rec.Handoffs[i].Clone()
+	}
+	rec.Handoffs = own
 	if err := callOutside("the recorder", func() error { return r.sink(ctx, rec) }); err != nil {
 		return fmt.Errorf("%w: %w", ErrRecord, err)
 	}

@@ -230,7 +230,7 @@ func (r *run) close(ctx context.Context) *Result {
 	return res
 }
 
-// announce emits the warnings of the plan of the run.
+// announce emits the warnings of the plan, and that the caller sees more than usual, and prepares the tasks.
 func (r *run) announce() {
 	if r.plan != nil {
 		r.emitPlanWarnings()

@@ -1,6 +1,8 @@
 package event
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -31,6 +33,16 @@ type Handoff struct {
 	Coarse     bool      `json:"coarse,omitempty"` // sizes are classes; paths and counts are left out
 	Translated bool      `json:"conversationTranslationApplied"`
 	Time       time.Time `json:"timestamp"`
+}
+
+// Clone returns a copy that shares nothing with h.
+func (h *Handoff) Clone() Handoff {
+	c := *h
+	c.Entries, c.Redacted, c.Revealed = slices.Clone(h.Entries), maps.Clone(h.Redacted), maps.Clone(h.Revealed)
+	for _, side := range []*Extent{&c.Before, &c.After} {
+		side.Included, side.Excluded = slices.Clone(side.Included), slices.Clone(side.Excluded)
+	}
+	return c
 }
 
 // A Ruling says how the gate decided, and by which rule.

@@ -211,9 +211,7 @@ func holdersOf(run string, t *runstate.Task) (list []Holder) {
 		}
 		id := strings.TrimPrefix(x.Session, run+"/"+string(t.ID))
 		part, call := placeOfCall(id)
-		turn := 1
-		_, _ = fmt.Sscanf(strings.TrimPrefix(id, part), record.TurnPrefix+"%d", &turn) // the first turn has no number
-		list[len(list)-1].Turn = turn
+		list[len(list)-1].Turn = record.TurnOf(x.Session)
 		session := start + part + record.ChildPrefix + call
 		if short := repeated.ReplaceAllString(session, ""); t.AgentIn(session) == "" && t.AgentIn(short) != "" {
 			session = short
