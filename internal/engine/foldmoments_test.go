@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,7 +38,8 @@ func TestTheFoldIsTheStateOfTheRunAtEachCall(t *testing.T) {
 
 // playComparing runs a setting on a journal, and compares the run with its entries at each call of an agent. It returns how
 // often it did.
-func playComparing(t *testing.T, s *decisionSetting, j *memory) (calls int) {
+func playComparing(t *testing.T, s *decisionSetting, j *memory) int64 {
+	var calls atomic.Int64 // agents are called side by side
 	st, err := s.build()
 	require.NoError(t, err)
 	o := s.options(st, 0)
@@ -52,7 +54,7 @@ func playComparing(t *testing.T, s *decisionSetting, j *memory) (calls int) {
 		if before.Queue == nil || !bytes.Equal(before.Queue, after.Queue) { // a goal without a plan, or other tasks work meanwhile
 			return
 		}
-		calls++
+		calls.Add(1)
 		for id, status := range statusesIn(t, before.Queue) {
 			recalled := j.prior != nil && said[id] == task.Completed && status == task.Pending // its recorded answer is taken later
 			if said[id] != status && !recalled {
@@ -62,7 +64,7 @@ func playComparing(t *testing.T, s *decisionSetting, j *memory) (calls int) {
 	}
 	_, err = start(t.Context(), st.team, s.specs, o)
 	require.NoError(t, err)
-	return calls
+	return calls.Load()
 }
 
 // statuses returns the statuses of tasks by the entries so far, as for somebody who looks at the run. What has not begun

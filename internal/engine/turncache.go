@@ -17,27 +17,42 @@ import (
 // continueFrom continues a conversation whose first turn an earlier process had. taken says
 // whether that turn could be used.
 func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first prompt.Prompt) (taken bool, err error) {
-	before := *a
+	if err := a.permitted(ctx); err != nil { // until then, the scheduler writes to it
+		return true, err
+	}
+	before := a.copied()
 	if taken, err := a.reissueTurn(e); !taken || err != nil {
 		return false, err
 	}
 	a.conversation = newConversation(a)
 	a.cachedTurn = true
 	if !resumeFiles(ctx, a) {
-		*a = before
+		a.restore(before)
 		return false, nil
 	}
 	a.releaseBatch()
-	if err := a.permitted(ctx); err != nil {
-		return true, err
-	}
 	before.batch = nil
 	if err = a.converse(ctx, first, nil); errors.Is(err, errOtherTurn) {
 		a.closeShared(ctx, err)
-		*a = before // it starts over
+		a.restore(before) // it starts over
 		return false, nil
 	}
 	return true, err
+}
+
+// copied returns a copy of a.
+func (a *attempt) copied() attempt {
+	a.run.mu.Lock()
+	defer a.run.mu.Unlock()
+	return *a
+}
+
+// restore makes a what it was, but for what commands and the scheduler have set meanwhile.
+func (a *attempt) restore(before attempt) {
+	a.run.mu.Lock()
+	defer a.run.mu.Unlock()
+	before.steeredTask, before.slotless = a.steeredTask, a.slotless
+	*a = before
 }
 
 // reissueTurn takes what the agent said in an earlier process through the gate again.
