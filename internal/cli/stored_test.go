@@ -20,6 +20,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -170,14 +171,14 @@ func TestRunsListsTheNewestFirst(t *testing.T) {
 	require.Len(t, lines, 5, got.stdout)
 	require.Regexp(t, `^run +name +status +started +took +tasks$`, strings.TrimRight(lines[0], " "))
 	require.Regexp(t, `^cccccccc +live +running +\S+ \S+ +\S+ +0 of 1 completed$`, strings.TrimRight(lines[1], " "))
-	require.Regexp(t, `^aaaaaaaa-2 +cut +interrupted +\S+ \S+ +- +0 of 2 completed, 1 interrupted, 1 skipped +runteam resume aaaaaaaa-2$`, lines[2])
+	require.Regexp(t, `^aaaaaaaa-2 +cut +interrupted +\S+ \S+ +- +0 of 2 completed, 1 interrupted +runteam resume aaaaaaaa-2$`, lines[2])
 
 	shown := call{dir: dir, args: []string{"show", "aaaaaaaa-2"}}.run(t).stdout
-	require.Contains(t, shown, "\n0 of 2 tasks completed, 1 interrupted, 1 skipped\n")
+	require.Contains(t, shown, "\n0 of 2 tasks completed, 1 interrupted\n")
 	require.Regexp(t, `(?m)^interrupted +One `, shown)
 	doc := object(t, call{dir: dir, args: []string{"show", "aaaaaaaa-2", "-o", "json"}}.run(t).stdout)
 	require.Equal(t, "interrupted", doc["tasks"].([]any)[0].(map[string]any)["status"])
-	require.Equal(t, map[string]any{"completed": 0.0, "failed": 0.0, "cancelled": 0.0, "notRun": 1.0, "interrupted": 1.0}, doc["outcomes"])
+	require.Equal(t, map[string]any{"completed": 0.0, "failed": 0.0, "cancelled": 0.0, "notRun": 0.0, "interrupted": 1.0}, doc["outcomes"])
 	doc = object(t, call{dir: dir, args: []string{"show", "cccccccc", "-o", "json"}}.run(t).stdout)
 	require.NotEqual(t, "interrupted", doc["tasks"].([]any)[0].(map[string]any)["status"], "a process works on it")
 	require.Regexp(t, `^aaaaaaaa-1 +\\x1b\[31mred\\u202e +error +\S+ \S+ +1m00s +1 of 3 completed, 1 failed, 1 skipped +runteam resume aaaaaaaa-1$`, strings.TrimRight(lines[3], " "))
@@ -189,6 +190,62 @@ func TestRunsListsTheNewestFirst(t *testing.T) {
 	require.True(t, clitest.Noon.Equal(list[2].Started) && clitest.Noon.Add(time.Minute).Equal(list[2].Ended))
 	require.True(t, list[1].Ended.IsZero())
 	w.end("ok", completed("One"))
+}
+
+// The list of runs counts the tasks by the statuses that show has, whether or not a process works on the run. A task that
+// the last process has not reached is pending, whatever became of it before, and has not ended.
+func TestTheListCountsWhatShowShows(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := openTest(t, dir, journal.Options{})
+	titles := []string{"Done", "Failed", "Hit", "Cut", "Begun", "Never", "Unneeded", "Failed before", "Done before", "Left"}
+	w := beginRun(t, j, "aaaaaaaa-1111", "n", append(titles, "Gone")...)
+	ends := func(title string, status task.Status, root string) {
+		w.add(record.Entry{Event: w.ended(&record.TaskEnd{Task: task.NewID(title), Title: title, Agent: "solo", Status: status, Root: task.ID(root)})})
+	}
+	w.callStarted("Begun", "m", 1, 400)
+	w.exchange("Done before", "m", 1, w.withText("1", label.Public, 0))
+	w.callStarted("Failed before", "m", 1, 400)
+	ends("Failed before", task.Failed, "")
+	w.callStarted("Gone", "m", 1, 400)
+	w.end("")
+	var err error
+	w.run, _, err = j.Resume(t.Context(), w.info.Run)
+	require.NoError(t, err)
+	again := &record.RunStart{Run: w.info.Run, Name: "n", Time: clitest.Noon.Add(time.Second)}
+	for _, title := range titles {
+		again.Tasks = append(again.Tasks, event.Planned{Task: task.NewID(title), Title: title, Agent: "solo"})
+	}
+	w.add(record.Entry{Begin: again})
+	w.exchange("Done", "m", 1, w.withText("1", label.Public, 0))
+	w.callStarted("Failed", "m", 1, 400)
+	ends("Failed", task.Failed, "")
+	ends("Hit", task.Failed, string(task.NewID("Failed")))
+	w.callStarted("Cut", "m", 1, 400)
+	ends("Begun", task.Skipped, "") // a command canceled it before it began in this process
+	ends("Never", task.Skipped, "")
+	ends("Unneeded", task.NotNeeded, "")
+	for _, working := range []bool{true, false} {
+		if !working {
+			w.end("")
+		}
+		list, doc := listRuns(t, call{dir: dir}), shownOf(t, dir)
+		counts, interrupted := journal.Counts{}, 0
+		for _, of := range doc.Tasks {
+			if of.Status != runstate.Removed {
+				counts[of.Status]++
+			}
+		}
+		require.Equal(t, counts, list[0].Tasks)
+		require.Equal(t, 2, counts[task.Pending])
+		if interrupted = counts[runstate.Interrupted]; !working {
+			require.Equal(t, 1, interrupted)
+		}
+		want := record.Outcomes{Completed: 2, Failed: 1, Cancelled: 1, NotRun: 2, NotNeeded: 1, Interrupted: interrupted}
+		require.Equal(t, []record.Outcomes{want, want}, []record.Outcomes{list[0].Outcomes, doc.Outcomes})
+		text := "2 of 10 tasks completed, 1 failed, 1 cancelled, " + map[bool]string{false: "1 interrupted, "}[working] + "2 skipped, 1 not needed\n"
+		require.Contains(t, call{dir: dir, args: []string{"show"}}.run(t).stdout, text)
+	}
 }
 
 func TestRunsOfNoJournalIsAnEmptyList(t *testing.T) {

@@ -261,9 +261,6 @@ func (r *Result) Outcomes() (o record.Outcomes) {
 	}
 	for i := range r.Tasks {
 		t, root := &r.Tasks[i], task.ID("")
-		if r.Status == StatusSuspended && !t.Status.Terminal() {
-			continue
-		}
 		if t.Error != nil {
 			root = t.Error.Root
 		}

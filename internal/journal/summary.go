@@ -42,7 +42,7 @@ type Summary struct {
 	Ended   time.Time `json:"ended,omitzero"` // zero if it did not end
 	Tasks   Counts    `json:"tasks,omitempty"`
 
-	// Outcomes distinguish tasks that failed by themselves, were cancelled or interrupted, or never ran.
+	// Outcomes distinguish tasks that failed by themselves, were cancelled or interrupted, or ended without having begun.
 	Outcomes record.Outcomes `json:"outcomes"`
 
 	Holder *Holder `json:"holder,omitempty"` // the process that works on it
@@ -219,21 +219,10 @@ func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
 	}
 	st, err := c.progress(ctx, r.n)
 	st.Live = s.Holder != nil
-	if s.Tasks = (Counts{}); st.Paused {
+	if st.Paused {
 		s.Status = Paused
 	}
-	for _, t := range st.Tasks() {
-		status := st.Shown(t)
-		switch {
-		case !st.IsTask(t):
-			continue
-		case status == runstate.Interrupted:
-			s.Outcomes.Interrupted++
-		case !st.Live || status.Terminal():
-			s.Outcomes.Add(status, st.EndOf(t).Root, t.Started && status != task.Pending)
-		}
-		s.Tasks[status]++
-	}
+	s.Tasks, s.Outcomes = st.Count()
 	return s, c.fail("read", err)
 }
 

@@ -8,17 +8,18 @@ type Outcomes struct {
 	Completed int `json:"completed"`
 	Failed    int `json:"failed"`    // by themselves
 	Cancelled int `json:"cancelled"` // in progress when the run ended
-	NotRun    int `json:"notRun"`    // never begun: skipped, or a task that they depend on did not complete
+	NotRun    int `json:"notRun"`    // ended without having begun: skipped, or a task that they depend on did not complete
 
 	NotNeeded int `json:"notNeeded,omitempty"` // by a condition
 
 	Interrupted int `json:"interrupted,omitempty"` // in progress when the process of the run was gone
 }
 
-// Add counts a task of a run that ended. Root is the task because of which it did not complete;
-// begun says that an attempt of it began.
+// Add counts a task by how it ended, and not at all if it has not ended. Root is the task because of which it did not
+// complete; begun says that an attempt of it began.
 func (o *Outcomes) Add(s task.Status, root task.ID, begun bool) {
 	switch {
+	case !s.Terminal():
 	case s == task.Completed:
 		o.Completed++
 	case s == task.NotNeeded:
@@ -42,9 +43,6 @@ func (e *RunEnd) IsSuspended() bool { return e.Status == suspended }
 func (e *RunEnd) Outcomes() (o Outcomes) {
 	for i := range e.Tasks {
 		t := &e.Tasks[i]
-		if e.IsSuspended() && !t.Status.Terminal() {
-			continue
-		}
 		o.Add(t.Status, t.Root, t.Attempts > 0)
 	}
 	return o

@@ -30,6 +30,23 @@ func (s *State) Shown(t *Task) task.Status {
 	return status
 }
 
+// Count counts the tasks of the run by status, as [State.Shown] returns it, and by how they ended or were interrupted. A
+// task that the last process has not reached is pending, and has not ended.
+func (s *State) Count() (n map[task.Status]int, o record.Outcomes) {
+	n = map[task.Status]int{}
+	for _, t := range s.order {
+		if !s.IsTask(t) {
+			continue
+		}
+		status := s.Shown(t)
+		if n[status]++; status == Interrupted {
+			o.Interrupted++
+		}
+		o.Add(status, s.EndOf(t).Root, t.Started)
+	}
+	return n, o
+}
+
 // IsTask reports whether t is a task that the run still has, and no step of the coordinator.
 func (s *State) IsTask(t *Task) bool { return !t.Step && s.Has(t) }
 

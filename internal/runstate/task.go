@@ -21,7 +21,7 @@ type Task struct {
 	Tools    []*record.CallStart // calls of tools, the last of each session
 	Results  []*record.AgentCall // of calls of tools, also of those that began again
 	Files    []*record.AgentCall // output files of attempts
-	Started  bool                // work on it began in the process of its last event
+	Started  bool                // work on it began, in whichever process
 	Canceled bool                // a command canceled it
 	Place    int                 // of its last attempt among the entries of the run, from 1; zero if none ended
 
@@ -144,7 +144,7 @@ func (t *Task) change(e *record.TaskChange, process int) {
 	if now == "" || now == task.Pending && t.process == process && !t.status.Terminal() {
 		return
 	}
-	t.Started = now == task.InProgress || t.Started && t.process == process
+	t.Started = t.Started || now == task.InProgress
 	t.status, t.process, t.end = now, process, record.TaskEnd{}
 	if now.Terminal() {
 		t.end = record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Agent, Status: now}

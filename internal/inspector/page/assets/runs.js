@@ -9,13 +9,12 @@ const statuses = ["completed", ...open.slice(0, 3), "failed", "interrupted", "ca
 
 // countsOf counts the tasks of a listed run as the command does: those that ended by their outcome. So many have a question.
 function countsOf({ tasks = {}, outcomes: { notRun = 0, notNeeded = 0, ...o } = {} }, asked) {
-  const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
   const counts = { ...o, skipped: notRun, not_needed: notNeeded };
-  if (sum(counts) < sum(tasks)) for (const st of open) counts[st] = tasks[st] ?? 0; // in an interrupted run, none is open
-  const waits = Math.min(counts.in_progress ?? 0, asked - (counts.waiting ?? 0)); // of which no event says so
+  for (const st of open) counts[st] = tasks[st] ?? 0;
+  const waits = Math.min(counts.in_progress, asked - counts.waiting); // of which no event says so
   if (waits > 0) {
     counts.in_progress -= waits;
-    counts.waiting = (counts.waiting ?? 0) + waits;
+    counts.waiting += waits;
   }
   return counts;
 }
