@@ -64,7 +64,7 @@ func TestCanariesAreFollowedThroughLoops(t *testing.T) {
 		f.Never(f.PlantResult("Write", "/text"), "publisher")
 	}), `never reaches publisher, but it is in the prompt of "Publish" (publisher)`, `result of "Write" → task "Publish" [-:25]`)
 	requireFailure(t, failures(t, drafts, func(f *flowtest.Flow) { f.PlantResult("Draft", "/text") }), "a loop writes nothing itself")
-	requireFailure(t, failures(t, drafts, func(f *flowtest.Flow) { f.PlantResult("Wrote", "/text") }), `unknown task "Wrote": did you mean "Write"?`)
+	requireFailure(t, failures(t, drafts, func(f *flowtest.Flow) { f.PlantResult("Wrote", "/text") }), `unknown task "Wrote"; did you mean "Write"?`)
 }
 
 // TestLoopsRunAllTheirRounds checks that the stand-ins end a loop in its last round, and that each

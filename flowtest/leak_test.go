@@ -187,7 +187,7 @@ func TestMisuseIsReported(t *testing.T) {
 		want string
 	}{
 		{"no such input", func(f *flowtest.Flow) { f.PlantInput("clam") }, `unknown input "clam"`},
-		{"no such task", func(f *flowtest.Flow) { f.PlantResult("Read the clam", "") }, `unknown task "Read the clam": did you mean "Read the claim"?`},
+		{"no such task", func(f *flowtest.Flow) { f.PlantResult("Read the clam", "") }, `unknown task "Read the clam"; did you mean "Read the claim"?`},
 		{"no such reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "writers") }, `unknown reader "writers": did you mean "writer"?`},
 		{"no such agent", func(f *flowtest.Flow) { f.Agent("clerks", nil) }, `unknown agent "clerks"`},
 		{"twice", func(f *flowtest.Flow) { f.PlantInput("claim"); f.PlantInput("claim") }, `is planted twice`},

@@ -197,14 +197,19 @@ func (p *planFlow) line(t int) string {
 
 // find returns the task of the graph that a title, key or ID names.
 func (p *planFlow) find(name string) (row int, known bool) {
-	for i := range p.plan.Tasks {
-		t := &p.plan.Tasks[i]
-		if naming.Normalize(t.Title) == naming.Normalize(name) || p.key(i) == name && name != "" {
-			return i, true
-		}
+	if row, known = p.tasks().Find(name); !known {
+		row, known = p.rows[task.ID(name)]
 	}
-	row, known = p.rows[task.ID(name)]
 	return row, known
+}
+
+// tasks returns the titles and keys of the tasks of the graph, as they are written.
+func (p *planFlow) tasks() naming.TaskList {
+	names := make(naming.TaskList, len(p.plan.Tasks))
+	for i := range names {
+		names[i] = naming.TaskNames{Title: p.plan.Tasks[i].Title, Key: p.key(i)}
+	}
+	return names
 }
 
 // key returns the key of a task as it is written.

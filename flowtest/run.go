@@ -139,17 +139,13 @@ func (r *run) plan() (*engine.Plan, error) {
 
 // locate finds the task and the schema of each canary.
 func (r *run) locate() error {
-	titles := make([]string, len(r.flow.plan.Tasks))
-	for i := range titles {
-		titles[i] = r.flow.plan.Tasks[i].Title
-	}
 	var found []error
 	r.allowances = map[*canary]*allowance{}
 	for _, x := range r.canaries {
 		if x.isOfTask() {
 			var known bool
 			if x.row, known = r.flow.find(x.task); !known {
-				found = append(found, fmt.Errorf("unknown task %q: %s", x.task, naming.Suggest(x.task, titles)))
+				found = append(found, r.flow.tasks().Unknown(x.task))
 				continue
 			}
 			if t := &r.flow.plan.Tasks[x.row]; x.handoff && r.flow.source(x) < 0 {

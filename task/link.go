@@ -12,7 +12,7 @@ import (
 
 // Errors in tasks and in the references between them. A [Problem] wraps one of them.
 var (
-	ErrUnknown   = errors.New("unknown task")
+	ErrUnknown   = naming.ErrUnknownTask
 	ErrAmbiguous = errors.New("ambiguous reference")
 	ErrDuplicate = errors.New("duplicate")
 	ErrSelf      = errors.New("task depends on itself")

@@ -204,14 +204,14 @@ func (r *Result) Task(name string) (*TaskResult, bool) {
 func ResultAs[T any](r *Result, name string) (value T, err error) {
 	t, ok := r.Task(name)
 	switch {
-	case r == nil:
-		return value, errors.New("result: it is nil; the run did not start")
+	case r == nil || r.of == nil:
+		return value, errors.New("result: it is nil or zero; the run did not start")
 	case !ok:
-		titles := make([]string, len(r.Tasks))
-		for i := range r.Tasks {
-			titles[i] = r.Tasks[i].Title
+		names := make(naming.TaskList, len(r.Tasks))
+		for i := range names {
+			names[i].Title = r.Tasks[i].Title
 		}
-		return value, task.Problem{Subject: "result", Message: fmt.Sprintf("unknown task %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
+		return value, fmt.Errorf("result: %w", names.Unknown(name))
 	case t.Error != nil:
 		return value, t.Error
 	case t.Status != task.Completed:

@@ -50,16 +50,15 @@ func (f *freshTasks) named(id task.ID, name string) {
 // markFresh finds the tasks whose cached answers are not used.
 func (r *runScope) markFresh(p *plan.Plan) {
 	r.fresh.items = nil
+	if len(r.options.Fresh) == 0 {
+		return
+	}
+	names := p.Names()
 	for _, name := range r.options.Fresh {
-		known := false
-		for i := range p.Graph.Len() {
-			if t := p.Graph.Task(i); plan.Named(&t.Spec, name) {
-				known = true
-				r.fresh.add(t.ID)
-			}
-		}
+		i, known := names.Find(name)
 		switch {
 		case known:
+			r.fresh.add(p.Graph.Task(i).ID)
 		case plan.MayNameItem(p.Graph, name):
 			r.fresh.items = append(r.fresh.items, naming.Normalize(name))
 		default: // the tasks of a goal were not known before the run

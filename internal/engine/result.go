@@ -310,17 +310,19 @@ func (t *TaskResult) ShownName() string { return cmp.Or(t.Name, t.Title) }
 
 // Task returns the result of the task with this title, key, id or name.
 func (r *Result) Task(name string) (*TaskResult, bool) {
-	folded := naming.Normalize(name)
-	for i := range r.Tasks {
-		t := &r.Tasks[i]
-		if naming.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
-			return t, true
-		}
+	i, known := taskNames(r.Tasks).Find(name)
+	if !known {
+		return nil, false
 	}
-	for i := range r.Tasks {
-		if t := &r.Tasks[i]; t.Name != "" && naming.Normalize(t.Name) == folded {
-			return t, true
-		}
+	return &r.Tasks[i], true
+}
+
+// taskNames returns what people may call tasks.
+func taskNames(tasks []TaskResult) naming.TaskList {
+	list := make(naming.TaskList, len(tasks))
+	for i := range tasks {
+		t := &tasks[i]
+		list[i] = naming.TaskNames{Title: t.Title, Key: t.Key, ID: string(t.ID), Name: t.Name}
 	}
-	return nil, false
+	return list
 }

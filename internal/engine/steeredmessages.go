@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/memo"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
@@ -66,7 +67,7 @@ func (s *steering) prepareMessage(c *record.LeftCommand) (do func() error, err e
 	r, to := s.run, -1
 	m, known := r.team.Index(c.Agent)
 	if !known {
-		return nil, refused("unknown agent %q%s", c.Agent, suggestion(c.Agent, r.team.Names()))
+		return nil, refused("unknown agent %q; %s", c.Agent, naming.Suggest(c.Agent, r.team.Names()))
 	}
 	caps := &r.team.Capabilities[m]
 	if to, err = s.reader(c, caps); err != nil {

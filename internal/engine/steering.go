@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
@@ -226,26 +224,15 @@ func (s *steering) prepareTask(c *record.LeftCommand, entry *record.Command) (do
 
 // find returns the task that a command names.
 func (s *steering) find(name string) (i int, err error) {
-	r := s.run
 	if s.scheduler == nil {
 		return 0, refused("no task runs")
 	}
-	titles := make([]string, len(r.tasks))
-	for i := range r.tasks {
-		t := &r.tasks[i]
-		if titles[i] = t.Title; name == string(t.ID) || t.Name != "" && name == t.Name || plan.Named(&r.plan.Graph.Task(i).Spec, name) {
-			return i, nil
-		}
+	list := taskNames(s.run.tasks)
+	i, known := list.Find(name)
+	if !known {
+		return 0, refused("%v", list.Unknown(name))
 	}
-	return 0, refused("unknown task %q%s", name, suggestion(name, titles))
-}
-
-// suggestion returns the end of an error about an unknown name.
-func suggestion(name string, known []string) string {
-	if hint := naming.Suggest(name, known); hint != "" {
-		return "; " + hint
-	}
-	return ""
+	return i, nil
 }
 
 // begin lets commands reach the tasks of a plan, until of is nil. The lock of the run is held.

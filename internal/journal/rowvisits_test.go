@@ -66,7 +66,7 @@ func TestReadersVisitEachRowAsOften(t *testing.T) {
 	}{
 		{"Load", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.Load(ctx, v.run)) }},
 		{"LoadStart", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.LoadStart(ctx, v.run)) }},
-		{"HasTask", false, 1, func(ctx context.Context, v *visited) error { return hasRead(journal.HasTask(ctx, v.j, v.run, v.task)) }},
+		{"FindTask", false, 1, func(ctx context.Context, v *visited) error { return hasRead(journal.FindTask(ctx, v.j, v.run, v.task)) }},
 		{"LoadRun", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.LoadRun(ctx, v.run)) }},
 		{"Trace", false, 1, func(ctx context.Context, v *visited) error { return hasRead(v.j.Trace(ctx, v.run)) }},
 		{"Follow", true, 1, func(ctx context.Context, v *visited) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
 )
 
@@ -81,11 +82,8 @@ func taskLines(tasks []event.Planned) []taskLine {
 	return out
 }
 
-// What the members of a task begin with.
-var (
-	titleMember = []byte(`"title":`) // of each
-	keyMember   = []byte(`"key":`)
-)
+// titleMember is what the title of a task begins with.
+var titleMember = []byte(`"title":`)
 
 // decodeBegin returns a RunStart of its stored form.
 func decodeBegin(value []byte) (*record.RunStart, error) {
@@ -127,27 +125,23 @@ func decodeBegin(value []byte) (*record.RunStart, error) {
 	return b, nil
 }
 
-// HasTask reports whether a run, which is named as for [Journal.Find], began with a task that has exactly this title or
-// key. It reads no more than the first lines of the run.
-func HasTask(ctx context.Context, j *Journal, run, name string) (bool, error) {
-	r, err := j.find(ctx, run)
+// FindTask returns the task of a run, which is named as for [Journal.Find], that a person means by a name; see
+// [naming.TaskList.Find]. It reads only how the processes of the run began, unless none of them began with the task. The
+// error about a name that no task has is a [*naming.UnknownTaskError].
+func FindTask(ctx context.Context, j *Journal, run, name string) (trace.Task, error) {
+	s, err := j.LoadStart(ctx, run)
 	if err != nil {
-		return false, err
+		return trace.Task{}, err
 	}
-	quoted, err := record.EncodeText(name)
-	if err != nil {
-		return false, err
-	}
-	quoted = bytes.TrimSpace(quoted)
-	for l, err := range j.store.rows(ctx, r.n, 0, false) {
-		if err != nil {
-			return false, j.fail("read", err)
-		}
-		for kind, value := range record.SplitLines(l.text) {
-			if kind == record.KindRunStart {
-				return bytes.Contains(value, slices.Concat(titleMember, quoted)) || bytes.Contains(value, slices.Concat(keyMember, quoted)), nil
-			}
+	for _, b := range slices.Backward(s.History.Begins) {
+		tasks := trace.Planned(b.Tasks)
+		if i, known := trace.Names(tasks).Find(name); known {
+			return tasks[i], nil
 		}
 	}
-	return false, nil
+	t, err := j.Trace(ctx, run)
+	if err != nil {
+		return trace.Task{}, err
+	}
+	return t.Find(name)
 }

@@ -330,7 +330,8 @@ func (c *checker) checkOutput() {
 	}
 	p, g := c.plan, c.plan.Graph
 	if name := c.options.Output; name != "" {
-		p.Outputs = []int32{int32(c.find(name))}
+		output, _ := taskNames(c.specs).Find(name) // checkOutputName has reported an unknown one
+		p.Outputs = []int32{int32(output)}
 	} else {
 		p.Outputs = g.Sinks()
 	}
@@ -380,16 +381,14 @@ func (c *checker) checkAnswer() {
 
 // checkOutputName reports an Output that names no task.
 func (c *checker) checkOutputName() {
-	if name := c.options.Output; name != "" && c.options.Answer == nil {
-		if p := unknownTask(c.specs, name, "output"); p != nil {
-			c.add(*p)
-		}
+	name := c.options.Output
+	if name == "" || c.options.Answer != nil {
+		return
 	}
-}
-
-// find returns the index of a task that [unknownTask] knows.
-func (c *checker) find(name string) int {
-	return slices.IndexFunc(c.plan.Graph.Tasks(), func(t task.Task) bool { return Named(&t.Spec, name) })
+	names := taskNames(c.specs)
+	if _, known := names.Find(name); !known {
+		c.add(unknownTask(names, name, "output"))
+	}
 }
 
 // schema returns what the result of a task must match: its own schema or its agent's.

@@ -226,11 +226,11 @@ func (c *checker) explainUngranted(r texttemplate.Read, granted []string) (messa
 	case texttemplate.Inputs:
 		return fmt.Sprintf("the task is not granted input %q", r.Name), nearGranted(r.Name, granted, fmt.Sprintf("add %q to uses", r.Name))
 	case texttemplate.Results:
-		known := slices.IndexFunc(c.plan.Graph.Tasks(), func(t task.Task) bool { return Named(&t.Spec, r.Name) })
-		if known < 0 {
+		i, known := taskNames(c.specs).Find(r.Name)
+		if !known {
 			return fmt.Sprintf("there is no task %q", r.Name), nearGranted(r.Name, granted, "write the key or the title of a task in dependsOn")
 		}
-		title := c.plan.Graph.Task(known).Title
+		title := c.specs[i].Title
 		return fmt.Sprintf("the task is not granted the result of %q", title), nearGranted(r.Name, granted, fmt.Sprintf("add %q to dependsOn", title))
 	}
 	return fmt.Sprintf("unknown name %q", "."+r.Of), "write .inputs.NAME or .results.NAME"

@@ -32,24 +32,25 @@ func (r *Replay) apply(specs []task.Spec, inputs []Input) ([]task.Spec, task.Pro
 	if r == nil || len(r.Without)+len(r.WithoutInputs) == 0 {
 		return specs, nil
 	}
-	if found := r.unknown(specs, inputs); len(found) > 0 {
+	out, found := r.leftOut(specs, inputs)
+	if len(found) > 0 {
 		return nil, found
 	}
-	if found := r.decisive(specs); len(found) > 0 {
+	if found := out.decisive(specs); len(found) > 0 {
 		return nil, found
 	}
 	var left []task.Spec
 	for i := range specs {
-		if r.leavesOut(&specs[i]) {
+		if out.tasks[i] {
 			continue
 		}
 		s := specs[i]
 		s.When = otherwise(specs, i)
 		s.DependsOn = slices.Clone(s.DependsOn)
 		for k := range s.DependsOn {
-			s.DependsOn[k] = r.withoutAlternatives(specs, s.DependsOn[k])
+			s.DependsOn[k] = out.withoutAlternatives(s.DependsOn[k])
 		}
-		s.DependsOn = slices.DeleteFunc(s.DependsOn, func(ref task.Ref) bool { return len(ref.OneOf) == 0 && r.leavesOutNamed(specs, ref.Task) })
+		s.DependsOn = slices.DeleteFunc(s.DependsOn, func(ref task.Ref) bool { return len(ref.OneOf) == 0 && out.has(ref.Task) })
 		s.Uses = slices.DeleteFunc(slices.Clone(s.Uses), func(u task.Use) bool {
 			return slices.ContainsFunc(r.WithoutInputs, func(name string) bool { return strings.EqualFold(name, u.Name) })
 		})
@@ -61,14 +62,49 @@ func (r *Replay) apply(specs []task.Spec, inputs []Input) ([]task.Spec, task.Pro
 	return left, nil
 }
 
+// omitted are the tasks that a replay leaves out.
+type omitted struct {
+	names naming.TaskList // of all tasks
+	tasks []bool
+}
+
+// leftOut returns the tasks that a replay leaves out, and a problem for each name of a task or an input that is unknown.
+func (r *Replay) leftOut(specs []task.Spec, inputs []Input) (out omitted, found task.Problems) {
+	out = omitted{taskNames(specs), make([]bool, len(specs))}
+	for i, name := range r.Without {
+		k, known := out.names.Find(name)
+		if !known {
+			found = append(found, unknownTask(out.names, name, "without", i))
+			continue
+		}
+		out.tasks[k] = true
+	}
+	names := make([]string, len(inputs))
+	for k := range inputs {
+		names[k] = inputs[k].Name
+	}
+	for i, name := range r.WithoutInputs {
+		if !slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) }) {
+			found = append(found, task.Problem{Pointer: naming.Pointer("withoutInputs", i), Message: fmt.Sprintf("unknown input %q", name), Hint: naming.Suggest(name, names), Err: ErrUnknownInput})
+		}
+	}
+	return out, found
+}
+
+// has reports whether the task that a name means is left out.
+func (o omitted) has(name string) bool {
+	i, known := o.names.Find(name)
+	return known && o.tasks[i]
+}
+
 // decisive reports tasks that cannot be left out, since conditions of others compare their results.
-func (r *Replay) decisive(specs []task.Spec) (found task.Problems) {
+func (o omitted) decisive(specs []task.Spec) (found task.Problems) {
 	for i := range specs {
-		if r.leavesOut(&specs[i]) {
+		if o.tasks[i] {
 			continue
 		}
 		for _, name := range decidedBy(&specs[i]) {
-			if r.leavesOutNamed(specs, name) {
+			if o.has(name) {
 				found = append(found, task.Problem{
 					Pointer: naming.Pointer("without"), Message: fmt.Sprintf("without %q it is not known whether %q runs", name, specs[i].Title), Hint: "leave out another task", Err: task.ErrInvalid,
 				})
@@ -119,11 +155,11 @@ func otherwise(specs []task.Spec, i int) *task.Condition {
 }
 
 // withoutAlternatives returns a reference without the alternatives that are left out.
-func (r *Replay) withoutAlternatives(specs []task.Spec, ref task.Ref) task.Ref {
+func (o omitted) withoutAlternatives(ref task.Ref) task.Ref {
 	if len(ref.OneOf) == 0 {
 		return ref
 	}
-	left := slices.DeleteFunc(slices.Clone(ref.OneOf), func(name string) bool { return r.leavesOutNamed(specs, name) })
+	left := slices.DeleteFunc(slices.Clone(ref.OneOf), o.has)
 	switch len(left) {
 	case 0:
 		ref.Task, ref.OneOf = ref.OneOf[0], nil // which is left out
@@ -135,54 +171,25 @@ func (r *Replay) withoutAlternatives(specs []task.Spec, ref task.Ref) task.Ref {
 	return ref
 }
 
-// leavesOutNamed reports whether the task that a name means is left out.
-func (r *Replay) leavesOutNamed(specs []task.Spec, name string) bool {
-	return slices.ContainsFunc(specs, func(up task.Spec) bool { return Named(&up, name) && r.leavesOut(&up) })
-}
-
 // omitsTasks reports whether a replay leaves out tasks.
 func (r *Replay) omitsTasks() bool { return r != nil && len(r.Without) > 0 }
 
-// leavesOut reports whether a task is left out.
-func (r *Replay) leavesOut(s *task.Spec) bool {
-	return slices.ContainsFunc(r.Without, func(name string) bool { return Named(s, name) })
+// taskNames returns what people may call tasks.
+func taskNames(specs []task.Spec) naming.TaskList {
+	list := make(naming.TaskList, len(specs))
+	for i := range specs {
+		s := &specs[i]
+		list[i] = naming.TaskNames{Title: s.Title, Key: s.Key, ID: string(task.NewID(s.Title))}
+	}
+	return list
 }
 
-// Named reports whether a name means this task: its title (letter case and surrounding
-// spaces do not matter), its key or its ID.
-func Named(s *task.Spec, name string) bool {
-	folded := naming.Normalize(name)
-	return folded == naming.Normalize(s.Title) || s.Key != "" && folded == s.Key || name == string(task.NewID(s.Title))
-}
+// Names returns what people may call the tasks of the plan, in their order in the graph.
+func (p *Plan) Names() naming.TaskList { return taskNames(p.specs) }
 
-// unknown reports the names of tasks and inputs that do not exist.
-func (r *Replay) unknown(specs []task.Spec, inputs []Input) (found task.Problems) {
-	for i, name := range r.Without {
-		if p := unknownTask(specs, name, "without", i); p != nil {
-			found = append(found, *p)
-		}
-	}
-	names := make([]string, len(inputs))
-	for k := range inputs {
-		names[k] = inputs[k].Name
-	}
-	for i, name := range r.WithoutInputs {
-		if !slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) }) {
-			found = append(found, task.Problem{Pointer: naming.Pointer("withoutInputs", i), Message: fmt.Sprintf("unknown input %q", name), Hint: naming.Suggest(name, names), Err: ErrUnknownInput})
-		}
-	}
-	return found
-}
-
-// unknownTask returns the problem of an option that names an unknown task, or nil.
-func unknownTask(specs []task.Spec, name string, pointer ...any) *task.Problem {
-	titles := make([]string, len(specs))
-	for k := range specs {
-		if titles[k] = specs[k].Title; Named(&specs[k], name) {
-			return nil
-		}
-	}
-	return &task.Problem{Pointer: naming.Pointer(pointer...), Message: fmt.Sprintf("unknown task %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
+// unknownTask returns the problem of an option that names an unknown task.
+func unknownTask(names naming.TaskList, name string, pointer ...any) task.Problem {
+	return task.Problem{Pointer: naming.Pointer(pointer...), Message: fmt.Sprintf("unknown task %q", name), Hint: names.Unknown(name).Hint, Err: task.ErrUnknown}
 }
 
 // MayNameItem reports whether a name may be that of an item of a list with keys: it begins with the
@@ -204,12 +211,16 @@ func mayNameItem(s *task.Spec, name string) bool {
 
 // checkFresh reports the unknown names in Fresh.
 func (c *checker) checkFresh() {
+	if len(c.options.Fresh) == 0 {
+		return
+	}
+	names := taskNames(c.specs)
 	for i, name := range c.options.Fresh {
 		if slices.ContainsFunc(c.specs, func(s task.Spec) bool { return mayNameItem(&s, name) }) {
 			continue // its list is not known yet
 		}
-		if p := unknownTask(c.specs, name, "fresh", i); p != nil {
-			c.add(*p)
+		if _, known := names.Find(name); !known {
+			c.add(unknownTask(names, name, "fresh", i))
 		}
 	}
 }

@@ -167,7 +167,7 @@ func TestFind(t *testing.T) {
 		require.Equal(t, trace.Task{ID: score.ID, Key: "score", Title: "Score fraud", Assignee: "fraud", Line: "team.yaml:22", Status: task.Completed}, tk)
 	}
 	_, err := tr.Find("Score frauds")
-	require.ErrorIs(t, err, trace.ErrUnknownTask)
+	require.ErrorIs(t, err, task.ErrUnknown)
 	require.EqualError(t, err, `unknown task "Score frauds"; did you mean "Score fraud"?`)
 }
 

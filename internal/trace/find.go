@@ -1,52 +1,35 @@
 package trace
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
-// ErrUnknownTask reports a name that no task of a trace has.
-var ErrUnknownTask = errors.New("unknown task")
-
-// Find returns the task with this title (ignoring case and surrounding spaces), key, ID or name, or
-// the step of the coordinator with this title. Its error suggests similar names, and wraps
-// [ErrUnknownTask].
-func (t *Trace) Find(name string) (Task, error) { return find(t.Tasks(), name) }
-
-// find returns the task that a name means, as [Trace.Find].
-func find(tasks []Task, name string) (Task, error) {
-	title := naming.Normalize(name)
-	for _, same := range [...]func(*Task) bool{
-		func(tk *Task) bool { return naming.Normalize(tk.Title) == title },
-		func(tk *Task) bool { return tk.Key != "" && tk.Key == name },
-		func(tk *Task) bool { return string(tk.ID) == name },
-		func(tk *Task) bool { return tk.Name != "" && naming.Normalize(tk.Name) == title },
-	} {
-		for i := range tasks {
-			if same(&tasks[i]) {
-				return tasks[i], nil
-			}
-		}
+// Find returns the task, or the step of the coordinator, that a person means by a name; see [naming.TaskList.Find]. Its
+// error suggests similar names, and wraps [task.ErrUnknown].
+func (t *Trace) Find(name string) (Task, error) {
+	tasks := t.Tasks()
+	if i, known := Names(tasks).Find(name); known {
+		return tasks[i], nil
 	}
-	return Task{}, fmt.Errorf("%w %q; %s", ErrUnknownTask, name, naming.Suggest(name, Known(tasks)))
+	return Task{}, Existing(tasks).Unknown(name)
 }
 
-// Known returns what tasks are called: names or titles, then keys. It leaves out items that the list
-// did not have.
-func Known(tasks []Task) (names []string) {
+// Names returns what people may call tasks.
+func Names(tasks []Task) naming.TaskList {
+	list := make(naming.TaskList, len(tasks))
 	for i := range tasks {
-		if t := &tasks[i]; t.Status != task.NotNeeded || naming.WithoutInstance(t.Title) == t.Title {
-			names = append(names, cmp.Or(t.Name, t.Title))
-		}
+		t := &tasks[i]
+		list[i] = naming.TaskNames{Title: t.Title, Key: t.Key, ID: string(t.ID), Name: t.Name}
 	}
-	for i := range tasks {
-		if key := tasks[i].Key; key != "" {
-			names = append(names, key)
-		}
-	}
-	return names
+	return list
+}
+
+// Existing is Names without items that the list did not have.
+func Existing(tasks []Task) naming.TaskList {
+	return Names(slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool {
+		return t.Status == task.NotNeeded && naming.WithoutInstance(t.Title) != t.Title
+	}))
 }

@@ -112,8 +112,8 @@ func (r *Reader) AddTasks(tasks []Task) {
 	}
 	var only *Task
 	if r.o.Task != "" {
-		if tk, err := find(t.Spec, r.o.Task); err == nil {
-			only, r.only, t.Partial = &tk, []byte(tk.ID), true
+		if i, known := Names(t.Spec).Find(r.o.Task); known {
+			only, r.only, t.Partial = &t.Spec[i], []byte(t.Spec[i].ID), true
 		}
 	}
 	if only == nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/internal/trace"
 	"github.com/spf13/cobra"
 )
 
@@ -79,33 +78,22 @@ func (l *ReadFlags) findTask(ctx context.Context, j *journal.Journal, unknown er
 	if err != nil {
 		return newest, l.orFile(unknown)
 	}
-	has, err := journal.HasTask(ctx, j, newest.Run, l.Run) // which is faster than to read the task
-	if err != nil {
-		return newest, l.orFile(unknown)
-	}
-	t := new(trace.Trace)
-	if !has {
-		if t, err = j.TraceTask(ctx, newest.Run, l.Run); err != nil {
-			return newest, l.orFile(unknown)
-		}
-		_, err = t.Find(l.Run)
-	}
-	if err == nil {
+	_, err = journal.FindTask(ctx, j, newest.Run, l.Run)
+	other, ok := errors.AsType[*naming.UnknownTaskError](err)
+	switch {
+	case err == nil:
 		l.Run, l.Task = newest.Run, l.Run
 		return newest, nil
-	}
-	near, ok := naming.Nearest(l.Run, trace.Known(t.Tasks()))
-	if !ok && !l.MayBeFile && strings.HasSuffix(l.Run, "]") { // an item, since no run is called that
+	case ok && other.Nearest == "" && !l.MayBeFile && strings.HasSuffix(l.Run, "]"): // an item, since no run is called that
 		return newest, &exit.Error{Kind: exit.KindUsage, Err: err}
-	}
-	if !ok {
+	case !ok || other.Nearest == "":
 		return newest, l.orFile(unknown)
 	}
 	kinds := "run or task"
 	if l.MayBeFile {
 		kinds = "file, run or task"
 	}
-	return newest, exit.Usagef("no %s %q; did you mean the task %q?", kinds, l.Run, near)
+	return newest, exit.Usagef("no %s %q; did you mean the task %q?", kinds, l.Run, other.Nearest)
 }
 
 // orFile extends the error about an argument that is neither a run nor an existing file.

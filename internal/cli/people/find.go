@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/runstate"
-	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/task"
 )
 
 // minQuestion is the least number of characters that name a question. With fewer of them, the ID of
@@ -56,17 +57,17 @@ func (a *answerFlags) findQuestion(ctx context.Context, j *journal.Journal, run 
 		return nil, "", journals.ReadError(ctx, err)
 	}
 	slices.SortStableFunc(list, func(x, y *runstate.Question) int { return cmp.Compare(a.rank(x), a.rank(y)) })
-	folded := naming.Normalize(a.task)
-	for _, q := range list {
-		if string(q.Task) == a.task || slices.ContainsFunc(namesOf(q), func(name string) bool { return naming.Normalize(name) == folded }) {
-			return q, q.Title, nil
-		}
+	names := make(naming.TaskList, len(list))
+	for i, q := range list {
+		names[i] = naming.TaskNames{Title: q.Title, ID: string(q.Task), Name: approvalTitle(q)}
 	}
-	t, err := j.TraceTask(ctx, run, a.task) // by its key
-	if err != nil {
+	if i, known := names.Find(a.task); known {
+		return list[i], list[i].Title, nil
+	}
+	known, err := journal.FindTask(ctx, j, run, a.task) // by its key, or by the name of an instance
+	if err != nil && !errors.Is(err, task.ErrUnknown) {
 		return nil, "", journals.ReadError(ctx, err)
 	}
-	known, err := t.Find(a.task)
 	for _, q := range list {
 		if err == nil && q.Task == known.ID {
 			return q, cmp.Or(known.Name, known.Title), nil
@@ -103,25 +104,22 @@ func (a *answerFlags) unknown(waiting []journal.OpenQuestion, title string, err 
 	if len(open) > 0 {
 		hint = "those that wait for an answer: " + format.List(open, 5)
 	}
-	switch {
-	case errors.Is(err, trace.ErrUnknownTask):
+	if err != nil {
 		if near, ok := naming.Nearest(a.task, open); ok {
-			hint = "did you mean " + near + "?"
+			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		return exit.Usagef("unknown task %q; %s", a.task, hint)
-	case err != nil:
-		return exit.Usagef("%v", err)
+		return &exit.Error{Kind: exit.KindUsage, Err: &naming.UnknownTaskError{Name: a.task, Hint: hint}}
 	}
 	return exit.Usagef("task %q has asked no person; %s", title, hint)
 }
 
-// namesOf returns what people call a question: the title of its task, and that of its prompt.
-func namesOf(q *runstate.Question) []string {
+// approvalTitle returns the title in the prompt of a question that approves something; empty for another one.
+func approvalTitle(q *runstate.Question) string {
 	switch {
 	case ApprovesPlan(q.Approval, q.Task):
-		return []string{q.Title, plan.PlanApprovalTitle}
+		return plan.PlanApprovalTitle
 	case q.Approves():
-		return []string{q.Title, plan.ApprovalTitle(cmp.Or(q.Tool, q.Approval))}
+		return plan.ApprovalTitle(cmp.Or(q.Tool, q.Approval))
 	}
-	return []string{q.Title}
+	return ""
 }

@@ -116,7 +116,7 @@ func (t *variant) omit() error {
 	for i, name := range r.without {
 		s, err := t.prior.FindTask(name)
 		if err != nil || !t.prior.State.IsTask(s) {
-			return exit.Usagef("--without %q: the run has no such task; %s", name, naming.Suggest(name, trace.Known(known)))
+			return exit.Usagef("--without: %w", trace.Existing(known).Unknown(name))
 		}
 		t.omitted[s.ID] = true
 		if t.file.Goal != nil || s.Name != "" { // the plan knows tasks of a goal, and instances, only by title

@@ -127,12 +127,15 @@ func lastPrompt(res *engine.Result) *engine.TaskResult {
 // joinedTask returns the last dependency of the first task with the most dependencies that
 // completed, counting up to three. It is nil if no task has two.
 func joinedTask(res *engine.Result) (found *engine.TaskResult) {
-	most := 1
+	most, byID := 1, make(map[task.ID]*engine.TaskResult, len(res.Tasks))
+	for i := range res.Tasks {
+		byID[res.Tasks[i].ID] = &res.Tasks[i]
+	}
 	for i := range res.Tasks {
 		var last *engine.TaskResult
 		n := 0
 		for _, id := range res.Tasks[i].DependsOn {
-			if up, ok := res.Task(string(id)); ok && up.Status == task.Completed {
+			if up := byID[id]; up != nil && up.Status == task.Completed {
 				last, n = up, n+1
 			}
 		}

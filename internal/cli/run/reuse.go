@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 )
 
@@ -68,7 +69,7 @@ func (r *reuseFlags) resolve(file *specfile.File, names source.TaskNames) error 
 		}
 		found := names.FindAll(name)
 		if len(found) == 0 {
-			return exit.Usagef("--fresh %q: unknown task: %s", name, names.Suggest(name))
+			return exit.Usagef("--fresh: %w", &naming.UnknownTaskError{Name: name, Hint: names.Suggest(name)})
 		}
 		for _, id := range found {
 			file.Run.Fresh = append(file.Run.Fresh, string(id))

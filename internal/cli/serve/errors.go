@@ -9,8 +9,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
 )
 
 // problem returns the inspector.Error for an error of the command; nil for nil.
@@ -46,7 +46,7 @@ var codes = []struct {
 	code inspector.Code
 }{
 	{journal.ErrUnknownRun, inspector.NotFound},
-	{trace.ErrUnknownTask, inspector.NotFound},
+	{task.ErrUnknown, inspector.NotFound},
 	{steer.ErrInvalid, inspector.Invalid},
 	{steer.ErrNotRunning, inspector.Conflict},
 	{steer.ErrRefused, inspector.Conflict},

@@ -23,23 +23,13 @@ func NewTaskNames(file *specfile.File) (all TaskNames) {
 	return all
 }
 
-// Find returns the ID of the task that a name means. Titles take precedence over keys, keys over IDs,
-// and IDs over names.
+// Find returns the ID of the task that a person means by a name; see [naming.TaskList.Find].
 func (n TaskNames) Find(name string) (task.ID, bool) {
-	folded := naming.Normalize(name)
-	for _, part := range [...]func(*trace.Task) string{
-		func(t *trace.Task) string { return t.Title },
-		func(t *trace.Task) string { return t.Key },
-		func(t *trace.Task) string { return string(t.ID) },
-		func(t *trace.Task) string { return t.Name },
-	} {
-		for i := range n {
-			if word := part(&n[i]); word != "" && naming.Normalize(word) == folded {
-				return n[i].ID, true
-			}
-		}
+	i, known := trace.Names(n).Find(name)
+	if !known {
+		return "", false
 	}
-	return "", false
+	return n[i].ID, true
 }
 
 // NamesItem reports whether a name is that which an instance had in a run, and nothing else.
@@ -97,7 +87,7 @@ func (n TaskNames) Suggest(name string) string {
 		}
 	}
 	var known []string
-	for _, word := range trace.Known(shown) {
+	for _, word := range trace.Names(shown).Known() {
 		if !slices.Contains(known, word) {
 			known = append(known, word)
 		}

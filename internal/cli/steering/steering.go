@@ -120,11 +120,7 @@ func runComesFirst(ctx context.Context, con *console.Console, j *journal.Journal
 	if err != nil {
 		return unknown
 	}
-	t, err := j.TraceTask(ctx, newest.Run, run)
-	if err != nil {
-		return unknown
-	}
-	if _, err := t.Find(run); err != nil {
+	if _, err := journal.FindTask(ctx, j, newest.Run, run); err != nil {
 		return unknown
 	}
 	return exit.Usagef("no run %q: it is a task of the newest run, and the RUN comes first: write %s", run, journals.ShortRun(newest.Run))
