@@ -20,39 +20,32 @@ func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first p
 	if err := a.permitted(ctx); err != nil { // until then, the scheduler writes to it
 		return true, err
 	}
-	before := a.copied()
+	a.run.mu.Lock()
+	before := *a
+	a.run.mu.Unlock()
+	startOver := func() {
+		a.run.mu.Lock()
+		defer a.run.mu.Unlock()
+		before.steeredTask, before.slotless = a.steeredTask, a.slotless // which commands and the scheduler set meanwhile
+		*a = before
+	}
 	if taken, err := a.reissueTurn(e); !taken || err != nil {
 		return false, err
 	}
 	a.conversation = newConversation(a)
 	a.cachedTurn = true
 	if !resumeFiles(ctx, a) {
-		a.restore(before)
+		startOver()
 		return false, nil
 	}
 	a.releaseBatch()
 	before.batch = nil
 	if err = a.converse(ctx, first, nil); errors.Is(err, errOtherTurn) {
 		a.closeShared(ctx, err)
-		a.restore(before) // it starts over
+		startOver()
 		return false, nil
 	}
 	return true, err
-}
-
-// copied returns a copy of a.
-func (a *attempt) copied() attempt {
-	a.run.mu.Lock()
-	defer a.run.mu.Unlock()
-	return *a
-}
-
-// restore makes a what it was, but for what commands and the scheduler have set meanwhile.
-func (a *attempt) restore(before attempt) {
-	a.run.mu.Lock()
-	defer a.run.mu.Unlock()
-	before.steeredTask, before.slotless = a.steeredTask, a.slotless
-	*a = before
 }
 
 // reissueTurn takes what the agent said in an earlier process through the gate again.

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -21,23 +22,33 @@ type decoder struct {
 	vault  *vault
 	run    string
 	stored *Stored
-	only   []task.ID // the tasks whose lines are read; nil means all
-	lean   bool      // with only: the lists of tasks have no others, but for the first of a list
+	state  *runstate.State // if not nil, the entries are applied to it, and the log of the history stays empty
+	only   []task.ID       // the tasks whose lines are read; nil means all
+	lean   bool            // with only: the lists of tasks have no others, but for the first of a list
 
 	startOnly bool // only the lines of an Info and of the start of a process are read
-	traceOnly bool // only the trace is wanted
 
-	listed map[task.ID]trace.Task // the tasks of the last Info; nil in files from version 10 on
+	planned func([]event.Planned)  // if not nil, gets all tasks of each process
+	listed  map[task.ID]trace.Task // the tasks of the last Info; nil in files from version 10 on
 }
 
-// lines decodes the lines of a row.
-func (d *decoder) lines(text []byte) error {
-	for kind, value := range record.SplitLines(text) {
-		if err := d.line(kind, value); err != nil {
-			return fmt.Errorf("its line of kind %q cannot be read: %w", kind, err)
+// A historyLine is a line of a history that is decoded.
+type historyLine struct {
+	record.Entry
+	info   *infoLine
+	sealed *openedPrompt
+}
+
+// row decodes the lines of a row; see [decoder.decode].
+func (d *decoder) row(l *batchRow) (lines []historyLine, err error) {
+	for kind, value := range record.SplitLines(l.text) {
+		x, err := d.decode(kind, value)
+		if err != nil {
+			return nil, fmt.Errorf("its line of kind %q cannot be read: %w", kind, err)
 		}
+		lines = append(lines, x)
 	}
-	return nil
+	return lines, nil
 }
 
 // taskKinds are the kinds of lines that are about one task.
@@ -63,61 +74,76 @@ func kept[T any](d *decoder, list []T, id func(*T) task.ID) []T {
 	return out
 }
 
-// line decodes a line of the history. It ignores other lines.
-func (d *decoder) line(kind string, value []byte) error {
+// decode decodes a line of the history; of another line, and of one that is not to be read, the result is empty. It does not change
+// the decoder, so that lines may be decoded at the same time.
+func (d *decoder) decode(kind string, value []byte) (l historyLine, err error) {
 	if d.startOnly && kind != record.KindInfo && kind != record.KindRunStart || d.only != nil && taskKinds[kind] && !containsID(value, d.only) {
-		return nil
+		return l, nil
 	}
-	h := &d.stored.History
 	switch kind {
 	case record.KindInfo:
-		return d.info(value)
+		l.info, err = d.info(value)
 	case record.KindRunStart:
-		b, err := d.decodeBegin(value)
-		if err == nil {
-			d.begin(b)
-		}
-		return err
+		l.Begin, err = decodeBegin(value)
 	case record.KindCallStart:
-		a, err := decodeStart(value)
-		h.Log = append(h.Log, record.Entry{Asked: a})
-		return err
+		l.Asked, err = decodeStart(value)
 	case record.KindPrefetchStart:
-		b := new(record.PrefetchStart)
-		h.Log = append(h.Log, record.Entry{Begun: b})
-		return json.Unmarshal(value, b)
+		l.Begun = new(record.PrefetchStart)
+		err = json.Unmarshal(value, l.Begun)
 	case record.KindAgentCall, record.KindRejected, record.KindTurn, record.KindToolEnd, record.KindFiles:
-		x, err := d.exchange(value)
-		h.Log = append(h.Log, entryOf(kind, x))
-		return err
+		var x *record.AgentCall
+		x, err = d.exchange(value)
+		l.Entry = entryOf(kind, x)
 	case record.KindMessage:
-		m, err := d.message(value)
-		h.Log = append(h.Log, record.Entry{Sent: m})
-		return err
+		l.Sent, err = d.message(value)
 	case record.KindToolStart:
-		a, err := decodeStart(value)
-		h.Log = append(h.Log, record.Entry{ToolCall: a})
-		return err
+		l.ToolCall, err = decodeStart(value)
 	case record.KindQuestion:
-		q, err := d.question(value)
-		h.Log = append(h.Log, record.Entry{Question: q})
-		return err
+		l.Question, err = d.question(value)
 	case record.KindAnswer:
-		a, err := d.answer(value)
-		h.Log = append(h.Log, record.Entry{Answer: a})
-		return err
+		l.Answer, err = d.answer(value)
 	case record.KindCommand:
-		c, err := d.command(value)
-		if c != nil {
-			h.Log = append(h.Log, record.Entry{Command: c})
-		}
-		return err
+		l.Command, err = d.command(value)
 	case record.KindRunEnd:
-		return d.end(value)
+		l.End, err = d.end(value)
 	case record.KindEvent:
-		return d.event(value)
+		l.Change, err = d.event(value)
+	case record.KindSealed:
+		l.sealed, err = d.sealed(value)
 	}
-	return nil
+	return l, err
+}
+
+// add adds a line to the history.
+func (d *decoder) add(l *historyLine) {
+	h := &d.stored.History
+	switch {
+	case l.info != nil:
+		d.stored.Info = l.info.Info
+		for _, t := range l.info.Tasks {
+			if d.listed == nil {
+				d.listed = make(map[task.ID]trace.Task, len(l.info.Tasks))
+			}
+			d.listed[t.ID] = t
+		}
+	case l.Begin != nil:
+		d.begin(l.Begin)
+	case l.End != nil:
+		d.keep(l.Entry)
+		h.End = l.End
+	case l.Entry != record.Entry{}:
+		d.keep(l.Entry)
+	}
+}
+
+// keep adds an entry to the state, or else to the log of the history; an End is not in a log.
+func (d *decoder) keep(e record.Entry) {
+	switch {
+	case d.state != nil:
+		d.state.Apply(&e)
+	case e.End == nil:
+		d.stored.History.Log = append(d.stored.History.Log, e)
+	}
 }
 
 // entryOf returns the entry of a line that stores a model call or a call of a tool.
@@ -158,10 +184,10 @@ func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 	return m, nil
 }
 
-func (d *decoder) info(value []byte) error {
-	var x infoLine
-	if err := json.Unmarshal(value, &x); err != nil {
-		return err
+func (d *decoder) info(value []byte) (*infoLine, error) {
+	x := new(infoLine)
+	if err := json.Unmarshal(value, x); err != nil {
+		return nil, err
 	}
 	for _, f := range x.Files {
 		if d.vault.digests != nil && d.vault.digest("file", f.digestInput(d.run)) != f.Digest {
@@ -176,37 +202,24 @@ func (d *decoder) info(value []byte) error {
 	}
 	x.Info.Fingerprint = d.vault.masked(x.Info.Fingerprint)
 	x.Info.takeTurn()
-	d.stored.Info = x.Info
-	for _, t := range x.Tasks {
-		if d.listed == nil {
-			d.listed = make(map[task.ID]trace.Task, len(x.Tasks))
-		}
-		d.listed[t.ID] = t
-	}
-	return nil
+	return x, nil
 }
 
-// decodeBegin decodes the start of a process. In files before version 10, an Info before it has a part of what it says
-// of the tasks.
-func (d *decoder) decodeBegin(value []byte) (*record.RunStart, error) {
-	b, err := decodeBegin(value)
-	if err != nil {
-		return nil, err
-	}
+// begin adds the start of a process to the history. In files before version 10, an Info before it has a part of what it
+// says of the tasks.
+func (d *decoder) begin(b *record.RunStart) {
 	for i := range b.Tasks {
 		p := &b.Tasks[i]
 		if t, ok := d.listed[p.Task]; ok && b.Version < withTaskList {
 			p.Key, p.Line, p.Rounds = t.Key, t.Line, t.Rounds
 		}
 	}
-	return b, nil
-}
-
-// begin adds the start of a process to the history.
-func (d *decoder) begin(b *record.RunStart) {
+	if d.planned != nil {
+		d.planned(b.Tasks)
+	}
 	b.Tasks = kept(d, b.Tasks, func(p *event.Planned) task.ID { return p.Task })
+	d.keep(record.Entry{Begin: b})
 	h := &d.stored.History
-	h.Log = append(h.Log, record.Entry{Begin: b})
 	h.Begins, h.End = append(h.Begins, *b), nil
 }
 
@@ -233,13 +246,11 @@ func (d *decoder) exchange(value []byte) (*record.AgentCall, error) {
 	e := &x.AgentCall
 	e.Key, e.Core, e.Reuse, e.Files = keyOf(x.Key), keyOf(x.Core), keyOf(x.Reuse), keyOf(x.Files)
 	e.Provider = d.vault.showProvider(x.Provider, d.run, e.Session, e.Part)
-	if x.Hidden != nil && !d.reveal(&x) {
-		return e, nil
-	}
-	if x.Result != nil {
+	if (x.Hidden == nil || d.reveal(&x)) && x.Result != nil {
 		e.Result = d.record(&x)
 	}
-	return e, nil
+	call := *e // without the rest of the line
+	return &call, nil
 }
 
 // reveal restores the hidden texts of an agent call, or sets why they are missing.
@@ -312,20 +323,19 @@ func payloadOf(r *envelope.Record) envelope.Payload {
 	return p.WithStructured(v)
 }
 
-func (d *decoder) end(value []byte) error {
+func (d *decoder) end(value []byte) (*record.RunEnd, error) {
 	var x endLine
 	if err := json.Unmarshal(value, &x); err != nil {
-		return err
+		return nil, err
 	}
 	if x.Hidden != nil {
 		if text, missing := d.vault.show(x.Hidden, record.KindRunEnd, d.run); missing == "" {
 			x = endLine{}
 			if err := json.Unmarshal(text, &x); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
 	x.RunEnd.Tasks = kept(d, x.Tasks, func(t *record.TaskEnd) task.ID { return t.Task })
-	d.stored.History.End = &x.RunEnd
-	return nil
+	return &x.RunEnd, nil
 }

@@ -30,7 +30,10 @@ func FuzzRows(f *testing.F) {
 	v := &vault{sealer: s, digests: newDigester(make([]byte, 32))}
 	f.Fuzz(func(t *testing.T, lines []byte) {
 		d := &decoder{vault: v, run: "r1", stored: new(Stored)}
-		err := d.lines(lines)
+		read, err := d.row(&batchRow{text: lines})
+		for i := range read {
+			d.add(&read[i])
+		}
 		for _, e := range d.stored.History.Log {
 			x := e.Exchange
 			if err != nil || x == nil || x.Result == nil {

@@ -47,12 +47,12 @@ func (a *archive) load(ctx context.Context, number int64, run string) (*Stored, 
 
 // decode decodes the history of a run.
 func (a *archive) decode(ctx context.Context, number int64, d *decoder) error {
-	for l, err := range a.store.rows(ctx, number, 0, false) {
-		if err == nil {
-			err = d.lines(l.text)
-		}
+	for lines, err := range rows(ctx, a.store, number, 0, false, d.row) {
 		if err != nil {
 			return a.fail("read", fmt.Errorf("run %s: %w", d.run, err))
+		}
+		for i := range lines {
+			d.add(&lines[i])
 		}
 	}
 	return nil

@@ -171,7 +171,7 @@ func (a *archive) readTask(ctx context.Context, run, name string, history bool) 
 	if err != nil {
 		return nil, nil, a.fail("read", err)
 	}
-	d := decoder{traceOnly: !history}
+	var d decoder
 	var about mark             // of the task
 	var tasks map[mark]task.ID // by the marks that say that they completed; nil if all rows are read
 	listed := func(t *trace.Trace, only *trace.Task) {
@@ -187,18 +187,20 @@ func (a *archive) readTask(ctx context.Context, run, name string, history bool) 
 			d.only, d.lean = []task.ID{only.ID}, true
 		}
 	}
-	t, err := a.trace(r, &d, trace.ReadOptions{Task: name, Listed: listed}, func(in *trace.Reader) error {
+	t, err := a.trace(r, &d, trace.ReadOptions{Task: name, Listed: listed}, func(of *traceReading) error {
 		for i := range rows {
 			if tasks != nil && !rows[i].about(about) {
-				rows[i].completed(tasks, in)
+				rows[i].completed(tasks, of.in)
 				continue
 			}
 			l, err := a.store.batchRow(ctx, rows[i].n, true)
-			if err == nil {
-				err = takeLines(in, l.text)
-			}
 			if err != nil {
 				return err
+			}
+			for line := range bytes.Lines(l.text) {
+				if err := of.in.Line(line); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -238,7 +240,11 @@ func (a *archive) decodeMarked(ctx context.Context, r row, d *decoder, counts fu
 		}
 		var l *batchRow
 		if l, err = a.store.batchRow(ctx, rows[i].n, false); err == nil {
-			err = d.lines(l.text)
+			var lines []historyLine
+			lines, err = d.row(l)
+			for i := range lines {
+				d.add(&lines[i])
+			}
 		}
 	}
 	if err != nil {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/runteam/runteam/label"
@@ -75,43 +77,60 @@ type batchRow struct {
 }
 
 // pageSize is how many rows are read and unpacked at a time.
-const pageSize = 16
+const pageSize = 64
 
-// pageBytes is how many bytes of lines are unpacked at a time. It is more than 16 usual rows have.
+// pageBytes is how many bytes of lines are unpacked at a time. It is more than 64 usual rows have.
 const pageBytes = 64 << 20
 
-// rows yields the rows of a run behind one in order, unpacked: with all lines if whole, else with those
-// of the history. An error ends them.
-func (s *store) rows(ctx context.Context, run, after int64, whole bool) iter.Seq2[*batchRow, error] {
-	return func(yield func(*batchRow, error) bool) {
+// undecoded is how rows are read whose lines are not decoded in parallel.
+func undecoded(l *batchRow) (*batchRow, error) { return l, nil }
+
+// rows yields what decode makes of the rows of a run behind one, in order; they are unpacked, with all lines if whole, else
+// with those of the history. Several rows are decoded at the same time. An error ends them.
+func rows[T any](ctx context.Context, s *store, run, after int64, whole bool, decode func(*batchRow) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		for {
 			page, more, err := s.page(ctx, run, after, whole)
 			if err != nil {
-				yield(nil, err)
+				yield(*new(T), err)
 				return
 			}
-			for i, err := range unpacked(page, whole) {
-				if !yield(&page[i], err) || err != nil {
+			for _, l := range decodedPage(page, whole, decode) {
+				if !yield(l.value, l.err) || l.err != nil {
 					return
 				}
-				after = page[i].n
 			}
 			if !more {
 				return
 			}
+			after = page[len(page)-1].n
 		}
 	}
 }
 
-// unpacked unpacks the rows of a page in parallel, and returns the error of each.
-func unpacked(page []batchRow, whole bool) []error {
-	errs := make([]error, len(page))
+// A decodedRow is what was made of a row, or why it could not be.
+type decodedRow[T any] struct {
+	value T
+	err   error
+}
+
+// decodedPage unpacks the rows of a page, and decodes them, in parallel.
+func decodedPage[T any](page []batchRow, whole bool, decode func(*batchRow) (T, error)) []decodedRow[T] {
+	out := make([]decodedRow[T], len(page))
 	var all sync.WaitGroup
-	for i := range page {
-		all.Go(func() { errs[i] = page[i].unpack(whole) })
+	var next atomic.Int32
+	for range min(runtime.GOMAXPROCS(0), len(page)) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(page); i = int(next.Add(1)) - 1 {
+				of := &out[i]
+				if of.err = page[i].unpack(whole); of.err == nil {
+					of.value, of.err = decode(&page[i])
+				}
+			}
+		})
 	}
 	all.Wait()
-	return errs
+	return out
 }
 
 // unpack sets the text of a row.
@@ -133,7 +152,7 @@ func (a *archive) Lines(ctx context.Context, run string) iter.Seq2[[]byte, error
 			yield(nil, err)
 			return
 		}
-		for l, err := range a.store.rows(ctx, r.n, 0, true) {
+		for l, err := range rows(ctx, a.store, r.n, 0, true, undecoded) {
 			if err != nil {
 				yield(nil, a.fail("read", err))
 				return

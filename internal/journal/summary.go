@@ -235,9 +235,9 @@ func (c *catalog) liveAt(l *lease, now time.Time) bool {
 
 // progress returns how far the tasks of a run are that did not end, and whether it is paused.
 func (c *catalog) progress(ctx context.Context, number int64) (*runstate.State, error) {
-	s, err := progressIn(c.store.rows(ctx, number, 0, false))
+	s, err := progressIn(rows(ctx, c.store, number, 0, false, undecoded))
 	if h := (record.History{Begins: s.Begins}); err == nil && !h.HasTaskEvents() {
-		s, err = progressIn(c.store.rows(ctx, number, 0, true))
+		s, err = progressIn(rows(ctx, c.store, number, 0, true, undecoded))
 	}
 	return s, err
 }

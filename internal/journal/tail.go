@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 
 	"github.com/runteam/runteam/internal/event"
-	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runevents"
-	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/internal/trace"
 )
 
 // A Tail reads the events of a run as they become durable, whichever process writes them. [Journal.Tail]
@@ -76,39 +75,30 @@ func (t *Tail) Next(ctx context.Context) ([]event.Event, TailState, error) {
 		}
 	}
 	t.read = nil
-	for i, err := range unpacked(page, true) {
-		if err == nil {
-			err = t.row(page[i].text)
+	for i, l := range decodedPage(page, true, t.decode) {
+		if l.err != nil {
+			return nil, TailReads, t.a.fail("read", l.err)
 		}
-		if err != nil {
-			return nil, TailReads, t.a.fail("read", err)
+		for _, line := range l.value {
+			t.line(line)
 		}
+		t.flush()
 		t.after = page[i].n
 	}
 	return t.read, TailReads, nil
 }
 
-// row derives the events of a row.
-func (t *Tail) row(text []byte) error {
-	opener := record.LinePrefix(record.KindDecision)
-	for line := range bytes.Lines(text) {
-		if bytes.HasPrefix(line, opener) {
-			h, err := decisionOf(line)
-			if err != nil {
-				return err
-			}
-			if h != nil {
-				t.decision(h)
-			}
-			continue
+// decode decodes the lines of a row.
+func (t *Tail) decode(l *batchRow) (lines []*trace.Line, err error) {
+	other := func(kind string, value json.RawMessage) (any, error) { return t.decoder.decode(kind, value) }
+	for line := range bytes.Lines(l.text) {
+		l := trace.Parse(line, other)
+		if err := l.Err(); err != nil {
+			return nil, err
 		}
-		kind, value := record.SplitLine(line)
-		if err := t.line(kind, value); err != nil {
-			return err
-		}
+		lines = append(lines, l)
 	}
-	t.flush()
-	return nil
+	return lines, nil
 }
 
 // decision keeps a decision until those about the same prompt are read.
@@ -127,56 +117,27 @@ func (t *Tail) flush() {
 	}
 }
 
-// line derives the events of another line.
-func (t *Tail) line(kind string, value []byte) error {
-	switch kind {
-	case record.KindPrompt:
-		var p struct {
-			Receipt *prompt.Receipt
-			Text    []struct{ End int32 }
+// line derives the events of a line.
+func (t *Tail) line(l *trace.Line) {
+	switch {
+	case l.Kind == record.KindDecision:
+		if l.Decision != nil {
+			t.decision(l.Decision)
 		}
-		if err := json.Unmarshal(value, &p); err != nil {
-			return err
-		}
-		if n := len(t.pending.Handoffs); n > 0 && t.pending.Handoffs[n-1].Session != p.Receipt.Session {
+		return
+	case l.Prompt != nil:
+		if n := len(t.pending.Handoffs); n > 0 && t.pending.Handoffs[n-1].Session != l.Prompt.Receipt.Session {
 			t.flush()
 		}
-		t.pending.Prompt = &promptview.Shown{Receipt: p.Receipt}
-		if n := len(p.Text); n > 0 {
-			t.pending.Prompt.Text = []promptview.Piece{{Range: prompt.Range{End: p.Text[n-1].End}}}
-		}
-		return nil
-	case record.KindEvent:
-		e, _, err := record.DecodeEvent(value)
-		if err != nil {
-			return err
-		}
-		t.flush()
-		t.events.Add(&record.Entry{Event: &e})
-		return nil
+		t.pending.Prompt = &l.Prompt.Shown
+		return
 	}
 	t.flush()
-	t.decoder.stored = &Stored{}
-	if err := t.decoder.line(kind, value); err != nil {
-		return err
+	if l.Event != nil {
+		t.events.Add(&record.Entry{Event: l.Event})
+	} else if of, ok := l.Decoded.(historyLine); ok && of.Entry != (record.Entry{}) {
+		t.events.Add(&of.Entry)
 	}
-	h := &t.decoder.stored.History
-	for i := range h.Log {
-		t.events.Add(&h.Log[i])
-	}
-	if h.End != nil {
-		t.events.Add(&record.Entry{End: h.End})
-	}
-	return nil
-}
-
-// decisionOf returns the decision of a line of the chain; nil if that has none, as the first line of a chain.
-func decisionOf(line []byte) (*event.Handoff, error) {
-	var l struct {
-		Audit struct{ Handoff *event.Handoff }
-	}
-	err := json.Unmarshal(line, &l)
-	return l.Audit.Handoff, err
 }
 
 // LastRow returns the number of the last row of a run. It changes when a row is added.

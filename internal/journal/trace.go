@@ -21,7 +21,7 @@ func (a *archive) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.trace(r, &decoder{traceOnly: true}, trace.ReadOptions{}, everyLine(ctx, a, r))
+	return a.trace(r, &decoder{state: runstate.New()}, trace.ReadOptions{}, everyLine(ctx, a, r))
 }
 
 // Decisions returns the decisions of the gate in a run, which is named as for [Journal.Find], in the order
@@ -32,7 +32,7 @@ func (a *archive) Decisions(ctx context.Context, run string) (list []event.Hando
 		return nil, err
 	}
 	opener := record.LinePrefix(record.KindDecision)
-	for l, err := range a.store.rows(ctx, r.n, 0, true) {
+	for l, err := range rows(ctx, a.store, r.n, 0, true, undecoded) {
 		if err != nil {
 			return nil, a.fail("read", err)
 		}
@@ -40,9 +40,9 @@ func (a *archive) Decisions(ctx context.Context, run string) (list []event.Hando
 			if !bytes.HasPrefix(line, opener) {
 				continue
 			}
-			h, err := decisionOf(line)
+			h, err := trace.Decision(line)
 			if err != nil {
-				return nil, a.fail("read", fmt.Errorf("run %s: its decision cannot be read: %w", r.id, err))
+				return nil, a.fail("read", fmt.Errorf("run %s: %w", r.id, err))
 			}
 			if h != nil {
 				list = append(list, *h)
@@ -53,11 +53,11 @@ func (a *archive) Decisions(ctx context.Context, run string) (list []event.Hando
 }
 
 // everyLine returns a function that reads every line of a run.
-func everyLine(ctx context.Context, a *archive, r row) func(*trace.Reader) error {
-	return func(in *trace.Reader) error {
-		for l, err := range a.store.rows(ctx, r.n, 0, true) {
+func everyLine(ctx context.Context, a *archive, r row) func(*traceReading) error {
+	return func(of *traceReading) error {
+		for l, err := range rows(ctx, a.store, r.n, 0, true, of.row) {
 			if err == nil {
-				err = takeLines(in, l.text)
+				err = of.add(l)
 			}
 			if err != nil {
 				return err
@@ -67,21 +67,11 @@ func everyLine(ctx context.Context, a *archive, r row) func(*trace.Reader) error
 	}
 }
 
-// takeLines passes lines to a reader.
-func takeLines(in *trace.Reader, lines []byte) error {
-	for line := range bytes.Lines(lines) {
-		if err := in.Line(line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // trace returns the trace of a run, whose lines read reads. The decoder decodes the lines of
 // the history; if one task is read alone, only if its field only is set by then.
-func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace.Reader) error) (*trace.Trace, error) {
+func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*traceReading) error) (*trace.Trace, error) {
 	of := newTraceReading(r.id, a.vault, d, o)
-	if err := read(of.in); err != nil {
+	if err := read(of); err != nil {
 		return nil, a.fail("read", err)
 	}
 	t, err := of.in.Trace()
@@ -98,7 +88,6 @@ type traceReading struct {
 	in     *trace.Reader
 	listed func(*trace.Trace, *trace.Task)
 	opened map[string][2][]promptview.Piece // pieces of prompts that the key decrypts, by session
-	known  bool                             // the tasks of the run are
 	alone  bool                             // one task is read
 	whole  bool                             // the run ended
 }
@@ -107,9 +96,36 @@ type traceReading struct {
 func newTraceReading(run string, v *vault, d *decoder, o trace.ReadOptions) *traceReading {
 	d.vault, d.run, d.stored = v, run, &Stored{History: record.History{Mask: v.mask}}
 	of := &traceReading{d: d, listed: o.Listed, opened: map[string][2][]promptview.Piece{}}
-	o.Listed, o.Other, o.Event, o.Prompt = of.taskList, of.line, of.event, of.prompt
+	d.planned = func(tasks []event.Planned) { of.in.AddTasks(trace.Planned(tasks)) }
+	o.Listed, o.Decode, o.Other, o.Event, o.Prompt = of.taskList, of.decode, of.line, of.event, of.prompt
 	of.in = trace.NewReader(o)
 	return of
+}
+
+// A tracedRow is a row with its lines as those of a trace.
+type tracedRow struct {
+	n     int64 // of the row
+	bytes int64 // of its lines
+	lines []*trace.Line
+}
+
+// row decodes the lines of a row. Rows may be decoded at the same time, before what they have is added.
+func (of *traceReading) row(l *batchRow) (*tracedRow, error) {
+	out := &tracedRow{n: l.n, bytes: int64(len(l.text))}
+	for line := range bytes.Lines(l.text) {
+		out.lines = append(out.lines, trace.Parse(line, of.decode))
+	}
+	return out, nil
+}
+
+// add adds the lines of a row.
+func (of *traceReading) add(l *tracedRow) error {
+	for _, line := range l.lines {
+		if err := of.in.Add(line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // taskList takes the tasks of the run, of which only one may be read.
@@ -117,53 +133,59 @@ func (of *traceReading) taskList(t *trace.Trace, only *trace.Task) {
 	if of.listed != nil {
 		of.listed(t, only)
 	}
-	of.known, of.alone = true, only != nil
+	of.alone = only != nil
+}
+
+// decode decodes a line that a trace alone does not have.
+func (of *traceReading) decode(kind string, value json.RawMessage) (any, error) {
+	if of.alone && of.d.only == nil { // the history was not requested
+		switch kind {
+		case record.KindSealed, record.KindPrefetchStart, record.KindRunStart:
+		default:
+			return &historyLine{}, nil
+		}
+	}
+	l, err := of.d.decode(kind, value)
+	return &l, err
 }
 
 // line takes a line that a trace alone does not have.
-func (of *traceReading) line(kind string, value json.RawMessage) error {
-	switch kind {
+func (of *traceReading) line(l *trace.Line) error {
+	h := l.Decoded.(*historyLine)
+	switch l.Kind {
 	case record.KindSealed:
-		return of.d.sealed(of.opened, value)
+		if h.sealed != nil {
+			of.opened[h.sealed.session] = h.sealed.pieces
+		}
+		return nil
 	case record.KindPrefetchStart:
-		var b record.PrefetchStart
-		if json.Unmarshal(value, &b) == nil {
-			of.in.Began(b.Session)
+		if h.Begun != nil {
+			of.in.Began(h.Begun.Session)
 		}
 	case record.KindRunStart:
-		return of.begin(value)
+		of.whole = false
+		of.d.begin(h.Begin)
+		return nil
 	case record.KindRunEnd:
 		of.whole = true
 	case record.KindInfo:
-		if of.d.traceOnly && !of.known {
-			return nil // only in files before version 10, whose heads list the tasks, it says something of them
-		}
-	case record.KindCallStart, record.KindAgentCall, record.KindRejected, record.KindMessage, record.KindTurn, record.KindToolStart, record.KindToolEnd, record.KindFiles, record.KindQuestion, record.KindAnswer, record.KindCommand:
 	default:
-		return trace.ErrKind
+		if !taskKinds[l.Kind] {
+			return trace.ErrKind
+		}
 	}
-	if of.alone && of.d.only == nil { // the history was not requested
-		return nil
+	if !of.alone || of.d.only != nil { // the history was requested
+		of.d.add(h)
 	}
-	return of.d.line(kind, value)
-}
-
-// begin takes the start of a process.
-func (of *traceReading) begin(value json.RawMessage) error {
-	b, err := of.d.decodeBegin(value)
-	if err != nil {
-		return err
-	}
-	of.whole = false
-	of.in.AddTasks(trace.Planned(b.Tasks))
-	of.d.begin(b)
 	return nil
 }
 
 // event takes an event.
-func (of *traceReading) event(e event.Event, hiddenText json.RawMessage) {
+func (of *traceReading) event(e *event.Event, hiddenText json.RawMessage) {
 	if !of.alone || of.d.only != nil {
-		of.d.addChange(record.ChangeOf(&e), e.Seq, hiddenText)
+		if c := of.d.change(record.ChangeOf(e), e.Seq, hiddenText); c != nil {
+			of.d.add(&historyLine{Entry: record.Entry{Change: c}})
+		}
 	}
 }
 
@@ -178,6 +200,8 @@ func (of *traceReading) prompt(p *trace.Prompt) {
 // end sets what is known of the tasks. If only one is read, that is what the lines of the trace say.
 func (of *traceReading) end(t *trace.Trace) {
 	switch {
+	case of.d.state != nil:
+		t.State = of.d.state
 	case !of.alone:
 		t.State = runstate.Of(&of.d.stored.History)
 	case of.whole:
@@ -222,14 +246,14 @@ func (f *Follower) Read(ctx context.Context) (*trace.Trace, *Stored, error) {
 	if err != nil {
 		return nil, nil, f.a.fail("read", err)
 	}
-	for l, err := range f.a.store.rows(ctx, f.r.n, f.after, true) {
+	for l, err := range rows(ctx, f.a.store, f.r.n, f.after, true, f.of.row) {
 		if err == nil {
-			err = takeLines(f.of.in, l.text)
+			err = f.of.add(l)
 		}
 		if err != nil {
 			return nil, nil, f.a.fail("read", err)
 		}
-		f.after, f.size = l.n, f.size+int64(len(l.text))
+		f.after, f.size = l.n, f.size+l.bytes
 	}
 	t, err := f.of.in.Snapshot()
 	if err != nil {
@@ -248,26 +272,27 @@ func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, t
 		return nil, trace.Search{}, err
 	}
 	f := trace.NewFinder(text)
-	t, err := a.trace(r, &decoder{traceOnly: true}, trace.ReadOptions{Finder: f}, everyLine(ctx, a, r))
+	t, err := a.trace(r, &decoder{state: runstate.New()}, trace.ReadOptions{Finder: f}, everyLine(ctx, a, r))
 	if err != nil {
 		return nil, trace.Search{}, err
 	}
 	return t, f.Search(t), nil
 }
 
-// event decodes an event of the history.
-func (d *decoder) event(value []byte) error {
+// event decodes what an event says of a task; nil if it says nothing.
+func (d *decoder) event(value []byte) (*record.TaskChange, error) {
 	c, seq, hiddenText, err := record.DecodeChange(value)
-	if err == nil {
-		d.addChange(c, seq, hiddenText)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return d.change(c, seq, hiddenText), nil
 }
 
-// addChange adds what the event with a number says of a task to the history, unless it says nothing.
-func (d *decoder) addChange(c *record.TaskChange, seq int, hiddenText json.RawMessage) {
+// change returns what the event with a number says of a task, with its message if the key allows it; nil if it says
+// nothing, or is not about a task that is read.
+func (d *decoder) change(c *record.TaskChange, seq int, hiddenText json.RawMessage) *record.TaskChange {
 	if c == nil || d.only != nil && c.Task != "" && !slices.Contains(d.only, c.Task) {
-		return
+		return nil
 	}
 	var h hidden
 	if hiddenText != nil && json.Unmarshal(hiddenText, &h) == nil {
@@ -275,21 +300,25 @@ func (d *decoder) addChange(c *record.TaskChange, seq int, hiddenText json.RawMe
 			c.Message = string(text)
 		}
 	}
-	d.stored.History.Log = append(d.stored.History.Log, record.Entry{Change: c})
+	return c
 }
 
-// sealed decrypts the pieces of a prompt, if the key allows it.
-func (d *decoder) sealed(into map[string][2][]promptview.Piece, value []byte) error {
+// An openedPrompt is the pieces of a prompt that the key decrypts: of its system prompt, and of its text.
+type openedPrompt struct {
+	session string
+	pieces  [2][]promptview.Piece
+}
+
+// sealed decrypts the pieces of a prompt; nil if the key does not allow it.
+func (d *decoder) sealed(value []byte) (*openedPrompt, error) {
 	var l sealedLine
 	if err := json.Unmarshal(value, &l); err != nil {
-		return err
+		return nil, err
 	}
 	text, missing := d.vault.show(&l.Hidden, record.KindSealed, d.run, l.Session)
 	if missing != "" {
-		return nil
+		return nil, nil
 	}
-	var pieces [2][]promptview.Piece
-	err := json.Unmarshal(text, &pieces)
-	into[l.Session] = pieces
-	return err
+	of := &openedPrompt{session: l.Session}
+	return of, json.Unmarshal(text, &of.pieces)
 }

@@ -39,7 +39,7 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 	headed := false
 	lines := func(yield func([]byte, error) bool) {
 		n := 0
-		for l, err := range a.store.rows(ctx, r.n, 0, true) {
+		for l, err := range rows(ctx, a.store, r.n, 0, true, undecoded) {
 			if err != nil {
 				yield(nil, a.fail("read", err))
 				return

@@ -55,8 +55,8 @@ func steps(t testing.TB) []step {
 }
 
 // other takes lines of the kinds that steps has.
-func other(kind string, _ json.RawMessage) error {
-	if !slices.Contains([]string{"begin", "asked", "exchange"}, kind) {
+func other(l *trace.Line) error {
+	if !slices.Contains([]string{"begin", "asked", "exchange"}, l.Kind) {
 		return trace.ErrKind
 	}
 	return nil
@@ -343,27 +343,27 @@ func TestReadWithOtherKinds(t *testing.T) {
 	t.Parallel()
 	file := head + `{"info":{"a":1}}` + "\n" + `{"event":{"seq":1}}` + "\n" + `{"end":null}` + "\n"
 	var got []string
-	_, err := trace.ReadWith(strings.NewReader(file), trace.ReadOptions{Other: func(kind string, value json.RawMessage) error {
-		got = append(got, kind+" "+string(value))
+	_, err := trace.ReadWith(strings.NewReader(file), trace.ReadOptions{Other: func(l *trace.Line) error {
+		got = append(got, l.Kind+" "+string(l.Value))
 		return nil
-	}, Event: func(event.Event, json.RawMessage) { got = append(got, "event") }})
+	}, Event: func(*event.Event, json.RawMessage) { got = append(got, "event") }})
 	require.NoError(t, err)
 	require.Equal(t, []string{`info {"a":1}`, "event", "end null"}, got)
 
 	_, err = trace.Read(strings.NewReader(file))
 	require.ErrorIs(t, err, trace.ErrFormat)
 	require.EqualError(t, err, `line 2: its kind "info" is unknown; was it written by a newer runteam?`)
-	_, err = trace.ReadWith(strings.NewReader(file), trace.ReadOptions{Other: func(kind string, _ json.RawMessage) error {
-		if kind == "info" {
+	_, err = trace.ReadWith(strings.NewReader(file), trace.ReadOptions{Other: func(l *trace.Line) error {
+		if l.Kind == "info" {
 			return nil
 		}
-		return fmt.Errorf("%w %q", trace.ErrKind, kind)
+		return fmt.Errorf("%w %q", trace.ErrKind, l.Kind)
 	}})
 	require.ErrorIs(t, err, trace.ErrFormat)
 	require.EqualError(t, err, `line 4: its kind "end" is unknown; was it written by a newer runteam?`)
 
 	bad := errors.New("wrong key")
-	_, err = trace.ReadWith(strings.NewReader(file), trace.ReadOptions{Other: func(string, json.RawMessage) error { return bad }})
+	_, err = trace.ReadWith(strings.NewReader(file), trace.ReadOptions{Other: func(*trace.Line) error { return bad }})
 	require.ErrorIs(t, err, bad)
 	require.NotErrorIs(t, err, trace.ErrFormat)
 	require.EqualError(t, err, "line 2: wrong key")
@@ -389,8 +389,8 @@ func ExampleLines() {
 
 	r, _ := audit.Verify(bytes.NewReader(kept), audit.VerifyOptions{Head: head})
 	fmt.Println(r.Status)
-	_, err = trace.ReadWith(bytes.NewReader(kept), trace.ReadOptions{Other: func(kind string, value json.RawMessage) error {
-		fmt.Println(kind, string(value))
+	_, err = trace.ReadWith(bytes.NewReader(kept), trace.ReadOptions{Other: func(l *trace.Line) error {
+		fmt.Println(l.Kind, string(l.Value))
 		return nil
 	}})
 	fmt.Println(err)

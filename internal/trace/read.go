@@ -34,11 +34,11 @@ var ErrKind = errors.New("unknown kind of line")
 
 // ReadOptions configure the reading of a trace.
 type ReadOptions struct {
-	// Other gets each line of a kind that is not one of a trace (see [Encoder.Line]), in the
-	// order of the lines; it may keep the value. Its error ends the reading and is returned
-	// with the number of the line; ErrKind is returned as a [*FormatError]. Nil refuses such
-	// lines.
-	Other func(kind string, value json.RawMessage) error
+	// Decode, if not nil, decodes the lines of which Other gets each in their order. An error of one of both ends the
+	// reading and is returned with the number of the line; ErrKind is returned as a [*FormatError]. If Other is nil, such
+	// lines are refused.
+	Decode Decode
+	Other  func(l *Line) error
 
 	// Prompt, if not nil, gets each prompt once the lines of other kinds that follow it are
 	// read, and may fill in pieces from those.
@@ -51,7 +51,7 @@ type ReadOptions struct {
 	Task string
 
 	// Event, if not nil, gets each event in its place among the lines of other kinds.
-	Event func(e event.Event, hidden json.RawMessage)
+	Event func(e *event.Event, hidden json.RawMessage)
 
 	// Listed, if not nil, is called once the tasks of the run are known, with the trace so far,
 	// and with the task that is read alone; nil if all are.
@@ -116,8 +116,17 @@ func NewReader(o ReadOptions) *Reader {
 // not change any more. An error is a [*FormatError], or wraps one of [ReadOptions].Other; the
 // Reader must then not be used any more.
 func (r *Reader) Line(text []byte) error {
+	if r.only != nil && r.unrelated(text) {
+		r.at++
+		return nil
+	}
+	return r.Add(Parse(text, r.o.Decode))
+}
+
+// Add does what [Reader.Line] does, with a line that is parsed.
+func (r *Reader) Add(l *Line) error {
 	r.at++
-	err := r.line(text)
+	err := r.add(l)
 	if err == nil {
 		return nil
 	}

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,60 +13,23 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// line reads one line.
-func (r *Reader) line(text []byte) error {
-	if r.only != nil && r.unrelated(text) {
-		return nil
-	}
-	kind, value, members, err := r.split(text)
+// add reads a line that is decoded.
+func (r *Reader) add(l *Line) error {
 	switch {
-	case err != nil:
-		return err
-	case kind == record.KindTrace && r.at > 1:
+	case l.malformed != nil:
+		return l.malformed
+	case l.Kind == record.KindTrace && r.at > 1:
 		return errors.New("a second head: the file holds more than one trace")
-	case kind == record.KindTrace:
-		return r.head(value, members)
+	case l.Kind == record.KindTrace:
+		return r.head(l.Value, l.members)
 	case r.at == 1:
 		return errors.New(`the file does not begin with "trace"`)
-	case kind == record.KindDecision:
-		return r.audited(text)
-	case members != 1:
-		return fmt.Errorf("it has %d kinds where one belongs", members)
+	case l.Kind == record.KindDecision:
+		return r.audited(l)
+	case l.members != 1:
+		return fmt.Errorf("it has %d kinds where one belongs", l.members)
 	}
-	err = r.member(kind, value)
-	if err != nil && r.only == nil && !json.Valid(value) { // the cause may be the line
-		if _, _, members, malformed := parseLine(text); malformed != nil || members != 1 {
-			return cmp.Or(malformed, fmt.Errorf("it has %d kinds where one belongs", members))
-		}
-	}
-	return err
-}
-
-// split returns the kind of a line, its value, and how many members the line has. It parses
-// only lines that a [Writer] did not write, to find what is wrong with them. Values that are decoded
-// strictly are not parsed twice.
-func (r *Reader) split(text []byte) (kind string, value json.RawMessage, members int, err error) {
-	kind, value = record.SplitLine(text)
-	if kind == record.KindDecision || r.only != nil && ownKind(kind) || kind == record.KindEvent || kind == record.KindPrompt || json.Valid(value) {
-		return kind, value, 1, nil
-	}
-	return parseLine(text)
-}
-
-// parseLine does what split does, for any line.
-func parseLine(text []byte) (kind string, value json.RawMessage, members int, err error) {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(text, &all) != nil {
-		return "", nil, 0, errors.New("it is not a JSON object")
-	}
-	for _, kind := range []string{record.KindTrace, record.KindDecision} {
-		if value, ok := all[kind]; ok {
-			return kind, value, len(all), nil
-		}
-	}
-	for kind, value = range all {
-	}
-	return kind, value, len(all), nil
+	return r.member(l)
 }
 
 // head reads the first line.
@@ -148,36 +110,45 @@ var (
 	partOpener   = record.LinePrefix(record.KindPart)
 )
 
-// member reads the value of a line, by its kind.
-func (r *Reader) member(kind string, value json.RawMessage) error {
+// member reads the value of a line of one member.
+func (r *Reader) member(l *Line) error {
 	switch {
 	case r.trace.Ended():
-		return fmt.Errorf("%q after the result", kind)
-	case kind == "event":
-		return r.event(value)
-	case kind == "prompt":
-		return r.prompt(value)
-	case kind == "part":
-		return r.part(value)
-	case kind == "result" && bytes.Equal(value, null):
-		return r.result(r.parts.Bytes())
-	case kind == "result":
-		return r.result(value)
+		return fmt.Errorf("%q after the result", l.Kind)
+	case l.bad != nil && !ownKind(l.Kind):
+		return l.bad
 	}
-	return r.other(kind, value)
+	switch l.Kind {
+	case record.KindEvent:
+		r.event(l.Event, l.Hidden)
+		return nil
+	case record.KindPrompt:
+		r.prompt(l.Prompt)
+		return nil
+	case record.KindPart:
+		return r.part(l.Value)
+	case record.KindResult:
+		if bytes.Equal(l.Value, null) {
+			return r.result(r.parts.Bytes())
+		}
+		return r.result(l.Value)
+	}
+	return r.other(l)
 }
 
 // other reads a line of another kind.
-func (r *Reader) other(kind string, value json.RawMessage) error {
+func (r *Reader) other(l *Line) error {
 	err := ErrKind
 	if r.o.Other != nil {
-		err = r.o.Other(kind, value)
+		if err = l.bad; err == nil {
+			err = r.o.Other(l)
+		}
 	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrKind):
-		return fmt.Errorf("its kind %q is unknown; was it written by a newer runteam?", kind)
+		return fmt.Errorf("its kind %q is unknown; was it written by a newer runteam?", l.Kind)
 	}
 	return &otherError{err}
 }
@@ -187,11 +158,7 @@ type otherError struct{ err error }
 
 func (e *otherError) Error() string { return e.err.Error() }
 
-func (r *Reader) event(text json.RawMessage) error {
-	e, hidden, err := record.DecodeEvent(text)
-	if err != nil {
-		return fmt.Errorf("its event cannot be read: %w", err)
-	}
+func (r *Reader) event(e *event.Event, hidden json.RawMessage) {
 	r.complete()
 	if e.Handoff != nil {
 		r.ruled = append(r.ruled, *e.Handoff)
@@ -202,34 +169,24 @@ func (r *Reader) event(text json.RawMessage) error {
 	if e.Task != "" {
 		r.trace.State.Task(e.Task, e.Title, e.Agent)
 	}
-	if c := record.ChangeOf(&e); c != nil { // which is smaller than the event
+	if c := record.ChangeOf(e); c != nil { // which is smaller than the event
 		r.trace.State.Apply(&record.Entry{Change: c})
 	}
 	if e.Type == event.AgentStart {
 		r.started(e.Task, e.Attempt)
-		return nil
+		return
 	}
 	if e.Type == event.TaskComplete {
 		r.trace.ended(e.Task, 2*r.events)
 	}
 	r.events++
-	return nil
 }
 
-func (r *Reader) prompt(text json.RawMessage) error {
-	var p Prompt
-	if err := record.DecodeStrict(text, &p); err != nil {
-		return fmt.Errorf("its prompt cannot be read: %w", err)
-	}
-	complete(&p)
-	if err := check(&p); err != nil {
-		return err
-	}
+func (r *Reader) prompt(p *Prompt) {
 	r.complete()
 	r.trace.State.Task(p.Receipt.Task, p.Title, p.Agent)
 	p.at, r.open = 2*r.events-1, len(r.trace.Prompts)
-	r.trace.Prompts = append(r.trace.Prompts, p)
-	return nil
+	r.trace.Prompts = append(r.trace.Prompts, *p)
 }
 
 // complete completes the prompt that was read last.
@@ -270,21 +227,11 @@ func (r *Reader) part(text json.RawMessage) error {
 }
 
 // audited reads a line of the chain of decisions.
-func (r *Reader) audited(text []byte) error {
-	var l struct {
-		Audit struct{ Handoff json.RawMessage }
+func (r *Reader) audited(l *Line) error {
+	if l.Decision != nil {
+		r.trace.Handoffs = append(r.trace.Handoffs, *l.Decision)
 	}
-	if err := json.Unmarshal(text, &l); err != nil {
-		return errors.New("its decision cannot be read")
-	}
-	if l.Audit.Handoff == nil {
-		return nil
-	}
-	r.trace.Handoffs = append(r.trace.Handoffs, event.Handoff{})
-	if err := record.DecodeStrict(l.Audit.Handoff, &r.trace.Handoffs[len(r.trace.Handoffs)-1]); err != nil {
-		return fmt.Errorf("its decision cannot be read: %w", err)
-	}
-	return nil
+	return l.bad
 }
 
 // result adds the result of the run to the State, as the entries of a history would: the results of the tasks, how they

@@ -51,7 +51,7 @@ func TestTraceIsReadAsItWasWritten(t *testing.T) {
 
 // eventsIn returns the events of a trace file.
 func eventsIn(t *testing.T, file []byte) (list []event.Event) {
-	take := func(e event.Event, _ json.RawMessage) { list = append(list, e) }
+	take := func(e *event.Event, _ json.RawMessage) { list = append(list, *e) }
 	_, err := trace.ReadWith(bytes.NewReader(file), trace.ReadOptions{Other: other, Event: take})
 	require.NoError(t, err)
 	return list

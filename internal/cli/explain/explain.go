@@ -78,7 +78,7 @@ func explain(con *console.Console, cmd *cobra.Command, e *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	x, err := NewDocument(t, Query{e.path, e.Task, e.contains, e.hasContains, e.search})
+	x, err := chosenPart(t, Query{e.path, e.Task, e.contains, e.hasContains, e.search})
 	if err != nil {
 		return &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
@@ -86,6 +86,9 @@ func explain(con *console.Console, cmd *cobra.Command, e *explainFlags) error {
 		return con.PrintResult(x, x.writeSearch)
 	}
 	x.AddFiles(e.stored)
+	if con.Settings.JSON() {
+		x.addPrompts()
+	}
 	return con.PrintResult(x, func(w io.Writer) {
 		x.write(w)
 		history.WriteFiles(w, x.Files)
@@ -98,7 +101,7 @@ func Text(ctx context.Context, j *journal.Journal, run string) (string, error) {
 	if err != nil {
 		return "", journals.ReadError(ctx, err)
 	}
-	x, err := NewDocument(t, Query{})
+	x, err := chosenPart(t, Query{})
 	if err != nil {
 		return "", err
 	}
@@ -171,9 +174,10 @@ type Document struct {
 	// Files are the output files of the tasks that are explained, each with the versions of it that it replaces.
 	Files []history.ArtifactDocument `json:"outputFiles,omitempty"`
 
-	Trace   *trace.Trace `json:"-"`
-	task    string       // the title of the only task to explain; empty for all
-	only    task.ID      // its ID
+	Trace   *trace.Trace    `json:"-"`
+	chosen  []*trace.Prompt // of which the Prompts are
+	task    string          // the title of the only task to explain; empty for all
+	only    task.ID         // its ID
 	holders trace.Holders
 }
 
@@ -203,6 +207,15 @@ type Query struct {
 
 // NewDocument returns the part of a trace that is asked for.
 func NewDocument(t *trace.Trace, q Query) (*Document, error) {
+	x, err := chosenPart(t, q)
+	if err == nil {
+		x.addPrompts()
+	}
+	return x, err
+}
+
+// chosenPart returns the part of a trace that is asked for, without the documents of its prompts.
+func chosenPart(t *trace.Trace, q Query) (*Document, error) {
 	x := &Document{File: q.File, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Ended() && !t.Torn, Torn: t.Torn, Prompts: []PromptDocument{}, Trace: t, holders: t.Holders()}
 	only, isInHead := func(string) bool { return true }, false
 	if q.Task != "" {
@@ -220,7 +233,7 @@ func NewDocument(t *trace.Trace, q Query) (*Document, error) {
 	x.Partial = isInHead
 	for i := range t.Prompts {
 		if p := &t.Prompts[i]; only(string(p.Receipt.Task)) {
-			x.add(x.prompt(p))
+			x.choose(p)
 		}
 	}
 	for _, tk := range t.Tasks() {

@@ -68,13 +68,22 @@ type Absent struct {
 	Inputs  []trace.Input `json:"inputs"`
 }
 
-// add adds a prompt. A person is shown the same approval again by a process that has the answer.
-func (x *Document) add(p PromptDocument) {
-	same := func(o PromptDocument) bool {
-		return o.Session == p.Session && slices.Equal(o.System, p.System) && slices.Equal(o.Text, p.Text)
+// choose adds a prompt to those that are explained. A person is shown the same approval again by a process that has the
+// answer.
+func (x *Document) choose(p *trace.Prompt) {
+	same := func(o *trace.Prompt) bool {
+		return o.Receipt.Session == p.Receipt.Session && slices.Equal(o.System, p.System) && slices.Equal(o.Text, p.Text)
 	}
-	if p.approves() == "" || !slices.ContainsFunc(x.Prompts, same) {
-		x.Prompts = append(x.Prompts, p)
+	if !approvalPart.MatchString(p.Receipt.Session) || !slices.ContainsFunc(x.chosen, same) {
+		x.chosen = append(x.chosen, p)
+	}
+}
+
+// addPrompts adds the documents of the prompts, which text does not need all at once.
+func (x *Document) addPrompts() {
+	x.Prompts = make([]PromptDocument, len(x.chosen))
+	for i, p := range x.chosen {
+		x.Prompts[i] = x.prompt(p)
 	}
 }
 

@@ -26,8 +26,9 @@ import (
 // write writes the prompts as text.
 func (x *Document) write(w io.Writer) {
 	fmt.Fprintln(w, x.headline())
-	for i := range x.Prompts {
-		x.Prompts[i].write(w)
+	for _, p := range x.chosen {
+		of := x.prompt(p)
+		of.write(w)
 	}
 	for _, u := range x.Unsent {
 		fmt.Fprintf(w, "\n%s\n", format.Dotted(x.Trace.Title(u.ID), u.Assignee, "no prompt"))
@@ -35,7 +36,7 @@ func (x *Document) write(w io.Writer) {
 			fmt.Fprintf(w, "  withheld: %s, %s: %s\n", terminal.CleanLine(format.Readers(x.named(h.Source, h.From))), h.Label, terminal.CleanLine(format.Readers(string(h.Rule)+inParentheses(h.Line)+format.Unless(h.Detail == "", ": "+h.Detail))))
 		}
 	}
-	if x.task != "" && len(x.Prompts)+len(x.Unsent) == 0 {
+	if x.task != "" && len(x.chosen)+len(x.Unsent) == 0 {
 		fmt.Fprintf(w, "\n%s: no prompt was recorded%s\n", terminal.CleanLine(x.task), x.status())
 		if len(x.Rounds) > 0 {
 			fmt.Fprintf(w, "Its rounds have the prompts: %s\n", format.List(x.Rounds, mostRounds))
