@@ -89,7 +89,7 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 	require.Contains(t, got.stderr, "confidential")
 
 	for given, want := range map[string]string{
-		"run:" + id[:8] + "/Nothing": `no stored result of task "Nothing"`,
+		"run:" + id[:8] + "/Nothing": `unknown task "Nothing"; write one of Write the draft, draft`,
 		"run:ffffffff/draft":         "in run ffffffff, which is not in the journal",
 		"run:" + id[:8]:              "write run:RUN/TASK",
 	} {

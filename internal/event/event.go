@@ -130,11 +130,11 @@ type Planned struct {
 	Agent     string    `json:"agent"`
 	Assigned  bool      `json:"assigned,omitempty"` // the plan named no agent
 	DependsOn []task.ID `json:"dependsOn,omitempty"`
+	Rounds    string    `json:"rounds,omitempty"` // of a loop, the title of the task whose rounds have its result
 
 	// What else the spec says of the task. Only the start of a run in a journal has it.
-	Key    string `json:"-"`
-	Line   string `json:"-"` // where it is written
-	Rounds string `json:"-"` // of a loop, the title of the task whose rounds have its result
+	Key  string `json:"-"`
+	Line string `json:"-"` // where it is written
 }
 
 // MarshalJSON writes the event with its times in milliseconds, as results have them.

@@ -4,46 +4,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/jsonvalue"
-	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
-	"github.com/runteam/runteam/task"
 )
 
 // Result returns the last result of a task, for another run that takes it as an input. The
-// run is named as for [Journal.Find], the task by its title, key or ID. The result lacks
+// run is named as for [Journal.Find], the task as for [naming.TaskList.Find]. The result lacks
 // what the policy of that run withheld from the caller, since no rule of the other run would
 // know of it. A result above the caller's clearance is whole, since its label goes with it.
 // It is an error if the task is unknown or did not complete, if its result is not stored or
 // is encrypted under another key, or if the policy delivers nothing of it to the caller.
 func (a *archive) Result(ctx context.Context, run, name string) (*envelope.Envelope, error) {
-	r, err := a.find(ctx, run)
+	t, stored, err := a.LoadTask(ctx, run, name)
 	if err != nil {
 		return nil, err
 	}
-	ids := []task.ID{task.ID(name), task.NewID(name)}
-	s, err := a.loadTasks(ctx, r, ids...)
+	found, err := t.Find(name)
 	if err != nil {
-		return nil, err
-	}
-	if keyed := s.keyed(name); len(keyed) > 0 {
-		ids = append(ids, keyed...)
-		if s, err = a.loadTasks(ctx, r, ids...); err != nil {
-			return nil, err
-		}
+		return nil, fmt.Errorf("run %s: %w", t.Run, err)
 	}
 	no := func(why string) error {
-		return fmt.Errorf("no stored result of task %q in run %s: %s", name, r.id, why)
+		return fmt.Errorf("no stored result of task %q in run %s: %s", name, t.Run, why)
 	}
-	x := s.last(ids)
+	state := runstate.Of(&stored.History)
+	x := state.Accepted(state.Task(found.ID, found.Title, ""))
 	switch {
 	case x == nil:
-		return nil, no("no task of this name completed")
+		return nil, no("it has not completed")
 	case x.Missing != "":
 		return nil, no("it is " + x.Missing)
 	case x.Result == nil:
@@ -85,28 +76,4 @@ func asShown(e *envelope.Envelope, shown *record.ShownResult) (*envelope.Envelop
 	h := e.Header()
 	h.DerivedFrom, h.ID = []envelope.ID{h.ID}, h.ID+"/shown"
 	return envelope.New(h, p)
-}
-
-// keyed returns the IDs of the tasks with this key.
-func (s *Stored) keyed(name string) (ids []task.ID) {
-	folded := naming.Normalize(name)
-	for _, b := range s.History.Begins {
-		for i := range b.Tasks {
-			if t := &b.Tasks[i]; t.Key != "" && t.Key == folded && !slices.Contains(ids, t.Task) {
-				ids = append(ids, t.Task)
-			}
-		}
-	}
-	return ids
-}
-
-// last returns the last agent call that completed one of these tasks; nil if there is none.
-func (s *Stored) last(ids []task.ID) (last *record.AgentCall) {
-	st := runstate.Of(&s.History)
-	for _, id := range ids {
-		if t := st.Find(id); t != nil && t.Accepted() != nil && (last == nil || !t.Accepted().End.Before(last.End)) {
-			last = t.Accepted()
-		}
-	}
-	return last
 }

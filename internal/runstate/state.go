@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/steer"
@@ -152,19 +153,19 @@ func (s *State) begin(b *record.RunStart) {
 	s.Begins, s.Paused, s.End, s.planned = append(s.Begins, *b), false, nil, nil
 	clear(s.has)
 	for i := range b.Tasks {
-		p := &b.Tasks[i]
-		if t := s.addPlanned(p.Task, p.Title, p.Agent); p.Rounds != "" {
-			s.loops[t] = p.Rounds
-		}
+		s.addPlanned(&b.Tasks[i])
 	}
 }
 
 // addPlanned adds a task to those of the last process. It may have another title or agent there than before.
-func (s *State) addPlanned(id task.ID, title, agent string) *Task {
-	t := s.Task(id, title, agent)
-	t.Title, t.Agent = cmp.Or(title, t.Title), cmp.Or(agent, t.Agent)
+func (s *State) addPlanned(p *event.Planned) *Task {
+	t := s.Task(p.Task, p.Title, p.Agent)
+	t.Title, t.Agent = cmp.Or(p.Title, t.Title), cmp.Or(p.Agent, t.Agent)
 	if !s.has[t] {
 		s.has[t], s.planned = true, append(s.planned, t)
+	}
+	if p.Rounds != "" {
+		s.loops[t] = p.Rounds
 	}
 	return t
 }
@@ -172,8 +173,11 @@ func (s *State) addPlanned(id task.ID, title, agent string) *Task {
 // Upstream returns the tasks that a task depends on by the last plan of the coordinator that has it.
 func (s *State) Upstream(t *Task) []task.ID { return s.upstream[t] }
 
-// Accepted returns the call whose answer is the result of a task; nil if there is none. A loop calls no agent, and has the
-// result of the last of its rounds that completed.
+// Rounds returns of a loop the title of the task whose rounds have its result; it is empty for another task.
+func (s *State) Rounds(t *Task) string { return s.loops[t] }
+
+// Accepted returns the call whose answer is the result of a task; nil if there is none. A loop calls no agent, and if it
+// completed has the result of the last of its rounds that did.
 func (s *State) Accepted(t *Task) *record.AgentCall {
 	if s.loops[t] == "" {
 		return t.Accepted()
@@ -191,7 +195,7 @@ func (s *State) Accepted(t *Task) *record.AgentCall {
 			}
 		}
 	}
-	if last == nil {
+	if last == nil || s.Status(t) != task.Completed {
 		return nil
 	}
 	return s.Accepted(last)
@@ -218,7 +222,7 @@ func (s *State) end(e *record.RunEnd) {
 	}
 	for i := range e.Tasks {
 		of := &e.Tasks[i]
-		t := s.addPlanned(of.Task, of.Title, of.Agent)
+		t := s.addPlanned(&event.Planned{Task: of.Task, Title: of.Title, Agent: of.Agent})
 		t.status, t.process, t.end = of.Status, len(s.Begins), *of
 	}
 }
@@ -238,7 +242,7 @@ func (s *State) change(c *record.TaskChange) {
 	}
 	for i := range c.Plan {
 		p := &c.Plan[i]
-		s.upstream[s.addPlanned(p.Task, p.Title, p.Agent)] = p.DependsOn
+		s.upstream[s.addPlanned(p)] = p.DependsOn
 	}
 	if c.Task != "" && !record.IsStep(c.Task) {
 		s.Task(c.Task, c.Title, c.Agent).change(c, len(s.Begins))

@@ -333,7 +333,8 @@ func TestALoopHasTheResultOfItsLastRound(t *testing.T) {
 	}}})
 	loop := s.Find(task.NewID("Outer"))
 	require.Nil(t, s.Accepted(loop))
-	for _, title := range []string{"Draft#1.1", "Draft#1.2", "Draft#2.1", "Inner#1", "Inner#2"} {
+	for _, title := range []string{"Draft#1.1", "Draft#1.2", "Draft#2.1", "Inner#1", "Inner#2", "Outer"} {
+		require.Nil(t, s.Accepted(loop), "before %s", title)
 		if strings.HasPrefix(title, "Draft") { // a loop calls no agent
 			s.Apply(&record.Entry{Exchange: &record.AgentCall{CallID: record.CallID{Session: title, Task: task.NewID(title)}}})
 		}

@@ -62,7 +62,8 @@ func (r *Reader) begin(h *header) {
 }
 
 // AddTasks adds the tasks that a process of the run began with. Those of the first are all that can be read alone: if
-// [ReadOptions].Task names one of them, the lines that follow about others are skipped.
+// [ReadOptions].Task names one of them, the lines that follow about others are skipped. A loop cannot be read alone: its
+// result is that of another task.
 func (r *Reader) AddTasks(tasks []Task) {
 	t := r.trace
 	if r.listed {
@@ -74,7 +75,7 @@ func (r *Reader) AddTasks(tasks []Task) {
 	}
 	var only *Task
 	if r.o.Task != "" {
-		if i, known := Names(t.Spec).Find(r.o.Task); known {
+		if i, known := Names(t.Spec).Find(r.o.Task); known && t.Spec[i].Rounds == "" {
 			only, r.only, t.Partial = &t.Spec[i], []byte(t.Spec[i].ID), true
 		}
 	}

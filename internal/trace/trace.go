@@ -139,6 +139,7 @@ func (t *Trace) Tasks() []Task {
 		}
 		tk := &t.tasks[i]
 		tk.Title, tk.Name, tk.Assignee = cmp.Or(of.Title, tk.Title), cmp.Or(of.Name, tk.Name), cmp.Or(of.Agent, tk.Assignee)
+		tk.Rounds = cmp.Or(tk.Rounds, t.State.Rounds(of))
 		if now := t.State.Status(of); now.Terminal() || t.Ended() && t.State.IsTask(of) {
 			tk.Status = now
 		}

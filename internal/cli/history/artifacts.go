@@ -130,7 +130,7 @@ func Artifacts(k *journals.StoredRun, only task.ID) []ArtifactDocument {
 	folders, all := map[string]bool{}, changesOf(k)
 	versions := versionsOf(all)
 	for _, t := range k.Tasks {
-		x := t.Accepted()
+		x := k.State.Accepted(t)
 		if x == nil || t.Step || only != "" && t.ID != only {
 			continue
 		}

@@ -77,9 +77,7 @@ func Load(ctx context.Context, con *console.Console, j *journal.Journal, run jou
 		if err != nil {
 			return nil, ReadError(ctx, err)
 		}
-		if tk, err := t.Find(name); err != nil || !t.Partial || tk.Rounds == "" {
-			return NewStoredRun(run, t, loaded, con.Now()), nil
-		} // the result of a loop is that of another task
+		return NewStoredRun(run, t, loaded, con.Now()), nil
 	}
 	f, err := j.Follow(ctx, run.Run)
 	if err != nil {
