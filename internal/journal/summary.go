@@ -218,12 +218,20 @@ func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
 		return s, c.fail("read", err)
 	}
 	st, err := c.progress(ctx, r.n)
+	s.Add(st)
+	return s, c.fail("read", err)
+}
+
+// Add adds what the entries of the run say: of one that did not end, how far its tasks are, and whether it is paused.
+func (s *Summary) Add(st *runstate.State) {
 	st.Live = s.Holder != nil
+	if !s.Ended.IsZero() {
+		return
+	}
 	if st.Paused {
 		s.Status = Paused
 	}
 	s.Tasks, s.Outcomes = st.Count()
-	return s, c.fail("read", err)
 }
 
 // live reports whether a process may work on a run with this lease.

@@ -92,20 +92,21 @@ func LoadNow(ctx context.Context, con *console.Console, j *journal.Journal, f *j
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}
-	run, err := j.Find(ctx, loaded.Info.Run)
-	if err != nil {
-		return nil, ReadError(ctx, err)
-	}
-	return newWholeRun(ctx, j, run, t, loaded, con.Now())
+	return newWholeRun(ctx, j, t, loaded, con.Now())
 }
 
 // newWholeRun returns a run that has its short ID.
-func newWholeRun(ctx context.Context, j *journal.Journal, run journal.Summary, t *trace.Trace, loaded *journal.Stored, now time.Time) (*StoredRun, error) {
+func newWholeRun(ctx context.Context, j *journal.Journal, t *trace.Trace, loaded *journal.Stored, now time.Time) (*StoredRun, error) {
 	all, err := j.Newest(ctx, "", math.MaxInt)
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}
-	k := NewStoredRun(run, t, loaded, now)
+	i := slices.IndexFunc(all, func(s journal.Summary) bool { return s.Run == loaded.Info.Run })
+	if i < 0 {
+		return nil, ReadError(ctx, &journal.UnknownRunError{Prefix: loaded.Info.Run}) // removed meanwhile
+	}
+	k := NewStoredRun(all[i], t, loaded, now)
+	k.Summary.Add(k.State)
 	k.ShortID = ShortIDs(all)[k.Run]
 	return k, nil
 }
@@ -114,16 +115,13 @@ func newWholeRun(ctx context.Context, j *journal.Journal, run journal.Summary, t
 // and else all of it. The trace of an outline is empty.
 func LoadOutline(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary) (*StoredRun, error) {
 	loaded, err := j.Load(ctx, run.Run)
-	if err == nil {
-		run, err = j.Find(ctx, run.Run) // with its counts
-	}
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}
 	if !isOutlined(&loaded.History) {
 		return Load(ctx, con, j, run, "")
 	}
-	return newWholeRun(ctx, j, run, new(trace.Trace), loaded, con.Now())
+	return newWholeRun(ctx, j, new(trace.Trace), loaded, con.Now())
 }
 
 // isOutlined reports whether a history has all that is known of the tasks of its run. Other events and decisions say what
