@@ -12,7 +12,8 @@ import (
 )
 
 // TestArchitectureNamesExistingFiles checks that ARCHITECTURE.md has three walks of at most 12 steps, that each step
-// begins with a function of the module, and that all files that it and its second page name exist.
+// begins with a function of the module, that all files that it and its second page name exist, and that it names each
+// package but those of the command and of examples.
 func TestArchitectureNamesExistingFiles(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("ARCHITECTURE.md")
@@ -36,8 +37,13 @@ func TestArchitectureNamesExistingFiles(t *testing.T) {
 	}
 	inside, err := os.ReadFile("docs/explanation/inside-a-run.md")
 	require.NoError(t, err)
-	for _, file := range regexp.MustCompile("`([a-z/_]+\\.(?:go|md))`").FindAllStringSubmatch(text+string(inside), -1) {
+	for _, file := range regexp.MustCompile("`([a-z/_]+\\.(?:go|md|js))`").FindAllStringSubmatch(text+string(inside), -1) {
 		assert.FileExists(t, file[1])
+	}
+	for pkg := range sources(t) {
+		if !strings.HasPrefix(pkg, "internal/cli/") && !strings.HasPrefix(pkg, "examples/") && pkg != "cmd/runteam" && pkg != "." {
+			assert.Contains(t, text, "`"+pkg+"`", "a package that it does not name")
+		}
 	}
 }
 
