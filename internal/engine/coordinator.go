@@ -253,7 +253,7 @@ func (c *coordinator) record(s *step) {
 	if out.Reused, out.Saved = s.call.visibility().savedUsage(s.call.recalled, s.call.own); s.call.own {
 		e := s.call.recalled
 		out.before = true
-		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: e.Usage(), Attempts: 1, Partial: e.Partial}
+		out.Metrics = Metrics{Start: e.Start, End: e.End, Usage: e.Usage(), Attempts: 1, Partial: e.IsPartial()}
 	}
 	if s.call.err != nil {
 		out.Error = c.stepError(s, s.call.code)

@@ -30,10 +30,14 @@ type Handoff struct {
 	Redacted  redact.Counts        `json:"redacted,omitempty"`
 	Revealed  redact.Counts        `json:"revealed,omitempty"`
 
-	Coarse     bool      `json:"coarse,omitempty"` // sizes are classes; paths and counts are left out
+	Coarse     bool      `json:"coarse,omitempty"`     // sizes are classes; paths and counts are left out
+	CallerSees bool      `json:"callerSees,omitempty"` // with Coarse: the caller sees the value, and only what is stored of the decision is coarse
 	Translated bool      `json:"conversationTranslationApplied"`
 	Time       time.Time `json:"timestamp"`
 }
+
+// IsHidden reports whether the caller may not see the value.
+func (h *Handoff) IsHidden() bool { return h.Coarse && !h.CallerSees }
 
 // Clone returns a copy that shares nothing with h.
 func (h *Handoff) Clone() Handoff {

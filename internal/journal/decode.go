@@ -170,6 +170,7 @@ func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 	m := &x.SentMessage
 	m.Key = keyOf(x.Key)
 	if x.Hidden != nil {
+		m.Bytes = 0 // it was a class
 		text, missing := d.vault.show(x.Hidden, record.KindMessage, d.run, m.ID)
 		if missing == "" {
 			if err := json.Unmarshal(text, &x.Message.words); err != nil {
@@ -178,6 +179,9 @@ func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 		}
 		if m.Missing = missing; missing != "" {
 			return m, nil
+		}
+		if of := &x.Message.words; m.Shown {
+			m.Bytes = cmp.Or(len(of.Text), len(of.Raw), len(of.JSON))
 		}
 	}
 	m.Message = d.genuine(&x.Message, "message", func(of record.Digest) []byte { return x.digestInput(d.run, of) })
@@ -264,6 +268,9 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 		}
 	}
 	if missing != "" {
+		if of := (sizes{e.Spent, e.SavedTokens, e.Context}); of.areClasses() {
+			e.SizeClasses, e.Context = true, event.Context{Prompts: e.Context.Prompts}
+		}
 		if x.Result != nil {
 			e.Missing, e.Shown = missing, &record.ShownResult{Text: withheld}
 		}

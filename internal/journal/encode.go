@@ -97,7 +97,9 @@ func (e *encoder) line(of *record.Entry) (kind string, value any, err error) {
 func (e *encoder) start(of *record.CallStart) *startLine {
 	x := &startLine{CallStart: *of, Key: e.key(of.Key)}
 	if e.above.isExact(x.Task) || x.Partial && e.above.has(x.Task) {
-		x.Bytes = bytesize.Class(x.Bytes)
+		if x.Bytes = bytesize.Class(x.Bytes); x.Child != "" {
+			x.Bytes = 0 // the event of it would have a class as the size of the goal
+		}
 	}
 	return x
 }

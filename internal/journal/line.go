@@ -149,6 +149,12 @@ func (s sizes) classes() sizes {
 	}
 }
 
+// areClasses reports whether the sizes of a line are classes of other sizes. Its exact sizes could be so only by chance.
+func (s sizes) areClasses() bool {
+	s.Partial, s.Turns = false, 0
+	return s != sizes{Context: event.Context{Prompts: s.Context.Prompts}} && s == s.classes()
+}
+
 // endLine is the stored form of a record.RunEnd.
 type endLine struct {
 	record.RunEnd

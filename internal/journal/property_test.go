@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -10,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -95,11 +95,15 @@ func TestAppendedEntriesAreReadBack(t *testing.T) {
 		}}
 	})
 	sent := rapid.Custom(func(t *rapid.T) record.Entry {
-		return record.Entry{Sent: &record.SentMessage{
+		m := &record.SentMessage{
 			ID: rapid.String().Draw(t, "id"), From: rapid.String().Draw(t, "from"), To: rapid.String().Draw(t, "to"), Session: rapid.String().Draw(t, "session"),
 			Given: counts.Draw(t, "given"), Time: moment.Draw(t, "time"), Message: result(t),
-			Bytes: bytesize.Class(counts.Draw(t, "bytes")), // as it is kept of a message above the plaintext limit
-		}}
+			Shown: rapid.Bool().Draw(t, "shown"),
+		}
+		if m.Shown {
+			m.Bytes = cmp.Or(len(m.Message.Text), len(m.Message.JSON))
+		}
+		return record.Entry{Sent: m}
 	})
 	end := rapid.Custom(func(t *rapid.T) record.Entry {
 		return record.Entry{End: &record.RunEnd{Time: moment.Draw(t, "time"), Status: "ok", Answer: rapid.String().Draw(t, "answer"), Warnings: []string{rapid.String().Draw(t, "warning")}}}

@@ -131,6 +131,13 @@ func (t *Tail) line(l *trace.Line) {
 		}
 		t.pending.Prompt = &l.Prompt.Shown
 		return
+	case l.Kind == record.KindSealed: // the line of its prompt has only a part of the text
+		if of, ok := l.Decoded.(historyLine); ok && t.pending.Prompt != nil {
+			if t.pending.Prompt.Text = nil; of.sealed != nil {
+				t.pending.Prompt.Text = of.sealed.pieces[1]
+			}
+		}
+		return
 	}
 	t.flush()
 	if l.Event != nil {

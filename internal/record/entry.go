@@ -186,6 +186,10 @@ type AgentCall struct {
 	// Missing says why the result cannot be read, such as that it is encrypted under a key that
 	// was not given; empty if it can.
 	Missing string `json:"-"`
+
+	// SizeClasses says that what it took is in size classes, since the exact numbers are encrypted under a key that was not
+	// given. Budgets count the classes, and nobody is shown them.
+	SizeClasses bool `json:"-"`
 }
 
 // A Read says that a reader was delivered something in a turn of a session.
@@ -266,10 +270,12 @@ type SavedTokens struct {
 	SavedReasoning int `json:"savedReasoningTokens,omitempty"` // of SavedOutput
 }
 
-// Usage returns the tokens that the call spent, as the caller may see them: none if the call
-// is hidden.
+// IsPartial reports whether the caller may not see all of the call, or the reader of a journal cannot.
+func (x *AgentCall) IsPartial() bool { return x.Partial || x.SizeClasses }
+
+// Usage returns the tokens that the call spent, as they are shown: none if the call is partial.
 func (x *AgentCall) Usage() llm.Usage {
-	if x.Partial {
+	if x.IsPartial() {
 		return llm.Usage{}
 	}
 	return x.Took()
@@ -280,9 +286,9 @@ func (x *AgentCall) Took() llm.Usage {
 	return llm.Usage{InputTokens: x.Input, OutputTokens: x.Output, CachedTokens: x.CachedTokens, ReasoningTokens: x.ReasoningTokens}
 }
 
-// Saved returns the tokens that another run spent on a cached answer, as the caller may see them.
+// Saved returns the tokens that another run spent on a cached answer, as they are shown: none if the call is partial.
 func (x *AgentCall) Saved() llm.Usage {
-	if x.Partial {
+	if x.IsPartial() {
 		return llm.Usage{}
 	}
 	return llm.Usage{InputTokens: x.SavedInput, OutputTokens: x.SavedOutput, CachedTokens: x.SavedCached, ReasoningTokens: x.SavedReasoning}

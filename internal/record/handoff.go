@@ -16,7 +16,7 @@ import (
 // of these that are hidden.
 func IsKnown(h *event.Handoff) bool {
 	switch {
-	case !h.Coarse:
+	case !h.IsHidden():
 		return true
 	case h.Source.Kind == handoff.Message:
 		return false
@@ -74,7 +74,7 @@ func measure(h *event.Handoff, d *gate.Decision) {
 	}
 }
 
-// LowerHandoff returns h for a viewer with this clearance.
+// LowerHandoff returns h for a reader with this clearance. It still says whether the caller sees the value.
 func LowerHandoff(h *event.Handoff, clearance label.Classification) event.Handoff {
 	if h.Coarse || h.Label <= clearance {
 		return *h
@@ -86,6 +86,7 @@ func LowerHandoff(h *event.Handoff, clearance label.Classification) event.Handof
 	outline := d.Outline()
 	low := *h
 	measure(&low, &outline)
+	low.CallerSees = true
 	return low
 }
 

@@ -25,7 +25,7 @@ func (t Hidden) Visible(list []event.Handoff) []event.Handoff {
 // Learn adds the task of a decision if that is about a hidden value which its agent reads, or which is its answer. What
 // is withheld from the agent hides nothing that the agent does.
 func (t Hidden) Learn(h *event.Handoff) {
-	if h.Coarse && (h.Verdict == gate.Passed || h.To == handoff.User) {
+	if h.IsHidden() && (h.Verdict == gate.Passed || h.To == handoff.User) {
 		t[h.Task] = true
 	}
 }

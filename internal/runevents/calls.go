@@ -159,7 +159,7 @@ func (d *Events) exchange(x *record.AgentCall) {
 		return
 	}
 	ev := d.about(event.AgentComplete, x.Task, x.Session, x.Agent, x.Attempt)
-	ev.Status, ev.Partial = task.Completed, x.Partial
+	ev.Status, ev.Partial = task.Completed, x.IsPartial()
 	if ev.SetUsage(x.Usage()); !x.Partial {
 		ev.Duration, ev.Bytes = x.End.Sub(x.Start), sizeOf(x)
 		if ev.Truncated = x.Result != nil && x.Result.Truncated; x.Call != (llm.CallInfo{}) {

@@ -177,7 +177,7 @@ func (d *Events) decided(p *record.Prompt) {
 		ev := event.Event{Type: event.Handed, Task: h.Task, Agent: h.To}
 		if h.To != handoff.User {
 			ev = d.about(event.Handed, h.Task, h.Session, h.To, record.AttemptOf(h.Session))
-			if h.Source.Kind == handoff.Message && h.Verdict == gate.Passed && !h.Coarse {
+			if h.Source.Kind == handoff.Message && h.Verdict == gate.Passed && !h.IsHidden() {
 				c := d.call(h.Task, h.Session)
 				c.messages = append(c.messages, h)
 			}

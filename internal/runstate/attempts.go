@@ -124,7 +124,7 @@ func (t *Task) Usage() (u llm.Usage) {
 
 // IsPartial reports whether the caller may not see all of a call for the task.
 func (t *Task) IsPartial() bool {
-	return slices.ContainsFunc(t.Answered(), func(x *record.AgentCall) bool { return x.Partial }) ||
+	return slices.ContainsFunc(t.Answered(), (*record.AgentCall).IsPartial) ||
 		slices.ContainsFunc(t.open, func(c openCall) bool { return !c.waits && c.Partial })
 }
 

@@ -129,7 +129,7 @@ func newChild(k *journals.StoredRun, t *runstate.Task, s *record.CallStart) Chil
 	}
 	for _, x := range t.Answered() {
 		if x.Attempt == s.Attempt && record.ChildOf(x.Part) == c.Part {
-			c.Usage, c.Partial = c.Usage.Add(x.Usage()), c.Partial || x.Partial
+			c.Usage, c.Partial = c.Usage.Add(x.Usage()), c.Partial || x.IsPartial()
 		}
 	}
 	c.Goal, c.GoalLabel = textOf(k.Trace, func(session string) bool { return session == c.Session }, gate.Source{Kind: handoff.Plan, Name: string(t.ID) + c.Part}, brief.PartDescription)

@@ -202,7 +202,7 @@ func newTask(k *journals.StoredRun, ran *journals.Invocation, s *runstate.Task) 
 func newCall(ran *journals.Invocation, t *runstate.Task, x *record.AgentCall) Call {
 	c := Call{
 		Session: x.Session, Agent: x.Agent, Model: ran.ModelName(x.Model), priced: x.Model, Attempt: x.Attempt, Part: x.Part, State: string(task.Completed), Started: x.Start, Ended: x.End,
-		Usage: x.Usage(), Partial: x.Partial, Turns: x.Turns, Reused: x.From, Call: x.Call, Warnings: x.Warnings, saved: x.Saved(), charged: x.Cost, key: x.Key,
+		Usage: x.Usage(), Partial: x.IsPartial(), Turns: x.Turns, Reused: x.From, Call: x.Call, Warnings: x.Warnings, saved: x.Saved(), charged: x.Cost, key: x.Key,
 	}
 	if first := t.FirstTurn(x.Session); first != nil && x.Part == record.ChildOf(x.Part) {
 		c.Call, c.Ended = first.Call, first.End // x has those of the last turn

@@ -60,7 +60,7 @@ function sizes(d) {
   if (!d.contextBeforeScoping) return null;
   const a = d.contextBeforeScoping, b = d.contextAfterScoping ?? {}, most = Math.max(1, a.bytes ?? 0, b.bytes ?? 0);
   const row = (name, x, cls) => h("div", { class: "size-row" }, h("span", null, name), h("span", { class: "size-track", "aria-hidden": "true" }, h("i", { class: cls, style: { width: (x.bytes ?? 0) / most * 100 + "%" } })), h("span", { class: "num" }, bytes(x.bytes ?? 0), muted(" · about " + plural(x.totalTokens ?? 0, "token"))));
-  return h("div", { class: "sizes" }, row("before", a, "s-before"), row("after", b, "s-after"), d.coarse && note("Sizes are classes, since you may not see the value."));
+  return h("div", { class: "sizes" }, row("before", a, "s-before"), row("after", b, "s-after"), d.coarse && note(d.callerSees ? "The journal does not store sizes above confidential." : "You may not see the value, nor its size."));
 }
 
 function decision(page, d) {
