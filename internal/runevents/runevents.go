@@ -30,13 +30,15 @@ type Events struct {
 
 	titles map[task.ID]string
 	names  map[task.ID]string // of instances, by the keys of their items
-	hidden record.Hidden
 	tasks  map[task.ID]*calls // of tasks that have not ended, and of the coordinator
+
+	hidden      record.Hidden
+	hiddenCalls record.Hidden // of these, the tasks with a call that is hidden; others are only by decisions of the process
 }
 
 // New returns the Events of a run without entries, which passes events to emit.
 func New(run string, emit func(event.Event)) *Events {
-	return &Events{run: run, emit: emit, titles: map[task.ID]string{}, names: map[task.ID]string{}, hidden: record.Hidden{}, tasks: map[task.ID]*calls{}}
+	return &Events{run: run, emit: emit, titles: map[task.ID]string{}, names: map[task.ID]string{}, tasks: map[task.ID]*calls{}, hidden: record.Hidden{}, hiddenCalls: record.Hidden{}}
 }
 
 // Add emits the events of the next entry. It numbers an entry that is an event.
@@ -45,12 +47,14 @@ func (d *Events) Add(e *record.Entry) {
 	case e.Begin != nil:
 		d.begin(e.Begin)
 	case e.Event != nil:
-		d.event(e.Event)
+		d.change(record.ChangeOf(e.Event), e.Event.Time)
+		d.pass(e.Event)
+	case e.Change != nil:
+		d.change(e.Change, d.last)
 	case e.Record != nil:
 		d.decided(e.Record)
-	case d.stored && e.Asked != nil:
-		d.heldBy(e.Asked) // the next process may continue the conversation
 	case d.stored:
+		d.earlier(e)
 	case e.Asked != nil:
 		d.asked(e.Asked)
 	case e.Begun != nil:
@@ -107,6 +111,7 @@ func (d *Events) begin(b *record.RunStart) {
 	for _, of := range d.tasks {
 		of.open = nil
 	}
+	d.hidden = maps.Clone(d.hiddenCalls) // the process does not know what those before it decided
 	d.learn(b.Tasks)
 	if d.accepts = label.Secret; b.Accepts != nil {
 		d.accepts = *b.Accepts
@@ -131,18 +136,34 @@ func (d *Events) title(id task.ID) string {
 	return strings.TrimPrefix(string(id), handoff.Coordinator+"/")
 }
 
-// event emits an event that is an entry.
-func (d *Events) event(e *event.Event) {
-	d.learn(e.Plan)
-	if e.Name != "" {
-		d.names[e.Task] = e.Name
+// earlier notes what a later process needs to know of an entry whose events are stored: it may continue the conversation
+// of a call.
+func (d *Events) earlier(e *record.Entry) {
+	switch {
+	case e.Asked != nil:
+		d.hide(e.Asked.Task, e.Asked.Partial)
+		d.heldBy(e.Asked)
+	case e.Turn != nil:
+		d.hide(e.Turn.Task, e.Turn.Partial)
+	case e.Exchange != nil:
+		d.hide(e.Exchange.Task, e.Exchange.Partial)
 	}
-	if s := record.StatusAfter(e.Type); s.Terminal() && !d.stored {
-		if d.cutOff(e.Task, 0, "", e.Time); s == task.Completed {
-			delete(d.tasks, e.Task) // another one may be run again, and continue its conversations
+}
+
+// change notes what an event says of a task, and ends the calls of a task that has ended. Nil says nothing.
+func (d *Events) change(c *record.TaskChange, at time.Time) {
+	if c == nil {
+		return
+	}
+	d.learn(c.Plan)
+	if c.Name != "" {
+		d.names[c.Task] = c.Name
+	}
+	if s := record.StatusAfter(c.Type); s.Terminal() && !d.stored {
+		if d.cutOff(c.Task, 0, "", at); s == task.Completed {
+			delete(d.tasks, c.Task) // another one may be run again, and continue its conversations
 		}
 	}
-	d.pass(e)
 }
 
 // end emits that the run has ended.
@@ -160,7 +181,7 @@ func (d *Events) end(e *record.RunEnd) {
 // hide notes that the caller may not see all of what an agent reads or says for a task.
 func (d *Events) hide(id task.ID, partial bool) {
 	if partial {
-		d.hidden[id] = true
+		d.hidden[id], d.hiddenCalls[id] = true, true
 	}
 }
 

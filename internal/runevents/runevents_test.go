@@ -149,3 +149,22 @@ func TestResumedRunContinuesItsConversations(t *testing.T) {
 		require.Equal(t, 2*time.Hour, complete.Duration)
 	}
 }
+
+// A process that resumes a run has what the history says, which has no events: the names of instances and the titles of
+// planned tasks.
+func TestResumedRunKnowsNames(t *testing.T) {
+	t.Parallel()
+	var last event.Event
+	d := runevents.New("r", func(e event.Event) { last = e })
+	call := asked("r/t/1", 1, false)
+	for _, e := range []record.Entry{
+		{Begin: &record.RunStart{Version: record.DerivedEvents}},
+		{Change: &record.TaskChange{Type: event.PlanReady, Plan: []event.Planned{{Task: "t", Title: "Mail#1"}}}},
+		{Change: &record.TaskChange{Type: event.TaskReady, Task: "t", Name: "Mail (ann)"}},
+		{Begin: &record.RunStart{Version: record.DerivedEvents}},
+		call,
+	} {
+		d.Add(&e)
+	}
+	require.Equal(t, []string{"Mail#1", "Mail (ann)"}, []string{last.Title, last.Name})
+}
