@@ -206,10 +206,10 @@ func (s *State) Planned() []*Task {
 	return slices.DeleteFunc(slices.Clone(s.planned), func(t *Task) bool { return !s.Has(t) })
 }
 
-// Has reports whether the run still has a task: a later process may have another spec or another plan, and what has ended
-// has no round of a loop that did not run.
+// Has reports whether the run still has a task: a later process may have another spec or another plan, and a round that
+// is left out, as after the last one of its loop, is none.
 func (s *State) Has(t *Task) bool {
-	return t.Step || len(s.planned) == 0 || s.has[t] && !(s.End != nil && t.process == len(s.Begins) && t.end.Code == codes.LeftOut)
+	return t.Step || len(s.planned) == 0 || s.has[t] && !(t.process == len(s.Begins) && t.end.Code == codes.LeftOut)
 }
 
 // end adds the end of the run. Of a run of an earlier version, it says how the tasks ended, and has no other tasks.

@@ -305,10 +305,11 @@ func TestTaskThatWaitsForAPersonInALaterProcess(t *testing.T) {
 		begin,
 		{Event: &event.Event{Type: event.TaskComplete, Task: "a"}},
 		{Event: &event.Event{Type: event.TaskNotNeeded, Task: "b", Problem: event.Problem{Code: codes.LeftOut}}},
-		{End: &record.RunEnd{Status: "suspended"}},
 	} {
 		s.Apply(&e)
 	}
+	require.Equal(t, []*runstate.Task{s.Find("a")}, s.Planned(), "while the run works")
+	s.Apply(&record.Entry{End: &record.RunEnd{Status: "suspended"}})
 	require.Equal(t, task.Completed, s.Status(s.Find("a")))
 	require.Equal(t, []*runstate.Task{s.Find("a")}, s.Planned())
 	s.Apply(&begin)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/sent"
-	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/label"
@@ -145,9 +144,6 @@ func (g *graph) connect(from, to, kind string) {
 // addTasks adds the tasks and steps that the run has.
 func (g *graph) addTasks() {
 	for _, t := range g.run.Tasks {
-		if g.run.State.EndOf(t).Code == codes.LeftOut {
-			continue // a round or an item that the run does not have
-		}
 		n := &Node{ID: string(t.ID), Title: t.Title, Name: t.Name, Agent: t.Agent, Kind: kindTask, Label: g.labelOf(t)}
 		if t.Step {
 			n.Kind = kindStep
