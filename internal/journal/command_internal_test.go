@@ -119,7 +119,7 @@ func TestLineOfACommand(t *testing.T) {
 		require.Nil(t, got, change[0])
 	}
 	require.Contains(t, string(raw), `,"taken":"1970-01-01T00:00:09Z"`)
-	e.above.add("t")
+	e.above.add("t", true, false)
 	raw = encode()
 	require.NotContains(t, string(raw), "because")
 	got, err = d.command(raw)

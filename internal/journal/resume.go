@@ -74,7 +74,7 @@ func (j *Journal) reopenRow(ctx context.Context, row runRow, l lease) (*Run, *St
 	for i := range s.History.Log {
 		r.encoder.above.learn(&s.History.Log[i])
 		if x := s.History.Log[i].Exchange; x != nil && x.Missing != "" {
-			r.encoder.above.add(x.Task)
+			r.encoder.above.add(x.Task, true, !x.Partial)
 		}
 	}
 	if r.lines, err = j.continueLines(ctx, r); err != nil {

@@ -17,31 +17,31 @@ type sensitiveTasks struct {
 	exact map[task.ID]bool // tasks whose caller may see values above the plaintext limit, so that their sizes are exact
 }
 
-// learn adds the task of an entry if it is sensitive.
+// learn adds the task of an entry if it is sensitive. Of a run that is resumed, only the results say that a caller may see
+// values above the plaintext limit.
 func (a *sensitiveTasks) learn(e *record.Entry) {
-	if e.Record != nil && e.Record.Prompt != nil && reveals(e.Record.Prompt) {
-		a.mu.Lock()
-		if a.exact == nil {
-			a.exact = map[task.ID]bool{}
-		}
-		a.exact[e.Record.Prompt.Receipt.Task] = true
-		a.mu.Unlock()
-	}
 	switch {
-	case e.Record != nil && e.Record.Prompt != nil && e.Record.Prompt.Receipt.Classification > plainLimit:
-		a.add(e.Record.Prompt.Receipt.Task)
+	case e.Record != nil && e.Record.Prompt != nil:
+		p := e.Record.Prompt
+		a.add(p.Receipt.Task, p.Receipt.Classification > plainLimit, reveals(p))
 	case e.Exchange != nil && e.Exchange.Result != nil && e.Exchange.Result.Classification > plainLimit:
-		a.add(e.Exchange.Task)
+		a.add(e.Exchange.Task, true, !e.Exchange.Partial)
 	}
 }
 
-func (a *sensitiveTasks) add(id task.ID) {
+// add adds a task if it is sensitive, or if its sizes are exact.
+func (a *sensitiveTasks) add(id task.ID, sensitive, exact bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.tasks == nil {
-		a.tasks = map[task.ID]bool{}
+		a.tasks, a.exact = map[task.ID]bool{}, map[task.ID]bool{}
 	}
-	a.tasks[id] = true
+	if sensitive {
+		a.tasks[id] = true
+	}
+	if exact {
+		a.exact[id] = true
+	}
 }
 
 func (a *sensitiveTasks) has(id task.ID) bool {

@@ -1,18 +1,25 @@
 package journal_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
 )
 
 // The caller may see secrets, and readers of the file may not: it holds size classes of
@@ -69,6 +76,55 @@ func TestSizesAboveThePlaintextLimitAreClasses(t *testing.T) {
 			}
 			require.Equal(t, 2, inputs)
 			require.Equal(t, 1, messages)
+		})
+	}
+}
+
+// A process that resumes a run stores no exact sizes of results above the plaintext limit, which an earlier one made: not with
+// the end of their tasks, and not in the sum of the run.
+//
+// Requirement: G42.
+func TestALaterProcessStoresClassesToo(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string][]byte{"with a key": oneKey, "without one": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := journal.InMemory(journal.Options{Key: key})
+			defer j.Close() //nolint:errcheck // it is in memory
+			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+			require.NoError(t, err)
+			fails := true
+			agents := engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+				if strings.Contains(p.Text(), "Make.") {
+					return agent.Reply{Text: "made", Usage: llm.Usage{InputTokens: 5, OutputTokens: 71117}, Turns: 1}, nil
+				}
+				if fails {
+					return agent.Reply{}, errors.New("not yet")
+				}
+				return agent.Reply{Text: "done"}, nil
+			})
+			tm, err := engine.New(engine.Config{
+				Agents: []engine.Member{{Name: "maker", Agent: ver{agents}, Accepts: label.Secret}},
+				Policy: &handoff.Policy{Rules: []handoff.PairRule{exact("maker", handoff.User)}},
+			})
+			require.NoError(t, err)
+			specs := []task.Spec{{Title: "make", Description: "Make.", Assignee: "maker", Classification: label.Secret}, {Title: "other", Description: "Do.", Assignee: "maker", Classification: label.Public}}
+			_, err = tm.RunTasks(t.Context(), specs, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret)})
+			require.NoError(t, err)
+			_, err = r.Close(t.Context())
+			require.NoError(t, err)
+			fails = false
+			r, _, err = j.Resume(t.Context(), "r1")
+			require.NoError(t, err)
+			res, err := tm.Resume(t.Context(), "r1", &engine.RunOptions{Tasks: specs, Journal: journaltest.Opened(r), UserAccepts: new(label.Secret)})
+			require.NoError(t, err)
+			require.NoError(t, res.Err())
+			require.Equal(t, 71117, res.Usage.OutputTokens)
+			_, err = r.Close(t.Context())
+			require.NoError(t, err)
+			text, err := journaltest.Text(j.Lines(t.Context(), "r1"))
+			require.NoError(t, err)
+			require.NotContains(t, text, `:71117`)
 		})
 	}
 }
