@@ -13,6 +13,7 @@ import (
 type commandLine struct {
 	record.Command
 	Hidden *hidden       `json:"hidden,omitempty"` // the reason, if the task has context above the plainLimit
+	Event  *hidden       `json:"event,omitempty"`  // the same of the reason as events have it
 	Digest record.Digest `json:"digest"`
 }
 
@@ -24,6 +25,9 @@ func (l *commandLine) digestInput(run string) []byte {
 	if !l.Taken.IsZero() {
 		taken, _ := l.Taken.MarshalText()
 		fields = append(fields, string(taken))
+	}
+	if l.EventReason != "" { // lines of earlier versions have none
+		fields = append(fields, "event", l.EventReason)
 	}
 	return joinLengths(fields...)
 }
@@ -46,10 +50,11 @@ func (e *encoder) command(c *record.Command) (*commandLine, error) {
 		return out, nil
 	}
 	var err error
-	if out.Reason = withheld; out.EventReason != "" {
-		out.EventReason = withheld
-	}
+	out.Reason, out.EventReason = withheld, ""
 	out.Hidden, err = e.vault.hide([]byte(c.Reason), record.KindCommand, e.run, string(c.Task))
+	if err == nil && c.EventReason != "" {
+		out.Event, err = e.vault.hide([]byte(c.EventReason), record.KindCommand, e.run, string(c.Task), "event")
+	}
 	return out, err
 }
 
@@ -66,6 +71,10 @@ func (d *decoder) command(value []byte) (*record.Command, error) {
 			return c, nil
 		}
 		c.Reason = string(text)
+	}
+	if x.Event != nil {
+		text, _ := d.vault.show(x.Event, record.KindCommand, d.run, string(c.Task), "event") // the digest covers it
+		c.EventReason = string(text)
 	}
 	if d.vault.digests != nil && d.vault.digest("command", x.digestInput(d.run)) != x.Digest {
 		if c.Kind != steer.ReplacePolicy && c.Policy == nil {

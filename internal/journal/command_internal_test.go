@@ -101,7 +101,7 @@ func TestLineOfACommand(t *testing.T) {
 	j := InMemory(Options{Key: bytes.Repeat([]byte{1}, KeyBytes)})
 	defer j.Close() //nolint:errcheck // it ends with the test
 	e, d := &encoder{run: "r", vault: j.vault, above: &sensitiveTasks{}}, &decoder{run: "r", vault: j.vault}
-	given := &record.Command{Kind: steer.Interrupt, Task: "t", Title: "T", Agent: "a", By: "ann", Reason: "because", Time: time.Unix(7, 0).UTC(), Taken: time.Unix(9, 0).UTC()}
+	given := &record.Command{Kind: steer.Interrupt, Task: "t", Title: "T", Agent: "a", By: "ann", Reason: "because", EventReason: "as asked", Time: time.Unix(7, 0).UTC(), Taken: time.Unix(9, 0).UTC()}
 	encode := func() []byte {
 		line, err := e.command(given)
 		require.NoError(t, err)
@@ -113,7 +113,7 @@ func TestLineOfACommand(t *testing.T) {
 	got, err := d.command(raw)
 	require.NoError(t, err)
 	require.Equal(t, given, got)
-	for _, change := range [][2]string{{`"T"`, `"U"`}, {`"t"`, `"u"`}, {`"a"`, `"b"`}, {`"ann"`, `"bob"`}, {`"because"`, `"why"`}, {`"interrupt"`, `"rerun"`}, {`00:00:07Z`, `00:00:06Z`}, {`00:00:09Z`, `00:00:08Z`}, {`,"taken":"1970-01-01T00:00:09Z"`, ``}} {
+	for _, change := range [][2]string{{`"T"`, `"U"`}, {`"t"`, `"u"`}, {`"a"`, `"b"`}, {`"ann"`, `"bob"`}, {`"because"`, `"why"`}, {`"as asked"`, `"why"`}, {`,"eventReason":"as asked"`, ``}, {`"interrupt"`, `"rerun"`}, {`00:00:07Z`, `00:00:06Z`}, {`00:00:09Z`, `00:00:08Z`}, {`,"taken":"1970-01-01T00:00:09Z"`, ``}} {
 		got, err := d.command([]byte(strings.Replace(string(raw), change[0], change[1], 1)))
 		require.NoError(t, err)
 		require.Nil(t, got, change[0])
@@ -122,12 +122,13 @@ func TestLineOfACommand(t *testing.T) {
 	e.above.add("t", true, false)
 	raw = encode()
 	require.NotContains(t, string(raw), "because")
+	require.NotContains(t, string(raw), "as asked")
 	got, err = d.command(raw)
 	require.NoError(t, err)
 	require.Equal(t, given, got)
 	got, err = (&decoder{run: "r", vault: &vault{digests: j.vault.digests}}).command(raw)
 	require.NoError(t, err)
-	require.Equal(t, withheld, got.Reason)
+	require.Equal(t, []string{withheld, ""}, []string{got.Reason, got.EventReason})
 }
 
 // A command whose sender was killed does not wait for another process, and a row that is put back
