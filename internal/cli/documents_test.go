@@ -53,7 +53,7 @@ func (s *storedDocuments) load(run string) *journals.StoredRun {
 
 func (s *storedDocuments) plan(k *journals.StoredRun) *engine.Plan {
 	s.t.Helper()
-	p, err := restored.Plan(s.t.Context(), s.con, s.flags, &k.Info, &k.History, "")
+	p, err := restored.Plan(s.t.Context(), s.con, s.flags, &k.Info, &k.History)
 	require.NoError(s.t, err)
 	return p
 }
@@ -81,19 +81,19 @@ func TestRunsWithoutAPlan(t *testing.T) {
 	k := docs.load("")
 	own := k.Info
 	own.Invocation = nil
-	_, err := restored.Plan(t.Context(), docs.con, docs.flags, &own, &k.History, "")
+	_, err := restored.Plan(t.Context(), docs.con, docs.flags, &own, &k.History)
 	var none *restored.NoPlanError
 	require.ErrorAs(t, err, &none)
 	require.ErrorContains(t, err, "was not begun by this command")
 	own = k.Info
 	own.Files = slices.Clone(own.Files)
 	own.Files[0].Missing = "it is encrypted"
-	_, err = restored.Plan(t.Context(), docs.con, docs.flags, &own, &k.History, "")
+	_, err = restored.Plan(t.Context(), docs.con, docs.flags, &own, &k.History)
 	require.ErrorAs(t, err, &none)
 	require.ErrorContains(t, err, "it is encrypted")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	_, err = restored.Plan(stopped, docs.con, docs.flags, &k.Info, &k.History, "")
+	_, err = restored.Plan(stopped, docs.con, docs.flags, &k.Info, &k.History)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -190,7 +190,7 @@ func TestGraphsHaveEveryTask(t *testing.T) {
 			offlineRun(t, call{dir: dir})
 			docs := documentsIn(t, dir)
 			k := docs.load("")
-			p, err := restored.Plan(t.Context(), docs.con, docs.flags, &k.Info, &k.History, "")
+			p, err := restored.Plan(t.Context(), docs.con, docs.flags, &k.Info, &k.History)
 			require.NoError(t, err)
 			var want, got []string
 			for _, t := range k.Tasks {

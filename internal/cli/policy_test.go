@@ -85,9 +85,6 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `result +First +internal += · `, got.stdout, "by the new policy, the writer gets nothing")
 	require.NotContains(t, got.stdout, before[:12])
-	got = send("plan", "--run", id, "--policy", before[:7])
-	require.Regexp(t, `result +First +internal +(=|W) W `, got.stdout, "by the old one, it does")
-	require.Contains(t, got.stdout, "by policy "+before[:12])
 	got = send("plan", "--run", id, "--from", "First", "-o", "json")
 	require.Contains(t, got.stdout, `"policyDigest":`)
 	require.Contains(t, got.stdout, `"runId":"`+id)
@@ -95,10 +92,8 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	for want, args := range map[string][]string{
 		"leave out team.yaml":               {"plan", "team.yaml", "--run", id},
 		"--chat is for a spec":              {"plan", "--run", id, "--chat"},
-		"--policy is for a stored run":      {"plan", "--policy", "x"},
 		"--journal is for a stored run":     {"plan", "--journal", "x"},
 		"--run is empty":                    {"plan", "--run", ""},
-		"no policy whose digest begins so":  {"plan", "--run", id, "--policy", "zz"},
 		`unknown run "zz"`:                  {"plan", "--run", "zz"},
 		`"nobody": no reader has this name`: {"plan", "--run", id, "--to", "nobody"},
 	} {

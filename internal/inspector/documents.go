@@ -93,11 +93,11 @@ func graphOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 }
 
 func flowOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
-	query, err := queryOf(r, "from", "to", "policy")
+	query, err := queryOf(r, "from", "to")
 	if err != nil {
 		return nil, err
 	}
-	return o.Flow.Flow(ctx, r.PathValue("run"), FlowQuery{query.Get("from"), query.Get("to"), query.Get("policy")})
+	return o.Flow.Flow(ctx, r.PathValue("run"), FlowQuery{query.Get("from"), query.Get("to")})
 }
 
 func handoffsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {

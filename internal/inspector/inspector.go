@@ -93,14 +93,13 @@ type Graph interface {
 	Graph(ctx context.Context, run string) (any, error)
 }
 
-// Flow says who could see what by the plan of a run.
+// Flow says who could see what by the plan of a run and its newest policy.
 type Flow interface {
 	Flow(ctx context.Context, run string, of FlowQuery) (any, error)
 }
 
-// A FlowQuery selects a part of a flow, if From or To is not empty, and the policy with a digest; by default the
-// newest.
-type FlowQuery struct{ From, To, Policy string }
+// A FlowQuery selects a part of a flow, if From or To is not empty.
+type FlowQuery struct{ From, To string }
 
 // Handoffs lists the decisions of the gate about a task or between a pair of agents.
 type Handoffs interface {

@@ -46,8 +46,7 @@ see it: whole, in part, only text derived from it, or never; and which variables
 your environment are sent where. --assert checks an assertion, like assert: in
 the spec; the exit status is 1 if it is broken.
 
-With --run it shows the flow of a stored run, by the policy that the run has now or,
-with --policy, by an earlier one.`,
+With --run it shows the flow of a stored run, by the policy that the run has now.`,
 		Example: `  runteam plan                                 the team.yaml of this folder
   runteam plan claims -o dot | dot -Tsvg -o claims.svg
   runteam plan claims -o mermaid > claims.mmd

@@ -12,7 +12,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/restored"
-	"github.com/runteam/runteam/internal/journal"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -20,27 +19,23 @@ import (
 // storedFlags have plan show the flow of a stored run.
 type storedFlags struct {
 	journals.Flags
-	run    string // its ID or the beginning of it
-	policy string // the digest of an earlier policy, or the beginning of it; empty for the newest
+	run string // its ID or the beginning of it
 }
 
 func (s *storedFlags) addTo(cmd *cobra.Command, con *console.Console) {
 	s.Flags.AddTo(cmd)
-	f := cmd.Flags()
-	f.StringVar(&s.run, "run", "", "show the flow of the stored `RUN`, by the policy that it has now, in place of a spec's")
-	f.StringVar(&s.policy, "policy", "", "with --run: by the earlier policy with this `DIGEST`, as runteam policy RUN lists it")
+	cmd.Flags().StringVar(&s.run, "run", "", "show the flow of the stored `RUN`, by the policy that it has now, in place of a spec's")
 	offers := journals.NewCompleter(con, &s.Flags)
 	flags.CompleteBy(cmd, "run", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return offers.Runs(cmd, word), cobra.ShellCompDirectiveNoFileComp
 	})
-	flags.Complete(cmd, "policy", nil)
 }
 
 // check refuses flags that do not fit together.
 func (s *storedFlags) check(cmd *cobra.Command, spec string) (err error) {
 	changed := cmd.Flags().Changed
 	if !changed("run") {
-		for _, flag := range []string{"journal", "journal-key", "policy"} {
+		for _, flag := range []string{"journal", "journal-key"} {
 			if changed(flag) {
 				return exit.Usagef("--%s is for a stored run: add --run RUN", flag)
 			}
@@ -53,7 +48,7 @@ func (s *storedFlags) check(cmd *cobra.Command, spec string) (err error) {
 	if spec != "" {
 		return exit.Usagef("--run shows a stored run, which has its spec: leave out %s", spec)
 	}
-	fits := []string{"run", "journal", "journal-key", "policy", "from", "to"}
+	fits := []string{"run", "journal", "journal-key", "from", "to"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(fits, f.Name) && cmd.InheritedFlags().Lookup(f.Name) == nil {
 			err = exit.Usagef("--%s is for a spec, and --run shows a stored run: leave one of them out", f.Name)
@@ -73,11 +68,7 @@ func planStored(ctx context.Context, con *console.Console, s *storedFlags, selec
 	if err != nil {
 		return err
 	}
-	digest, err := s.digest(ctx, j, found.Run)
-	if err != nil {
-		return err
-	}
-	p, err := restored.PlanFor(ctx, con, &s.Flags, j, found.Run, digest)
+	p, err := restored.PlanFor(ctx, con, &s.Flags, j, found.Run)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", journals.ShortRun(found.Run), err)
 	}
@@ -104,28 +95,4 @@ type storedFlow struct {
 	Run  string `json:"runId"`
 	Name string `json:"name,omitempty"`
 	*RunFlow
-}
-
-// digest returns the whole digest of the policy of a run that the flag names; empty for the newest.
-func (s *storedFlags) digest(ctx context.Context, j *journal.Journal, run string) (string, error) {
-	if s.policy == "" {
-		return "", nil
-	}
-	all, err := journal.PoliciesOf(ctx, j, run)
-	if err != nil {
-		return "", journals.ReadError(ctx, err)
-	}
-	var same []string
-	for _, p := range all {
-		if strings.HasPrefix(p.Digest, s.policy) && !slices.Contains(same, p.Digest) {
-			same = append(same, p.Digest)
-		}
-	}
-	switch len(same) {
-	case 0:
-		return "", exit.Usagef("--policy %q: the run has had no policy whose digest begins so; runteam policy %s lists them", s.policy, journals.ShortRun(run))
-	case 1:
-		return same[0], nil
-	}
-	return "", exit.Usagef("--policy %q: the digests of %d policies of the run begin so: write more of it", s.policy, len(same))
 }

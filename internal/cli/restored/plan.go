@@ -11,7 +11,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -30,19 +29,15 @@ func (e *NoPlanError) Error() string {
 // Unwrap returns the reason.
 func (e *NoPlanError) Unwrap() error { return e.Err }
 
-// ErrNoPolicy reports a policy that a run never had.
-var ErrNoPolicy = errors.New("the run has had no policy with this digest")
-
-// PlanFor loads a stored run from a journal and makes its plan again, by the policy with a digest, or the newest one if
-// it is empty; see [Plan]. The spec is internal, and the plan of a coordinator has the label of what the coordinator
+// PlanFor loads a stored run from a journal and makes its plan again; see [Plan]. The spec is internal, and the plan of a coordinator has the label of what the coordinator
 // had read: a user of the run who may not see that gets a [*NoPlanError].
-func PlanFor(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, run, policy string) (*engine.Plan, error) {
+func PlanFor(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, run string) (*engine.Plan, error) {
 	stored, err := j.Load(ctx, run)
 	if err != nil {
 		return nil, journals.ReadError(ctx, err)
 	}
 	history := &stored.History
-	p, err := Plan(ctx, con, g, &stored.Info, history, policy)
+	p, err := Plan(ctx, con, g, &stored.Info, history)
 	if err != nil {
 		return nil, err
 	}
@@ -76,54 +71,16 @@ func plannedLabel(p *engine.Plan) (level label.Classification) {
 	return level
 }
 
-// Plan makes the plan of a stored run again, by the policy with a digest, or the newest one if it is empty; see
-// [engine.Team.StoredPlan]. An earlier policy has the plan as it was when the next one replaced it. It calls no
+// Plan makes the plan of a stored run again, by its newest policy; see [engine.Team.StoredPlan]. It calls no
 // model and uses no network, and leaves con as it is. The error is a [*NoPlanError] for a run of another program,
-// one whose spec cannot be read, and one whose coordinator has made no plan. It wraps [ErrNoPolicy] if the
-// run has had no such policy.
-func Plan(ctx context.Context, con *console.Console, g *journals.Flags, info *journal.Info, history *record.History, policy string) (*engine.Plan, error) {
-	if policy != "" {
-		until, err := historyUnder(history, policy)
-		if err != nil {
-			return nil, err
-		}
-		history = until
-	}
+// one whose spec cannot be read, and one whose coordinator has made no plan.
+func Plan(ctx context.Context, con *console.Console, g *journals.Flags, info *journal.Info, history *record.History) (*engine.Plan, error) {
 	own := *con // Load changes its environment
 	plan, err := makePlan(ctx, &own, g, info, history)
 	if err != nil && ctx.Err() == nil {
 		err = &NoPlanError{err}
 	}
 	return plan, err
-}
-
-// historyUnder returns the history of a run up to the command that replaced the policy with a digest.
-func historyUnder(h *record.History, digest string) (*record.History, error) {
-	holds, until := false, -1
-	for i := range h.Begins {
-		began := (*gate.Rulebook)(nil).Digest()
-		if p := h.Begins[i].Policy; p != nil {
-			began = p.Digest
-		}
-		holds = began == digest
-	}
-	for i := range h.Log {
-		if c := h.Log[i].Command; c != nil && c.Policy != nil {
-			if holds {
-				until = i
-			}
-			holds = c.Policy.Digest == digest
-		}
-	}
-	switch {
-	case holds:
-		return h, nil
-	case until < 0:
-		return nil, fmt.Errorf("%w: %q", ErrNoPolicy, digest)
-	}
-	cut := *h
-	cut.Log, cut.End = h.Log[:until], nil
-	return &cut, nil
 }
 
 func makePlan(ctx context.Context, con *console.Console, g *journals.Flags, info *journal.Info, history *record.History) (*engine.Plan, error) {

@@ -39,17 +39,12 @@ func (g governor) Rules(ctx context.Context, name, digest string) (doc any, hold
 	if digest != "" {
 		i := slices.IndexFunc(had, func(of *record.Policy) bool { return of.Digest == digest })
 		if i < 0 {
-			return nil, "", noPolicy(digest)
+			return nil, "", &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("the run has had no policy %q", digest), Hint: "give a digest that the policy of the run lists as earlier, or none for the newest policy"}
 		}
 		p = had[i]
 	}
 	d, err := history.NewPolicyDocument(run, p, had)
 	return d, p.Digest, problem(err)
-}
-
-// noPolicy returns the error for a digest that no policy of a run has.
-func noPolicy(digest string) error {
-	return &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("the run has had no policy %q", digest), Hint: "give a digest that the policy of the run lists as earlier, or none for the newest policy"}
 }
 
 // Pair returns what applies to a pair; see [inspector.Governor].

@@ -37,15 +37,15 @@ type cachedPlan struct {
 // A planKey says from what a plan was made. A plan changes with the spec and the policies of the run; under a policy
 // that replaced another one, and as long as there is none, also with what the run records.
 type planKey struct {
-	run, policy string
-	processes   int
-	policies    int
-	row         int64 // the last one; zero if the plan does not depend on it
+	run       string
+	processes int
+	policies  int
+	row       int64 // the last one; zero if the plan does not depend on it
 }
 
-// keyOf returns the key of the plan of a run by a policy.
-func (g *graphs) keyOf(ctx context.Context, k *journals.StoredRun, policy string) (planKey, error) {
-	of := planKey{run: k.Run, policy: policy, processes: len(k.History.Begins)}
+// keyOf returns the key of the plan of a run.
+func (g *graphs) keyOf(ctx context.Context, k *journals.StoredRun) (planKey, error) {
+	of := planKey{run: k.Run, processes: len(k.History.Begins)}
 	for i := range k.History.Log {
 		if c := k.History.Log[i].Command; c != nil && c.Kind == steer.ReplacePolicy {
 			of.policies++
@@ -56,10 +56,10 @@ func (g *graphs) keyOf(ctx context.Context, k *journals.StoredRun, policy string
 	return of, journals.ReadError(ctx, err)
 }
 
-// plan returns the plan of a run by the policy with a digest, or by the newest one if it is empty. The error has the
+// plan returns the plan of a run by its newest policy. The error has the
 // code not_found if there is none for the user of the run.
-func (g *graphs) plan(ctx context.Context, k *journals.StoredRun, policy string) (*engine.Plan, error) {
-	of, err := g.keyOf(ctx, k, policy)
+func (g *graphs) plan(ctx context.Context, k *journals.StoredRun) (*engine.Plan, error) {
+	of, err := g.keyOf(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +72,9 @@ func (g *graphs) plan(ctx context.Context, k *journals.StoredRun, policy string)
 			return c.plan, c.err
 		}
 	}
-	p, err := restored.PlanFor(ctx, g.con, g.flags, g.j, k.Run, policy)
+	p, err := restored.PlanFor(ctx, g.con, g.flags, g.j, k.Run)
 	none, isNone := errors.AsType[*restored.NoPlanError](err)
 	switch {
-	case errors.Is(err, restored.ErrNoPolicy):
-		return nil, noPolicy(policy)
 	case isNone:
 		err = &inspector.Error{Code: inspector.NotFound, Message: none.Error()}
 	case err != nil:
@@ -92,7 +90,7 @@ func (g *graphs) plan(ctx context.Context, k *journals.StoredRun, policy string)
 // Graph returns the graph of a run; see [inspector.Graph]. Without a plan it shows what was recorded.
 func (g *graphs) Graph(ctx context.Context, run string) (any, error) {
 	return g.with(ctx, run, func(k *journals.StoredRun) (any, error) {
-		p, err := g.plan(ctx, k, "")
+		p, err := g.plan(ctx, k)
 		if refused, ok := errors.AsType[*inspector.Error](err); err != nil && (!ok || refused.Code != inspector.NotFound) {
 			return nil, err
 		}
@@ -103,7 +101,7 @@ func (g *graphs) Graph(ctx context.Context, run string) (any, error) {
 // Flow returns who could see what by the plan of a run; see [inspector.Flow].
 func (g *graphs) Flow(ctx context.Context, run string, of inspector.FlowQuery) (any, error) {
 	return g.with(ctx, run, func(k *journals.StoredRun) (any, error) {
-		p, err := g.plan(ctx, k, of.Policy)
+		p, err := g.plan(ctx, k)
 		if err != nil {
 			return nil, err
 		}
