@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
@@ -112,7 +113,7 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, diff
 		return exit.Status(stop.Status())
 	}
 	c := r.counts()
-	text := fmt.Sprintf("replayed %s of %s", format.Number(c.want-len(c.missing)), format.Plural(c.want, "prompt"))
+	text := fmt.Sprintf("replayed %s of %s", format.Number(c.built), format.Plural(c.want, "prompt"))
 	if len(differing) == 0 {
 		for _, x := range c.missing {
 			differing = append(differing, difference{title: x.Title, why: notBuilt(x)})
@@ -231,7 +232,8 @@ func notBuilt(x *record.AgentCall) string {
 
 // A promptCount counts the prompts that the result of a run consists of.
 type promptCount struct {
-	want    int
+	want    int                 // without tasks that are computed, which call no agent
+	built   int                 // of these, by the replay again
 	missing []*record.AgentCall // whose prompts the replay did not build again
 	later   int                 // prompts after calls of tools, which are not in want
 }
@@ -247,8 +249,14 @@ func (r *repetition) counts() (c promptCount) {
 			continue
 		}
 		known[x.Key] = true
-		if c.want++; !r.seen[x.Key] {
+		if !r.seen[x.Key] {
 			c.missing = append(c.missing, x)
+		}
+		if x.Agent != handoff.Computed {
+			c.want++
+			if r.seen[x.Key] {
+				c.built++
+			}
 		}
 	}
 	return c

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
@@ -111,13 +112,13 @@ func (d *ComparedRuns) add(c ComparedTask) {
 
 // promptsOf compares the last prompts of a task by their keys, which cover everything that the
 // agent saw and for the agent itself. An answer that b takes from the run of a, even for another
-// model, is for the same prompt.
+// model, is for the same prompt. A task that is computed has a key, and no agent with a prompt.
 func promptsOf(run string, a, b *view.Task) string {
 	if b.Reused != nil && b.Reused.Run == run {
 		return Same
 	}
 	switch x, y := a.LastPrompt(), b.LastPrompt(); {
-	case x == (record.Key{}) || y == (record.Key{}):
+	case x == (record.Key{}) || y == (record.Key{}) || a.Agent == handoff.Computed || b.Agent == handoff.Computed:
 		return none
 	case x == y:
 		return Same

@@ -210,19 +210,19 @@ func (t *variant) report(con *console.Console, cmd *cobra.Command, res *engine.R
 
 // sentence says whether the omitted context mattered.
 func (d *ComparedRuns) sentence(omitted string) string {
-	var prompts, unclear int
+	var prompts, differ, unclear int
 	var results []string
-	tasks := 0
 	for _, c := range d.Tasks {
 		if c.Omitted || c.unfinished() {
 			continue
 		}
-		tasks++
-		switch {
-		case c.Prompt == Same:
-			continue
-		case c.Prompt == Changed:
+		switch c.Prompt { // a task that calls no agent has none
+		case Same:
 			prompts++
+			continue
+		case Changed:
+			prompts++
+			differ++
 		}
 		switch {
 		case c.Result == Changed || c.Before != nil && c.After != nil && c.Before.Status != c.After.Status:
@@ -232,9 +232,9 @@ func (d *ComparedRuns) sentence(omitted string) string {
 		}
 	}
 	text := "Without " + omitted + ", "
-	changed := fmt.Sprintf("%d of %s", prompts, format.Plural(tasks, "prompt"))
+	changed := fmt.Sprintf("%d of %s", differ, format.Plural(prompts, "prompt"))
 	switch {
-	case prompts == 0 && len(results) == 0 && unclear == 0:
+	case differ == 0 && len(results) == 0 && unclear == 0:
 		return text + "no prompt changed, so it did not matter."
 	case len(results) == 0 && unclear == 0:
 		return text + changed + " changed, but no result did, so it did not matter."
