@@ -307,6 +307,7 @@ type conversation struct {
 	schema   json.RawMessage // nil means text
 	output   *schema.Schema  // of the answer; nil means text
 	reply    Reply
+	lowered  int // the limit of the reply in tokens that a budget set in place of maxTokens; zero if it did not
 }
 
 // messagesOf returns the conversation of a prompt.
@@ -359,7 +360,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	if c.reply.Turns == o.MaxTurns {
 		return c.agent.noTurn()
 	}
-	res, err := c.agent.chain(ctx).Call(ctx, llm.Request{System: c.system, Messages: c.messages, Settings: o.Settings, Tools: c.tools, Schema: c.schema}, streamTo(supervise.StreamOf(ctx)))
+	res, err := c.agent.chain(ctx, &c.lowered).Call(ctx, llm.Request{System: c.system, Messages: c.messages, Settings: o.Settings, Tools: c.tools, Schema: c.schema}, streamTo(supervise.StreamOf(ctx)))
 	c.reply.Usage = c.reply.Usage.Add(res.Usage)
 	if err != nil {
 		if failed, ok := errors.AsType[*llm.Error](err); ok {
@@ -409,11 +410,11 @@ func (c *conversation) unknownTool(calls []llm.ToolCall) string {
 	return ""
 }
 
-// chain returns the models of the agent as one, each metered and retried separately.
-func (a *LLM) chain(ctx context.Context) llm.Model {
+// chain returns the models of the agent as one, each metered and retried separately; for lowered see [meteredAs].
+func (a *LLM) chain(ctx context.Context, lowered *int) llm.Model {
 	models := make([]llm.Model, len(a.wrapped))
 	for i, m := range a.wrapped {
-		models[i] = llm.Retry(meteredAs(ctx, m, nameOf(a.models[i])), a.options.Retry)
+		models[i] = llm.Retry(meteredAs(ctx, m, nameOf(a.models[i]), lowered), a.options.Retry)
 	}
 	return llm.Fallback(models...)
 }

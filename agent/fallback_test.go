@@ -50,12 +50,12 @@ type tally struct {
 
 var errSpent = errors.New("the budget is spent")
 
-func (b *tally) Reserve(_ context.Context, model string, estimate llm.Usage) (func(supervise.CallUsage), error) {
+func (b *tally) Reserve(_ context.Context, model string, most llm.Usage) (llm.Usage, func(supervise.CallUsage), error) {
 	b.models = append(b.models, model)
-	if b.reserved = append(b.reserved, estimate); len(b.reserved) == b.refuse {
-		return nil, errSpent
+	if b.reserved = append(b.reserved, most); len(b.reserved) == b.refuse {
+		return most, nil, errSpent
 	}
-	return func(s supervise.CallUsage) { b.settled = append(b.settled, s.Charged) }, nil
+	return most, func(s supervise.CallUsage) { b.settled = append(b.settled, s.Charged) }, nil
 }
 
 func TestFallbackModelAnswers(t *testing.T) {

@@ -45,6 +45,8 @@ func (c *conversation) limitReached(res *llm.Response, reason string) string {
 	switch own := c.agent.options.MaxTokens; {
 	case strings.Contains(strings.ToLower(reason), "context"):
 		limit, raise = "the context window of the model", "shorten the prompt"
+	case c.lowered > 0:
+		limit, raise = fmt.Sprintf("the %d tokens to which the budget limited the reply", c.lowered), "raise maxTokenBudget or maxCostBudget"
 	case own > 0 && (res.Usage.OutputTokens == 0 || res.Usage.OutputTokens >= own):
 		limit, raise = fmt.Sprintf("maxTokens %d of the agent", own), "raise maxTokens"
 	case own > 0:
@@ -83,7 +85,7 @@ func failedReply(m llm.Model, res *llm.Response) error {
 func (c *conversation) isCut(res *llm.Response) bool {
 	var value json.RawMessage
 	err := json.NewDecoder(strings.NewReader(res.ToolCalls[len(res.ToolCalls)-1].Arguments)).Decode(&value)
-	limit := c.agent.options.MaxTokens
+	limit := cmp.Or(c.lowered, c.agent.options.MaxTokens)
 	return limit > 0 && res.Usage.OutputTokens >= limit && errors.Is(err, io.ErrUnexpectedEOF)
 }
 

@@ -27,16 +27,17 @@ func Metered(ctx context.Context, m llm.Model) llm.Model {
 	if isNil(m) {
 		m = llm.ModelFunc(nil)
 	}
-	return meteredAs(ctx, m, nameOf(m))
+	return meteredAs(ctx, m, nameOf(m), new(int))
 }
 
-// meteredAs is Metered for a model whose price is found by this name.
-func meteredAs(ctx context.Context, m llm.Model, name string) llm.Model {
+// meteredAs is Metered for a model whose price is found by this name. If a budget limits a reply to fewer tokens than were
+// asked for, lowered is set to that limit; else to zero.
+func meteredAs(ctx context.Context, m llm.Model, name string, lowered *int) llm.Model {
 	payer := supervise.PayerOf(ctx)
 	if payer == nil {
 		return m
 	}
-	return &metered{model: m, name: name, payer: payer}
+	return &metered{model: m, name: name, payer: payer, lowered: lowered}
 }
 
 // A metered model reserves what each call may take, and settles what it took.
@@ -44,6 +45,8 @@ type metered struct {
 	model llm.Model
 	name  string
 	payer *supervise.Payer
+
+	lowered *int
 }
 
 // Call makes one call within the budget. A nil ctx is an error.
@@ -52,11 +55,19 @@ func (m *metered) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 		return m.model.Call(ctx, req, emit)
 	}
 	expected := tokencount.Estimate(&req)
-	inner, pay, err := m.payer.Reserve(ctx, m.name, expected)
+	most := expected
+	if req.MaxTokens <= 0 {
+		most.OutputTokens = tokencount.LongReply
+	}
+	inner, granted, pay, err := m.payer.Reserve(ctx, m.name, most)
 	spent := supervise.CallUsage{} // if a budget refuses the call
 	defer func() { pay(spent) }()
 	if err != nil {
 		return llm.Response{}, err
+	}
+	expected.OutputTokens = min(expected.OutputTokens, granted.OutputTokens)
+	if *m.lowered = 0; granted.OutputTokens < req.MaxTokens {
+		req.MaxTokens, *m.lowered = granted.OutputTokens, granted.OutputTokens
 	}
 	spent.Charged = expected // if the model panics
 	res, err := m.model.Call(inner, req, emit)

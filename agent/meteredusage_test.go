@@ -25,9 +25,9 @@ type till struct {
 	refuses   error
 }
 
-func (b *till) Reserve(_ context.Context, model string, estimate llm.Usage) (func(supervise.CallUsage), error) {
-	b.models, b.estimates = append(b.models, model), append(b.estimates, estimate)
-	return func(s supervise.CallUsage) {
+func (b *till) Reserve(_ context.Context, model string, most llm.Usage) (llm.Usage, func(supervise.CallUsage), error) {
+	b.models, b.estimates = append(b.models, model), append(b.estimates, most)
+	return most, func(s supervise.CallUsage) {
 		b.took, b.counted = append(b.took, s.Charged), append(b.counted, s.Counted != llm.Usage{})
 		b.answered = append(b.answered, s.Answered)
 	}, b.refuses
@@ -148,7 +148,7 @@ func TestEachCallIsEstimated(t *testing.T) {
 	silent := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{Text: "fine"}, nil
 	})
-	for most, want := range map[int]int{0: tokencount.Reply, 7: 7} {
+	for most, want := range map[int]int{0: tokencount.LongReply, 7: 7} {
 		b := &till{}
 		_, err := agent.New(silent, agent.Options{Settings: llm.Settings{MaxTokens: most}}).Run(supervise.With(t.Context(), b, 0), promptOf(t, "four", "")) // and 31 bytes
 		require.NoError(t, err)

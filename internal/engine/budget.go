@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/pricing"
+	"github.com/runteam/runteam/internal/tokencount"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -42,7 +45,7 @@ func (e *BudgetError) Error() string {
 			whose = "its "
 		}
 		if e.Needed > 0 {
-			need = fmt.Sprintf(": it may need up to %d", e.Needed)
+			need = fmt.Sprintf(": it needs %d with a short reply", e.Needed)
 		}
 		return fmt.Sprintf("%v: a call of %q does not fit into what is left of %s%d tokens%s", ErrBudget, e.Agent, whose, e.Limit, need)
 	}
@@ -51,9 +54,9 @@ func (e *BudgetError) Error() string {
 		whose, where = fmt.Sprintf(" of agent %q", e.Agent), "of the agent"
 	}
 	if e.Needed > 0 {
-		need = "may cost up to " + llm.Money(e.Needed).String()
+		need = "costs " + llm.Money(e.Needed).String() + " with a short reply"
 	}
-	return fmt.Sprintf("%v: %v of %v%s spent, and a call of %q %s; raise maxCostBudget %s, or lower maxTokens of the agent",
+	return fmt.Sprintf("%v: %v of %v%s spent, and a call of %q %s; raise maxCostBudget %s",
 		ErrCostBudget, llm.Money(e.Spent), llm.Money(e.Limit), whose, e.Agent, need, where)
 }
 
@@ -185,48 +188,64 @@ func (b *budgets) costOf(s *plan.PriorCall) llm.Money {
 	return p.Cost(s.Usage)
 }
 
-// take reserves the most that a call may take in all its accounts. If too little is left
-// only because of other reservations, it waits for these calls to end: most take less
-// than is reserved for them.
-func (b *budgets) take(ctx context.Context, who string, from []*account, estimate llm.Usage, price llm.Price, hidden bool) error {
-	if len(from) == 0 {
-		return nil
-	}
-	most := pricing.MaxCost(price, estimate)
-	for {
+// take reserves the most that a call may take in all its accounts, and returns it. If too little is left only because of
+// other reservations, it waits for these calls to end: most take less than is reserved for them. If too little is left
+// without them, the reply gets what is left, if that is enough for a short one.
+func (b *budgets) take(ctx context.Context, who string, from []*account, most llm.Usage, price llm.Price, hidden bool) (llm.Usage, error) {
+	short := llm.Usage{InputTokens: most.InputTokens, OutputTokens: min(most.OutputTokens, tokencount.Reply)}
+	for len(from) > 0 {
 		b.mu.Lock()
-		wait := false
+		granted, wait := most, false
 		for _, a := range from {
-			n := a.amount(estimate, most)
-			if a.cost && n == 0 {
-				continue // a free model costs nothing
-			}
-			if n > a.limit-a.spent { // waiting would not help
+			left := a.limit - a.spent
+			switch {
+			case a.cost && a.amount(most, pricing.MaxCost(price, most)) == 0: // a free model costs nothing
+			case a.reply(left, most, price) < short.OutputTokens: // waiting would not help
+				n := a.amount(short, pricing.MaxCost(price, short))
 				if hidden {
 					n = 0
 				}
 				err := a.short(who, n)
 				b.mu.Unlock()
-				return err
+				return granted, err
+			case a.reply(left-a.reserved, most, price) == most.OutputTokens:
+			case a.reserved > 0:
+				wait = true
+			default:
+				granted.OutputTokens = min(granted.OutputTokens, max(powerOfTwo(a.reply(left, most, price)), short.OutputTokens))
 			}
-			wait = wait || n > a.limit-a.spent-a.reserved
 		}
 		if !wait {
+			cost := pricing.MaxCost(price, granted)
 			for _, a := range from {
-				a.reserved += a.amount(estimate, most)
+				a.reserved += a.amount(granted, cost)
 			}
 			b.mu.Unlock()
-			return nil
+			return granted, nil
 		}
 		freed := b.freed
 		b.mu.Unlock()
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return granted, context.Cause(ctx)
 		}
 	}
+	return most, nil
 }
+
+// reply returns how many tokens of a reply an amount is enough for, at most those of a call; below zero if it is not enough
+// for the prompt.
+func (a *account) reply(amount int64, of llm.Usage, price llm.Price) int {
+	return sort.Search(of.OutputTokens+1, func(n int) bool {
+		u := llm.Usage{InputTokens: of.InputTokens, OutputTokens: n}
+		return a.amount(u, pricing.MaxCost(price, u)) > amount
+	}) - 1
+}
+
+// powerOfTwo returns the highest power of two that is not above n: which limit a reply has says no more of what calls took
+// that the caller may not see.
+func powerOfTwo(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
 
 // short returns the error of a call for which the account has too little left. The caller
 // holds the lock.

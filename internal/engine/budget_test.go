@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/plan"
@@ -53,7 +55,7 @@ func TestBudgetEndsARun(t *testing.T) {
 	require.Contains(t, heard.types(), "budget_exceeded c")
 	for _, e := range heard.events {
 		if e.Type == event.Budget {
-			require.Regexp(t, `a call of "c" does not fit into what is left of 290 tokens: it may need up to 151`, e.Message)
+			require.Regexp(t, `a call of "c" does not fit into what is left of 290 tokens: it needs 151 with a short reply`, e.Message)
 		}
 	}
 }
@@ -216,4 +218,55 @@ func TestBudgetOfATeamInsideAModel(t *testing.T) {
 		require.True(t, res.Success(), "%v", res.Err())
 		require.Zero(t, time.Since(start))
 	})
+}
+
+// Replies without a limit may be long, so only one at a time may overdraw a small budget.
+func TestRepliesWithoutALimitOverdrawABudgetOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := llm.ModelFunc(func(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
+			require.Zero(t, r.MaxTokens, "none was set")
+			time.Sleep(time.Second)
+			return takes(20, 9000)(ctx, r, emit)
+		})
+		res := run(t, newTeam(t, engine.Member{Name: "a", Agent: agent.New(long, agent.Options{})}, engine.Member{Name: "b", Agent: agent.New(long, agent.Options{})}), &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: 3000}}, spec("a"), spec("b"))
+		require.Equal(t, engine.StatusBudget, res.Status)
+		require.Equal(t, 9000, res.Usage.OutputTokens, "one reply")
+	})
+}
+
+// A reply whose limit is above what is left of a budget is limited to that, rounded down to a power of two, once no other
+// call is in progress; if that is too little for a short one, the call is not made.
+func TestRepliesAreLimitedToWhatIsLeft(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		budget plan.Budget
+		limits []int
+	}{
+		{"tokens", plan.Budget{MaxTokenBudget: 7000}, []int{4000, 2048}},
+		{"cost", plan.Budget{MaxCostBudget: llm.Dollars(7)}, []int{4000, 2048}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var limits []int
+				m := llm.ModelFunc(func(_ context.Context, r llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
+					limits = append(limits, r.MaxTokens)
+					time.Sleep(time.Second)
+					u := llm.Usage{InputTokens: 20, OutputTokens: r.MaxTokens}
+					if r.MaxTokens < 4000 {
+						return llm.Response{Text: "half an", CallInfo: llm.CallInfo{FinishReason: "length"}, Usage: u}, nil
+					}
+					return llm.Response{Text: "an answer", CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: u}, nil
+				})
+				member := func(name string) engine.Member {
+					return engine.Member{Name: name, Agent: agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 4000}})}
+				}
+				res := run(t, pricedTeam(t, member("a"), member("b"), member("c")), &engine.RunOptions{Budget: tt.budget}, spec("a"), spec("b"), spec("c"))
+				require.Equal(t, tt.limits, limits)
+				require.Equal(t, engine.StatusBudget, res.Status)
+				cut := slices.IndexFunc(res.Tasks, func(r engine.TaskResult) bool { return r.Error != nil && r.Error.Code == codes.Truncated })
+				require.Contains(t, res.Tasks[cut].Error.Message, "the 2048 tokens to which the budget limited the reply")
+				require.LessOrEqual(t, res.Usage.OutputTokens, 7000)
+			})
+		})
+	}
 }

@@ -66,7 +66,7 @@ func TestCostBudgetEndsARun(t *testing.T) {
 	require.Equal(t, []task.Status{task.Completed, task.Completed, task.Failed, task.Skipped}, statuses(res), "what is done is returned")
 	require.Equal(t, "Skipped: cost budget spent.", res.Tasks[3].Result)
 	require.Equal(t, "COST_BUDGET_EXCEEDED", res.Errors[0].Code)
-	require.Regexp(t, `^cost budget exceeded: \$0\.20 of \$0\.29 spent, and a call of "c" may cost up to \$0\.\d+; raise maxCostBudget of the run, or lower maxTokens of the agent$`, res.Errors[0].Message)
+	require.Regexp(t, `^cost budget exceeded: \$0\.20 of \$0\.29 spent, and a call of "c" costs \$0\.\d+ with a short reply; raise maxCostBudget of the run$`, res.Errors[0].Message)
 	require.ErrorIs(t, res.Err(), engine.ErrCostBudget)
 	require.NotErrorIs(t, res.Err(), engine.ErrBudget)
 	told := heard.only(event.Budget)
@@ -316,7 +316,7 @@ func TestBudgetOfAnAgentEndsItsOwnTasks(t *testing.T) {
 		text string
 	}{
 		{"tokens", func(m *engine.Member) { m.MaxTokenBudget = 290 }, codes.Budget, `does not fit into what is left of its 290 tokens`},
-		{"cost", func(m *engine.Member) { m.MaxCostBudget = llm.Dollars(0.29) }, codes.CostBudget, `^cost budget exceeded: \$0\.20 of \$0\.29 of agent "a" spent, .*; raise maxCostBudget of the agent,`},
+		{"cost", func(m *engine.Member) { m.MaxCostBudget = llm.Dollars(0.29) }, codes.CostBudget, `^cost budget exceeded: \$0\.20 of \$0\.29 of agent "a" spent, .*; raise maxCostBudget of the agent$`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -96,16 +96,16 @@ func noPrice(agent, model string) error {
 }
 
 // Reserve admits a model call.
-func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(supervise.CallUsage), err error) {
+func (m *meter) Reserve(ctx context.Context, model string, most llm.Usage) (granted llm.Usage, settle func(supervise.CallUsage), err error) {
 	price, priced, err := m.priceOf(model)
 	if err == nil {
-		err = m.budgets.take(ctx, m.agent, m.accounts, estimate, price, m.hidden)
+		granted, err = m.budgets.take(ctx, m.agent, m.accounts, most, price, m.hidden)
 	}
 	if err != nil {
 		m.refuse(err)
-		return nil, err
+		return granted, nil, err
 	}
-	return func(s supervise.CallUsage) {
+	return granted, func(s supervise.CallUsage) {
 		cost := price.Cost(s.Charged)
 		if s.Counted == (llm.Usage{}) { // how many tokens are cached or reasoning is unknown
 			cost = pricing.MaxCost(price, s.Charged)
@@ -118,7 +118,7 @@ func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 			m.turns++
 		}
 		m.mu.Unlock()
-		m.budgets.settle(m.agent, m.accounts, estimate, pricing.MaxCost(price, estimate), s.Charged, cost)
+		m.budgets.settle(m.agent, m.accounts, granted, pricing.MaxCost(price, granted), s.Charged, cost)
 	}, nil
 }
 

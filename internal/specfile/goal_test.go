@@ -342,7 +342,8 @@ func TestLoadReadsAGoal(t *testing.T) {
 	t.Parallel()
 	f, err := check(specfile.Options{Path: "testdata/ok/goal.yaml"})
 	require.NoError(t, err)
-	require.Empty(t, f.Warnings)
+	require.Len(t, f.Warnings, 1)
+	require.Equal(t, `maxTokenBudget: one reply may overdraw it, since those of "reader", "critic" have no limit`, f.Warnings[0].Message)
 	require.Equal(t, "Review the contract of 2026; write ${params.year} nowhere.", f.Goal.Text)
 	require.Equal(t, synth.Grants{Memory: true, Inputs: true}, f.Coordinator.MayGrant)
 	require.Equal(t, "The claim.\n", f.Coordinator.Instructions)
@@ -372,7 +373,9 @@ func TestRunOfTheOriginal(t *testing.T) {
 		require.Equal(t, "o", f.Coordinator.Connection.Model, "the default, first of the flag")
 		require.Equal(t, "k", f.Coordinator.APIKey.Reveal())
 		require.Equal(t, "Plan well.", f.Coordinator.Instructions)
-		require.Empty(t, f.Warnings)
+		for _, w := range f.Warnings {
+			require.Contains(t, w.Message, "maxTokenBudget: one reply may overdraw it")
+		}
 	}
 	f, err := check(specfile.Options{Team: in("both.json"), Goal: "Build it."})
 	require.NoError(t, err)

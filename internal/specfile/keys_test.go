@@ -471,7 +471,7 @@ func TestEveryKey(t *testing.T) {
 				text := specWith(w.Place, w.Key, sample)
 				got := must(t, dir, id, text)
 				for _, warning := range got.Warnings {
-					require.Regexp(t, "no task uses it|nothing uses|no planned task can have its tools|no effect: the tasks are written|not called|unsafeText|no agent has it|no agent has the model", warning.Message)
+					require.Regexp(t, "no task uses it|nothing uses|no planned task can have its tools|no effect: the tasks are written|not called|may overdraw it|unsafeText|no agent has it|no agent has the model", warning.Message)
 				}
 				if slices.Contains(silent, id) {
 					require.Equal(t, base, fingerprint(t, got))

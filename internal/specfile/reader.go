@@ -246,6 +246,7 @@ func (r *reader) read() {
 	r.checkPrices()
 	r.checkUnused()
 	r.checkGrantedTools()
+	r.checkBudgets()
 }
 
 // taskName names task i in a message.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/endpoint"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm/limit"
@@ -262,6 +263,32 @@ func (r *reader) checkGrantedTools() {
 		}
 	}
 }
+
+// checkBudgets warns of replies without a limit, of which one may overdraw a budget.
+func (r *reader) checkBudgets() {
+	var unlimited []string
+	for i := range r.file.Agents {
+		a := &r.file.Agents[i]
+		if a.Process != nil || a.Person || a.MaxTokens > 0 || r.places.agents[i] == nil {
+			continue
+		}
+		name := agentName(i, a.Member.Name)
+		unlimited = append(unlimited, quote(a.Member.Name))
+		for _, key := range budgetKeys {
+			if n := r.places.agents[i].own(key); n != nil {
+				r.warn(n, "set maxTokens of the agent", "%s: one reply of %s may overdraw it, since it has no limit", key, name)
+			}
+		}
+	}
+	for _, key := range budgetKeys {
+		if n := r.places.setting(key); n != nil && len(unlimited) > 0 {
+			r.warn(n, "set maxTokens of the agents, or of agentDefaults", "%s: one reply may overdraw it, since those of %s have no limit", key, naming.List(unlimited))
+		}
+	}
+}
+
+// budgetKeys are the keys of the budgets of a run and of an agent.
+var budgetKeys = [...]string{"maxTokenBudget", "maxCostBudget"}
 
 // hasWay reports whether an edge leads from an agent, and no message of the spec is sent along it.
 func (r *reader) hasWay(agent string) bool {

@@ -13,11 +13,12 @@ import (
 
 // A Budget admits the model calls of agents and counts what they take.
 type Budget interface {
-	// Reserve sets aside what a call of the named model may take; the name is empty
+	// Reserve sets aside what a call of the named model takes at most; the name is empty
 	// for a model that does not name itself. It may wait until other calls have been
-	// settled, or ctx ends. Its error ends the agent's work and is returned as it is.
-	// The function that it returns is called once, when the call has ended.
-	Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(CallUsage), err error)
+	// settled, or ctx ends. It may grant fewer tokens for the reply than were asked for, to
+	// which a reply with a limit is then limited. Its error ends the agent's work and is
+	// returned as it is. The function that it returns is called once, when the call has ended.
+	Reserve(ctx context.Context, model string, most llm.Usage) (granted llm.Usage, settle func(CallUsage), err error)
 }
 
 // A CallUsage is what one model call took.
@@ -112,11 +113,12 @@ func PayerOf(ctx context.Context) *Payer {
 	return p
 }
 
-// Reserve sets aside what a call may take in each budget that does not pay already for a
-// call that encloses ctx. The call is made with the returned context, under which calls
-// inside it are not paid again. pay settles all budgets; it is called once, whether or
-// not err is nil.
-func (p *Payer) Reserve(ctx context.Context, model string, estimate llm.Usage) (inner context.Context, pay func(CallUsage), err error) {
+// Reserve sets aside what a call takes at most in each budget that does not pay already for a
+// call that encloses ctx, and returns what all of them grant. The call is made with the returned
+// context, under which calls inside it are not paid again. pay settles all budgets; it is called
+// once, whether or not err is nil.
+func (p *Payer) Reserve(ctx context.Context, model string, most llm.Usage) (inner context.Context, granted llm.Usage, pay func(CallUsage), err error) {
+	granted = most
 	before, _ := ctx.Value(paidKey{}).(*paidChain)
 	var settles []func(CallUsage)
 	pay = func(u CallUsage) {
@@ -128,14 +130,14 @@ func (p *Payer) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 		if before.has(b) {
 			continue
 		}
-		settle, err := b.budget.Reserve(ctx, model, estimate)
+		of, settle, err := b.budget.Reserve(ctx, model, granted)
 		if err != nil {
-			return ctx, pay, err
+			return ctx, granted, pay, err
 		}
-		settles = append(settles, settle)
+		granted, settles = of, append(settles, settle)
 	}
 	inner = context.WithValue(ctx, paidKey{}, &paidChain{p, before})
-	return context.WithValue(inner, budgetKey{}, (*Payer)(nil)), pay, nil
+	return context.WithValue(inner, budgetKey{}, (*Payer)(nil)), granted, pay, nil
 }
 
 // Turn returns the turn of ctx, and whether the caller supervises the calls.

@@ -6,6 +6,9 @@ import "github.com/runteam/runteam/llm"
 // Reply is the estimate of a reply without a bound.
 const Reply = 1000
 
+// LongReply is what is set aside for a reply without a bound: few models write more, unless they are asked to.
+const LongReply = 16_384
+
 // bytesPerToken is the length of a token in estimates.
 const bytesPerToken = 4
 
