@@ -66,7 +66,7 @@ func whatLacks(err error) string {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS):
 		return how
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
-		if most, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err == nil && strings.TrimSpace(string(most)) == "0" {
+		if limit, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err == nil && strings.TrimSpace(string(limit)) == "0" {
 			return how
 		}
 	}

@@ -30,7 +30,7 @@ const (
 	// exceeds it. A confined program cannot change it.
 	socketBuffer = 320 << 10
 
-	leastFile, block = 4 << 10, 512 // bytes that each name of a file counts at least, and bytes of a block
+	minFileSize, block = 4 << 10, 512 // bytes that each name of a file counts at least, and bytes of a block
 )
 
 // seenFiles are the files of a folder that have been counted: those with several names, and those
@@ -42,8 +42,8 @@ type seenFiles struct {
 }
 
 // readDisk adds what the files of a folder take. It follows no symbolic link. It ends early when they take
-// more than most, or when giveUp says so.
-func (u *usage) readDisk(dir string, most int64, giveUp func() bool) *seenFiles {
+// more than limit bytes, or when giveUp says so.
+func (u *usage) readDisk(dir string, limit int64, giveUp func() bool) *seenFiles {
 	seen := &seenFiles{inodes: map[uint64]bool{}}
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -54,10 +54,10 @@ func (u *usage) readDisk(dir string, most int64, giveUp func() bool) *seenFiles 
 	if err := unix.Fstat(root, &stat); err == nil {
 		seen.device = stat.Dev
 		seen.path, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", root))
-		u.disk += max(stat.Blocks*block, leastFile)
+		u.disk += max(stat.Blocks*block, minFileSize)
 	}
 	u.free = freeSpace(dir) // before what the program writes meanwhile
-	u.readTree(root, 0, seen, func() bool { return u.disk > most || u.tooDeep || giveUp() })
+	u.readTree(root, 0, seen, func() bool { return u.disk > limit || u.tooDeep || giveUp() })
 	return seen
 }
 
@@ -112,7 +112,7 @@ func (u *usage) readFolder(root int, path string, seen *seenFiles, isEnough func
 			}
 			if stat.Mode&unix.S_IFMT == unix.S_IFDIR {
 				folders = append(folders, path+"/"+name)
-				u.disk += max(stat.Blocks*block, leastFile)
+				u.disk += max(stat.Blocks*block, minFileSize)
 				continue
 			}
 			u.addFile(&stat, seen)
@@ -125,12 +125,12 @@ func (u *usage) readFolder(root int, path string, seen *seenFiles, isEnough func
 func (u *usage) addFile(stat *unix.Stat_t, seen *seenFiles) {
 	if stat.Nlink != 1 {
 		if seen.inodes[stat.Ino] {
-			u.disk += leastFile // the name takes space too
+			u.disk += minFileSize // the name takes space too
 			return
 		}
 		seen.inodes[stat.Ino] = true
 	}
-	u.disk += max(stat.Blocks*block, leastFile)
+	u.disk += max(stat.Blocks*block, minFileSize)
 	if stat.Mode&unix.S_IFMT == unix.S_IFREG {
 		u.largest = max(u.largest, stat.Size)
 	}

@@ -24,12 +24,12 @@ const maxTimers = 1024
 // watches their sums.
 func applyLimits(pid int, l *Limits) error {
 	cpu := uint64(max(l.CPU/time.Second, 1))
-	for resource, most := range map[int]uint64{
+	for resource, value := range map[int]uint64{
 		unix.RLIMIT_NPROC: uint64(l.Processes), unix.RLIMIT_DATA: uint64(l.Memory), unix.RLIMIT_FSIZE: uint64(l.FileSize),
 		unix.RLIMIT_CPU: cpu, unix.RLIMIT_CORE: 0,
 		unix.RLIMIT_NOFILE: maxOpenFiles, unix.RLIMIT_SIGPENDING: maxTimers,
 	} {
-		limit := unix.Rlimit{Cur: most, Max: most}
+		limit := unix.Rlimit{Cur: value, Max: value}
 		switch resource {
 		case unix.RLIMIT_CPU:
 			limit.Max++ // after a signal that the program may handle
@@ -38,7 +38,7 @@ func applyLimits(pid int, l *Limits) error {
 			if err := unix.Prlimit(pid, resource, nil, &own); err != nil {
 				return os.NewSyscallError("prlimit", err)
 			}
-			limit = unix.Rlimit{Cur: min(own.Cur, most), Max: min(own.Max, most)}
+			limit = unix.Rlimit{Cur: min(own.Cur, value), Max: min(own.Max, value)}
 		}
 		if err := unix.Prlimit(pid, resource, &limit, nil); err != nil {
 			return os.NewSyscallError("prlimit", err)
@@ -84,21 +84,21 @@ func newQuota(dir string, l *Limits) *quota {
 // so many files that a look at them takes seconds.
 func (q *quota) watch(cmd *exec.Cmd) {
 	root := cmd.Process.Pid
-	most := countThreads() + q.limits.Processes/2
+	urgentThreads := countThreads() + q.limits.Processes/2
 	q.watches.Go(func() {
-		q.repeat(cmd, func() bool { return countThreads() >= most }, func() (now usage) {
+		q.repeat(cmd, func() bool { return countThreads() >= urgentThreads }, func() (now usage) {
 			now.readProcesses(root, q.limits.Processes)
-			most = countThreads() + (q.limits.Processes-now.processes)/2
+			urgentThreads = countThreads() + (q.limits.Processes-now.processes)/2
 			return now
 		})
 	})
-	least := q.before.free - q.limits.Disk/2
+	urgentFree := q.before.free - q.limits.Disk/2
 	q.watches.Go(func() {
-		q.repeat(cmd, func() bool { return freeSpace(q.dir) < least }, func() (now usage) {
+		q.repeat(cmd, func() bool { return freeSpace(q.dir) < urgentFree }, func() (now usage) {
 			if members := now.readProcesses(root, q.limits.Processes); now.processes < q.limits.Processes {
-				now.readOpenFiles(members, now.readDisk(q.dir, q.mostDisk(), q.isStopped), q.limits.FileSize)
+				now.readOpenFiles(members, now.readDisk(q.dir, q.diskLimit(), q.isStopped), q.limits.FileSize)
 			}
-			least = now.free - max(q.limits.Disk-now.disk, q.limits.Disk/8)/2
+			urgentFree = now.free - max(q.limits.Disk-now.disk, q.limits.Disk/8)/2
 			return now
 		})
 	})
@@ -109,14 +109,14 @@ func (q *quota) watch(cmd *exec.Cmd) {
 func (q *quota) repeat(cmd *exec.Cmd, isUrgent func() bool, look func() usage) {
 	tick := time.NewTicker(countEach)
 	defer tick.Stop()
-	wait, took, last := watchEach, time.Duration(0), time.Now()
+	wait, lookTime, last := watchEach, time.Duration(0), time.Now()
 	for {
 		select {
 		case <-q.stopped:
 			return
 		case <-tick.C:
 		}
-		if since := time.Since(last); since < wait && (since < took || !isUrgent()) {
+		if since := time.Since(last); since < wait && (since < lookTime || !isUrgent()) {
 			continue
 		}
 		began := time.Now()
@@ -127,13 +127,13 @@ func (q *quota) repeat(cmd *exec.Cmd, isUrgent func() bool, look func() usage) {
 			return
 		}
 		last = time.Now()
-		took = last.Sub(began)
-		wait = max(watchEach, watchLoad*took)
+		lookTime = last.Sub(began)
+		wait = max(watchEach, watchLoad*lookTime)
 	}
 }
 
-// mostDisk returns what the files of a program may take, in bytes, or took before it started.
-func (q *quota) mostDisk() int64 { return max(q.limits.Disk, q.before.disk) }
+// diskLimit returns how many bytes the files of a program may take: its limit, or what they took before it started.
+func (q *quota) diskLimit() int64 { return max(q.limits.Disk, q.before.disk) }
 
 func (q *quota) isStopped() bool {
 	select {
@@ -164,7 +164,7 @@ func (q *quota) stop(state *os.ProcessState) string {
 	}
 	last := usage{cpu: state.UserTime() + state.SystemTime()}
 	deadline := time.Now().Add(time.Second)
-	if last.readDisk(q.dir, q.mostDisk(), func() bool { return time.Now().After(deadline) }); last.largest >= q.limits.FileSize {
+	if last.readDisk(q.dir, q.diskLimit(), func() bool { return time.Now().After(deadline) }); last.largest >= q.limits.FileSize {
 		return fmt.Sprintf("a file reached %s, the limit for one file", bytesize.Text(int(q.limits.FileSize)))
 	}
 	return q.reached(&last)
@@ -180,7 +180,7 @@ func (q *quota) reached(u *usage) string {
 		return fmt.Sprintf("it used more than %s of memory", bytesize.Text(int(l.Memory)))
 	case u.cpu >= l.CPU:
 		return fmt.Sprintf("it used %v of processor time", l.CPU)
-	case u.disk > q.mostDisk():
+	case u.disk > q.diskLimit():
 		return fmt.Sprintf("its files take more than %s", bytesize.Text(int(l.Disk)))
 	case u.tooDeep:
 		return fmt.Sprintf("its folders are nested so deeply that a path has more than %s", bytesize.Text(maxPath))

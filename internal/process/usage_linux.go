@@ -28,8 +28,8 @@ type usage struct {
 
 // readProcesses adds what a process and its descendants use, and returns the folders of /proc in
 // which they show. Orphans become children of the first process of the namespace, so no process is
-// missed. It stops at a number of processes and threads: among thousands, reading takes long.
-func (u *usage) readProcesses(root, most int) (tasks []string) {
+// missed. It stops at a limit of processes and threads: among thousands, reading takes long.
+func (u *usage) readProcesses(root, limit int) (tasks []string) {
 	var pids []int
 	for _, name := range namesIn("/proc") {
 		if pid, err := strconv.Atoi(name); err == nil {
@@ -52,7 +52,7 @@ func (u *usage) readProcesses(root, most int) (tasks []string) {
 		switch {
 		case p == nil:
 		case pid == root || members[p.parent]:
-			if add(pid, p); u.processes >= most {
+			if add(pid, p); u.processes >= limit {
 				return tasks
 			}
 		default:

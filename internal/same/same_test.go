@@ -150,13 +150,13 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// A printed is what a command printed, and its exit status.
-type printed struct {
-	out, log string
-	status   int
+// An output is what a command wrote, and its exit status.
+type output struct {
+	stdout, stderr string
+	status         int
 }
 
-func run(t *testing.T, program, dir string, args ...string) printed {
+func run(t *testing.T, program, dir string, args ...string) output {
 	t.Helper()
 	c := exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
 	c.Dir, c.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
@@ -166,7 +166,7 @@ func run(t *testing.T, program, dir string, args ...string) printed {
 	if c.ProcessState == nil {
 		require.NoError(t, err)
 	}
-	return printed{out.String(), log.String(), c.ProcessState.ExitCode()}
+	return output{out.String(), log.String(), c.ProcessState.ExitCode()}
 }
 
 var (
@@ -193,11 +193,11 @@ func comparable(text string, isOneRun bool, about string) string {
 }
 
 // requireSame holds that both commands print the same.
-func requireSame(t *testing.T, old, now printed, isOneRun bool, about string) {
+func requireSame(t *testing.T, old, now output, isOneRun bool, about string) {
 	t.Helper()
 	where := t.Name() + " " + about
-	require.Equal(t, comparable(old.out, isOneRun, where), comparable(now.out, isOneRun, where), about)
-	require.Equal(t, old.status, now.status, "%s: %s", about, now.log)
+	require.Equal(t, comparable(old.stdout, isOneRun, where), comparable(now.stdout, isOneRun, where), about)
+	require.Equal(t, old.status, now.status, "%s: %s", about, now.stderr)
 }
 
 // copied copies the folder of an example, and returns the folder that has it. The script is that of this commit, which
@@ -224,7 +224,7 @@ func TestPlansAndPrompts(t *testing.T) {
 			requireSame(t, run(t, c.old, dir, "plan", "team", "-o", "json"), run(t, c.now, dir, "plan", "team", "-o", "json"), false, "plan")
 			requireSame(t, run(t, c.old, dir, "check", "team"), run(t, c.now, dir, "check", "team"), false, "check")
 			var prompts [2][]string
-			var results [2]printed
+			var results [2]output
 			for i, program := range []string{c.old, c.now} {
 				name := fmt.Sprintf("%d.trace", i)
 				results[i] = run(t, program, dir, "run", "team", "--offline", "--no-journal", "--trace", name, "-o", "json")
@@ -286,9 +286,9 @@ func (c commands) record(t *testing.T, name string) (r recording) {
 	return r
 }
 
-func requireStatus(t *testing.T, status int, got printed) {
+func requireStatus(t *testing.T, status int, got output) {
 	t.Helper()
-	require.Equal(t, status, got.status, got.log)
+	require.Equal(t, status, got.status, got.stderr)
 }
 
 // list finds the batches of the run.
@@ -365,7 +365,7 @@ func TestBeginningsOfRuns(t *testing.T) {
 					args := append(strings.Fields(line), "--journal", journal)
 					requireSame(t, run(t, c.old, dir, args...), run(t, c.now, dir, args...), true, about+": "+line)
 				}
-				var results [2]printed
+				var results [2]output
 				for i, program := range []string{c.old, c.now} {
 					results[i] = run(t, program, r.until(t, k), "resume", "--offline", "--journal", journal, "-o", "json")
 				}
@@ -378,15 +378,15 @@ func TestBeginningsOfRuns(t *testing.T) {
 }
 
 // outcome returns what a resumed run ended with, without what it took.
-func outcome(t *testing.T, p printed) printed {
+func outcome(t *testing.T, p output) output {
 	t.Helper()
 	var result map[string]any
-	if json.Unmarshal([]byte(p.out), &result) != nil {
+	if json.Unmarshal([]byte(p.stdout), &result) != nil {
 		return p
 	}
 	text, err := json.MarshalIndent(withoutCosts(result), "", " ")
 	require.NoError(t, err)
-	return printed{string(text), p.log, p.status}
+	return output{string(text), p.stderr, p.status}
 }
 
 func withoutCosts(value any) any {
