@@ -282,8 +282,8 @@ func (l *FileLayer) levels(p *Plan) (least, most label.Classification) {
 
 // IsNamed reports whether a name in a spec means a task: its title, as written or with its round, its key or its ID.
 func IsNamed(t *task.Task, name string) bool {
-	name = strings.TrimSpace(name)
-	return strings.EqualFold(name, t.Title) || strings.EqualFold(name, WrittenTitle(t)) || name != "" && (name == t.Key || name == string(t.ID))
+	_, is := naming.TaskList{{Title: t.Title, Key: t.Key, ID: string(t.ID)}, {Title: WrittenTitle(t)}}.Find(name)
+	return is
 }
 
 // OnConflict returns the onConflict of the dependencies of a task, which must agree; empty if conflicts fail it.
@@ -309,7 +309,7 @@ func (c *pathCheck) checkOnConflict(i, j int) {
 	case len(d.Files) == 0:
 		at().report("onConflict is about files, and the dependency grants none", "add files, or remove onConflict", task.ErrInvalid)
 	case other >= 0 && !strings.EqualFold(strings.TrimSpace(d.OnConflict), strings.TrimSpace(on[other].OnConflict)):
-		at().report(fmt.Sprintf("it is %s, and another dependency of the task says %s: the task has one folder", naming.Quote(d.OnConflict), naming.Quote(on[other].OnConflict)),
+		at().report(fmt.Sprintf("onConflict is %s, and another dependency of the task says %s: the task has one folder", naming.Quote(d.OnConflict), naming.Quote(on[other].OnConflict)),
 			fmt.Sprintf("write onConflict: %s here, or remove it from one of them", naming.Quote(on[other].OnConflict)), task.ErrInvalid)
 	case d.OnConflict == task.FailOnConflict, d.OnConflict == task.KeepBoth:
 	case t.Instance != nil && slices.ContainsFunc(t.Instance.Lacks, isLacking): // later rounds have it
@@ -331,6 +331,7 @@ func (c *pathCheck) checkOnConflict(i, j int) {
 				return
 			}
 		}
-		at().report(fmt.Sprintf("%s is neither fail nor both, and no task of that name has files in the folder", naming.Quote(d.OnConflict)), naming.Suggest(d.OnConflict, titles), task.ErrInvalid)
+		at().report(fmt.Sprintf("onConflict: no task %s has files in the folder", naming.Quote(d.OnConflict)),
+			naming.Suggest(d.OnConflict, append(titles, task.FailOnConflict, task.KeepBoth)), task.ErrInvalid)
 	}
 }

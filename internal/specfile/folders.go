@@ -38,7 +38,7 @@ func (r *reader) isFolder(in *engine.Input, f *fields) bool {
 // readFolderInput reads the folder that an input names inside that of the spec.
 func (r *reader) readFolderInput(in *engine.Input, f *fields) {
 	n := f.own("dir")
-	f.refuse(r.report, []string{"file", "text", "from", "cut", "maxContextBytes"}, "dir is set too, and it is for texts", "leave it out")
+	f.refuse(r.report, []string{"file", "text", "from", "cut", "maxContextBytes"}, "an input with dir is a folder, and this key is for texts", "leave it out")
 	path, shown, ok := r.path("dir", n)
 	if !ok {
 		return

@@ -70,7 +70,7 @@ func TestBadFolders(t *testing.T) {
 	for name, c := range map[string]struct{ inputs, tasks, want string }{
 		"missing":            {"repo: {dir: none}", "", `dir: "none": cannot read: it does not exist`},
 		"outside":            {"repo: {dir: ../x}", "", "outside the folder of the spec"},
-		"text too":           {"repo: {dir: repo, text: x}", "", "text: dir is set too"},
+		"text too":           {"repo: {dir: repo, text: x}", "", "text: an input with dir is a folder, and this key is for texts"},
 		"bad glob":           {"repo: {dir: repo, exclude: ['[']}", "", "not a valid glob"},
 		"output above":       {"repo: {dir: repo}", "outputFiles: ['../*.md']", `"../*.md" matches no file`},
 		"output from root":   {"repo: {dir: repo}", "outputFiles: [/a.md]", `"/a.md" matches no file`},
@@ -158,7 +158,7 @@ func TestBadFolderToContinue(t *testing.T) {
 		"empty files":            {"workspace: {task: Fix, files: []}", `4:62: task "T": files: the list is empty`},
 		"part of a name":         {"workspace: {task: Fix, files: ['*.md']}", `only whole names can be *`},
 		"conflict, no files":     {"dependsOn: [{task: Fix, onConflict: Plan}], workspace: {task: Fix}", `4:68: task "T": task "Plan" has no outputFiles, so no version of a file is its own (write whose version counts: Fix, both)`},
-		"no conflict is set":     {"dependsOn: [{task: Fix, onConflict: Nobody}], workspace: {task: Fix}", `4:68: task "T": "Nobody" is neither fail nor both`},
+		"no conflict is set":     {"dependsOn: [{task: Fix, onConflict: Nobody}], workspace: {task: Fix}", `4:68: task "T": onConflict: no task "Nobody" has files in the folder`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

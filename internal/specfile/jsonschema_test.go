@@ -47,7 +47,7 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	`outputSchema: no schema `, `^chat: (agent|inputs): (unknown|".*" is a person)`, // names
 	`needs the shared memory`, `answers the goal`, // what two keys say together
 	`fallback \d: it is the same as`, // what two entries say together
-	`(from|cut|maxContextBytes): dir is set too`, `dir: .*cannot read`, `exclude: the input is not a folder`, `not a valid glob`, `only whole names can be`, `a part of the path is empty`, `the path leaves the workspace`, `workspace: (it continues the folder of|which folder a task continues)`,
+	`(from|cut|maxContextBytes): an input with dir is a folder`, `dir: .*cannot read`, `exclude: the input is not a folder`, `not a valid glob`, `only whole names can be`, `a part of the path is empty`, `the path leaves the workspace`, `workspace: (it continues the folder of|which folder a task continues)`,
 	`unknown tool`, `neither a built-in tool nor`, `is a built-in tool`, `no effect on `, `either command or url`, `only with `, `does not fit the other keys`, `stateless: not with`, `is below accepts`,
 	`allow: (it is missing|it is empty)`, `allow of .* does not list`, `it needs origins`, `is no origin`, `not the URL of a server`, `beside the preset`, `is listed twice`,
 	`(does not have|no agent has) the tool`, `has the same url`, `invalid name; use`, // what tools are and have
