@@ -114,6 +114,20 @@ func (o omitted) decisive(specs []task.Spec) (found task.Problems) {
 	return found
 }
 
+// Decides reports whether the result of a task says whether another one runs, or for which items, so that a run cannot be
+// repeated without it.
+func (p *Plan) Decides(id task.ID) bool {
+	names := p.Names()
+	for i := range p.specs {
+		for _, name := range decidedBy(&p.specs[i]) {
+			if k, known := names.Find(name); known && task.NewID(p.specs[k].Title) == id {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // decidedBy returns the tasks whose results say whether a task runs, each once.
 func decidedBy(s *task.Spec) (names []string) {
 	add := func(c *task.Condition) {

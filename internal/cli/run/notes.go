@@ -125,7 +125,7 @@ func lastPrompt(res *engine.Result) *engine.TaskResult {
 }
 
 // joinedTask returns the last dependency of the first task with the most dependencies that
-// completed, counting up to three. It is nil if no task has two.
+// completed, counting up to three. It is nil if no task has two. It is none that decides which tasks run.
 func joinedTask(res *engine.Result) (found *engine.TaskResult) {
 	most, byID := 1, make(map[task.ID]*engine.TaskResult, len(res.Tasks))
 	for i := range res.Tasks {
@@ -136,10 +136,12 @@ func joinedTask(res *engine.Result) (found *engine.TaskResult) {
 		n := 0
 		for _, id := range res.Tasks[i].DependsOn {
 			if up := byID[id]; up != nil && up.Status == task.Completed {
-				last, n = up, n+1
+				if n++; !res.Decides(id) {
+					last = up
+				}
 			}
 		}
-		if min(n, 3) > most {
+		if last != nil && min(n, 3) > most {
 			most, found = min(n, 3), last
 		}
 	}
