@@ -118,8 +118,13 @@ func (x *modelCall) reissueAnswer(ctx context.Context, e *record.AgentCall, own 
 	if !ok || reply.Truncated && !x.task.AcceptTruncated || x.contract.MaxInput.Join(old.Classification()) > x.bound {
 		return false, nil
 	}
-	changed, before, ok := cachedFiles(x.run.memo, e, x.bound, now)
-	if !ok && len(x.task.OutputFiles) > 0 {
+	hasFiles := len(x.task.OutputFiles) > 0 && x.part == record.ChildOf(x.part) // those of a later turn are in the workspace
+	of := e.Session
+	if x.holders != "" {
+		of = strings.TrimSuffix(of, e.Part) // those of the last holder are stored as those of the attempt
+	}
+	changed, before, ok := cachedFiles(x.run.memo, of, x.bound, now)
+	if !ok && hasFiles {
 		return false, nil
 	}
 	made, err := x.admit(reply, now)
@@ -134,7 +139,7 @@ func (x *modelCall) reissueAnswer(ctx context.Context, e *record.AgentCall, own 
 	if own && !x.run.repeats() && sameBut(made.Header(), old.Header()) {
 		made = old // it is this run's own, and is what it was
 	}
-	if len(x.task.OutputFiles) > 0 {
+	if hasFiles {
 		if x.outputs, err = outputsOf(made, changed, before, filesAmong(x.sealed)); err != nil {
 			return false, err
 		}

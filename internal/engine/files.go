@@ -159,10 +159,10 @@ func versionsBefore(given, changed filetree.Tree) filetree.Tree {
 	return before
 }
 
-// cachedFiles returns the output files that belong to a recorded answer. It is not ok if
-// they cannot be read any more, or are more sensitive than bound.
-func cachedFiles(m *memo.Memo, e *record.AgentCall, bound label.Classification, now time.Time) (changed, before filetree.Tree, ok bool) {
-	of := m.Call(e.Session).Files
+// cachedFiles returns the output files that are recorded of a session. It is not ok if they
+// cannot be read any more, or are more sensitive than bound.
+func cachedFiles(m *memo.Memo, session string, bound label.Classification, now time.Time) (changed, before filetree.Tree, ok bool) {
+	of := m.Call(session).Files
 	if of == nil || of.Missing != "" {
 		return nil, nil, false
 	}

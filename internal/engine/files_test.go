@@ -134,6 +134,37 @@ func TestOutputFilesAreTheSameAfterEveryInterruption(t *testing.T) {
 	require.Empty(t, append(fixer, reviewer...), "a replay calls no agent")
 }
 
+// The files of a task whose conversation was transferred are those that the last holder wrote. After its end, no agent is
+// called again for them, and after any other interruption they are the same.
+func TestOutputFilesOfATransferredTaskAreTheSameAfterEveryInterruption(t *testing.T) {
+	t.Parallel()
+	tools, err := builtin.Files("readwrite", tool.Options{})
+	require.NoError(t, err)
+	var triage, fixer []string
+	tm, err := engine.New(engine.Config{Edges: transferring("triage>fixer"), Agents: []engine.Member{
+		{Name: "triage", Agent: agent.New(caller(&triage, call("transfer_to_fixer", `{"reason":"it is a bug"}`)), agent.Options{})},
+		{Name: "fixer", Tools: tools, Agent: agent.New(caller(&fixer, call("file_write", `{"path":"new.go","content":"new"}`)), agent.Options{})},
+	}})
+	require.NoError(t, err)
+	specs := []task.Spec{{Title: "Fix", Description: "D", Assignee: "triage", OutputFiles: []string{"*.go"}}}
+	j := &memory{}
+	whole, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{RunID: "r", Journal: j})
+	require.NoError(t, err)
+	require.NoError(t, whole.Err())
+	want := map[string]string{"new.go": "new"}
+	require.Equal(t, want, whole.Tasks[0].OutputFiles)
+	require.Len(t, fixer, 2)
+	for cut := 1; cut <= j.len(); cut++ {
+		triage, fixer = nil, nil
+		res, err := start(t.Context(), tm, specs, &engine.RunOptions{RunID: "r", Journal: after(j.history(cut))})
+		require.NoError(t, err)
+		require.NoError(t, res.Err(), "after %d entries", cut)
+		require.Equal(t, want, res.Tasks[0].OutputFiles, "after %d entries", cut)
+		require.Equal(t, whole.Tasks[0].Result, res.Tasks[0].Result)
+	}
+	require.Empty(t, append(triage, fixer...), "after its end")
+}
+
 func TestChangedFolderIsAskedAboutAgain(t *testing.T) {
 	t.Parallel()
 	var fixer, reviewer []string
