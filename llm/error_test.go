@@ -75,6 +75,11 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 		},
 		{
 			"a page instead of an answer",
+			llm.Error{Kind: callfault.BadResponse, Status: 200, Endpoint: "http://h/v1", Message: "HTML instead of JSON"},
+			"http://h/v1: bad response: HTML instead of JSON; check its base URL (baseURL or OPENAI_BASE_URL)",
+		},
+		{
+			"a page, and no version in the base URL",
 			llm.Error{Kind: callfault.BadResponse, Status: 200, Endpoint: "http://h", Message: "HTML instead of JSON"},
 			"http://h: bad response: HTML instead of JSON; /v1 may be missing in the base URL: try http://h/v1 as baseURL or OPENAI_BASE_URL",
 		},

@@ -148,7 +148,7 @@ func (e *Error) addressHint() string {
 		return "for Azure, write https://NAME.openai.azure.com/openai/v1, or https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION"
 	case e.Kind == callfault.NotFound && !versioned:
 		return "/v1 is missing in the base URL: set baseURL or OPENAI_BASE_URL to " + with
-	case e.Kind == callfault.NotFound:
+	case e.Kind == callfault.NotFound, versioned && strings.HasPrefix(e.Message, "HTML"): // a page of another server
 		return "check its base URL (baseURL or OPENAI_BASE_URL)"
 	case !versioned:
 		return "/v1 may be missing in the base URL: try " + with + " as baseURL or OPENAI_BASE_URL"

@@ -388,7 +388,7 @@ tasks: [{title: T, description: d}]
 func TestCheckWarnsOfToolsOfLaterHolders(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ accepts, trusts, want string }{
-		"untrusted": {want: `team.yaml:9:7: warning: agent "billing": calls of tool "s/pay" are refused in task "T", which can be transferred to it (triage > billing): the tool has external effects, and the definition of tool "s/pay", written by a server, is untrusted; add "s/pay" to allowUntrusted of agent "billing", or endorse what "tool:s/pay" delivers to it` + "\n"},
+		"untrusted": {want: `team.yaml:9:7: warning: agent "billing": calls of tool "s/pay" are refused in task "T", which can be transferred to it (triage > billing): the tool has external effects, and the definition of tool "s/pay", written by a server, is untrusted; if the tool changes nothing, write effect: none for it; else add "s/pay" to allowUntrusted of agent "billing", or endorse what "tool:s/pay" delivers to it` + "\n"},
 		"label":     {accepts: ", accepts: public", trusts: "allowUntrusted: [s/pay], ", want: `team.yaml:9:9: warning: agent "billing": calls of tool "s/pay" are refused in task "T", which can be transferred to it (triage > billing): its context is at least internal, and the tool accepts at most public; raise accepts of the tool to internal, or remove it from the tools of "billing"` + "\n"},
 		"neither":   {trusts: "allowUntrusted: [s/pay], "},
 	} {

@@ -111,12 +111,12 @@ func TestToolsThatLaterHoldersCannotCall(t *testing.T) {
 				d.task.Uses, d.opts.Inputs = []task.Use{{Name: "mail"}}, []engine.Input{{Name: "mail", Text: "hello", Classification: label.Internal}}
 			},
 			are + `the tool has external effects, and input "mail" is untrusted`,
-			`add "refund" to AllowUntrusted of agent "billing", or endorse what "user" delivers to it`, "Call refused: refund has external effects",
+			`if the tool changes nothing, set its Effect to none; else add "refund" to AllowUntrusted of agent "billing", or endorse what "user" delivers to it`, "Call refused: refund has external effects",
 		},
 		{
 			"an untrusted conversation", func(d *payDesk) { d.billing().AllowUntrusted = nil },
 			can + `the tool has external effects, and what "triage" says before is untrusted`,
-			`add "refund" to AllowUntrusted of agent "billing", or endorse what "triage" delivers to it`, "Call refused: refund has external effects",
+			`if the tool changes nothing, set its Effect to none; else add "refund" to AllowUntrusted of agent "billing", or endorse what "triage" delivers to it`, "Call refused: refund has external effects",
 		},
 		{
 			"an untrusted result of a tool", func(d *payDesk) {
@@ -124,7 +124,7 @@ func TestToolsThatLaterHoldersCannotCall(t *testing.T) {
 				d.Policy.Endorse = []handoff.Endorser{{Entry: handoff.Entry{Name: "colleagues", From: "triage", To: "billing", Reason: "a test"}}}
 			},
 			can + `the tool has external effects, and what tool "lookup" returns to "triage" before is untrusted`,
-			`add "refund" to AllowUntrusted of agent "billing", or endorse what "tool:lookup" delivers to it`, "Call refused: refund has external effects",
+			`if the tool changes nothing, set its Effect to none; else add "refund" to AllowUntrusted of agent "billing", or endorse what "tool:lookup" delivers to it`, "Call refused: refund has external effects",
 		},
 		{
 			"an endorsed conversation", func(d *payDesk) {

@@ -187,7 +187,7 @@ func (c *holderCheck) checkUntrusted(h *holding, k int) {
 	detail := fmt.Sprintf("the tool has external effects, and %s is untrusted", what)
 	c.add(refusedTool{
 		holding: *h, tool: k, verb: verb, detail: detail,
-		hint: fmt.Sprintf("add %q to AllowUntrusted of agent %q, or endorse what %q delivers to it", f.Name, m.Name, from),
+		hint: untrustedHint(f, m.Name, from),
 		err:  &UntrustedCallError{Tool: f.Name, Agent: h.member, refusal: &gate.Refusal{Rule: gate.RuleTools, Reason: detail}},
 	})
 }

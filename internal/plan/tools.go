@@ -270,7 +270,15 @@ func (c *checker) checkUntrusted(i int, f *tool.Tool) {
 	}
 	detail := fmt.Sprintf("the tool %q of agent %q has external effects, and %s is untrusted", f.Name, tk.Assignee, what)
 	refused := &UntrustedCallError{Tool: f.Name, Agent: int(c.plan.Members[i]), refusal: &gate.Refusal{Rule: gate.RuleTools, Reason: detail}}
-	c.task(i).report(detail, fmt.Sprintf("add %q to AllowUntrusted of agent %q, or endorse what %q delivers to it", f.Name, tk.Assignee, from), refused)
+	c.task(i).report(detail, untrustedHint(f, tk.Assignee, from), refused)
+}
+
+// untrustedHint says how an agent may call a tool although what somebody delivers to it is untrusted.
+func untrustedHint(f *tool.Tool, agent, from string) (hint string) {
+	if f.Effect == "" {
+		hint = "if the tool changes nothing, set its Effect to none; else "
+	}
+	return hint + fmt.Sprintf("add %q to AllowUntrusted of agent %q, or endorse what %q delivers to it", f.Name, agent, from)
 }
 
 // untrustedOf returns what an agent with these tools always has in its context in task i and nobody endorses,

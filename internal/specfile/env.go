@@ -168,7 +168,7 @@ func (e *environment) expand(key string, n *node) (x expansion, ok bool) {
 			case e.o.Offline && !e.inUse:
 				both(opening + name + "}")
 			default:
-				hint := "set it"
+				hint := "set it, or take it from a file with --env-file FILE"
 				if key != "apiKey" { // a key does not belong in the file
 					hint += ", or write ${" + name + ":-else}"
 				}

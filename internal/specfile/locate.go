@@ -155,7 +155,8 @@ func (p *places) find(t task.Problem) finding {
 }
 
 // inFileWords replaces fields of Go in hints about tools by keys of a file.
-var inFileWords = strings.NewReplacer("AllowUntrusted of agent", "allowUntrusted of agent", "raise Accepts of the tool", "raise accepts of the tool")
+var inFileWords = strings.NewReplacer("AllowUntrusted of agent", "allowUntrusted of agent", "raise Accepts of the tool", "raise accepts of the tool",
+	"set its Effect to none", "write effect: none for it")
 
 // toolsOf returns the value that gives an agent its tools, or the one that trusts them.
 func (p *places) toolsOf(f *fields) (*node, *source, int) {

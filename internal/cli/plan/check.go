@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/source"
@@ -32,7 +33,22 @@ type checkDocument struct {
 
 	Assertions []engine.Finding `json:"assertions,omitempty"` // OK says whether all hold
 
+	Assigned []assignedTask `json:"assigned,omitempty"` // the tasks without an assignee, and who gets each
+	Strategy string         `json:"strategy,omitempty"` // by which they are assigned; none without such tasks
+
 	tasks string // how many there are, and how often they run at most
+}
+
+// An assignedTask is a task of which the spec does not say who performs it.
+type assignedTask struct {
+	Task     string `json:"task"`
+	Assignee string `json:"assignee"`
+}
+
+// why says how a strategy chooses.
+var why = map[assign.Strategy]string{
+	assign.DependencyFirst: "which takes the agents in turn",
+	assign.CapabilityMatch: "by the words that agents share with the task",
 }
 
 // CheckCommand returns the command check.
@@ -76,6 +92,11 @@ func check(ctx context.Context, con *console.Console, s *source.SpecFlags) error
 	c.tasks = format.Plural(c.Tasks, "task")
 	if plan != nil && !c.Goal {
 		c.Tasks, c.tasks = len(plan.Tasks), tasksText(plan)
+		for i := range plan.Tasks {
+			if t := &plan.Tasks[i]; t.Assigned {
+				c.Assigned, c.Strategy = append(c.Assigned, assignedTask{t.Title, t.Assignee}), string(file.Run.Strategy.Current())
+			}
+		}
 	}
 	c.Warnings = append(source.Warnings(file, plan), agentsWithoutModel(file)...)
 	c.Environment = source.SentVariables(file, con.LookupEnv)
@@ -92,7 +113,7 @@ func check(ctx context.Context, con *console.Console, s *source.SpecFlags) error
 	return reportBroken(con, found, con.Settings.JSON())
 }
 
-// String returns one line, and one more for each variable that is sent.
+// String returns one line, one more about tasks without an assignee, and one for each variable that is sent.
 func (c checkDocument) String() string {
 	tasks := c.tasks
 	if c.Goal {
@@ -111,6 +132,13 @@ func (c checkDocument) String() string {
 	}
 	if n := len(c.Warnings); n > 0 {
 		text += "; " + format.Plural(n, "warning")
+	}
+	if len(c.Assigned) > 0 {
+		var all []string
+		for _, t := range c.Assigned {
+			all = append(all, t.Task+" to "+t.Assignee)
+		}
+		text += fmt.Sprintf("\n  assigned by %s, %s: %s", c.Strategy, why[assign.Strategy(c.Strategy)], format.List(all, 10))
 	}
 	if len(c.Environment) > 0 {
 		var b strings.Builder

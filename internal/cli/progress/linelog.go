@@ -23,6 +23,7 @@ type lineLog struct {
 	last     time.Time               // when a line was printed
 	limited  time.Time               // of the last line about a limited endpoint
 	answer   func(run string) string // of a [View]; nil once a line has it
+	printed  map[string]bool         // long messages
 }
 
 // take prints the line of an event.
@@ -39,6 +40,10 @@ func (p *lineLog) take(e event.Event) {
 		return
 	case e.Type == event.Limited:
 		p.limited = e.Time
+	}
+	message := terminal.CleanLine(e.Message)
+	if p.printed[message] {
+		e.Message = "as above"
 	}
 	text := sentence(e, outcome(e, r))
 	if e.Type == event.TaskStart {
@@ -60,10 +65,19 @@ func (p *lineLog) take(e event.Event) {
 	if text != "" {
 		p.print(e.Time, text)
 	}
+	if len(message) > maxRepeated && strings.Contains(text, message) {
+		if p.printed == nil {
+			p.printed = map[string]bool{}
+		}
+		p.printed[message] = true
+	}
 	if e.Type == event.PlanReady {
 		p.list(e.Plan)
 	}
 }
+
+// maxRepeated is how many bytes a message has at most that is printed again.
+const maxRepeated = 60
 
 // maxPlanned is how many tasks of a plan are listed.
 const maxPlanned = 20

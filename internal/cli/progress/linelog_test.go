@@ -21,6 +21,27 @@ func newTestLog(plan *engine.Plan, out io.Writer, start time.Time) *lineLog {
 	return &lineLog{tracker: newTracker(plan, start, interrupted), w: out, last: start}
 }
 
+// A long message is printed once: many calls may fail for the same reason.
+func TestPlainPrintsALongMessageOnce(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := newTestLog(planOf(2), &out, clitest.Noon)
+	long := event.Problem{Message: "down: " + strings.Repeat("cannot be reached ", 5), Wait: time.Second}
+	for _, e := range []event.Event{
+		{Type: event.Warning, Task: "0", Title: "Task 0", Agent: "a", Time: clitest.Noon, Attempt: 1, Problem: long},
+		{Type: event.Warning, Task: "0", Title: "Task 0", Agent: "a", Time: clitest.Noon, Attempt: 1, Problem: long},
+		{Type: event.Error, Task: "0", Title: "Task 0", Agent: "a", Time: clitest.Noon, Status: task.Failed, Problem: long},
+		{Type: event.Error, Task: "1", Title: "Task 1", Agent: "a", Time: clitest.Noon, Status: task.Failed, Problem: event.Problem{Message: "no"}},
+		{Type: event.Error, Task: "2", Title: "Task 2", Agent: "a", Time: clitest.Noon, Status: task.Failed, Problem: event.Problem{Message: "no"}},
+	} {
+		p.take(e)
+	}
+	require.Equal(t, 1, strings.Count(out.String(), "down: "))
+	require.Contains(t, out.String(), "retry     Task 0 (a): as above; retrying the call in 1.0s\n")
+	require.Contains(t, out.String(), "failed    Task 0 (a): as above\n")
+	require.Contains(t, out.String(), "failed    Task 2 (a): no\n")
+}
+
 func TestPlainPrintsALinePerEvent(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"errors"
+	"regexp"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/codes"
@@ -35,8 +36,8 @@ var advice = map[string]string{
 	codes.NoPrice:         "add the model to prices in the spec",
 }
 
-// adviceOn says what to do about a failed task.
-func adviceOn(t *engine.TaskResult) string {
+// adviceOn says what to do about a failed task, of a run that is stored or not.
+func adviceOn(t *engine.TaskResult, unstored bool) string {
 	switch {
 	case errors.Is(t.Error, engine.ErrPersonTimeout):
 		return "resume the run to ask again, or raise timeoutMs of the task"
@@ -45,8 +46,15 @@ func adviceOn(t *engine.TaskResult) string {
 	case t.Error.Code == codes.Schema && t.Assignee == handoff.Computed:
 		return "correct the template, or loosen outputSchema"
 	}
-	return advice[t.Error.Code]
+	text := advice[t.Error.Code]
+	if unstored {
+		text = stored.ReplaceAllString(text, "without --no-journal, $0")
+	}
+	return text
 }
+
+// stored matches a command that needs a stored run.
+var stored = regexp.MustCompile(`"runteam (show|explain)`)
 
 // coordinatorAdvice says what to do about failures in a step of the coordinator.
 var coordinatorAdvice = map[string]string{

@@ -84,6 +84,7 @@ type Ending struct {
 	Result   *engine.Result
 	Mode     string           // of the progress: "none" reports only warnings and failures, "live" has shown the counts
 	Scripted bool             // a script answered
+	Unstored bool             // there is no journal
 	Spec     string           // the path of the spec
 	Withheld *Withheld        // nil to omit what agents did not see
 	Findings []engine.Finding // of the plan
@@ -113,7 +114,7 @@ func (e *Ending) Text() string {
 	if e.Mode != "live" {
 		say("%s", e.totals())
 	}
-	causes := causesOf(res)
+	causes := causesOf(res, e.Unstored)
 	for i, c := range causes {
 		if i == MaxFailures {
 			say("… and %d more kinds of failure; --output json has all", len(causes)-i)
@@ -245,7 +246,7 @@ type cause struct {
 
 // causesOf groups the failures of a run by code and message: those of tasks in the order of the spec,
 // then those of the coordinator.
-func causesOf(res *engine.Result) []*cause {
+func causesOf(res *engine.Result, unstored bool) []*cause {
 	var all []*cause
 	byText := make(map[string]*cause)
 	byRoot := make(map[task.ID]*cause)
@@ -257,7 +258,7 @@ func causesOf(res *engine.Result) []*cause {
 		key := t.Error.Code + "\x00" + t.Error.Message
 		c := byText[key]
 		if c == nil {
-			c = &cause{message: t.Error.LogMessage(), next: adviceOn(t)}
+			c = &cause{message: t.Error.LogMessage(), next: adviceOn(t, unstored)}
 			byText[key] = c
 			all = append(all, c)
 		}

@@ -238,7 +238,7 @@ func (x *execution) printOutcome(recordErr error) error {
 	if j.resumed != nil {
 		shown.StartedAt = x.began // so that the report has the time of this command
 	}
-	ending := report.Ending{Result: &shown, Mode: progress.Mode(con, j.Progress), Scripted: j.Offline, Spec: x.file.Path, Withheld: &x.withheld}
+	ending := report.Ending{Result: &shown, Mode: progress.Mode(con, j.Progress), Scripted: j.Offline, Unstored: x.journal == nil, Spec: x.file.Path, Withheld: &x.withheld}
 	if x.plan != nil {
 		ending.Findings = x.plan.Findings
 	}
