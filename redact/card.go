@@ -18,13 +18,13 @@ const issuers = `
 213100-213199 15  # JCB
 220000-220599 16 / 17 18 19  # Mir, Borica
 222100-272099 16  # Mastercard
-300000-305999 14 16 / 17 18 19  # Diners Club
-309500-309599 14 16 / 17 18 19  # Diners Club
+300000-305999 14 / 16 17 18 19  # Diners Club
+309500-309599 14 / 16 17 18 19  # Diners Club
 340000-349999 15  # American Express
 352800-358999 16 / 17 18 19  # JCB
-360000-369999 14 16 / 12 13 14 15 17 18 19  # Diners Club
+360000-369999 14 / 15 16 17 18 19  # Diners Club
 370000-379999 15  # American Express
-380000-399999 14 16 / 17 18 19  # Diners Club
+380000-399999 14 / 16 17 18 19  # Diners Club
 400000-499999 13 16 / 17 18 19  # Visa
 500000-509999 16 / 12 13 14 15 17 18 19  # Maestro, Dankort, Elo, RuPay, Verve
 510000-559999 16  # Mastercard
@@ -87,7 +87,7 @@ func findCard(p *pass, i int) {
 			break
 		}
 		n += copy(all[n:], p.text[g.from:g.to])
-		issued := lengths.usual&(1<<n) != 0 || lengths.spare&(1<<n) != 0 && (k > 0 && n > minCard || cardWord(p, i))
+		issued := lengths.usual&(1<<n) != 0 && !barcode(all[:n]) || (lengths.usual|lengths.spare)&(1<<n) != 0 && (k > 0 && n > minCard || cardWord(p, i))
 		if issued && endsCard(p.text, groups, k) && luhn(all[:n]) {
 			end = g.to
 		}
@@ -180,6 +180,19 @@ func luhn(digits []byte) bool {
 			}
 		}
 		sum += d
+	}
+	return sum%10 == 0
+}
+
+// barcode reports whether the last digit is also the check digit of an EAN-13 (ISO/IEC 15420): then
+// a number of that length needs further evidence for a card.
+func barcode(digits []byte) bool {
+	if len(digits) != 13 {
+		return false
+	}
+	sum := 0
+	for k := range digits {
+		sum += int(digits[k]-'0') * (1 + k%2*2)
 	}
 	return sum%10 == 0
 }

@@ -12,6 +12,8 @@ const (
 	minHex     = 18 // digits: nine bytes
 	minDecoded = 6  // bytes of text in what a run decodes to
 	minLine    = 40 // characters of a line of base64 that continues in the next
+
+	minBinaryEmail = 12 // bytes of an address of mail in a text that is less than half of what a run decodes to
 )
 
 // escapeDetector notes that a text has escapes, so that finding them takes no pass of its own.
@@ -198,7 +200,8 @@ func (s *scan) lined(from, to int) (run string, end int) {
 }
 
 // searchTexts searches each text in s.raw, and returns the kind of the most specific
-// span to redact, or else of a span that is revealed.
+// span to redact, or else of a span that is revealed. A short address of mail between bytes that
+// are no text is there by chance: images have such.
 func (r *Redactor) searchTexts(s *scan, layer int) (kind Kind, isRevealed bool) {
 	for raw := s.raw; len(raw) > 0; {
 		n := textLen(raw)
@@ -206,6 +209,9 @@ func (r *Redactor) searchTexts(s *scan, layer int) (kind Kind, isRevealed bool) 
 			d := r.searchPart(s, text(raw[:n]), layer+1, given)
 			revealed := d.splitRevealed()
 			for _, h := range d.hits {
+				if h.Kind == Email && h.End-h.Start < minBinaryEmail && n < len(s.raw)/2 {
+					continue
+				}
 				if kind == "" || isRevealed || h.Kind.rank() > kind.rank() {
 					kind, isRevealed = h.Kind, false
 				}

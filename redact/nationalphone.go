@@ -40,10 +40,15 @@ func inDump(text string, from, to int) bool {
 	return k > to && k+2 <= len(text) && hexWord(text[k:k+2]) && !at(text, k+2, alnumChar)
 }
 
-// bound cuts groups where a space follows dashes or dots, since these belong together more closely.
-func bound(groups []group) []group {
+// bound cuts groups where a space follows dashes or dots, since these belong together more closely,
+// unless too few digits precede for a number (070-123 45 67): with a trunk prefix it has an area.
+func bound(text string, groups []group) []group {
+	least := minPhone
+	if text[groups[0].from] == '0' {
+		least = minTrunk
+	}
 	for k := 2; k < len(groups); k++ {
-		if groups[k].sep != groups[k-1].sep && groups[k].sep == ' ' {
+		if groups[k].sep != groups[k-1].sep && groups[k].sep == ' ' && digitsOf(groups[:k]) >= least {
 			return groups[:k]
 		}
 	}
@@ -77,8 +82,35 @@ func nanp(text string, groups []group) bool {
 		return false
 	}
 	same := groups[1].sep == groups[2].sep || groups[2].sep == '-' && groups[1].sep != '.'
-	return same && groups[2].sep != '/' && nanpArea(text[groups[0].from:groups[0].to]) && nanpExchange(text[groups[1].from:groups[1].to])
+	area, exchange := text[groups[0].from:groups[0].to], text[groups[1].from:groups[1].to]
+	if n == 3 && !areaCodes()[number(area)] { // three groups may be any number, so the area must be in use
+		return false
+	}
+	return same && groups[2].sep != '/' && nanpArea(area) && nanpExchange(exchange)
 }
+
+// areaCodes are the area codes of the North American plan that are in use or about to be, and the
+// toll-free ones: two digits, followed by each third digit that makes a code (NANPA, 2026).
+var areaCodes = sync.OnceValue(func() *[1000]bool {
+	t := new([1000]bool)
+	for row := range strings.FieldsSeq(`
+20123456789 21023456789 2203456789 2314569 2402689 250123467 260234789 27024679 281349
+30123456789 31023456789 3201345679 330124679 34013567 3501234 3601345789 380256
+40123456789 41023456789 423458 430124578 440123578 4508 463489 470234589 4804
+50123456789 51023456789 520 530149 54018 55179 5612347 570123459 580124567
+60123456789 61023456789 6203689 630169 64015679 65016789 66012479 670128 68012349
+70123456789 7123456789 720145678 73012478 7402378 753478 76023579 7701234589 780124567
+800123456789 81023456789 82015689 830123589 840345789 850456789 86023456789 870236789 888
+90123456789 91023456789 920589 930146789 9401235789 9512469 970123589 98034569`) {
+		for _, third := range row[2:] {
+			t[number(row[:2])*10+int(third-'0')] = true
+		}
+	}
+	return t
+})
+
+// minTrunk is the least number of digits of a number with a trunk prefix.
+const minTrunk = 9
 
 // trunk reports whether groups are a number with a trunk prefix, 0 and the area: nine to eleven
 // digits, or twelve in two groups, with one kind of separator after the first group.
@@ -91,13 +123,13 @@ func trunk(text string, groups []group) bool {
 		n += g.size()
 	}
 	first := groups[0]
-	if text[first.from+min(1, first.size()-1)] == '0' && first.size() > 1 || n < 9 || n > 12 || n == 12 && len(groups) > 2 {
+	if text[first.from+min(1, first.size()-1)] == '0' && first.size() > 1 || n < minTrunk || n > 12 || n == 12 && len(groups) > 2 {
 		return false
 	}
 	if first.size() == 1 { // 0 532 123 45 67; with dashes it is a book
 		return groups[1].sep == ' ' && groups[1].size() >= 2 && len(groups) > 2 && n >= 10
 	}
-	if groups[1].sep == '.' && len(groups) < 4 && first.size() < 3 {
+	if len(groups) < 4 && groups[1].sep == '.' && (first.size() < 3 || n == minTrunk) || len(groups) > 2 && first.size() == 2 && groups[1].size() > 4 { // numbers of parts and contracts
 		return false
 	}
 	switch {
@@ -106,11 +138,15 @@ func trunk(text string, groups []group) bool {
 	case len(groups) == 3 && first.size() == 3 && groups[1].size() == 2 && groups[2].size() == 4: // a Social Security number
 		return false
 	}
+	if first.size() == 6 { // 098765 43210 of India
+		return len(groups) == 2 && groups[1].size() == 5 && groups[1].sep != '/' && text[first.from+1] >= '6'
+	}
 	return first.size() <= 5 && !(groups[1].sep == '.' && len(groups) == 4 && first.size() == 3 && groups[3].size() <= 3)
 }
 
-// paired reports whether groups are ten or eleven digits that end in two pairs (532-123-45-67) or
-// in two fours after an area of two (11 98456-5666).
+// paired reports whether groups are ten or eleven digits that end in two pairs (532-123-45-67), in
+// two fours after an area of two (11 98456-5666), or in two fours after the operator of a Chinese
+// mobile number (138 0013 8000).
 func paired(text string, groups []group) bool {
 	sizes := [4]int{}
 	if len(groups) > 4 {
@@ -122,6 +158,8 @@ func paired(text string, groups []group) bool {
 	switch sizes {
 	case [4]int{3, 3, 2, 2}:
 		return groups[1].sep == groups[3].sep && groups[1].sep != '/' && groups[1].sep != '.'
+	case [4]int{3, 4, 4, 0}:
+		return text[groups[0].from] == '1' && text[groups[0].from+1] >= '3' && groups[1].sep == groups[2].sep && groups[1].sep != '/' && groups[1].sep != '.'
 	case [4]int{2, 5, 4, 0}:
 		return text[groups[1].from] == '9' && groups[1].sep == ' ' && groups[2].sep == '-'
 	}

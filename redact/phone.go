@@ -40,7 +40,7 @@ func findPhone(p *pass, i int) {
 			return
 		}
 	}
-	groups = bound(groups)
+	groups = bound(p.text, groups)
 	hitPhone(p, i, max(nationalEnd(p, groups), namedPhoneEnd(p, groups), bareMobile(p.text)))
 }
 
