@@ -14,6 +14,7 @@ const (
 	hexes   = digits + "abcdefABCDEF"
 	spaces  = " \t"
 	url64   = alnums + "-_"
+	base58  = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	nameSet = alnums + "_-.$"
 
 	// Control characters but for tabs and line ends.
@@ -49,6 +50,8 @@ const (
 	runChar      // runs of base64, base64url and hexadecimal
 	controlChar  // control characters but for tabs and line ends
 	escapeChar   // bytes that begin an escape
+	base58Char   // keys of Bitcoin
+	bech32Char   // BIP 173
 	stopChar     // bytes that may end a value, quoted or not; see [valueStops]
 	letterChar   = lowerChar | upperChar
 	alnumChar    = letterChar | digitChar
@@ -61,7 +64,7 @@ var classes = func() (t [256]class) {
 		base64Char: alnums + "+/=", nameChar: nameSet, blankChar: spaces, dashChar: "-", dotChar: ".", awsChar: alnums + "+/", runChar: url64 + "+/", slashChar: url64 + "/+",
 		operatorChar: ":!?+", closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=",
 		cookieChar: alnums + "!#$%&'()*+-./:<>?@[]^_`{|}~", quoteChar: "\"'`",
-		controlChar: controls, escapeChar: "%\\&", stopChar: "\"'`<>\\&?,;)[",
+		base58Char: base58, bech32Char: "qpzry9x8gf2tvdw0s3jn54khce6mua7l", controlChar: controls, escapeChar: "%\\&", stopChar: "\"'`<>\\&?,;)[",
 	} {
 		for i := range len(set) {
 			t[set[i]] |= c
@@ -77,6 +80,17 @@ var classes = func() (t [256]class) {
 	}
 	return t
 }()
+
+// bytes returns the bytes of a class.
+func (c class) bytes() string {
+	var set []byte
+	for b := range 256 {
+		if classes[b]&c != 0 {
+			set = append(set, byte(b))
+		}
+	}
+	return string(set)
+}
 
 func is(b byte, c class) bool { return classes[b]&c != 0 }
 

@@ -1,6 +1,9 @@
 package redact
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // The names that only tests outside of the package use.
 const (
@@ -73,3 +76,30 @@ func Work(r *Redactor, text string) int {
 
 // Work returns how many bytes s searched, in all windows and rounds.
 func (s *Stream) Work() int { return s.work }
+
+// FormatTable has the formats of tokens as they are written.
+var FormatTable = formatTable
+
+// DrawnTokens calls yield with the prefix of each format without a checksum and a drawn token of it.
+func DrawnTokens(intN func(int) int, yield func(prefix, token string, kind Kind)) {
+	draw := func(r run) string {
+		set, text := strings.TrimRight(r.body.bytes(), "="), make([]byte, r.least)
+		for k := range text {
+			text[k] = set[intN(len(set))]
+		}
+		return string(text)
+	}
+	for _, f := range formats {
+		if f.checks&base58check != 0 {
+			continue
+		}
+		token, kind := draw(f.before)+f.prefix, kindToken
+		for _, part := range f.after {
+			token += part.literal + draw(part.run)
+		}
+		if f.checks&isKey != 0 {
+			kind = kindKey
+		}
+		yield(f.prefix, token, kind)
+	}
+}

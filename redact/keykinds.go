@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A kindSet is the set of personal kinds that the key of a member names. For detectors of these
+// A kindSet is the set of kinds that the key of a member names. For detectors of these
 // kinds, the key replaces the word that would have to be next to the value in a text.
 type kindSet uint16
 
@@ -20,6 +20,7 @@ const (
 	namesSSN
 	namesIP
 	namesMAC
+	namesJWK // a private member of a JSON Web Key
 )
 
 // kindWords maps words that name the kind of a value, in lower case. Two words of a name may be
@@ -38,6 +39,7 @@ var kindWords = sync.OnceValue(func() map[string]kindSet {
 		namesMobile: "mobile mobiles mobil mob cell cells cellular celular celulare gsm handy portable hotline pager",
 		namesSSN:    "ssn ssns ssnum ssno ssnumber ssnnumber socialsecurity socialsecuritynumber socialsecurityno socsec",
 		namesIP:     "ip ips ipaddress ipaddresses ipaddr ipv inet addr host listen bind gateway",
+		namesJWK:    "d k p q dp dq qi",
 		namesMAC:    "mac macs macaddress macaddresses macaddr hwaddr hwaddress lladdr ethernetaddress bssid",
 	}))
 	return t

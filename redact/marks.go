@@ -2,45 +2,11 @@ package redact
 
 import "strings"
 
-// markDetectors find tokens with a known mark in the middle or in a known header, and values of
-// Kubernetes secrets.
+// markDetectors find tokens in a known header, and values of Kubernetes secrets.
 var markDetectors = []detector{
-	{name: "telegram", anchors: []anchor{{":", "A", "A"}}, find: findTelegram},
-	{name: "sendgrid", anchors: []anchor{{"S", "G", "."}}, find: findSendGrid},
 	{name: "cookie", anchors: []anchor{{"Cc", "Oo", "Oo"}}, find: findCookie},
-	{name: "discord", anchors: []anchor{{".", url64, url64}}, find: findDiscord, ahead: 8},
-	{name: "azure", anchors: []anchor{{"Q", "~", url64 + ".~"}}, find: findAzure},
-	{name: "terraform", anchors: []anchor{{".", "a", "t"}}, find: findTerraform},
-	{name: "mailchimp", anchors: []anchor{{"-", "u", "s"}}, find: findMailchimp},
-	{name: "facebook", anchors: []anchor{{digits, "|", alnums}}, find: findFacebook},
 	{name: "scheme", anchors: []anchor{{"Bb", "EeAa", "AaSs"}}, find: findScheme},
 	{name: "kubernetes", anchors: []anchor{{"k", "i", "n"}}, find: findManifest},
-}
-
-// findTelegram finds a bot token: an id of 6 to 12 digits, a colon, 35 characters that begin with
-// AA.
-func findTelegram(p *pass, i int) {
-	from := p.runStart(i, digitChar, i-13)
-	end := p.runEnd(i+1, urlChar, i+1+64)
-	if i-from < 6 || i-from > 12 || end-i-1 < 35 || p.specimen(p.text[i+1:i+36]) || p.shape(p.text[i+1:i+36]).wordy() {
-		return
-	}
-	end = p.runEnd(end, urlChar, len(p.text))
-	p.consume(kindToken, from, end)
-}
-
-// findSendGrid finds SG., 22 characters, a dot, 43.
-func findSendGrid(p *pass, i int) {
-	const first, second = 22, 43
-	dot := i + len("SG.") + first
-	if p.runEnd(i+3, urlChar, dot) != dot || !at(p.text, dot, dotChar) || p.runEnd(dot+1, urlChar, dot+1+second) != dot+1+second {
-		return
-	}
-	if p.specimen(p.text[dot+1 : dot+1+second]) {
-		return
-	}
-	end := p.runEnd(dot+1, urlChar, len(p.text))
-	p.consume(kindToken, i, end)
 }
 
 // findCookie finds values in a Cookie or Set-Cookie header that look random: session ids.
@@ -65,77 +31,6 @@ func findCookie(p *pass, i int) {
 			break
 		}
 	}
-}
-
-// findDiscord finds a bot token: 23 to 28 characters, a dot, 6, a dot, 27 or more. The first part
-// is a number in base64.
-func findDiscord(p *pass, i int) {
-	second := i + 7
-	if !at(p.text, second, dotChar) || p.runEnd(i+1, urlChar, second) != second {
-		return
-	}
-	from := p.runStart(i, urlChar, i-29)
-	end := p.runEnd(second+1, urlChar, second+1+27)
-	if i-from < 23 || end-second-1 < 27 || !strings.ContainsAny(p.text[from:i-22], "MNO") {
-		return
-	}
-	if !p.shape(p.text[from:i]).random(20) || p.specimen(p.text[second+1:end]) {
-		return
-	}
-	end = p.runEnd(end, urlChar, len(p.text))
-	p.consume(kindToken, from, end)
-}
-
-// findAzure finds a client secret of Entra ID: three characters, a digit, Q~, 31 to 34 characters.
-func findAzure(p *pass, i int) {
-	from := i - 4
-	if !at(p.text, i-1, digitChar) || from < 0 || !is(p.text[from], azureChar) || !is(p.text[from+1], azureChar) || !is(p.text[from+2], azureChar) {
-		return
-	}
-	end := p.runEnd(i+2, azureChar, i+2+40)
-	if end-i-2 < 31 || end-i-2 > 36 || p.specimen(p.text[i+2:end]) || !p.shape(p.text[from:end]).random(30) {
-		return
-	}
-	for p.text[end-1] == '.' {
-		end--
-	}
-	p.consume(kindToken, from, end)
-}
-
-// findTerraform finds 14 characters, ".atlasv1.", and 60 or more.
-func findTerraform(p *pass, i int) {
-	const mark = ".atlasv1."
-	if !has(p.text, i, mark) {
-		return
-	}
-	from := p.runStart(i, alnumChar, i-14)
-	body := i + len(mark)
-	end := p.runEnd(body, urlChar, body+60)
-	if i-from < 14 || end-body < 60 || p.specimen(p.text[body:end]) {
-		return
-	}
-	end = p.runEnd(end, urlChar, len(p.text))
-	p.consume(kindToken, from, end)
-}
-
-// findMailchimp finds 32 hexadecimal digits with the data centre after them.
-func findMailchimp(p *pass, i int) {
-	from := p.runStart(i, hexChar, i-32)
-	end := p.runEnd(i+3, digitChar, i+5)
-	if i-from < 32 || at(p.text, from-1, wordChar) || end == i+3 || at(p.text, end, wordChar) || !p.shape(p.text[from:i]).random(32) {
-		return
-	}
-	p.consume(kindToken, from, end)
-}
-
-// findFacebook finds an app token: 15 or 16 digits, a bar, 27 to 40 characters.
-func findFacebook(p *pass, i int) {
-	from := p.runStart(i+1, digitChar, i-16)
-	end := p.runEnd(i+2, urlChar, i+2+41)
-	if n := i + 1 - from; n < 15 || n > 16 || end-i-2 < 27 || end-i-2 > 40 || !p.shape(p.text[i+2:end]).random(27) {
-		return
-	}
-	p.consume(kindToken, from, end)
 }
 
 // findScheme finds the credentials after Bearer and Basic (RFC 6750, RFC 7617), in a header or

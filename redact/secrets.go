@@ -4,5 +4,5 @@ import "slices"
 
 // secretDetectors returns the detectors of the kinds that are always on.
 func secretDetectors() []detector {
-	return slices.Concat(keyDetectors, []detector{jwtDetector}, urlDetectors, markDetectors, assignDetectors, formatDetectors())
+	return slices.Concat(keyDetectors, []detector{jwtDetector, jwkDetector}, urlDetectors, markDetectors, assignDetectors, formatDetectors())
 }

@@ -58,6 +58,14 @@ func keys() (out []find) {
 	add("short", short, short)
 	age := "AGE-SECRET-" + "KEY-1" + fake(uppers+digits, 58)
 	add("age", "# public key: age1x\n"+age+"\n", age)
+	for _, member := range []struct {
+		name string
+		n    int
+	}{{"d", 43}, {"d", 86}, {"k", 43}, {"d", 342}, {"p", 171}, {"qi", 170}} {
+		value := fake(url64, member.n)
+		add("jwk "+member.name, `the key {"kty":"RSA","n":"`+fake(alnums, 342)+`","`+member.name+`" : "`+value+`"}`, value)
+		add("jwk indented "+member.name, "{\n  'kty': 'EC',\n  '"+member.name+"': '"+value+"',\n  'use': 'sig'\n}", value)
+	}
 	two := pem("PRIVATE KEY", "\n", 2) + "\n" + pem("EC PRIVATE KEY", "\n", 2)
 	add("two blocks", two, pem("PRIVATE KEY", "\n", 2), pem("EC PRIVATE KEY", "\n", 2))
 	return out

@@ -1,96 +1,86 @@
 package redact
 
-import "strings"
-
-// A format is a token with known first bytes: a prefix and at least min bytes of a class, as its
-// issuer documents it or scanners of repositories agree.
-type format struct {
-	prefix string
-	body   class
-	min    int
-	flags  formatFlags
-}
-
-type formatFlags uint8
-
-const (
-	anywhere formatFlags = 1 << iota // no boundary needed on the left: no word has the prefix
-	exact                            // exactly min bytes and a boundary on the right: bare hexadecimal is common
-	strict                           // the prefix is short or common, so the body must look random
-	isKey                            // a private key rather than a token
-	awsID                            // a secret access key may be next to it
-	numbered                         // the body begins with ids in digits
+import (
+	"crypto/sha256"
+	_ "embed"
+	"strconv"
+	"strings"
 )
 
-// formatTable lists formats, separated by semicolons or line ends: the prefix, the class of the
-// body, the least number of its bytes, and flags. It is grouped by issuer. Prefixes of publishable
-// keys (pk_live_, sitekeys) are left out on purpose.
-const formatTable = `
-# Code hosts and package registries.
-ghp_ word 30 anywhere; gho_ word 30 anywhere; ghu_ word 30 anywhere; ghs_ word 30 anywhere; ghr_ word 30 anywhere;
-github_pat_ word 22 anywhere; glpat- url 20 anywhere; gldt- url 20 anywhere; glrt- url 20 anywhere;
-glrtr- url 20 anywhere; glptt- url 20 anywhere; glcbt- url 20 anywhere; glft- url 20 anywhere; glffct- url 20 anywhere;
-glimt- url 20 anywhere; glagent- url 40 anywhere; gloas- url 40 anywhere; glsoat- url 20 anywhere; GR1348941 url 20;
-_gitlab_session= hex 32 anywhere; ATBB alnum 24 strict; ATCTT3 url 40; ATATT3 url 60; npm_ alnum 36; pypi- url 50;
-rubygems_ hex 48; oy2 alnum 43 strict; dckr_pat_ url 20 anywhere; dckr_oat_ url 20 anywhere; CLOJARS_ alnum 60;
-cio alnum 32 strict exact; sgp_ word 40; AKCp alnum 60; cmVmd alnum 59 strict
-# Clouds.
-AKIA upper 16 aws exact; ASIA upper 16 aws exact; ABIA upper 16 aws exact; ACCA upper 16 aws exact;
-A3T upper 17 aws exact; ABSK base64 100; bedrock-api-key- base64 40; IQoJb3JpZ2lu base64 100; FwoGZXIvYXdz base64 100;
-AIza url 35; ya29. url 30; GOCSPX- url 24; 1//0 url 36 strict; LTAI alnum 20 strict; AQVN url 35 strict;
-dop_v1_ hex 64 anywhere; doo_v1_ hex 64 anywhere; dor_v1_ hex 64 anywhere; v1.0- url 171 strict; fo1_ url 43;
-fm1a_ base64 100; fm1r_ base64 100; fm2_ base64 100; HRKU- url 36; pscale_tkn_ url 32; pscale_oauth_ url 32;
-pscale_pw_ url 32; sbp_ hex 40; sb_secret_ url 20; nfp_ alnum 36 strict; tk-us- url 48; sha256~ url 43;
-dapi hex 32 strict; pul- hex 40; tskey- url 24; hvs. url 24; hvb. url 60; hvr. url 24; sntrys_ base64 60;
-sntryu_ hex 64; glsa_ word 32; glc_ base64 32 strict; eyJrIjoi base64 60; ops_eyJ base64 100; NRAK- alnum 27;
-NRII- url 32; NRJS- hex 19; dt0c01. alnum 24; dp.pt. alnum 40; dp.st. url 40; dp.ct. alnum 40; pnu_ alnum 36;
-ico- alnum 32 strict; CFPAT- url 40; 4b1d alnum 38 strict exact
-# Models.
-sk-proj- url 20 anywhere; sk-svcacct- url 20 anywhere; sk-admin- url 20 anywhere; sk-None- url 20 anywhere;
-sk-ant- url 20 anywhere; sk-or-v1- url 32 anywhere; sk-lf- url 32; sk- url 32 strict; sk_ alnum 48 strict;
-gsk_ alnum 40; xai- alnum 60; pplx- alnum 40; hf_ alnum 34; api_org_ alnum 34; r8_ alnum 37; lsv2_pt_ word 32;
-lsv2_sk_ word 32; pcsk_ word 40; nvapi- url 40; fw_ alnum 22 strict; tvly- url 24 strict
-# Chat, mail, telephony.
-xoxb- url 20 numbered; xoxp- url 20 numbered; xoxa- url 20 numbered; xoxo- url 20 numbered; xoxr- url 20 numbered;
-xoxs- url 20 numbered; xoxc- url 20 numbered; xoxd- base64 20 numbered; xoxe- url 20 numbered;
-xoxe.xoxb- url 20 numbered; xoxe.xoxp- url 20 numbered; xapp- url 20 numbered;
-hooks.slack.com/services/ path 20 anywhere; hooks.slack.com/workflows/ path 20 anywhere;
-hooks.slack.com/triggers/ path 20 anywhere; discord.com/api/webhooks/ path 40 anywhere;
-discordapp.com/api/webhooks/ path 40 anywhere; SK hex 32 exact strict; key- hex 32 exact strict; xkeysib- url 64;
-xsmtpsib- url 64; re_ word 30 strict; EAAM alnum 100; EAAC alnum 100; EAAB alnum 100; EAAG alnum 100
-# Payments and shops.
-sk_live_ alnum 10 anywhere; sk_test_ alnum 10 anywhere; sk_prod_ alnum 10 anywhere; rk_live_ alnum 10 anywhere;
-rk_test_ alnum 10 anywhere; rk_prod_ alnum 10 anywhere; whsec_ base64 24; shpat_ hex 32 anywhere;
-shpca_ hex 32 anywhere; shppa_ hex 32 anywhere; shpss_ hex 32 anywhere; sq0atp- url 22; sq0csp- url 40;
-EZAK alnum 54 exact; EZTK alnum 54 exact; shippo_live_ hex 40; shippo_test_ hex 40; duffel_live_ url 40;
-duffel_test_ url 40; FLWSECK url 12 strict; access-production- url 36; access-sandbox- url 36
-# Tools of teams.
-lin_api_ alnum 32; lin_oauth_ alnum 32; ntn_ alnum 40; secret_ alnum 43 strict exact; PMAK- url 50; figd_ url 36;
-rdme_ alnum 60; tfp_ url 40; API- alnum 26 strict exact; squ_ hex 40; sqp_ hex 40; sqa_ hex 40; sm_aat_ alnum 16;
-sm_pat_ alnum 16; sm_sat_ alnum 16; s-s4t2ud- hex 64; s-s4t2af- hex 64; fio-u- url 60; p8e- alnum 32 strict;
-CCIPAT_ word 40; bkua_ hex 40; aio_ alnum 28 strict; dnkey- url 60; zpka_ word 40
-# Private keys on one line.
-AGE-SECRET-KEY-1 alnum 50 anywhere key
-`
+// formatTable lists the formats of tokens, one in a line, with the columns that its first line
+// names. The table in docs/reference/redaction.md is made of it.
+//
+// Before and after a prefix are runs, each an alphabet and a number of bytes (16, 15-16 or 20+), and
+// literal text. Prefixes of publishable keys (pk_live_, sitekeys) are left out on purpose.
+//
+//go:embed tokens.tsv
+var formatTable string
 
-// formats has the rows of the table.
-var formats = func() (all []format) {
-	bodies := map[string]class{
-		"word": wordChar, "url": urlChar, "hex": hexChar, "alnum": alnumChar, "base64": base64Char, "upper": baseChar, "path": slashChar,
+// A format is a token with a known prefix, as its issuer documents it or scanners of repositories
+// agree.
+type format struct {
+	prefix string
+	first  uint32 // its first bytes, at most three, as in firstBytes
+	mask   uint32
+	before run // belongs to the token; without it, no word byte may precede
+	after  []formatPart
+	probe  int  // offset of the literal after a first run of fixed length, which excludes most texts; 0 for none
+	whole  bool // no word byte may follow: bare hexadecimal is common
+	checks formatChecks
+}
+
+// A run is a row of bytes of one class.
+type run struct {
+	body        class
+	least, most int // most is 0 for no bound
+}
+
+// A formatPart is a run, or a literal text.
+type formatPart struct {
+	run
+	literal string
+}
+
+type formatChecks uint8
+
+const (
+	anywhere    formatChecks = 1 << iota // may follow a word: no word has the prefix
+	random                               // the prefix is short or common, so the token must look random
+	isKey                                // a private key rather than a token
+	awsID                                // a secret access key may be next to it
+	numbered                             // begins with ids in digits
+	base58check                          // ends with the checksum of Bitcoin
+)
+
+var (
+	alphabets = map[string]class{
+		"word": wordChar, "url": urlChar, "hex": hexChar, "alnum": alnumChar, "base64": base64Char, "both": base64Char | urlChar, "upper": baseChar, "lower": lowerChar | digitChar,
+		"path": slashChar, "digit": digitChar, "azure": azureChar, "base58": base58Char, "bech32": bech32Char,
 	}
-	flags := map[string]formatFlags{"anywhere": anywhere, "exact": exact, "strict": strict, "key": isKey, "aws": awsID, "numbered": numbered}
-	for line := range strings.Lines(formatTable) {
-		for row := range strings.SplitSeq(line, ";") {
-			fields := strings.Fields(row)
-			if len(fields) == 0 || fields[0] == "#" {
-				continue
-			}
-			f := format{prefix: fields[0], body: bodies[fields[1]], min: number(fields[2])}
-			for _, word := range fields[3:] {
-				f.flags |= flags[word]
-			}
-			if f.body == 0 || f.min == 0 || len(fields) > 3 && f.flags == 0 {
-				panic("redact: no format: " + row)
+	checkNames = map[string]formatChecks{
+		"anywhere": anywhere, "random": random, "key": isKey, "aws": awsID, "ids": numbered, "base58check": base58check,
+	}
+)
+
+// formats has the rows of the table, one for each prefix.
+var formats = func() (all []format) {
+	_, rows, _ := strings.Cut(formatTable, "\n")
+	for row := range strings.Lines(rows) {
+		columns := strings.Split(row, "\t")
+		f := format{after: formatParts(columns[3])}
+		for _, b := range formatParts(columns[1]) {
+			f.before = b.run
+		}
+		n := len(f.after) - 1
+		f.whole = n < 0 || f.after[n].most > 0 && f.after[n].body&^(hexChar|digitChar) == 0
+		for name := range strings.FieldsSeq(columns[4]) {
+			f.checks |= checkNames[name]
+		}
+		for f.prefix = range strings.FieldsSeq(columns[2]) {
+			f.mask = 1<<(8*min(len(f.prefix), 3)) - 1
+			f.first = firstBytes(f.prefix+"\x00\x00") & f.mask
+			if len(f.after) > 1 && f.after[0].most == f.after[0].least {
+				f.probe = len(f.prefix) + f.after[0].least
 			}
 			all = append(all, f)
 		}
@@ -98,19 +88,48 @@ var formats = func() (all []format) {
 	return all
 }()
 
+// formatParts parses the runs and literals of a column.
+func formatParts(column string) (all []formatPart) {
+	fields := strings.Fields(column)
+	for ; len(fields) > 0; fields = fields[1:] {
+		body := alphabets[fields[0]]
+		if body == 0 {
+			all = append(all, formatPart{literal: fields[0]})
+			continue
+		}
+		fields = fields[1:]
+		least, most, isRange := strings.Cut(strings.TrimSuffix(fields[0], "+"), "-")
+		r := run{body: body}
+		r.least, _ = strconv.Atoi(least)
+		switch {
+		case isRange:
+			r.most, _ = strconv.Atoi(most)
+		case least == fields[0]:
+			r.most = r.least
+		}
+		all = append(all, formatPart{run: r})
+	}
+	return all
+}
+
 // formatDetectors groups formats by their first byte, one bit of the prefilter for each group.
 func formatDetectors() []detector {
 	var order []byte
 	groups := map[byte][]format{}
+	var out []detector
 	for _, f := range formats {
 		b := f.prefix[0]
+		if len(f.prefix) == 1 { // its anchor is met too often to share a bit
+			out = append(out, formatDetector([]format{f}, findProbed))
+			continue
+		}
 		if groups[b] == nil {
 			order = append(order, b)
 		}
 		groups[b] = append(groups[b], f)
 	}
-	const room = 22  // bits of the prefilter that formats may take
-	const shared = 5 // of them, for formats whose first byte is rare in prose
+	const room = 26  // bits of the prefilter that groups may take
+	const shared = 6 // of them, for formats whose first byte is rare in prose
 	buckets := make([][]format, room)
 	common, rare := 0, 0
 	for _, b := range order {
@@ -123,90 +142,202 @@ func formatDetectors() []detector {
 		}
 		buckets[k] = append(buckets[k], groups[b]...)
 	}
-	out := make([]detector, len(buckets))
-	for i, fs := range buckets {
-		out[i] = detector{name: "format " + fs[0].prefix, anchors: formatAnchors(fs), find: func(p *pass, i int) { findFormat(p, i, fs) }, ahead: 3}
+	for _, fs := range buckets {
+		if len(fs) > 0 {
+			out = append(out, formatDetector(fs, findStarted))
+		}
 	}
 	return out
 }
 
+func formatDetector(fs []format, find func(p *pass, i int, fs []format)) detector {
+	return detector{name: "format " + fs[0].prefix, anchors: formatAnchors(fs), find: func(p *pass, i int) { find(p, i, fs) }, ahead: 3}
+}
+
 func formatAnchors(fs []format) (anchors []anchor) {
 	for _, f := range fs {
-		a := anchor{f.prefix[:1], f.prefix[1:2], hexes}
-		if len(f.prefix) > 2 {
-			a[2] = f.prefix[2:3]
+		a, body := anchor{}, alnumChar
+		if len(f.after) > 0 {
+			body = f.after[0].body
+		}
+		for k := range a {
+			if k < len(f.prefix) {
+				a[k] = f.prefix[k : k+1]
+			} else {
+				a[k] = body.bytes()
+			}
 		}
 		anchors = append(anchors, a)
 	}
 	return anchors
 }
 
-// starts has a bit for each anchor of a format, by its hash. The combined anchors of a group also
-// admit other bytes.
-var starts = func() (t [4096 / 64]uint64) {
-	for _, a := range formatAnchors(formats) {
+// starts has a bit for each anchor of a format, by its hash, and glued those of the formats that may
+// follow a word byte. The combined anchors of a group also admit other bytes.
+var starts, glued = func() (starts, glued [4096 / 64]uint64) {
+	for _, f := range formats {
+		if len(f.prefix) == 1 {
+			continue
+		}
+		a := formatAnchors([]format{f})[0]
 		for k := range len(a[2]) {
 			h := startHash(a[0] + a[1] + a[2][k:k+1])
-			t[h>>6] |= 1 << (h & 63)
+			starts[h>>6] |= 1 << (h & 63)
+			if f.checks&anywhere != 0 || f.before.least > 0 {
+				glued[h>>6] |= 1 << (h & 63)
+			}
 		}
 	}
-	return t
+	return starts, glued
 }()
 
 // startHash returns twelve bits of the first three bytes of t.
-func startHash(t string) uint32 {
-	return (uint32(t[0]) | uint32(t[1])<<8 | uint32(t[2])<<16) * 0x9e3779b1 >> 20
+func startHash(t string) uint32 { return firstBytes(t) * 0x9e3779b1 >> 20 }
+
+// firstBytes returns the first three bytes of t.
+func firstBytes(t string) uint32 { return uint32(t[0]) | uint32(t[1])<<8 | uint32(t[2])<<16 }
+
+// findStarted is findFormat where a format may begin by its first three bytes.
+func findStarted(p *pass, i int, fs []format) {
+	table := &starts
+	if at(p.text, i-1, wordChar) {
+		table = &glued
+	}
+	if h := startHash(p.text[i:]); table[h>>6]&(1<<(h&63)) != 0 {
+		findFormat(p, i, fs)
+	}
 }
 
-// findFormat finds a token of one of fs at i.
-func findFormat(p *pass, i int, fs []format) {
-	if h := startHash(p.text[i:]); starts[h>>6]&(1<<(h&63)) == 0 {
+// findProbed is findFormat for one format whose probe does not exclude the text.
+func findProbed(p *pass, i int, fs []format) {
+	f := &fs[0]
+	if k := i + f.probe; f.probe > 0 && k < len(p.text) && p.text[k] != f.after[1].literal[0] {
 		return
 	}
+	findFormat(p, i, fs)
+}
+
+// findFormat finds a token of one of fs whose prefix is at i.
+func findFormat(p *pass, i int, fs []format) {
+	first := firstBytes(p.text[i:])
 	for k := range fs {
 		f := &fs[k]
-		if f.prefix[0] != p.text[i] || f.prefix[1] != p.text[i+1] || !p.has(i, f.prefix) || f.flags&anywhere == 0 && at(p.text, i-1, wordChar) {
+		if first&f.mask != f.first || !p.has(i, f.prefix) {
 			continue
 		}
-		from := i + len(f.prefix)
-		limit := p.runEnd(from, f.body, from+f.min+1)
-		if limit-from < f.min || !f.accepts(p, p.text[from:from+f.min]) {
-			continue
-		}
-		if f.flags&exact != 0 && (limit-from > f.min || f.body == hexChar && at(p.text, limit, wordChar)) {
+		from, end := f.span(p, i)
+		if end == from {
 			continue
 		}
 		kind := kindToken
-		if f.flags&isKey != 0 {
+		if f.checks&isKey != 0 {
 			kind = kindKey
 		}
-		end := limit
-		if f.flags&exact == 0 {
-			end = tokenEnd(p, limit, f.body)
-		}
-		p.consume(kind, i, end)
-		if f.flags&awsID != 0 {
-			secretBeside(p, i, end)
+		p.consume(kind, from, end)
+		if f.checks&awsID != 0 {
+			secretBeside(p, from, end)
 		}
 		return
 	}
 }
 
-// accepts decides on the first bytes of a body only, so that text that follows a token directly
-// does not hide it.
-func (f *format) accepts(p *pass, body string) bool {
-	if p.specimen(body) {
+// span returns where the token begins and ends whose prefix is at i; they are equal if it is none.
+func (f *format) span(p *pass, i int) (from, end int) {
+	if f.before.least == 0 && f.checks&anywhere == 0 && at(p.text, i-1, wordChar) {
+		return i, i
+	}
+	value := i + len(f.prefix)
+	end, settled := f.afterEnd(p, value)
+	if end < value {
+		return i, i
+	}
+	from = i
+	if b := f.before; b.least > 0 {
+		from = p.runStart(i, b.body, i-b.most-min(b.most-b.least, 1))
+		if n := i - from; n < b.least || n > b.most {
+			return i, i
+		}
+		value = from
+	}
+	if !f.accepts(p, p.text[value:settled]) || f.checks&base58check != 0 && !hasBase58Checksum(p.text[from:end]) {
+		return i, i
+	}
+	if n := len(f.after); n > 0 && f.after[n-1].most == 0 {
+		return from, tokenEnd(p, end, f.after[n-1].body)
+	}
+	for p.text[end-1] == '.' { // of a sentence
+		end--
+	}
+	return from, end
+}
+
+// afterEnd returns the end of what follows the prefix before i, -1 if that does not fit, and the end
+// of the bytes that decide: text that follows a token directly must not hide it.
+func (f *format) afterEnd(p *pass, i int) (end, settled int) {
+	end, settled = i, i
+	for k := range f.after {
+		part := &f.after[k]
+		if part.literal != "" {
+			if !p.has(end, part.literal) {
+				return -1, 0
+			}
+			end += len(part.literal)
+			continue
+		}
+		start := end
+		end = p.runEnd(start, part.body, start+max(part.least, part.most)+1)
+		if n := end - start; n < part.least || part.most > 0 && n > part.most {
+			return -1, 0
+		}
+		settled = end
+		if part.most == 0 {
+			settled = start + part.least
+		}
+	}
+	if f.whole && at(p.text, end, wordChar) {
+		return -1, 0
+	}
+	return end, settled
+}
+
+// accepts decides on the bytes of a token that its format fixes.
+func (f *format) accepts(p *pass, value string) bool {
+	if p.specimen(value) {
 		return false
 	}
-	switch h := p.shape(body); {
-	case f.flags&awsID != 0:
+	switch h := p.shape(value); {
+	case f.checks&awsID != 0:
 		return h.digits > 0 || !h.wordy()
-	case f.flags&numbered != 0:
+	case f.checks&numbered != 0:
 		return h.digits >= 8 || h.random(20) && h.digits > 0
-	case f.flags&strict != 0:
+	case f.checks&random != 0:
 		return h.random(16) && h.digits > 1
 	}
 	return true
+}
+
+// hasBase58Checksum reports whether the last four of the bytes that a text in base58 represents are
+// the first of the double SHA-256 of the bytes before.
+func hasBase58Checksum(text string) bool {
+	var raw [40]byte // big-endian
+	for i := range len(text) {
+		carry := strings.IndexByte(base58, text[i])
+		for k := len(raw) - 1; k >= 0; k-- {
+			carry += int(raw[k]) * len(base58)
+			raw[k], carry = byte(carry), carry>>8
+		}
+		if carry > 0 {
+			return false
+		}
+	}
+	first := 0
+	for first < len(raw)-4 && raw[first] == 0 {
+		first++
+	}
+	payload := len(raw) - 4
+	once := sha256.Sum256(raw[first:payload])
+	twice := sha256.Sum256(once[:])
+	return string(twice[:4]) == string(raw[payload:])
 }
 
 // tokenEnd returns the end of the token whose body is known to reach to i: the rest of the run, and
