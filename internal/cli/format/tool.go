@@ -1,7 +1,6 @@
 package format
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 )
@@ -39,5 +38,15 @@ func Rounds(most int) string {
 	if most == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" ×≤%d", most)
+	return " ×≤" + Number(most)
 }
+
+// Instances names n rounds or items of a task together, such as "Search ×1,000".
+func Instances(title string, n int) string { return title + " ×" + Number(n) }
+
+// quotedInstance matches the rounds and items at the end of a title in quotes.
+var quotedInstance = regexp.MustCompile(`(\[\d+\]|#\d+(\.\d+)*)+"`)
+
+// CommonReason returns why an instance did not begin with the titles in it as written, for all instances of its
+// task: because "Search" failed, for because "Search[3]" failed.
+func CommonReason(reason string) string { return quotedInstance.ReplaceAllString(reason, `"`) }

@@ -122,7 +122,7 @@ func (r *runText) write(w io.Writer) {
 	for _, e := range r.run.Errors {
 		fmt.Fprintf(w, "\nfailed: coordinator: %s\n", format.Indent(format.Readers(e.Message)))
 	}
-	lists := longLists(r.run.Tasks)
+	lists := longLists(listsOf(r.run.Tasks))
 	for _, t := range r.run.Tasks {
 		if lists[listOf(t)] == nil && (!whole || !slices.Contains(r.run.Answers, t.ID)) {
 			writeExcerpt(w, t, r.journal, r.shortID)

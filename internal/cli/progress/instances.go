@@ -92,6 +92,15 @@ func (n *instances) isLeftOut(e event.Event) bool {
 	return e.Code == codes.LeftOut
 }
 
+// roundOf returns the round at the end of the title of an instance, such as #2 of [3]#2 and of #2[3], and
+// whether the instance is for an item of a list.
+func roundOf(end string) (round string, item bool) {
+	if at := strings.IndexByte(end, '#'); at >= 0 {
+		round, _, _ = strings.Cut(end[at:], "[")
+	}
+	return round, strings.Contains(end, "[")
+}
+
 // unstarted returns how many instances will have a row, as far as that is known: of a list outside
 // of loops, once it is there.
 func (g *group) unstarted() int {
@@ -138,7 +147,7 @@ func (t *tracker) folded() []row {
 func (t *tracker) fold(g *group) (shown []row, last row) {
 	sum := row{title: g.title, agent: g.agent, position: g.position}
 	if len(g.rows) == 0 {
-		if sum.title += fmt.Sprintf(" ×≤%d", g.most-g.leftOut); g.most == g.leftOut {
+		if sum.title += format.Rounds(g.most - g.leftOut); g.most == g.leftOut {
 			sum.title, sum.state, sum.counts = g.title+" ×0", notNeeded, "the list is empty"
 		}
 		return []row{sum}, row{}
@@ -169,7 +178,7 @@ func (t *tracker) fold(g *group) (shown []row, last row) {
 	}
 	counts[waiting] += g.unstarted()
 	n += g.unstarted()
-	sum.title += fmt.Sprintf("%s ×%d", last.round, n)
+	sum.title = format.Instances(sum.title+last.round, n)
 	sum.state, sum.counts = summary(counts)
 	return append([]row{sum}, failures...), last
 }

@@ -130,14 +130,14 @@ func TestTableShowsTheRound(t *testing.T) {
 		table.take(event.Event{Type: kind, Task: id, Title: title, Agent: "a", Status: status, Time: clitest.Noon, Work: event.Work{Duration: time.Second}, Problem: event.Problem{Message: "torn"}})
 	}
 	ends("Check#1", task.Completed)
-	ends("Read[1]#1", task.Failed)
-	ends("Read[2]#1", task.Completed)
+	ends("Read#1[1]", task.Failed)
+	ends("Read#1[2]", task.Completed)
 	ends("Check#2", task.Completed)
-	ends("Read[1]#2", task.Completed)
+	ends("Read#2[1]", task.Completed)
 	require.Equal(t, []string{
 		"completed Check#2    a  1.0s",
 		"completed Read#2 ×1  a  1 completed",
-		"failed    Read[1]#1  a  torn",
+		"failed    Read#1[1]  a  torn",
 		"running   Draft      a  round 2 of at most 3",
 		"4 of 6 tasks completed, 1 failed, 0s",
 	}, lines())

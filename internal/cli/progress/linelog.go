@@ -24,6 +24,17 @@ type lineLog struct {
 	limited  time.Time               // of the last line about a limited endpoint
 	answer   func(run string) string // of a [View]; nil once a line has it
 	printed  map[string]bool         // long messages
+	skips    []skip                  // that have no line yet
+}
+
+// A skip is instances of a task that ended for one reason without having begun. A loop or a list may have
+// thousands of them, so they have one line together.
+type skip struct {
+	title, agent string // of the task as written
+	reason       string
+	state        state
+	first        event.Event
+	n            int
 }
 
 // take prints the line of an event.
@@ -40,6 +51,10 @@ func (p *lineLog) take(e event.Event) {
 		return
 	case e.Type == event.Limited:
 		p.limited = e.Time
+	}
+	if r != nil && r.instance && ends(e) && r.begun == 0 && (r.state == skipped || r.state == notNeeded) {
+		p.skip(e, r)
+		return
 	}
 	message := terminal.CleanLine(e.Message)
 	if p.printed[message] {
@@ -71,8 +86,34 @@ func (p *lineLog) take(e event.Event) {
 		}
 		p.printed[message] = true
 	}
-	if e.Type == event.PlanReady {
+	switch e.Type {
+	case event.PlanReady:
 		p.list(e.Plan)
+	case event.RunComplete:
+		p.printSkips()
+	}
+}
+
+// skip adds an instance that ended without having begun to those that have no line yet.
+func (p *lineLog) skip(e event.Event, r *row) {
+	one := skip{title: p.group(e).title, agent: e.Agent, reason: format.CommonReason(reason(e)), state: r.state, first: e}
+	i := slices.IndexFunc(p.skips, func(s skip) bool { return s.title == one.title && s.state == one.state && s.reason == one.reason })
+	if i < 0 {
+		p.skips, i = append(p.skips, one), len(p.skips)
+	}
+	p.skips[i].n++
+}
+
+// printSkips prints a line for the instances of each task that ended without having begun.
+func (p *lineLog) printSkips() {
+	list := p.skips
+	p.skips = nil
+	for _, s := range list {
+		text := sentence(s.first, s.state)
+		if s.n > 1 {
+			text = fmt.Sprintf("%-9s %s: %s", states[s.state].word, format.Instances(terminal.CleanLine(s.title), s.n)+ofAgent(s.agent), s.reason)
+		}
+		p.print(s.first.Time, text)
 	}
 }
 
@@ -97,7 +138,7 @@ func (p *lineLog) list(plan []event.Planned) {
 		}
 		name := terminal.CleanLine(title[t.Task])
 		if g := p.groups[t.Written]; g != nil {
-			name += fmt.Sprintf(" ×≤%d", g.most)
+			name += format.Rounds(g.most)
 		}
 		fmt.Fprintf(&b, "%19s%s (%s)", "", name, terminal.CleanLine(t.Agent))
 		var after []string
@@ -144,6 +185,7 @@ func (p *lineLog) beat(now time.Time) {
 }
 
 func (p *lineLog) print(at time.Time, text string) {
+	p.printSkips() // they came before
 	p.last = at
 	_, _ = fmt.Fprintf(p.w, "%7s  %s\n", format.Elapsed(at.Sub(p.start)), text) // a failure to show progress is no error
 }
@@ -243,9 +285,13 @@ func sentence(e event.Event, end state) string {
 
 // who returns the task or step that an event is about, and its agent.
 func who(e event.Event) string {
-	name := stepName(e)
-	if e.Agent != "" {
-		name += " (" + e.Agent + ")"
+	return terminal.CleanLine(stepName(e)) + ofAgent(e.Agent)
+}
+
+// ofAgent names an agent behind its task; it is empty if there is none.
+func ofAgent(name string) string {
+	if name == "" {
+		return ""
 	}
-	return terminal.CleanLine(name)
+	return " (" + terminal.CleanLine(name) + ")"
 }

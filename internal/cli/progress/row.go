@@ -34,10 +34,11 @@ type row struct {
 	unprinted string // the line about its start, until it is known whether the answer is cached
 
 	// Of loops and lists.
-	round  string // of an instance, such as #2; empty for none
-	item   bool   // whether it is for an item of a list
-	rounds int    // how many a loop has at most
-	counts string // in place of the detail, of a row that stands for several
+	instance bool   // whether it is a round, or for an item
+	round    string // of an instance, such as #2; empty for none
+	item     bool   // whether it is for an item of a list
+	rounds   int    // how many a loop has at most
+	counts   string // in place of the detail, of a row that stands for several
 }
 
 // A messageCounts counts the messages of an attempt.

@@ -198,12 +198,9 @@ func (t *tracker) row(e event.Event) *row {
 		t.total++
 		g.rows = append(g.rows, len(t.rows)-1)
 		r.position = g.position
-		item, round, _ := strings.Cut(e.Title[len(g.title):], "#")
-		if r.item = item != ""; r.item {
+		r.instance = true
+		if r.round, r.item = roundOf(e.Title[len(g.title):]); r.item {
 			g.list = true
-		}
-		if round != "" {
-			r.round = "#" + round
 		}
 	}
 	return r

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -241,7 +242,7 @@ type cause struct {
 	message string   // as in the events
 	next    string   // what to do about it; may be empty
 	who     []string // "task (agent)"
-	skipped []string // titles of the tasks that did not run because of them
+	skipped []string // names of the tasks that did not run because of them
 }
 
 // causesOf groups the failures of a run by code and message: those of tasks in the order of the spec,
@@ -265,11 +266,15 @@ func causesOf(res *engine.Result, unstored bool) []*cause {
 		c.who = append(c.who, t.ShownName()+" ("+t.Assignee+")")
 		byRoot[t.ID] = c
 	}
-	for _, t := range res.Tasks {
-		if t.Error != nil && byRoot[t.Error.Root] != nil {
+	skipped := map[*cause][]*engine.TaskResult{}
+	for i := range res.Tasks {
+		if t := &res.Tasks[i]; t.Error != nil && byRoot[t.Error.Root] != nil {
 			c := byRoot[t.Error.Root]
-			c.skipped = append(c.skipped, t.ShownName())
+			skipped[c] = append(skipped[c], t)
 		}
+	}
+	for c, tasks := range skipped {
+		c.skipped = namesOf(tasks)
 	}
 	for i := range res.Errors {
 		if e := &res.Errors[i]; e.Task == "" && !endedBecause(res, e) {
@@ -277,6 +282,25 @@ func causesOf(res *engine.Result, unstored bool) []*cause {
 		}
 	}
 	return all
+}
+
+// namesOf names tasks, those in several rounds or for several items together.
+func namesOf(tasks []*engine.TaskResult) (names []string) {
+	n := map[string]int{} // by the title as written
+	for _, t := range tasks {
+		n[naming.WithoutInstance(t.Title)]++
+	}
+	for _, t := range tasks {
+		switch written := naming.WithoutInstance(t.Title); n[written] {
+		case 0: // named with another one
+		case 1:
+			names = append(names, t.ShownName())
+		default:
+			names = append(names, format.Instances(written, n[written]))
+			n[written] = 0
+		}
+	}
+	return names
 }
 
 // endedBecause reports whether a step of the coordinator failed because the run ended, which the
