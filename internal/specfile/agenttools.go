@@ -259,3 +259,20 @@ func (f *File) Approved() (names []string) {
 	}
 	return names
 }
+
+// checkPaths warns of tasks that name a file by an absolute path to an agent whose tools know only those of its workspace.
+func (r *reader) checkPaths() {
+	for i := range r.file.Tasks {
+		t := &r.file.Tasks[i]
+		at := slices.IndexFunc(r.file.Agents, func(a Agent) bool { return a.Member.Name == t.Assignee })
+		if at < 0 || r.places.tasks[i] == nil || !slices.ContainsFunc(r.file.Agents[at].Member.Tools, func(t *tool.Tool) bool { return t.Effect == tool.Workspace || t.ReadsWorkspace }) {
+			continue
+		}
+		if path := absolutePath.FindStringSubmatch(t.Description); path != nil {
+			r.warn(r.places.tasks[i].own("description"), "name it as it is in the workspace, and bring it there with an input: {dir: …}", "description: %s is not in the workspace of the task, which is a folder of its own", strings.TrimRight(path[1], ".,;:"))
+		}
+	}
+}
+
+// absolutePath matches the absolute path of a file in a folder where people keep files.
+var absolutePath = regexp.MustCompile(`(?:^|[\s"'(` + "`" + `])(/(?:tmp|home|Users|var|workspace|data|mnt|opt|root)/[^\s"')` + "`" + `]*)`)

@@ -1,6 +1,8 @@
 package specfile
 
 import (
+	"github.com/runteam/runteam/internal/naming"
+
 	"fmt"
 	"slices"
 	"strings"
@@ -85,6 +87,28 @@ var compatible = map[string]struct{ baseURL, key string }{
 	"minimax":          {"https://api.minimax.io/v1", "MINIMAX_API_KEY"},
 	"openrouter":       {"https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"},
 	"qiniu":            {"https://api.qnaigc.com/v1", "QINIU_API_KEY"},
+}
+
+// checkProviders warns of models of Anthropic that are asked for at OpenAI. The original calls Anthropic where a file names
+// no provider.
+func (r *reader) checkProviders() {
+	if base, _ := r.lookup(openAIBase); strings.TrimSpace(base) != "" || r.places.setting("provider") != nil || r.places.setting("baseURL") != nil {
+		return
+	}
+	var names []string
+	var first *node
+	for i := range r.file.Agents {
+		f := r.places.agents[i]
+		if f == nil || !strings.HasPrefix(r.file.Agents[i].Model, "claude") || f.get("provider") != nil || f.get("baseURL") != nil {
+			continue
+		}
+		if names = append(names, quote(r.file.Agents[i].Member.Name)); first == nil {
+			first = f.node
+		}
+	}
+	if first != nil {
+		r.warn(first, providerHint("provider", "anthropic"), "provider: the models of %s are asked for at %s, since none is set", naming.List(names), openAIOrigin)
+	}
 }
 
 // providerHint says what to write instead of a provider that is not built in. The key is provider,

@@ -247,6 +247,8 @@ func (r *reader) read() {
 	r.checkUnused()
 	r.checkGrantedTools()
 	r.checkBudgets()
+	r.checkProviders()
+	r.checkPaths()
 }
 
 // taskName names task i in a message.
