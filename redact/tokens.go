@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"strconv"
@@ -131,16 +132,18 @@ func formatDetectors() []detector {
 	const room = 26  // bits of the prefilter that groups may take
 	const shared = 6 // of them, for formats whose first byte is rare in prose
 	buckets := make([][]format, room)
-	common, rare := 0, 0
 	for _, b := range order {
-		k := room - shared + rare%shared
+		all := buckets[room-shared:]
 		if is(b, lowerChar) {
-			k = common % (room - shared)
-			common++
-		} else {
-			rare++
+			all = buckets[:room-shared]
 		}
-		buckets[k] = append(buckets[k], groups[b]...)
+		least := &all[0]
+		for k := range all {
+			if len(all[k]) < len(*least) {
+				least = &all[k]
+			}
+		}
+		*least = append(*least, groups[b]...)
 	}
 	for _, fs := range buckets {
 		if len(fs) > 0 {
@@ -317,7 +320,7 @@ func (f *format) accepts(p *pass, value string) bool {
 }
 
 // hasBase58Checksum reports whether the last four of the bytes that a text in base58 represents are
-// the first of the double SHA-256 of the bytes before.
+// the first of the double SHA-256 of the bytes before, which begin with no zero.
 func hasBase58Checksum(text string) bool {
 	var raw [40]byte // big-endian
 	for i := range len(text) {
@@ -330,14 +333,10 @@ func hasBase58Checksum(text string) bool {
 			return false
 		}
 	}
-	first := 0
-	for first < len(raw)-4 && raw[first] == 0 {
-		first++
-	}
-	payload := len(raw) - 4
-	once := sha256.Sum256(raw[first:payload])
+	payload, sum := raw[:len(raw)-4], raw[len(raw)-4:]
+	once := sha256.Sum256(bytes.TrimLeft(payload, "\x00"))
 	twice := sha256.Sum256(once[:])
-	return string(twice[:4]) == string(raw[payload:])
+	return bytes.HasPrefix(twice[:], sum)
 }
 
 // tokenEnd returns the end of the token whose body is known to reach to i: the rest of the run, and
