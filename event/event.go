@@ -137,6 +137,7 @@ type TaskNotNeeded struct {
 type TaskFailed struct {
 	Problem
 	Cause
+	Accepted bool // the run can succeed all the same; see [task.Spec].OnFailure
 }
 
 // AllComplete (all_complete) says that every task has ended. The synthesis of a goal follows.

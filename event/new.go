@@ -41,7 +41,7 @@ func dataOf(e *event.Event) any {
 	case event.TaskNotNeeded:
 		return TaskNotNeeded{problem.Message, cause}
 	case event.Error:
-		return TaskFailed{problem, cause}
+		return TaskFailed{problem, cause, e.Accepted}
 	case event.AllComplete:
 		return AllComplete{}
 	case event.AgentStart:

@@ -153,6 +153,9 @@ func (c *checker) words() {
 	if t.Reuse != "" && t.Reuse != "never" {
 		c.word("reuse", t.Reuse, "never")
 	}
+	if t.OnFailure != "" && t.OnFailure != FailRun && t.OnFailure != ContinueRun {
+		c.word("onFailure", t.OnFailure, FailRun, ContinueRun)
+	}
 	switch t.OnTimeout {
 	case "", "suspend", "fail":
 		if t.OnTimeout != "" && t.Timeout == 0 {

@@ -42,8 +42,8 @@ type ForEach struct {
 
 	MaxParallel int // how many tasks of its instances run at the same time; zero means as many as the run allows
 
-	// Tasks run for each item, in place of the task itself, which then has only a title, a key and
-	// When. Among them, names mean tasks of the same item. They are granted the item if they name
+	// Tasks run for each item, in place of the task itself, which then has only a title, a key, When
+	// and OnFailure. Among them, names mean tasks of the same item. They are granted the item if they name
 	// it in Uses. Output names the one whose results Each of a [Ref] gets.
 	Tasks  []Spec
 	Output string
@@ -116,7 +116,7 @@ func (u *unroller) forEach(specs []Spec, i int, in *scope) {
 			outer: in, pointer: in.at(i) + "/forEach/tasks", suffix: fmt.Sprintf("%s[%d]", in.suffix, n+1), loop: in.loop,
 			key: in.key, depth: in.depth + 1, round: in.round, rounds: in.rounds, guard: guard, guardAt: guardAt, when: when, again: in.again,
 			lists: append(slices.Clip(in.lists), &one),
-			item:  itemScope{f.name(), &one, len(f.Tasks) == 0},
+			item:  itemScope{f.name(), &one, len(f.Tasks) == 0}, onFailure: s.OnFailure,
 		}
 		if len(f.Tasks) > 0 {
 			u.list(f.Tasks, inside)
@@ -201,7 +201,7 @@ func (u *unroller) checkGroup(s *Spec, in *scope, i int) bool {
 	case f.Tasks[k].ForEach != nil:
 		bad("/forEach/output", fmt.Sprintf("%s runs for each item of another list", naming.Quote(f.Output)), "name a task that runs once, such as one that depends on {each: "+f.Tasks[k].Title+"}")
 	case s.Description != "" || s.Assignee != "" || len(s.DependsOn) > 0 || len(s.Uses) > 0 || s.OutputSchema != nil || s.IsComputed():
-		bad("/forEach", "a list of tasks has a title, a key, a condition and tasks, and nothing else", "move description, assignee, dependsOn, uses and outputSchema to the tasks")
+		bad("/forEach", "a list of tasks has a title, a key, a condition, onFailure and tasks, and nothing else", "move description, assignee, dependsOn, uses and outputSchema to the tasks")
 	}
 	u.checkCondition(in, i, "/when", "when", s.When)
 	return len(u.found.list) == before

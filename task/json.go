@@ -61,6 +61,7 @@ type wireOwn struct {
 	Workspace       *WorkspaceLimits `json:"workspace,omitempty"`
 	OnTimeout       string           `json:"onTimeout,omitempty"`
 	AcceptTruncated bool             `json:"acceptTruncated,omitempty"`
+	OnFailure       string           `json:"onFailure,omitempty"`
 }
 
 type wireParam struct {
@@ -186,7 +187,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 		wireOwn: wireOwn{
 			Key: t.Key, Value: t.Value, Template: t.Template, Tools: t.Tools, Classification: t.Classification, RequiredTags: t.RequiredTags, OutputSchema: t.OutputSchema, OutputFiles: t.OutputFiles,
-			TTL: millis(t.TTL), Timeout: millis(t.Timeout), OnTimeout: t.OnTimeout, Reuse: t.Reuse, Workspace: t.Workspace, AcceptTruncated: t.AcceptTruncated,
+			TTL: millis(t.TTL), Timeout: millis(t.Timeout), OnTimeout: t.OnTimeout, Reuse: t.Reuse, Workspace: t.Workspace, AcceptTruncated: t.AcceptTruncated, OnFailure: t.OnFailure,
 		},
 	}
 	if !t.Requires.isEmpty() {
@@ -250,7 +251,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		MemoryScope: w.MemoryScope, Classification: w.Classification, RequiredTags: w.RequiredTags,
 		OutputSchema: w.OutputSchema, OutputFiles: w.OutputFiles, TTL: time.Duration(w.TTL),
 		MaxRetries: max(w.MaxRetries, 0), RetryDelay: defaultRetryDelay, RetryBackoff: defaultRetryBackoff,
-		Timeout: time.Duration(w.Timeout), OnTimeout: w.OnTimeout, AcceptTruncated: w.AcceptTruncated, Reuse: w.Reuse, Workspace: w.Workspace,
+		Timeout: time.Duration(w.Timeout), OnTimeout: w.OnTimeout, AcceptTruncated: w.AcceptTruncated, OnFailure: w.OnFailure, Reuse: w.Reuse, Workspace: w.Workspace,
 		Role: w.Role, Priority: w.Priority, Metadata: w.Metadata, Source: provenance.Source{Record: w.Provenance},
 	}}
 	if w.RetryDelay != nil {

@@ -67,7 +67,7 @@ func (s *Spec) besideRepeat() (names []string) {
 	fields := reflect.ValueOf(s).Elem()
 	for field, value := range fields.Fields() {
 		switch field.Name {
-		case "Title", "Key", "When", "Classification", "Repeat", "Source":
+		case "Title", "Key", "When", "Classification", "OnFailure", "Repeat", "Source":
 		default:
 			if !value.IsZero() {
 				names = append(names, strings.ToLower(field.Name[:1])+field.Name[1:])
@@ -158,7 +158,7 @@ func (u *unroller) rounds(s *Spec, when *Condition, in *scope, at string, of sco
 		round := &scope{
 			outer: in, pointer: of.pointer, pointers: of.pointers, suffix: suffixOf(in.suffix, n), loop: title,
 			key: in.key, depth: in.depth + 1, round: n, rounds: r.MaxRounds, guard: guard, guardAt: in.guardAt, lists: in.lists,
-			compare: r.OnRepeat != "continue", again: in.again,
+			compare: r.OnRepeat != "continue", again: in.again, onFailure: s.OnFailure,
 		}
 		switch {
 		case n > 1:
@@ -176,7 +176,7 @@ func (u *unroller) rounds(s *Spec, when *Condition, in *scope, at string, of sco
 	out := writerOf(&r.Tasks[output])
 	join := Spec{
 		Title: title, Key: s.Key, Description: "The result of the last round.", Assignee: out.Assignee, OutputSchema: out.OutputSchema, OutputFiles: out.OutputFiles, Classification: s.Classification, Source: s.Source, Tools: []string{},
-		DependsOn: []Ref{{OneOf: results}}, When: when,
+		DependsOn: []Ref{{OneOf: results}}, When: when, OnFailure: s.OnFailure,
 		Instance: &Instance{
 			Pointer: at, Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds,
 			Joins: true, Guard: in.guard, GuardAt: in.guardAt, When: in.when, Again: in.again, Until: until, Fails: r.OnLimit == "fail",

@@ -69,6 +69,13 @@ type Spec struct {
 	RetryBackoff float64       // factor between two delays; zero means 2
 	Timeout      time.Duration // limit on one attempt; zero means none
 
+	// OnFailure says what it means for the run that the task fails, after its retries:
+	// [FailRun], the default, or [ContinueRun], with which the run can still succeed. The task is
+	// failed in both cases, and so is what depends on it, unless the dependency is optional. Some
+	// failures always fail the run, such as context that the gate withholds; see team.TaskError.
+	// That of a loop, a list of tasks or a task with judges counts for the tasks in it that have none.
+	OnFailure string
+
 	// OnTimeout says what happens if a person does not answer within Timeout: "suspend", the
 	// default, leaves the question open, and "fail" fails the task with TIMEOUT once Timeout has
 	// passed since the question was first asked, also while no process worked on the run.
@@ -85,7 +92,7 @@ type Spec struct {
 	Priority Priority       // breaks ties among tasks that are ready at the same time
 	Metadata map[string]any // shown in results; at most 16 strings, numbers, booleans and []any of at most 16 of one type
 
-	// Repeat makes it a loop of other tasks. A loop has a title, and may have a key and When.
+	// Repeat makes it a loop of other tasks. A loop has a title, and may have a key, When and OnFailure.
 	Repeat *Repeat
 
 	// ForEach makes it a task for each item of a list.
@@ -120,6 +127,12 @@ type WorkspaceLimits struct {
 	MaxOutputs     int `json:"maxOutputs,omitempty"`     // files in its folder outputs; 10 unless set
 	MaxOutputBytes int `json:"maxOutputBytes,omitempty"` // of each file there; 1 MiB unless set
 }
+
+// Values of [Spec].OnFailure.
+const (
+	FailRun     = "fail"
+	ContinueRun = "continue"
+)
 
 // NoDelay is a [Spec].RetryDelay that means no delay.
 const NoDelay time.Duration = -1

@@ -85,6 +85,8 @@ type scope struct {
 	again    []Ref      // what is compared for that, here or in the round around it
 	lists    []*List    // that it has an item of each
 	item     itemScope  // the item of the last of them, of a scope for an item
+
+	onFailure string // of the loop or list around its tasks, for those that have none
 }
 
 // list writes out the tasks of one scope.
@@ -96,6 +98,7 @@ func (u *unroller) list(specs []Spec, in *scope) {
 	in.specs, in.names = specs, make(map[string]string, len(specs))
 	for i := range specs {
 		s := &specs[i]
+		s.OnFailure = cmp.Or(s.OnFailure, in.onFailure)
 		in.names[naming.Normalize(s.Title)] = s.Title + in.suffix
 		if s.Key != "" {
 			in.names[s.Key] = s.Title + in.suffix

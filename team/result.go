@@ -26,7 +26,7 @@ type Status string
 
 // The statuses of a run.
 const (
-	StatusOK       Status = "ok"               // every task completed, and the coordinator answered if there was a goal
+	StatusOK       Status = "ok"               // every task completed or its failure is accepted, and the coordinator answered if there was a goal
 	StatusError    Status = "error"            // a task failed
 	StatusCanceled Status = "cancelled"        // the caller's context ended
 	StatusTimeout  Status = "timeout"          // [RunOptions].Timeout passed
@@ -102,6 +102,12 @@ type TaskError struct {
 	Title   string
 	Root    task.ID // the task whose failure caused this one; empty for a root
 
+	// Accepted says that the run can succeed although the task failed, since it has the OnFailure
+	// [task.ContinueRun]. These failures are never accepted: CONTEXT_HELD, REPLY_REFUSED,
+	// RECORD_FAILED, JOURNAL_FAILED, NOT_IN_JOURNAL, EFFECTS_UNCERTAIN, CANCELED, INTERNAL_ERROR,
+	// and those by a budget of the run.
+	Accepted bool
+
 	of *engine.TaskError
 }
 
@@ -123,7 +129,7 @@ func (e *TaskError) Unwrap() error {
 }
 
 func (e *TaskError) inner() *engine.TaskError {
-	out := &engine.TaskError{Code: e.Code, Reason: e.Reason, Message: e.Message, Task: e.Task, Title: e.Title, Root: e.Root}
+	out := &engine.TaskError{Code: e.Code, Reason: e.Reason, Message: e.Message, Task: e.Task, Title: e.Title, Root: e.Root, Accepted: e.Accepted}
 	if e.of != nil {
 		out.Name = e.of.Name
 	}
@@ -318,7 +324,7 @@ func newTaskError(e *engine.TaskError) *TaskError {
 	if e == nil {
 		return nil
 	}
-	return &TaskError{Code: e.Code, Reason: e.Reason, Message: e.Message, Task: e.Task, Title: e.Title, Root: e.Root, of: e}
+	return &TaskError{Code: e.Code, Reason: e.Reason, Message: e.Message, Task: e.Task, Title: e.Title, Root: e.Root, Accepted: e.Accepted, of: e}
 }
 
 // publicError returns an error of a run that did not start with the types of this package.

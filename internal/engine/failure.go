@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
 )
 
 // Conditions of an attempt.
@@ -100,6 +102,19 @@ func code(err error) string {
 		return "MODEL_" + upperSnake(failed.Kind)
 	}
 	return codes.Agent
+}
+
+// alwaysFails are the codes of failures that no task accepts: the gate, the record, the journal or a replay could not
+// keep what they promise, somebody ended the task, or runteam has a bug. A resume might repeat an effect whose end is not known.
+var alwaysFails = [...]string{
+	gate.CodeWithheld, codes.Reply, codes.Record, codes.Journal, codes.Replay, codes.Effects, codes.Canceled, codes.Internal,
+}
+
+// acceptsFailure reports whether a run can succeed although a task failed with a code. ended is the budget of the run
+// that is spent: one that is spent ends the run, and that of an agent does not.
+func acceptsFailure(t *task.Spec, code string, ended exhausted) bool {
+	isBudget := code == codes.Budget || code == codes.CostBudget || code == codes.NoPrice
+	return t.OnFailure == task.ContinueRun && !slices.Contains(alwaysFails[:], code) && !(isBudget && ended != notExhausted)
 }
 
 // heldCode returns the code of an error of the gate, which err wraps.

@@ -86,7 +86,7 @@ func (r *run) ending(res *Result) record.Entry {
 			e.Reason = t.Result
 		}
 		if t.Error != nil {
-			e.Reason, e.Code, e.Root = t.Error.Message, t.Error.Code, t.Error.Root
+			e.Reason, e.Code, e.Root, e.Accepted = t.Error.Message, t.Error.Code, t.Error.Root, t.Error.Accepted
 		}
 		if len(e.Reason) > room { // the entry of the call has all of it
 			e.Reason = strings.ToValidUTF8(e.Reason[:room], "") + "…"

@@ -132,8 +132,8 @@ func withoutTaskEnds(entries []record.Entry) []record.Entry {
 func (m *memory) compare(e *record.TaskEnd) {
 	t := m.state.Task(e.Task, "", "")
 	status, made := m.state.Status(t), m.state.Attempts(t)
-	if status != e.Status || made.Begun() != e.Attempts {
-		panic(fmt.Sprintf("task %q ended %s after %d attempts, and its entries say %s and %+v", e.Title, e.Status, e.Attempts, status, made))
+	if accepted := m.state.EndOf(t).Accepted; status != e.Status || made.Begun() != e.Attempts || accepted != e.Accepted {
+		panic(fmt.Sprintf("task %q ended %s (accepted %t) after %d attempts, and its entries say %s (%t) and %+v", e.Title, e.Status, e.Accepted, e.Attempts, status, accepted, made))
 	}
 }
 

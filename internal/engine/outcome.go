@@ -197,7 +197,8 @@ func (r *results) cascaded(t task.Task, kind event.Type) {
 	}
 	switch {
 	case out.Error != nil:
-		ev.Code = out.Error.Code
+		out.Error.Accepted = acceptsFailure(&t.Spec, out.Error.Code, r.overdrawn)
+		ev.Code, ev.Accepted = out.Error.Code, out.Error.Accepted
 	case r.branches.isLeftOut(i):
 		ev.Code = codes.LeftOut
 	case ev.Root == "":

@@ -34,7 +34,7 @@ type Status string
 
 // The statuses of a run.
 const (
-	StatusOK       Status = "ok"               // every task completed
+	StatusOK       Status = "ok"               // every task completed, was not needed, or failed with a failure that it accepts
 	StatusError    Status = "error"            // a task failed
 	StatusCanceled Status = "cancelled"        // the caller's context ended; spelt as the original does
 	StatusTimeout  Status = "timeout"          // RunOptions.Timeout passed
@@ -183,16 +183,19 @@ type Metrics struct {
 // A TaskError is why a task failed, or the coordinator's work, in the form
 // that the caller is cleared for.
 type TaskError struct {
-	Code    string             `json:"code"`
-	Reason  string             `json:"reason,omitempty"` // of the coordinator's: the code of what its step failed with
-	Message string             `json:"message"`
-	Task    task.ID            `json:"task,omitempty"` // empty for the coordinator's work
-	Title   string             `json:"-"`
-	Name    string             `json:"-"`              // of an instance, by the keys of its items; no log has it
-	Root    task.ID            `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
-	cause   func() error       // behind a function, which no verb looks into
-	said    *envelope.Envelope // what Message is the caller's form of; nil for words of the runtime
-	words   *ownEndpoints      // of the run's events; nil for an error that was not made in this process
+	Code    string  `json:"code"`
+	Reason  string  `json:"reason,omitempty"` // of the coordinator's: the code of what its step failed with
+	Message string  `json:"message"`
+	Task    task.ID `json:"task,omitempty"` // empty for the coordinator's work
+	Title   string  `json:"-"`
+	Name    string  `json:"-"`              // of an instance, by the keys of its items; no log has it
+	Root    task.ID `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
+
+	Accepted bool `json:"failureAccepted,omitempty"` // the run can succeed all the same; see [task.Spec].OnFailure
+
+	cause func() error       // behind a function, which no verb looks into
+	said  *envelope.Envelope // what Message is the caller's form of; nil for words of the runtime
+	words *ownEndpoints      // of the run's events; nil for an error that was not made in this process
 }
 
 // expire takes the words back if they may no longer be read.
@@ -261,11 +264,11 @@ func (r *Result) Outcomes() (o record.Outcomes) {
 		return o
 	}
 	for i := range r.Tasks {
-		t, root := &r.Tasks[i], task.ID("")
+		t, root, accepted := &r.Tasks[i], task.ID(""), false
 		if t.Error != nil {
-			root = t.Error.Root
+			root, accepted = t.Error.Root, t.Error.Accepted
 		}
-		o.Add(t.Status, root, t.Metrics.Attempts > 0)
+		o.Add(t.Status, root, t.Metrics.Attempts > 0, accepted)
 	}
 	return o
 }
@@ -274,8 +277,8 @@ func (r *Result) Outcomes() (o record.Outcomes) {
 // repeated without it.
 func (r *Result) Decides(id task.ID) bool { return r.plan != nil && r.plan.Decides(id) }
 
-// Success reports whether every task completed, and the coordinator answered if
-// there was a goal.
+// Success reports whether every task completed, was not needed or accepts its failure, and the coordinator
+// answered if there was a goal.
 func (r *Result) Success() bool { return r.Status == StatusOK }
 
 // EarlyEnd returns why the run ended early, which wraps [ErrCanceled] or [ErrTimeout], and
@@ -297,14 +300,19 @@ func (r *Result) EarlyEnd() (errs []error) {
 
 // Err joins [Result.EarlyEnd], the errors of the tasks that failed by themselves, and those
 // of the coordinator; it is nil for a success, and for a suspended run in which no task failed.
+// Failures that are accepted do not count. A task that failed because of one, and does not accept
+// that itself, does.
 func (r *Result) Err() error {
 	if r == nil {
 		return errNoResult
 	}
-	errs := r.EarlyEnd()
+	errs, accepted := r.EarlyEnd(), map[task.ID]bool{}
 	for i := range r.Errors {
-		if r.Errors[i].Root == "" {
-			errs = append(errs, &r.Errors[i])
+		accepted[r.Errors[i].Task] = r.Errors[i].Accepted
+	}
+	for i := range r.Errors {
+		if e := &r.Errors[i]; !e.Accepted && (e.Root == "" || accepted[e.Root]) {
+			errs = append(errs, e)
 		}
 	}
 	return errors.Join(errs...)

@@ -36,7 +36,7 @@ func (r *run) result(ctx context.Context) *Result {
 		if t.Error != nil {
 			res.Errors = append(res.Errors, *t.Error)
 		}
-		if t.Status != task.Completed && t.Status != task.NotNeeded && !r.plansOnly {
+		if isAccepted := t.Error != nil && t.Error.Accepted; t.Status != task.Completed && t.Status != task.NotNeeded && !isAccepted && !r.plansOnly {
 			res.Status = StatusError
 		}
 	}

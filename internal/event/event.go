@@ -93,6 +93,8 @@ type Problem struct {
 	Message   string        `json:"message,omitempty"`   // the error or warning, gated for the user; Steered: why
 	Wait      time.Duration `json:"-"`                   // TaskRetry, Warning, Limited: until the next attempt or call; ReplyWait: at most; waitMs in JSON
 	OwnBudget bool          `json:"ownBudget,omitempty"` // Budget: it is the agent's own budget, and the run continues
+
+	Accepted bool `json:"failureAccepted,omitempty"` // Error: the run can succeed all the same
 }
 
 // Work says what an attempt, a task or a run took.

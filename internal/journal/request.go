@@ -68,6 +68,7 @@ const (
 	countCancelled task.Status = "cancelled"
 	countNotRun    task.Status = "notRun"
 	countIdle      task.Status = "idle" // 0, if the process did nothing
+	countAccepted  task.Status = "failureAccepted"
 )
 
 // taskCounts returns the tasks column: how many tasks have which status, and the outcomes
@@ -78,6 +79,9 @@ func taskCounts(e *record.RunEnd, idle bool) string {
 		n[e.Tasks[i].Status]++
 	}
 	n[countCancelled], n[countNotRun] = o.Cancelled, o.NotRun
+	if o.Accepted > 0 {
+		n[countAccepted] = o.Accepted
+	}
 	if idle {
 		n[countIdle] = 0
 	}
@@ -90,13 +94,14 @@ func parseTaskCounts(text string) (n Counts, o record.Outcomes, err error) {
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		return nil, o, err
 	}
-	o = record.Outcomes{Completed: n[task.Completed], Cancelled: n[countCancelled], NotRun: n[task.Skipped], NotNeeded: n[task.NotNeeded]}
+	o = record.Outcomes{Completed: n[task.Completed], Cancelled: n[countCancelled], NotRun: n[task.Skipped], NotNeeded: n[task.NotNeeded], Accepted: n[countAccepted]}
 	if notRun, known := n[countNotRun]; known {
 		o.NotRun = notRun
 	}
 	delete(n, countCancelled)
 	delete(n, countNotRun)
 	delete(n, countIdle)
+	delete(n, countAccepted)
 	open := n[task.Pending] + n[task.Blocked] + n[task.InProgress] // of a suspended run
 	o.Failed = n.total() - o.Completed - o.Cancelled - o.NotRun - o.NotNeeded - open
 	return n, o, nil

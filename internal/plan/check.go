@@ -156,12 +156,15 @@ func checkSpecs(c *checker) {
 	}
 }
 
-// adviseUnused warns of inputs that no task uses.
+// adviseUnused warns of inputs that no task uses, and of failures that are accepted in vain.
 func (c *checker) adviseUnused() {
 	for i, in := range c.options.Inputs {
 		if !c.used[i] {
 			c.advise(c.about(fmt.Sprintf("input %q", in.Name), "inputs", in.Name), "no task uses it", "")
 		}
+	}
+	for _, i := range acceptedInVain(c.plan.Graph) {
+		c.advise(c.task(i).at("onFailure"), "no effect here: every task that depends on it needs its result, so they and the run fail if it fails", "write optional: true in their dependsOn")
 	}
 }
 

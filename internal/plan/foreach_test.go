@@ -39,14 +39,14 @@ func TestBadTasksForEachItem(t *testing.T) {
 	r, err := newRoster(plan.Config{Agents: []plan.Member{{Name: "a", Agent: unused}}})
 	require.NoError(t, err)
 	for want, change := range map[string]func(s []task.Spec){
-		`/tasks/0/forEach/output task "Leads": the list has no task "Nobody"`:                                        func(s []task.Spec) { s[0].ForEach.Output = "Nobody" },
-		`/tasks/0/forEach task "Leads": a list of tasks has a title, a key, a condition and tasks, and nothing else`: func(s []task.Spec) { s[0].Description = "d" },
-		`/tasks/0/forEach/tasks/2/dependsOn/0 task "Send": dependsOn[0]: no task "Later"`:                            func(s []task.Spec) { s[0].ForEach.Tasks[2].DependsOn = task.On("Later") },
-		`/tasks/0/forEach/tasks/0/uses/0 task "Look": at is for folders`:                                             func(s []task.Spec) { s[0].ForEach.Tasks[0].Uses[0].At = "x" },
-		`/tasks/0/forEach/tasks/0/uses/0 task "Look": unknown input "led"`:                                           func(s []task.Spec) { s[0].ForEach.Tasks[0].Uses[0].Name = "led" },
-		`/tasks/1/dependsOn/0 task "Report": dependsOn[0]: no task "Send"`:                                           func(s []task.Spec) { s[1].DependsOn = task.On("Send") },
-		`/tasks/0/when task "Look": when: no task "Nobody"`:                                                          func(s []task.Spec) { s[0].When = task.Equals("Nobody", "/x", 1) },
-		`/tasks/0/forEach/maxItems task "Leads": maxItems is 0`:                                                      func(s []task.Spec) { s[0].ForEach.MaxItems = 0 },
+		`/tasks/0/forEach/output task "Leads": the list has no task "Nobody"`:                                                   func(s []task.Spec) { s[0].ForEach.Output = "Nobody" },
+		`/tasks/0/forEach task "Leads": a list of tasks has a title, a key, a condition, onFailure and tasks, and nothing else`: func(s []task.Spec) { s[0].Description = "d" },
+		`/tasks/0/forEach/tasks/2/dependsOn/0 task "Send": dependsOn[0]: no task "Later"`:                                       func(s []task.Spec) { s[0].ForEach.Tasks[2].DependsOn = task.On("Later") },
+		`/tasks/0/forEach/tasks/0/uses/0 task "Look": at is for folders`:                                                        func(s []task.Spec) { s[0].ForEach.Tasks[0].Uses[0].At = "x" },
+		`/tasks/0/forEach/tasks/0/uses/0 task "Look": unknown input "led"`:                                                      func(s []task.Spec) { s[0].ForEach.Tasks[0].Uses[0].Name = "led" },
+		`/tasks/1/dependsOn/0 task "Report": dependsOn[0]: no task "Send"`:                                                      func(s []task.Spec) { s[1].DependsOn = task.On("Send") },
+		`/tasks/0/when task "Look": when: no task "Nobody"`:                                                                     func(s []task.Spec) { s[0].When = task.Equals("Nobody", "/x", 1) },
+		`/tasks/0/forEach/maxItems task "Leads": maxItems is 0`:                                                                 func(s []task.Spec) { s[0].ForEach.MaxItems = 0 },
 		`/tasks/0/forEach/tasks/0/forEach/tasks/0/forEach/tasks/0/forEach task "L0": loops and lists are nested deeper than 3`: func(s []task.Spec) {
 			inner := s[0].ForEach.Tasks[0]
 			for k := range 3 {

@@ -129,8 +129,9 @@ type PlannedTask struct {
 	Depth          int                  `json:"depth"`            // longest way from a task without dependencies, from 0
 	Rounds         int                  `json:"rounds,omitempty"` // how often it may run, in a loop; zero for once
 	PlannedLoop
-	ForEach string `json:"forEach,omitempty"` // the list that it runs for, such as /searches of Plan
-	Line    string `json:"line,omitempty"`
+	ForEach   string `json:"forEach,omitempty"`   // the list that it runs for, such as /searches of Plan
+	OnFailure string `json:"onFailure,omitempty"` // as written; empty means fail
+	Line      string `json:"line,omitempty"`
 }
 
 // A PlannedLoop says how a task that is a loop ends.
@@ -263,7 +264,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 	out := PlannedTask{
 		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i), Computed: computedBy(&tk.Spec),
 		Classification: tk.Classification, Label: p.Labels[i], When: textOf(p, ownCondition(tk)), Reads: []Reading{},
-		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
+		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), OnFailure: tk.OnFailure, Line: tk.Source.Origin.String(),
 	}
 	describeInstance(p, tk, &out)
 	out.Lacks = missingFiles(p, i)

@@ -346,6 +346,8 @@ type TaskEnd struct {
 	Code   string      `json:"code,omitempty"`
 	Root   task.ID     `json:"root,omitempty"` // the task whose end caused this one's
 
+	Accepted bool `json:"failureAccepted,omitempty"` // it failed, and the run can succeed all the same
+
 	Attempts int `json:"attempts,omitempty"` // that began
 }
 

@@ -22,6 +22,8 @@ type TaskChange struct {
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
 	Plan    []event.Planned `json:"plan"`
+
+	Accepted bool `json:"failureAccepted"` // the task failed, and the run can succeed all the same
 }
 
 // ChangeOf returns what an event says of a task; nil if it says nothing that belongs to a [History].
@@ -31,7 +33,7 @@ func ChangeOf(e *event.Event) *TaskChange {
 	}
 	return &TaskChange{
 		Type: e.Type, Task: e.Task, Title: e.Title, Name: e.Name, Agent: e.Agent, From: e.From, ID: e.ID,
-		Root: e.Root, Code: e.Code, Message: e.Message, Plan: e.Plan,
+		Root: e.Root, Code: e.Code, Message: e.Message, Plan: e.Plan, Accepted: e.Accepted,
 	}
 }
 

@@ -42,7 +42,8 @@ func (s *State) Count() (n map[task.Status]int, o record.Outcomes) {
 		if n[status]++; status == Interrupted {
 			o.Interrupted++
 		}
-		o.Add(status, s.EndOf(t).Root, t.Started)
+		end := s.EndOf(t)
+		o.Add(status, end.Root, t.Started, end.Accepted)
 	}
 	return n, o
 }

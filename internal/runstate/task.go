@@ -149,7 +149,7 @@ func (t *Task) change(e *record.TaskChange, process int) {
 	if now.Terminal() {
 		t.end = record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Agent, Status: now}
 		if now != task.Completed {
-			t.end.Reason, t.end.Code, t.end.Root = e.Message, e.Code, e.Root
+			t.end.Reason, t.end.Code, t.end.Root, t.end.Accepted = e.Message, e.Code, e.Root, e.Accepted
 		}
 	}
 }

@@ -80,7 +80,7 @@ var samples = map[string]string{
 	"task.value": "5", "task.template": "text", "task.file": "prompt.md",
 	"task.uses": "[claim]", "task.tools": "[]", "task.dependencyPayload": "both", "task.memoryScope": "all", "task.classification": "public",
 	"task.requiredTags": "[t]", "task.ttlMs": "1000", "task.maxRetries": "2", "task.retryDelayMs": "0", "task.retryBackoff": "1.5",
-	"task.acceptTruncated": "true", "task.timeoutMs": "1000", "task.onTimeout": "suspend", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.requires": "{requiredTools: [bash]}", "task.priority": "high", "task.metadata": "{a: 1}",
+	"task.acceptTruncated": "true", "task.timeoutMs": "1000", "task.onTimeout": "suspend", "task.onFailure": "continue", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.requires": "{requiredTools: [bash]}", "task.priority": "high", "task.metadata": "{a: 1}",
 	"input.file": "prompt.md", "input.text": "other", "input.classification": "public", "input.ttlMs": "1000",
 	"task.needToKnow": "[/x]", "dependency.need": "[/x]", "use.need": "[/x]", "use.reveal": "{iban: [\"\"]}",
 	"task.provenance": "{from: coordinator}", "provenance.from": "user", "provenance.run": "r", "provenance.envelope": "e",

@@ -10,7 +10,7 @@ import (
 )
 
 // loopKeys are the keys of a task that is a loop.
-var loopKeys = []string{"title", "key", "when", "classification"}
+var loopKeys = []string{"title", "key", "when", "classification", "onFailure"}
 
 // keysOfLoops returns the keys that may stand beside repeat, or beside forEach with tasks: those of
 // loops, and those that have no effect in any task.
@@ -30,12 +30,14 @@ type loopPlace struct {
 	until conditionPlace
 }
 
-// readFrame reads what a loop, or a list of tasks, has besides its key. It has no defaults.
+// readFrame reads what a loop, or a list of tasks, has besides its key. It has no default but that of onFailure.
 func (r *reader) readFrame(f *fields, s *task.Spec, key, what string) {
 	others := slices.DeleteFunc(names(f.place), func(other string) bool { return other == key || slices.Contains(loopKeys, other) })
 	f.refuse(r.report, others, "a "+what+" does not have it", "write it in the tasks of the "+what)
+	*s = task.Spec{}
+	members{{"onFailure", &s.OnFailure}}.read(f.get)
 	f.defaults = nil
-	*s = task.Spec{When: r.readWhen(f), Source: provenance.Source{Origin: f.node.origin()}}
+	s.When, s.Source = r.readWhen(f), provenance.Source{Origin: f.node.origin()}
 	members{{"title", &s.Title}, {"key", &s.Key}, {"classification", &s.Classification}}.read(f.own)
 }
 

@@ -105,3 +105,26 @@ func TestBadLoopsAndListsOfSpecs(t *testing.T) {
 		})
 	}
 }
+
+// A loop and a list of tasks take onFailure from taskDefaults too, and a saved plan says it.
+func TestOnFailureOfLoopsAndLists(t *testing.T) {
+	t.Parallel()
+	const list = `{title: Each, forEach: {input: items, maxItems: 2, output: Find, tasks: [{title: Find, description: Find it., uses: [item], onFailure: fail}]}}`
+	for _, tt := range []struct{ give, loop, list string }{
+		{looped, "", ""},
+		{strings.Replace(looped, "- title: Draft", "- title: Draft\n  onFailure: continue", 1), "continue", ""},
+		{strings.Replace(looped, "taskDefaults: {", "taskDefaults: {onFailure: continue, ", 1), "continue", "continue"},
+	} {
+		f, err := load(t, strings.Replace(tt.give, "inputs: {", "inputs: {items: {text: '[1, 2]'}, ", 1)+"- "+list+"\n", specfile.Options{})
+		require.NoError(t, err)
+		require.Equal(t, tt.loop, f.Tasks[0].OnFailure)
+		require.Equal(t, tt.list, f.Tasks[4].OnFailure)
+		require.Equal(t, "fail", f.Tasks[4].ForEach.Tasks[0].OnFailure)
+		data, _, err := f.WithPlan(engine.Goal{}, f.Tasks, f.Dir)
+		require.NoError(t, err)
+		again, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(string(data))})
+		require.NoError(t, err, string(data))
+		require.Equal(t, tt.loop, again.Tasks[0].OnFailure)
+		require.Equal(t, tt.list, again.Tasks[4].OnFailure)
+	}
+}

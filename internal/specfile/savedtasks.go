@@ -39,6 +39,9 @@ func (s *saver) task(t *task.Spec) *node {
 		s.wrong("when: %v", err)
 	}
 	n.set("when", when)
+	if t.Repeat != nil || t.ForEach != nil && len(t.ForEach.Tasks) > 0 {
+		members{{"onFailure", &spec.OnFailure}}.write(n)
+	}
 	if t.Repeat != nil {
 		n.set("repeat", loopNode(s, t.Repeat))
 		return n

@@ -58,7 +58,7 @@ func taskMembers(s *task.Spec) (who, what, bounds members) {
 	}
 	bounds = members{
 		{"ttlMs", &s.TTL}, {"timeoutMs", &s.Timeout}, {"onTimeout", &s.OnTimeout}, {"maxRetries", &s.MaxRetries},
-		{"retryDelayMs", (*delay)(&s.RetryDelay)}, {"retryBackoff", &s.RetryBackoff},
+		{"retryDelayMs", (*delay)(&s.RetryDelay)}, {"retryBackoff", &s.RetryBackoff}, {"onFailure", &s.OnFailure},
 	}
 	return who, what, bounds
 }

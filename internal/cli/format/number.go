@@ -68,20 +68,31 @@ func Bytes(n int) string {
 	return fmt.Sprintf("%.0f %s", size, [...]string{"KB", "MB", "GB", "TB"}[unit])
 }
 
-// OutcomeCounts returns "3 of 7 tasks completed, 1 failed, 1 cancelled, 1 interrupted, 2 skipped, 1
-// not needed".
+// OutcomeCounts returns "3 of 9 tasks completed, 3 failed (2 accepted), 1 cancelled, 1 interrupted, 2 skipped,
+// 1 not needed".
 func OutcomeCounts(o record.Outcomes, of string) string {
 	var text strings.Builder
 	text.WriteString(fmt.Sprintf("%s of %s completed", Number(o.Completed), of))
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{o.Failed, Failed}, {o.Cancelled, Cancelled}, {o.Interrupted, Interrupted}, {o.NotRun, Skipped}, {o.NotNeeded, NotNeeded}} {
+	}{{o.Failed, Failed + acceptedOf(o)}, {o.Cancelled, Cancelled}, {o.Interrupted, Interrupted}, {o.NotRun, Skipped}, {o.NotNeeded, NotNeeded}} {
 		if part.n > 0 {
 			text.WriteString(fmt.Sprintf(", %s %s", Number(part.n), part.word))
 		}
 	}
 	return text.String()
+}
+
+// acceptedOf says how many of the failures are accepted; it is empty for none.
+func acceptedOf(o record.Outcomes) string {
+	switch o.Accepted {
+	case 0:
+		return ""
+	case o.Failed:
+		return Accepted
+	}
+	return fmt.Sprintf(" (%s accepted)", Number(o.Accepted))
 }
 
 // List joins at most so many names, and says how many more there are.
@@ -155,8 +166,9 @@ func WhyNotNeeded(reason string) string {
 const (
 	Completed = "completed"
 	Failed    = "failed"
-	Cancelled = "cancelled" // it was in progress when the run ended
-	Skipped   = "skipped"   // it never began
+	Accepted  = " (accepted)" // behind Failed: the run can succeed all the same
+	Cancelled = "cancelled"   // it was in progress when the run ended
+	Skipped   = "skipped"     // it never began
 	NotNeeded = "not needed"
 
 	Interrupted = "interrupted" // it was in progress when the process of the run was gone

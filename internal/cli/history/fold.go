@@ -113,7 +113,7 @@ func foldedRow(written string, items []*view.Task, table format.Table) {
 		if counts[outcome]++; counts[outcome] == 1 {
 			outcomes = append(outcomes, outcome)
 		}
-		if outcome == format.Failed && len(failures) < maxItems {
+		if strings.HasPrefix(outcome, format.Failed) && len(failures) < maxItems {
 			failures = append(failures, t)
 		}
 		usage, partial, estimated = usage.Add(t.Usage), partial || t.Partial, estimated || t.Estimate

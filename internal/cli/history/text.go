@@ -184,6 +184,8 @@ func outcomeOf(t *view.Task) string {
 		return format.Skipped
 	case t.Status == task.Skipped:
 		return format.Cancelled
+	case t.Error.Accepted:
+		return format.Failed + format.Accepted
 	}
 	return format.Status(t.Status)
 }

@@ -49,7 +49,7 @@ func IsRefused(ctx context.Context, j *journal.Journal, run string) (bool, error
 	refused := false
 	st := runstate.Of(&s.History)
 	for _, t := range st.Planned() {
-		if end := st.EndOf(t); end.Status == task.Failed && end.Root == "" {
+		if end := st.EndOf(t); end.Status == task.Failed && end.Root == "" && !end.Accepted {
 			if !slices.ContainsFunc(list, func(q *runstate.Question) bool { return refuses(q, &end) }) {
 				return false, nil // another failure, which a resumed run may not have
 			}

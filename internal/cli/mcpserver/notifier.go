@@ -7,6 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/event"
 )
@@ -61,7 +62,9 @@ func (n *notifier) take(e event.Event) {
 		verb = "completed"
 		n.step(e, true)
 	case event.Error:
-		verb = "failed"
+		if verb = format.Failed; e.Accepted {
+			verb += format.Accepted
+		}
 		n.step(e, true)
 	case event.TaskSkipped, event.TaskNotNeeded:
 		verb = "skipped"

@@ -122,11 +122,14 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 	}
 }
 
-// headingOf returns the title of a task, with how often it may run.
+// headingOf returns the title of a task, with how often it may run and whether the run can succeed if it fails.
 func headingOf(t *engine.PlannedTask) string {
 	text := terminal.CleanLine(t.Title) + format.Rounds(t.Rounds)
 	if t.ForEach != "" {
 		text += ", for each item of " + terminal.CleanLine(t.ForEach)
+	}
+	if t.OnFailure == task.ContinueRun {
+		text += ", its failure is accepted"
 	}
 	return text
 }

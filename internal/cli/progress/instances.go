@@ -162,7 +162,7 @@ func (t *tracker) fold(g *group) (shown []row, last row) {
 	counts, n := [len(states)]int{}, 0
 	for _, i := range g.rows {
 		r := t.rows[i]
-		if r.state == failed && (g.list || r.round != last.round) {
+		if (r.state == failed || r.state == accepted) && (g.list || r.round != last.round) {
 			failures = append(failures, r)
 		}
 		if r.round == last.round {
@@ -187,12 +187,12 @@ func (t *tracker) fold(g *group) (shown []row, last row) {
 // says about them.
 func summary(counts [len(states)]int) (s state, text string) {
 	var all []string
-	for _, of := range [...]state{done, running, retrying, asked, waiting, failed, skipped, notNeeded, cancelled} {
+	for _, of := range [...]state{done, running, retrying, asked, waiting, failed, accepted, skipped, notNeeded, cancelled} {
 		if counts[of] > 0 {
 			all = append(all, fmt.Sprintf("%d %s", counts[of], states[of].word))
 		}
 	}
-	for _, of := range [...]state{running, retrying, waiting, asked, failed, skipped, cancelled, done, notNeeded} {
+	for _, of := range [...]state{running, retrying, waiting, asked, failed, accepted, skipped, cancelled, done, notNeeded} {
 		if counts[of] > 0 {
 			s = of
 			break

@@ -118,6 +118,7 @@ const (
 	asked // a person has not answered
 	done
 	failed
+	accepted // it failed, and the run can succeed all the same
 	skipped
 	notNeeded
 	cancelled
@@ -130,6 +131,7 @@ var states = [...]struct{ word, color string }{
 	asked:     {"asked", "33"},
 	done:      {format.Completed, "32"},
 	failed:    {format.Failed, "31"},
+	accepted:  {format.Failed + format.Accepted, "33"},
 	skipped:   {format.Skipped, "31"},
 	notNeeded: {format.NotNeeded, "2"},
 	cancelled: {format.Cancelled, "2"},
@@ -138,9 +140,11 @@ var states = [...]struct{ word, color string }{
 // outcome returns how the task or step of an event ended. The row of a step may be nil.
 func outcome(e event.Event, r *row) state {
 	var o record.Outcomes
-	switch o.Add(e.Status, e.Root, r != nil && r.begun > 0 && !ofCoordinator(e)); {
+	switch o.Add(e.Status, e.Root, r != nil && r.begun > 0 && !ofCoordinator(e), e.Accepted); {
 	case o.Completed == 1:
 		return done
+	case o.Accepted == 1:
+		return accepted
 	case o.Failed == 1:
 		return failed
 	case o.Cancelled == 1:

@@ -148,7 +148,7 @@ func (t *tracker) window(rows []row, height int) (shown []int) {
 	}
 	if room < n {
 		take(func(r *row) bool { return r.state == running || r.state == retrying })
-		take(func(r *row) bool { return r.state == failed || r.state == skipped })
+		take(func(r *row) bool { return r.state == failed || r.state == accepted || r.state == skipped })
 		take(func(r *row) bool { return r.ended > t.ended-max(1, room/2) })
 	}
 	take(func(r *row) bool { return r.state == waiting })

@@ -254,6 +254,9 @@ func (t *tracker) reopen(r *row) {
 		t.outcomes.Completed--
 	case failed:
 		t.outcomes.Failed--
+	case accepted:
+		t.outcomes.Failed--
+		t.outcomes.Accepted--
 	case cancelled:
 		t.outcomes.Cancelled--
 	case notNeeded:
@@ -270,7 +273,7 @@ func (t *tracker) end(r *row, e event.Event) {
 	t.usage, t.partial = t.usage.Add(e.Usage()), t.partial || e.Partial
 	r.ended, r.took, r.reason, r.state = t.ended, e.Duration, "", outcome(e, r)
 	if !ofCoordinator(e) {
-		t.outcomes.Add(e.Status, e.Root, r.begun > 0)
+		t.outcomes.Add(e.Status, e.Root, r.begun > 0, e.Accepted)
 	}
 	switch {
 	case r.state != done:

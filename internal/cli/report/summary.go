@@ -54,10 +54,12 @@ func ExitStatus(res *engine.Result) int {
 		return stop.Status()
 	}
 	switch {
-	case res.JournalErr != nil, keyless(res):
+	case res.JournalErr != nil:
 		return exit.StatusNoRun
 	case res.Success():
 		return exit.StatusOK
+	case keyless(res):
+		return exit.StatusNoRun
 	case res.Status == engine.StatusSuspended:
 		return exit.StatusWaiting
 	case res.Status == engine.StatusBudget, res.Status == engine.StatusTimeout, res.Status == engine.StatusCanceled: // the user ended it, whether or not an endpoint would have answered
@@ -121,7 +123,11 @@ func (e *Ending) Text() string {
 			say("… and %d more kinds of failure; --output json has all", len(causes)-i)
 			break
 		}
-		say("failed:  %s: %s", format.List(c.who, 3), format.Indent(format.Readers(c.message)))
+		word := "failed: "
+		if c.isAccepted {
+			word = format.Failed + format.Accepted + ":"
+		}
+		say("%s %s: %s", word, format.List(c.who, 3), format.Indent(format.Readers(c.message)))
 		if c.next != "" {
 			say("         %s", c.next)
 		}
@@ -243,6 +249,8 @@ type cause struct {
 	next    string   // what to do about it; may be empty
 	who     []string // "task (agent)"
 	skipped []string // names of the tasks that did not run because of them
+
+	isAccepted bool // the run can succeed all the same
 }
 
 // causesOf groups the failures of a run by code and message: those of tasks in the order of the spec,
@@ -256,10 +264,10 @@ func causesOf(res *engine.Result, unstored bool) []*cause {
 		if t.Error == nil || t.Error.Root != "" {
 			continue
 		}
-		key := t.Error.Code + "\x00" + t.Error.Message
+		key := fmt.Sprintf("%t %s\x00%s", t.Error.Accepted, t.Error.Code, t.Error.Message)
 		c := byText[key]
 		if c == nil {
-			c = &cause{message: t.Error.LogMessage(), next: adviceOn(t, unstored)}
+			c = &cause{isAccepted: t.Error.Accepted, message: t.Error.LogMessage(), next: adviceOn(t, unstored)}
 			byText[key] = c
 			all = append(all, c)
 		}
@@ -270,7 +278,9 @@ func causesOf(res *engine.Result, unstored bool) []*cause {
 	for i := range res.Tasks {
 		if t := &res.Tasks[i]; t.Error != nil && byRoot[t.Error.Root] != nil {
 			c := byRoot[t.Error.Root]
-			skipped[c] = append(skipped[c], t)
+			if skipped[c] = append(skipped[c], t); c.isAccepted && !t.Error.Accepted {
+				c.next = "tasks that need its result fail the run: write optional: true in their dependsOn, or onFailure: continue"
+			}
 		}
 	}
 	for c, tasks := range skipped {

@@ -74,6 +74,8 @@ type Error struct {
 	Code    string  `json:"code,omitempty"`
 	Message string  `json:"message"`
 	Root    task.ID `json:"root,omitempty"`
+
+	Accepted bool `json:"failureAccepted,omitempty"` // the run can succeed all the same
 }
 
 // A Call is one prompt and its answer or error, in JSON.
@@ -190,7 +192,7 @@ func newTask(k *journals.StoredRun, ran *journals.Invocation, s *runstate.Task) 
 		t.Reason = k.WhyNoResult(s)
 	case t.Status == task.Failed || t.Status == task.Skipped:
 		ended := k.State.EndOf(s)
-		t.Error = &Error{ended.Code, k.WhyNoResult(s), ended.Root}
+		t.Error = &Error{ended.Code, k.WhyNoResult(s), ended.Root, ended.Accepted}
 		if n := len(answered); n > 0 {
 			t.Call = answered[n-1].Call
 		}

@@ -197,7 +197,7 @@ const marks = {
   skipped: "M3.2 6h5.6", cancelled: "M3.2 6h5.6", not_needed: "M4 6h4",
   waiting: "M4.5 3.8v4.4M7.5 3.8v4.4",
 };
-export function statusWord(status) { return status === "in_progress" ? "running" : String(status ?? "").replaceAll("_", " "); }
+export function statusWord(status) { return { in_progress: "running", accepted: "failed (accepted)" }[status] ?? String(status ?? "").replaceAll("_", " "); }
 
 export function statusClass(status) {
   switch (status) {

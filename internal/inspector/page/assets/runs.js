@@ -5,11 +5,11 @@ import { ago, bdi, button, clicks, compact, count, dialog, duration, empty, fail
 import { showQuestions } from "./question.js";
 
 const open = ["in_progress", "ready", "waiting", "blocked", "pending"];
-const statuses = ["completed", ...open.slice(0, 3), "failed", "interrupted", "cancelled", "skipped", "not_needed", ...open.slice(3)];
+const statuses = ["completed", ...open.slice(0, 3), "failed", "accepted", "interrupted", "cancelled", "skipped", "not_needed", ...open.slice(3)];
 
 // countsOf counts the tasks of a listed run as the command does: those that ended by their outcome. So many have a question.
-function countsOf({ tasks = {}, outcomes: { notRun = 0, notNeeded = 0, ...o } = {} }, asked) {
-  const counts = { ...o, skipped: notRun, not_needed: notNeeded };
+function countsOf({ tasks = {}, outcomes: { notRun = 0, notNeeded = 0, failed = 0, failureAccepted: accepted = 0, ...o } = {} }, asked) {
+  const counts = { ...o, failed: failed - accepted, accepted, skipped: notRun, not_needed: notNeeded };
   for (const st of open) counts[st] = tasks[st] ?? 0;
   const waits = Math.min(counts.in_progress, asked - counts.waiting); // of which no event says so
   if (waits > 0) {

@@ -70,7 +70,7 @@ export class RunState {
 
   recount() {
     this.counts = {};
-    for (const t of this.order) this.counts[t.status] = (this.counts[t.status] ?? 0) + 1;
+    for (const t of this.order) this.counts[kindOf(t)] = (this.counts[kindOf(t)] ?? 0) + 1;
   }
 
   find(id) {
@@ -215,7 +215,7 @@ export class RunState {
   }
 
   advance(t, e) {
-    const was = t.status;
+    const was = kindOf(t);
     switch (e.type) {
       case "task_ready": t.status = "ready"; t.error = t.endedAt = undefined; break;
       case "task_start": t.status = "in_progress"; t.startedAt = e.time; break;
@@ -237,9 +237,10 @@ export class RunState {
       case "tool_complete": if (!e.child) t.tool = ""; break;
       case "agent_transfer": t.holder = e.to; break;
     }
-    if (was !== t.status && !t.step) {
+    const now = kindOf(t);
+    if (was !== now && !t.step) {
       this.counts[was]--;
-      this.counts[t.status] = (this.counts[t.status] ?? 0) + 1;
+      this.counts[now] = (this.counts[now] ?? 0) + 1;
     }
   }
 
@@ -275,7 +276,7 @@ export class RunState {
     t.open = false;
     if (t.startedAt) t.endedAt = e.time;
     if (e.type === "task_not_needed") t.reason = e.message;
-    else t.error = { code: e.code, message: e.message ?? "", root: e.root };
+    else t.error = { ...e, message: e.message ?? "" };
     t.status = outcome(t, Boolean(t.startedAt));
   }
 
@@ -373,7 +374,10 @@ function outcome(t, begun) {
 }
 
 // stateOf says in words how far a task is, and whom it waits for.
-export function stateOf(t) { return t.status === "waiting" && t.waitingFor ? "waiting for " + t.waitingFor : statusWord(t.status); }
+export function stateOf(t) { return t.status === "waiting" && t.waitingFor ? "waiting for " + t.waitingFor : statusWord(kindOf(t)); }
+
+// kindOf returns the status of a task, or accepted.
+function kindOf(t) { return t.status === "failed" && t.error?.failureAccepted ? "accepted" : t.status; }
 
 // childrenOf counts the children of a task.
 export function childrenOf(t) {
