@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -76,4 +79,36 @@ tasks:
 			require.Equal(t, tt.want != "", strings.Count(got.stderr, "can only refuse") == 1, got.stderr)
 		})
 	}
+}
+
+// TestDocumentedScriptApprovesCallsOfAServer runs the script of the reference that approves one call of an MCP
+// server and refuses another.
+func TestDocumentedScriptApprovesCallsOfAServer(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/reference/scripts.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## Approvals\n")
+	require.True(t, found)
+	_, script, _ := strings.Cut(section, "```yaml\n")
+	script, _, _ = strings.Cut(script, "```")
+	dir := clitest.Folder(t, map[string]string{"script.yaml": script, "team.yaml": `
+name: offers
+model: m
+tools: {search: {mcp: {command: ` + toolServer(t) + `, confine: false, reason: a test}, allow: [web_search], effect: none, approve: editor}}
+agents:
+  - {name: finder, tools: [search]}
+  - {name: editor, backend: {kind: person}}
+tasks: [{title: Find offers, assignee: finder, description: Find offers.}]
+`})
+	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--no-journal"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.Regexp(t, `^\W*found .*heat pumps`, got.stdout)
+	require.Contains(t, got.stdout, "not your business")
+	require.NotContains(t, got.stdout, "found salaries")
+	require.NotContains(t, got.stderr, "never used")
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "script.yaml"), []byte(strings.ReplaceAll(script, "Approve search__", "Approve search/")), 0o600))
+	got = call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--no-journal"}}.run(t)
+	require.Contains(t, got.stderr, "never used", "the name is that which models see")
+	require.NotContains(t, got.stdout, "found")
 }

@@ -20,7 +20,7 @@ func TestDocumentedScriptsLoad(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/scripts.md")
 	require.NoError(t, err)
 	all := example.FindAllSubmatch(text, -1)
-	require.Len(t, all, 10)
+	require.Len(t, all, 11)
 	for _, m := range all {
 		_, err := scripted.Parse("docs/reference/scripts.md", m[1])
 		require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestDocumentedScriptsLoad(t *testing.T) {
 	s, err := scripted.Parse("docs/reference/scripts.md", all[0][1])
 	require.NoError(t, err)
 	require.Equal(t, `{"iban": "DE89 3704"}`+"\n", answerOf(t, s, "", "# Task: Extract facts\n\n## Inputs\n\n### claim\nIBAN: DE89 3704\n"))
-	s, err = scripted.Parse("docs/reference/scripts.md", all[8][1])
+	s, err = scripted.Parse("docs/reference/scripts.md", all[9][1])
 	require.NoError(t, err)
 	require.Equal(t, "The excess is 150.\n- 12 EUR\n",
 		answerOf(t, s, "", "# Task: Compare\n\n## Inputs\n\n### claim\nhi\n12 EUR\n\n## Context from prerequisite tasks\n\n### Read policy (by x)\nexcess: 150"))
@@ -39,7 +39,7 @@ func TestDocumentedScriptsLoad(t *testing.T) {
 		answerOf(t, s, coordinatorSystem, "## Goal\n\nWhy?"))
 	require.Equal(t, "Margins fell because costs rose.\nNot checked: no time.", answerOf(t, s, "",
 		"## Original Goal\n\nWhy?\n\n## Task Results\n\n### Find causes (completed by analyst)\ncosts rose\n\n## Failed Tasks\n\n### Check causes (FAILED)\nError: no time"))
-	s, err = scripted.Parse("docs/reference/scripts.md", all[9][1])
+	s, err = scripted.Parse("docs/reference/scripts.md", all[10][1])
 	require.NoError(t, err)
 	s.Replies = s.Replies[1:]
 	require.Equal(t, `{"iban": "DE89 3704", "template": "{{ name }}"}`, answerOf(t, s, "", "# Task: extract facts"))
