@@ -105,22 +105,19 @@ func (b *flowBuilder) addChildNode(title string, i, member int) childNode {
 	return n
 }
 
-// checkDelegate reports an edge to an agent without a task, which only delegates, if no task of the agent
-// that it leads from can use it.
-func checkDelegate(c *labelCheck, from string, n Neighbor, tasks []int) {
+// checkDelegate reports an edge that delegates, and whose handoffs nobody reads, which unread says why, if no
+// task of the agent that it leads from can delegate along it.
+func checkDelegate(c *labelCheck, from string, n Neighbor, tasks []int, unread string) {
 	may, least, to := false, label.Secret, c.team.Config.Agents[n.Member].Name
 	for _, i := range tasks {
 		if !slices.ContainsFunc(Delegates(c.plan, i), func(other Neighbor) bool { return other.Member == n.Member }) {
 			continue
 		}
-		if delegates(c.plan, i, n) {
-			return
-		}
 		may, least = true, min(least, leastGoal(c.plan, i))
 	}
 	switch {
 	case !may:
-		c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, and no task of %q has the tool %s, so the edge is not used", to, from, DelegateToAgent), "add the tool to tools of a task, or remove the edge")
+		c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%s, and no task of %q has the tool %s, so the edge is not used", unread, from, DelegateToAgent), "add the tool to tools of a task, or remove the edge")
 	case least > n.Max:
 		c.reportEdge(n.Edge, fmt.Sprintf("%q cannot delegate anything to %q: its context is at least %v, and the edge carries at most %v", from, to, least, n.Max), fmt.Sprintf("raise maxClassification to %v, or remove the edge", least))
 	default:
@@ -215,14 +212,11 @@ func addChildren(by []agentUsage, p *Plan, i int) {
 // addGoals adds what a member can take for goals, with at most so many turns for each.
 func (u *agentUsage) addGoals(t *Roster, member, goals, turns int) {
 	m := &t.Config.Agents[member]
-	limited, known := m.Agent.(interface {
-		CallLimits() (calls, answerTokens int)
-	})
+	calls, answer, known := m.callLimits()
 	if !known {
 		u.unknown = true
 		return
 	}
-	calls, answer := limited.CallLimits()
 	if calls > 0 {
 		turns = min(turns, calls)
 	}

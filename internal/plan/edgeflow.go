@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -26,7 +27,7 @@ type arrival struct {
 // alongEdges is what tasks may get along edges.
 type alongEdges struct {
 	arrivals [][]arrival            // of each task
-	unread   []bool                 // of each member: its edges only delegate, and nobody reads what it sends
+	unread   []bool                 // of each member: its edges only delegate, and no task can read what it sends
 	replies  []label.Classification // of each task, the highest label of a reply that it may wait for; nil without edges
 }
 
@@ -138,14 +139,19 @@ func without(list []int, others []bool) (left []int) {
 	return left
 }
 
-// unreadMembers returns the members whose edges only delegate, to agents without a task: what they send
-// would not be read.
+// unreadMembers returns the members whose edges only delegate, to agents without a task that may still begin
+// when they work: what they send would not be read.
 func unreadMembers(h handoffPlan) []bool {
 	unread := make([]bool, len(h.tasks))
 	for i := range unread {
 		list := h.plan.Roster().Network.Neighbors(i)
-		unread[i] = len(list) > 0 && !slices.ContainsFunc(list, func(n Neighbor) bool { return !n.Delegate || n.Transfer || len(h.tasks[n.Member]) > 0 })
+		unread[i] = len(list) > 0 && !slices.ContainsFunc(list, func(n Neighbor) bool { return !n.Delegate || n.Transfer })
 	}
+	h.each(func(_, from int, _ Neighbor, senders []int) {
+		if len(senders) > 0 || len(h.tasks[from]) == 0 {
+			unread[from] = false
+		}
+	})
 	return unread
 }
 
@@ -239,41 +245,52 @@ func arrivalDelivery(p *Plan, i int, a arrival) delivery {
 func (c *labelCheck) checkEdges(h handoffPlan) {
 	type way struct{ from, to int }
 	found := map[way]*edgeUse{}
-	var order []way
-	sends, delegates := h.granted(SendHandoff), h.granted(DelegateToAgent)
+	sends := h.granted(SendHandoff)
 	h.each(func(to, from int, n Neighbor, senders []int) {
-		if len(h.tasks[from]) == 0 || c.sendsAlong(from, n) || !sends[from] {
+		if len(h.tasks[from]) == 0 || h.sendsAlong(from, n) || !sends[from] {
 			return // nothing is sent during the run, or something of the options is read
 		}
 		w := way{from, n.Member}
 		u := found[w]
 		if u == nil {
 			u = &edgeUse{Neighbor: n}
-			found[w], order = u, append(order, w)
+			found[w] = u
 		}
 		if !u.readable {
 			u.count(h, to, from, senders)
 		}
 	})
-	for _, w := range order {
-		u := found[w]
-		if detail, hint := u.problem(c.plan, c.team.Config.Agents[w.from].Name, c.team.Config.Agents[w.to].Name); detail != "" {
-			c.reportEdge(u.Edge, detail, hint)
-		}
-	}
+	delegates := h.granted(DelegateToAgent)
 	for from := range h.tasks {
 		for _, n := range c.team.Network.Neighbors(from) {
-			if len(h.tasks[n.Member]) > 0 || len(h.tasks[from]) == 0 {
+			isIdle := len(h.tasks[n.Member]) == 0
+			goals := n.Delegate && (isIdle || !n.Transfer) // a later task is needed only to transfer to an agent that has tasks
+			if len(h.tasks[from]) == 0 || goals && delegatesAlong(h, from, n) {
 				continue
 			}
-			if n.Delegate && delegates[from] {
-				checkDelegate(c, c.team.Config.Agents[from].Name, n, h.tasks[from])
-			} else if !n.Delegate && !n.Transfer && sends[from] { // else it reads them when it gets the conversation
-				to := c.team.Config.Agents[n.Member].Name
-				c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, so nobody reads what %q sends to it", to, c.team.Config.Agents[from].Name), "")
+			sender, reader := c.team.Config.Agents[from].Name, c.team.Config.Agents[n.Member].Name
+			detail, hint := "", ""
+			if u := found[way{from, n.Member}]; u != nil {
+				detail, hint = u.problem(c.plan, sender, reader)
+			}
+			switch {
+			case goals && delegates[from] && (isIdle || detail != ""):
+				checkDelegate(c, sender, n, h.tasks[from], cmp.Or(detail, fmt.Sprintf("%q has no task", reader)))
+			case detail != "":
+				c.reportEdge(n.Edge, detail, hint)
+			case isIdle && !n.Delegate && !n.Transfer && sends[from]: // else it reads them when it gets the conversation
+				c.advise(c.about(fmt.Sprintf("edge %d", n.Edge+1), "edges", n.Edge), fmt.Sprintf("%q has no task, so nobody reads what %q sends to it", reader, sender), "")
 			}
 		}
 	}
+	checkUnusedEdges(h, &c.findings)
+}
+
+// delegatesAlong reports whether a task of a member may delegate a goal to a neighbor.
+func delegatesAlong(h handoffPlan, from int, n Neighbor) bool {
+	return slices.ContainsFunc(h.tasks[from], func(i int) bool {
+		return slices.ContainsFunc(Delegates(h.plan, i), func(to Neighbor) bool { return to.Member == n.Member }) && delegates(h.plan, i, n)
+	})
 }
 
 // reportEdge reports an edge that cannot be used. A coordinator that has planned cannot change edges, and its
@@ -288,10 +305,11 @@ func (c *labelCheck) reportEdge(edge int, detail, hint string) {
 }
 
 // sendsAlong reports whether a message of the options is sent along an edge.
-func (c *labelCheck) sendsAlong(from int, n Neighbor) bool {
-	agents := c.team.Config.Agents
-	return slices.ContainsFunc(c.options.Messages, func(m Message) bool {
-		return m.From == agents[from].Name && reads(c.team, &m, agents[n.Member].Name)
+func (h handoffPlan) sendsAlong(from int, n Neighbor) bool {
+	team := h.plan.Roster()
+	agents := team.Config.Agents
+	return slices.ContainsFunc(h.plan.Options().Messages, func(m Message) bool {
+		return m.From == agents[from].Name && reads(team, &m, agents[n.Member].Name)
 	})
 }
 

@@ -87,6 +87,7 @@ func TestEdgesToDelegates(t *testing.T) {
 	lower.Declassify[0].UnsafeText, lower.Declassify[0].Paths = true, []task.Path{task.Whole}
 	for name, tt := range map[string]struct {
 		most          *label.Classification
+		transfer      bool
 		policy        *handoff.Policy
 		specs         []task.Spec
 		want, warning string
@@ -94,6 +95,7 @@ func TestEdgesToDelegates(t *testing.T) {
 		"works":          {specs: []task.Spec{spec("a")}},
 		"clearance":      {specs: []task.Spec{confidential}, want: `edge 1: "a" cannot delegate anything to "b": its context is at least confidential, and "b" may see internal: raise accepts of the reader`},
 		"ceiling":        {most: new(label.Internal), specs: []task.Spec{confidential}, want: `edge 1: "a" cannot delegate anything to "b": its context is at least confidential, and the edge carries at most internal: raise maxClassification to confidential`},
+		"transfers too":  {transfer: true, specs: []task.Spec{spec("a")}},
 		"lowered":        {policy: lower, specs: []task.Spec{confidential}},
 		"without a tool": {specs: []task.Spec{only}, warning: `"b" has no task, and no task of "a" has the tool delegate_to_agent, so the edge is not used`},
 	} {
@@ -101,7 +103,7 @@ func TestEdgesToDelegates(t *testing.T) {
 			t.Parallel()
 			work := newTool(t, "work", tool.Options{Effect: tool.None})
 			a, b := cleared("a", label.Confidential), clerk("b", work)
-			r, err := newRoster(plan.Config{Agents: []plan.Member{a, b}, Edges: []handoff.Edge{{From: "a", To: "b", Delegate: true, MaxClassification: tt.most}}, Policy: tt.policy})
+			r, err := newRoster(plan.Config{Agents: []plan.Member{a, b}, Edges: []handoff.Edge{{From: "a", To: "b", Delegate: true, Transfer: tt.transfer, MaxClassification: tt.most}}, Policy: tt.policy})
 			require.NoError(t, err)
 			p, err := r.plan(tt.specs, nil)
 			if tt.want != "" {
@@ -115,7 +117,94 @@ func TestEdgesToDelegates(t *testing.T) {
 				return
 			}
 			require.Empty(t, p.Warnings)
-			require.Equal(t, []string{"delegate_to_agent"}, p.Tasks[0].Tools, "nobody would read a handoff")
+			if !tt.transfer {
+				require.Equal(t, []string{"delegate_to_agent"}, p.Tasks[0].Tools, "nobody would read a handoff")
+			}
+		})
+	}
+}
+
+// TestEdgesToEarlierAgents checks edges to agents whose tasks have ended when the sender works. They can read no
+// handoff, and need no task for a goal.
+func TestEdgesToEarlierAgents(t *testing.T) {
+	t.Parallel()
+	confidential, only := spec("b", "a"), spec("b", "a")
+	confidential.Classification, only.Tools = label.Confidential, []string{}
+	for name, tt := range map[string]struct {
+		edge          handoff.Edge
+		last          task.Spec
+		want, warning string
+		tools         []string
+	}{
+		"delegates":      {edge: handoff.Edge{Delegate: true}, last: spec("b", "a"), tools: []string{"delegate_to_agent"}},
+		"nothing":        {last: spec("b", "a"), want: `edge 1: nothing that "b" sends can be read: every task of "a" has ended before`},
+		"above delegate": {edge: handoff.Edge{Delegate: true}, last: confidential, want: `edge 1: "b" cannot delegate anything to "a": its context is at least confidential, and "a" may see internal`},
+		"both":           {edge: handoff.Edge{Transfer: true, Delegate: true}, last: spec("b", "a"), want: `edge 1: nothing that "b" sends can be read`},
+		"transfers":      {edge: handoff.Edge{Transfer: true}, last: spec("b", "a"), want: `edge 1: nothing that "b" sends can be read`},
+		"without a tool": {edge: handoff.Edge{Delegate: true}, last: only, warning: `every task of "a" has ended before, and no task of "b" has the tool delegate_to_agent, so the edge is not used`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			work := newTool(t, "work", tool.Options{Effect: tool.None})
+			b := clerk("b", work)
+			b.Accepts = label.Confidential
+			tt.edge.From, tt.edge.To = "b", "a"
+			p, err := newTeamWith(t, []handoff.Edge{tt.edge}, clerk("a", work), b).plan([]task.Spec{spec("a"), tt.last}, nil)
+			if tt.want != "" {
+				require.ErrorContains(t, err, tt.want)
+				return
+			}
+			require.NoError(t, err)
+			if tt.warning != "" {
+				require.Len(t, p.Warnings, 1)
+				require.Contains(t, p.Warnings[0].Error(), tt.warning)
+				return
+			}
+			require.Empty(t, p.Warnings)
+			require.Equal(t, append([]string{"work"}, tt.tools...), p.Tasks[1].Tools)
+		})
+	}
+}
+
+// TestUnusedEdges checks the warnings about edges that no task can use, whatever its context is.
+func TestUnusedEdges(t *testing.T) {
+	t.Parallel()
+	quiet := spec("a")
+	quiet.Tools = []string{}
+	sending := spec("a")
+	sending.Tools = []string{"send_handoff"}
+	goes := clerk("a")
+	goes.Agent = unused // it may send without a tool
+	for name, tt := range map[string]struct {
+		edge  handoff.Edge
+		a     plan.Member
+		specs []task.Spec
+		want  string
+	}{
+		"sender without a task": {handoff.Edge{From: "c", To: "a"}, clerk("a"), []task.Spec{spec("a"), spec("b")}, `edge 1: "c" has no task, so it sends nothing along the edge: give it a task, or remove the edge`},
+		"delegate that sends":   {handoff.Edge{From: "c", To: "a", Delegate: true}, clerk("a"), []task.Spec{spec("a"), spec("b")}, `edge 1: "c" has no task, so it sends nothing along the edge`},
+		"no tool":               {handoff.Edge{From: "a", To: "b"}, clerk("a"), []task.Spec{quiet, spec("b")}, `edge 1: no task of "a" has a tool that uses the edge: add send_handoff to tools of a task, or remove the edge`},
+		"no tool of either":     {handoff.Edge{From: "a", To: "b", Bidirectional: true}, clerk("a"), []task.Spec{quiet, by("b", quiet)}, `edge 1: no task of "a" or "b" has a tool that uses the edge`},
+		"tool of one":           {handoff.Edge{From: "a", To: "b", Bidirectional: true}, clerk("a"), []task.Spec{quiet, spec("b")}, ""},
+		"written in Go":         {handoff.Edge{From: "a", To: "b"}, goes, []task.Spec{quiet, spec("b")}, ""},
+		"no delegating task":    {handoff.Edge{From: "a", To: "b", Delegate: true}, clerk("a"), []task.Spec{sending, spec("b")}, `edge 1: no task of "a" has the tool delegate_to_agent: add it to tools of a task, or remove delegate`},
+		"no transferring task":  {handoff.Edge{From: "a", To: "b", Transfer: true}, clerk("a"), []task.Spec{sending, spec("b")}, `edge 1: no task of "a" has the tool transfer_to_b: add it to tools of a task, or remove transfer`},
+		"no task to transfer":   {handoff.Edge{From: "a", To: "c", Transfer: true}, clerk("a"), []task.Spec{quiet, spec("b")}, `edge 1: no task of "a" has a tool that uses the edge: add transfer_to_c to tools`},
+		"used":                  {handoff.Edge{From: "a", To: "b", Transfer: true, Delegate: true}, clerk("a"), []task.Spec{spec("a"), spec("b")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for i := range tt.specs { // copies have titles of their own
+				tt.specs[i].Title = tt.specs[i].Assignee
+			}
+			p, err := newTeamWith(t, []handoff.Edge{tt.edge}, tt.a, clerk("b"), clerk("c")).plan(tt.specs, nil)
+			require.NoError(t, err)
+			if tt.want == "" {
+				require.Empty(t, p.Warnings)
+				return
+			}
+			require.Len(t, p.Warnings, 1)
+			require.Contains(t, p.Warnings[0].Error(), tt.want)
 		})
 	}
 }

@@ -23,8 +23,8 @@ type holding struct {
 
 // holdings returns the holders of task i that can take it over from its agent or from each other, each with
 // the fewest transfers.
-func holdings(c *checker, i int) (list []holding) {
-	p, known := c.plan, map[int]bool{}
+func holdings(p *Plan, i int) (list []holding) {
+	known := map[int]bool{}
 	var ways [][]Neighbor
 	for _, t := range RuntimeTools(p, i) {
 		if t.To != nil {
@@ -39,7 +39,7 @@ func holdings(c *checker, i int) (list []holding) {
 		}
 		known[member] = true
 		list = append(list, holding{i, member, way, leastHeld(p, i)})
-		for _, to := range c.team.Network.transfers(member) {
+		for _, to := range p.Roster().Network.transfers(member) {
 			ways = append(ways, append(slices.Clip(way), to))
 		}
 	}
@@ -79,7 +79,7 @@ type holderCheck struct {
 func checkHolderTools(c *checker, unshown map[[2]string]bool) {
 	h := holderCheck{checker: c}
 	for i := range c.plan.Graph.Len() {
-		for _, one := range holdings(c, i) {
+		for _, one := range holdings(c.plan, i) {
 			for k := range c.team.Config.Agents[one.member].Tools {
 				h.checkLabel(&one, k)
 				h.checkApprover(&one, k, unshown)

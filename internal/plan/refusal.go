@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
@@ -42,7 +43,31 @@ func (c *labelCheck) checkRefusals(i int, parts []delivery) {
 	}, &c.team.Capabilities[p.Members[i]])
 	if err != nil {
 		c.reportRefusal(i, err)
+		return
 	}
+	if k, why, hint := untaggable(tk.RequiredTags, p.Schemas[i], &c.team.Config.Agents[p.Members[i]]); why != "" {
+		c.task(i).at("requiredTags", k).report(why, hint, &gate.Refusal{Rule: gate.RuleTags, Reason: why})
+	}
+}
+
+// untaggable returns the first of the tags that no answer to a task with this schema carries, why, and what to
+// write; an empty reason if there is none. Only a program can tag an answer in another way than by a member of it:
+// an agent written in Go, or what it has ask a person.
+func untaggable(tags []string, s *schema.Schema, m *Member) (k int, why, hint string) {
+	if _, _, callsModel := m.callLimits(); !callsModel && m.Process() == nil {
+		return 0, "", ""
+	}
+	for k, tag := range tags {
+		switch {
+		case s == nil:
+			return k, fmt.Sprintf("no answer carries the tag %q: the task has no outputSchema, and an answer in text has no tags", tag),
+				fmt.Sprintf("write an outputSchema with the property %q, or remove the tag from requiredTags", tag)
+		case s.Has([]string{tag}) == schema.No:
+			return k, fmt.Sprintf("no answer carries the tag %q: the outputSchema allows no member of that name", tag),
+				fmt.Sprintf("add the property %q to the outputSchema, or remove the tag from requiredTags", tag)
+		}
+	}
+	return 0, "", ""
 }
 
 // checkReaders reports the messages whose reader is not cleared for them.

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/task"
 )
 
@@ -114,6 +116,45 @@ func TestTagRule(t *testing.T) {
 	m.OutputTags = []string{"draft", "final"}
 	_, err = newTeam(t, m).plan([]task.Spec{s}, nil)
 	require.NoError(t, err)
+}
+
+// Only a program can tag an answer in text: an agent written in Go, or what asks a person. The answers of others carry what their schema has a
+// member for.
+func TestTagsThatNoAnswerCarries(t *testing.T) {
+	t.Parallel()
+	inGo, human := member("a"), plan.Member{Name: "a", Agent: person.New(unused)}
+	const text, closed = `the task has no outputSchema, and an answer in text has no tags`, `{"type": "object", "properties": {"draft": {"type": "boolean"}}, "additionalProperties": false}`
+	for name, tt := range map[string]struct {
+		by     plan.Member
+		schema string
+		want   string // with its hint
+		tag    int
+	}{
+		"text":            {by: clerk("a"), want: text + `: write an outputSchema with the property "draft"`},
+		"text of Go":      {by: inGo},
+		"text of people":  {by: human},
+		"another member":  {by: clerk("a"), schema: closed, tag: 1, want: `no answer carries the tag "final": the outputSchema allows no member of that name: add the property "final" to the outputSchema`},
+		"no object":       {by: clerk("a"), schema: `{"type": "array", "items": {"type": "string"}}`, want: `no answer carries the tag "draft"`},
+		"another of Go":   {by: inGo, schema: closed},
+		"optional member": {by: clerk("a"), schema: `{"type": "object", "properties": {"draft": {"type": "boolean"}, "final": {"type": "boolean"}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.by.OutputTags = []string{"draft", "final"}
+			s := spec("a")
+			s.RequiredTags = []string{"draft", "final"}
+			if tt.schema != "" {
+				s.OutputSchema = []byte(tt.schema)
+			}
+			_, err := newTeam(t, tt.by).plan([]task.Spec{s}, nil)
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			requireFaults(t, err, fault{fmt.Sprintf("/tasks/0/requiredTags/%d", tt.tag), tt.want, nil})
+			requireRule(t, err, gate.RuleTags)
+		})
+	}
 }
 
 // A refused answer names the rule that would withhold it.

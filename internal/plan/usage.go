@@ -86,12 +86,23 @@ func mostUsage(p *Plan) PlannedUsage {
 	return all
 }
 
-// add adds what the calls for task i can take.
-func (u *agentUsage) add(p *Plan, i int) {
-	t, m := p.Graph.Task(i), &p.Roster().Config.Agents[p.Members[i]]
+// callLimits returns how many calls an attempt of an agent makes and how many tokens each answer has at most, of
+// which zero is unlimited. Only those of an agent that calls a model are known.
+func (m *Member) callLimits() (calls, answerTokens int, known bool) {
 	limited, known := m.Agent.(interface {
 		CallLimits() (calls, answerTokens int)
 	})
+	if !known {
+		return 0, 0, false
+	}
+	calls, answerTokens = limited.CallLimits()
+	return calls, answerTokens, true
+}
+
+// add adds what the calls for task i can take.
+func (u *agentUsage) add(p *Plan, i int) {
+	t, m := p.Graph.Task(i), &p.Roster().Config.Agents[p.Members[i]]
+	turns, answer, known := m.callLimits()
 	switch {
 	case m.IsPerson():
 		return
@@ -99,7 +110,6 @@ func (u *agentUsage) add(p *Plan, i int) {
 		u.unknown = true
 		return
 	}
-	turns, answer := limited.CallLimits()
 	turns = cmp.Or(min(turns, MaxTurns), MaxTurns)
 	s, tools := sizesOfPrompts(p, i), p.Tools(i)
 	translated, later := s.translated, s.most
