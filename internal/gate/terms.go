@@ -319,6 +319,16 @@ func (t *Terms) Reveals() []redact.Kind {
 	return kinds
 }
 
+// RevealsAll reports whether a rule reveals a personal kind wherever a path names.
+func (t *Terms) RevealsAll(kind redact.Kind, p task.Path) bool {
+	return t != nil && (slices.Contains(t.reveal[kind], p) || slices.Contains(t.reveal[kind], task.Whole))
+}
+
+// Redacts reports whether a personal kind that is not revealed is redacted on the way to an agent.
+func (t *Terms) Redacts(kind redact.Kind) bool {
+	return slices.Contains(redact.DefaultKinds(), kind) || t != nil && slices.Contains(t.added.Kinds, kind)
+}
+
 // AddsRedaction reports whether more is redacted under these terms than for any
 // reader like theirs.
 func (t *Terms) AddsRedaction() bool { return t != nil && t.redactor != standardRedactor(t.to) }

@@ -129,8 +129,20 @@ func (c *pathCheck) checkInputGrant(i, j int) {
 			at().report(r.Reason, r.Hint, task.ErrInvalid)
 		}
 	}
-	for _, r := range gate.CheckReveal(grant.Reveal) {
-		where := c.task(i).at("uses", j, "reveal")
+	where := c.task(i).at("uses", j, "reveal")
+	invalid := gate.CheckReveal(grant.Reveal)
+	if len(invalid) == 0 && listOf(t, u) == nil {
+		reveal := maps.Clone(grant.Reveal)
+		if in := c.plan.Input(*u); !c.hides(in) {
+			known := contentOf(in)
+			for kind := range reveal { // checkPaths has said that nothing is at the others
+				reveal[kind] = slices.DeleteFunc(slices.Clone(reveal[kind]), func(p task.Path) bool { return known.excludes(p) != "" })
+			}
+		}
+		adviseReveals(where, reveal, grant.Terms, u.Need, false, &c.findings)
+	}
+	for _, r := range invalid {
+		where := where
 		where.pointer += strings.TrimSuffix(r.Pointer(), "/")
 		where.report(r.Message, r.Hint, task.ErrInvalid)
 	}

@@ -29,7 +29,10 @@ func (c *checker) checkIdle() {
 	}
 	for i := range policy.Rules {
 		r := &policy.Rules[i]
-		idle(fmt.Sprintf("rule %s→%s", r.From, r.To), r.From, r.To, "rules", i)
+		name := fmt.Sprintf("rule %s→%s", r.From, r.To)
+		if !idle(name, r.From, r.To, "rules", i) && len(r.Reveal) > 0 {
+			adviseReveals(c.about(name, "policy", "rules", i, "reveal"), r.Reveal, c.team.Terms(r.From, r.To), nil, true, &c.findings)
+		}
 	}
 	for i, d := range policy.Declassify {
 		if idle(fmt.Sprintf("%q", d.Name), d.From, d.To, "declassify", i) {
