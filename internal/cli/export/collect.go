@@ -34,7 +34,7 @@ func Collect(ctx context.Context, con *console.Console, g *journals.Flags, j *jo
 	if err != nil {
 		return nil, err
 	}
-	p, err := restored.PlanFor(ctx, con, g, j, k.Run)
+	p, err := restored.PlanFor(ctx, con, g, &k.Info, &k.Whole)
 	if _, none := errors.AsType[*restored.NoPlanError](err); err != nil && !none { // without a plan, the graph shows what was recorded
 		return nil, err
 	}

@@ -68,7 +68,11 @@ func planStored(ctx context.Context, con *console.Console, s *storedFlags, selec
 	if err != nil {
 		return err
 	}
-	p, err := restored.PlanFor(ctx, con, &s.Flags, j, found.Run)
+	stored, err := j.Load(ctx, found.Run)
+	if err != nil {
+		return journals.ReadError(ctx, err)
+	}
+	p, err := restored.PlanFor(ctx, con, &s.Flags, &stored.Info, &stored.History)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", journals.ShortRun(found.Run), err)
 	}

@@ -29,15 +29,10 @@ func (e *NoPlanError) Error() string {
 // Unwrap returns the reason.
 func (e *NoPlanError) Unwrap() error { return e.Err }
 
-// PlanFor loads a stored run from a journal and makes its plan again; see [Plan]. The spec is internal, and the plan of a coordinator has the label of what the coordinator
-// had read: a user of the run who may not see that gets a [*NoPlanError].
-func PlanFor(ctx context.Context, con *console.Console, g *journals.Flags, j *journal.Journal, run string) (*engine.Plan, error) {
-	stored, err := j.Load(ctx, run)
-	if err != nil {
-		return nil, journals.ReadError(ctx, err)
-	}
-	history := &stored.History
-	p, err := Plan(ctx, con, g, &stored.Info, history)
+// PlanFor makes the plan of a stored run again, from the whole history; see [Plan]. The spec is internal, and the plan of a
+// coordinator has the label of what the coordinator had read: a user of the run who may not see that gets a [*NoPlanError].
+func PlanFor(ctx context.Context, con *console.Console, g *journals.Flags, info *journal.Info, history *record.History) (*engine.Plan, error) {
+	p, err := Plan(ctx, con, g, info, history)
 	if err != nil {
 		return nil, err
 	}

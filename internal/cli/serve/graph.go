@@ -72,7 +72,7 @@ func (g *graphs) plan(ctx context.Context, k *journals.StoredRun) (*engine.Plan,
 			return c.plan, c.err
 		}
 	}
-	p, err := restored.PlanFor(ctx, g.con, g.flags, g.j, k.Run)
+	p, err := restored.PlanFor(ctx, g.con, g.flags, &k.Info, &k.Whole)
 	none, isNone := errors.AsType[*restored.NoPlanError](err)
 	switch {
 	case isNone:
