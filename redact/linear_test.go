@@ -29,6 +29,8 @@ func hostile() []pattern {
 		{"begins and a word", "", "-----BEGIN PRIVATE KEY-----word"},
 		{"ends", "-----BEGIN PRIVATE KEY-----", "-----END "},
 		{"dashes", "", "-"},
+		{"private members of JSON Web Keys", "", `"d":"Qm9vS2V5c0FyZU5vdFJlYWwxMjM0NTY3ODkwYWJjZGU",`},
+		{"members of JSON Web Keys without end", "", `"d":"Qm9vS2V5`},
 		{"assignments", "", "password="},
 		{"assignments with blanks", "", "password = "},
 		{"colons", "", "token:"},

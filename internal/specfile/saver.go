@@ -206,10 +206,10 @@ func (s *saver) fallback(who string, entries []*fields) *node {
 // fallbackFields returns the entries of a fallback as written, without defaults. It leaves
 // out those that repeat an earlier one, which are an error once an agent uses the fallback.
 func fallbackFields(list *node) (entries []*fields) {
-	seen := map[target]bool{}
+	seen := map[string]bool{}
 	for _, item := range list.parts() {
 		e := written("fallback", item)
-		t := target{strings.TrimRight(text(e.own("baseURL")), "/"), text(e.own("model"))}
+		t := fmt.Sprintf("%q %q %t", strings.TrimRight(text(e.own("baseURL")), "/"), text(e.own("model")), e.own("model") != nil) // an empty model is not that of the agent
 		if hasCredentials(e) || !seen[t] {
 			entries = append(entries, e)
 		}
