@@ -161,7 +161,7 @@ func (d *Events) exchange(x *record.AgentCall) {
 	ev := d.about(event.AgentComplete, x.Task, x.Session, x.Agent, x.Attempt)
 	ev.Status, ev.Partial = task.Completed, x.IsPartial()
 	if ev.SetUsage(x.Usage()); !x.Partial {
-		ev.Duration, ev.Bytes = x.End.Sub(x.Start), sizeOf(x)
+		ev.Duration, ev.Bytes = between(x.Start, x.End), sizeOf(x)
 		if ev.Truncated = x.Result != nil && x.Result.Truncated; x.Call != (llm.CallInfo{}) {
 			ev.Call = &x.Call
 		}
@@ -240,7 +240,7 @@ func (d *Events) toolResult(x *record.AgentCall) {
 	case c == nil || c.begin == nil: // it was refused, or is one of the runtime
 		return
 	}
-	ev.From, ev.Status, ev.Duration = x.Agent, task.Completed, x.End.Sub(x.Start)
+	ev.From, ev.Status, ev.Duration = x.Agent, task.Completed, between(x.Start, x.End)
 	if x.Code != "" {
 		ev.Status = task.Failed
 	}
@@ -252,3 +252,7 @@ func (d *Events) toolResult(x *record.AgentCall) {
 	}
 	d.say(x.End, x.Session, ev)
 }
+
+// between returns how long something took by the clock that stored times have, which may have been set meanwhile: events of a
+// stored run have no other.
+func between(start, end time.Time) time.Duration { return end.Round(0).Sub(start.Round(0)) }

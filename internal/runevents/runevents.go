@@ -173,7 +173,7 @@ func (d *Events) end(e *record.RunEnd) {
 			d.cutOff(id, 0, "", e.Time)
 		}
 	}
-	ev := event.Event{Type: event.RunComplete, Problem: event.Problem{Code: e.Status}, Work: event.Work{Duration: e.Time.Sub(d.began), Partial: e.Partial}}
+	ev := event.Event{Type: event.RunComplete, Problem: event.Problem{Code: e.Status}, Work: event.Work{Duration: between(d.began, e.Time), Partial: e.Partial}}
 	ev.SetUsage(e.Usage)
 	d.say(e.Time, "", ev)
 }
