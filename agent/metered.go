@@ -27,11 +27,11 @@ func Metered(ctx context.Context, m llm.Model) llm.Model {
 	if isNil(m) {
 		m = llm.ModelFunc(nil)
 	}
-	return meteredAs(ctx, m, nameOf(m), new(int))
+	return meteredAs(ctx, m, nameOf(m), nil)
 }
 
-// meteredAs is Metered for a model whose price is found by this name. If a budget limits a reply to fewer tokens than were
-// asked for, lowered is set to that limit; else to zero.
+// meteredAs is Metered for a model whose price is found by this name. If lowered is not nil, each call sets it: to the limit
+// of its reply if a budget made that lower than was asked for, else to zero. Such calls must follow each other.
 func meteredAs(ctx context.Context, m llm.Model, name string, lowered *int) llm.Model {
 	payer := supervise.PayerOf(ctx)
 	if payer == nil {
@@ -46,7 +46,7 @@ type metered struct {
 	name  string
 	payer *supervise.Payer
 
-	lowered *int
+	lowered *int // see meteredAs
 }
 
 // Call makes one call within the budget. A nil ctx is an error.
@@ -66,8 +66,12 @@ func (m *metered) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 		return llm.Response{}, err
 	}
 	expected.OutputTokens = min(expected.OutputTokens, granted.OutputTokens)
-	if *m.lowered = 0; granted.OutputTokens < req.MaxTokens {
-		req.MaxTokens, *m.lowered = granted.OutputTokens, granted.OutputTokens
+	lowered := 0
+	if granted.OutputTokens < req.MaxTokens {
+		req.MaxTokens, lowered = granted.OutputTokens, granted.OutputTokens
+	}
+	if m.lowered != nil {
+		*m.lowered = lowered
 	}
 	spent.Charged = expected // if the model panics
 	res, err := m.model.Call(inner, req, emit)

@@ -3,8 +3,11 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
@@ -42,6 +45,32 @@ func TestMeteredModelPaysEachCall(t *testing.T) {
 	require.Equal(t, []string{"m", "m"}, b.models)
 	require.Equal(t, "http://m.example/v1", endpoint.Of(m))
 	require.Equal(t, []string{"http://m.example/v1"}, endpoint.All(m))
+}
+
+// A half is a budget that grants half of what is asked for.
+type half struct{}
+
+func (half) Reserve(_ context.Context, _ string, most llm.Usage) (llm.Usage, func(supervise.CallUsage), error) {
+	most.OutputTokens /= 2
+	return most, func(supervise.CallUsage) {}, nil
+}
+
+// An agent may make calls of one metered model side by side, and each has the limit that the budget grants.
+func TestMeteredCallsSideBySideAreLimited(t *testing.T) {
+	t.Parallel()
+	m := agent.Metered(supervise.With(t.Context(), half{}, 0), llm.ModelFunc(func(_ context.Context, r llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
+		return llm.Response{Text: strconv.Itoa(r.MaxTokens)}, nil
+	}))
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			asked := 50 * i
+			res, err := m.Call(context.Background(), llm.Request{Settings: llm.Settings{MaxTokens: asked}}, nil)
+			assert.NoError(t, err)
+			assert.Equal(t, strconv.Itoa(asked/2), res.Text, "without a limit, none is sent")
+		})
+	}
+	all.Wait()
 }
 
 func TestMeteredModelOfLLMIsPaidOnce(t *testing.T) {

@@ -237,14 +237,14 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, most ll
 // reply returns how many tokens of a reply an amount is enough for, at most those of a call; below zero if it is not enough
 // for the prompt.
 func (a *account) reply(amount int64, of llm.Usage, price llm.Price) int {
-	return sort.Search(of.OutputTokens+1, func(n int) bool {
+	return sort.Search(min(of.OutputTokens, math.MaxInt-1)+1, func(n int) bool {
 		u := llm.Usage{InputTokens: of.InputTokens, OutputTokens: n}
 		return a.amount(u, pricing.MaxCost(price, u)) > amount
 	}) - 1
 }
 
-// powerOfTwo returns the highest power of two that is not above n: which limit a reply has says no more of what calls took
-// that the caller may not see.
+// powerOfTwo returns the highest power of two that is not above n. A limit of a reply that is rounded so says little of what
+// hidden calls took.
 func powerOfTwo(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
 
 // short returns the error of a call for which the account has too little left. The caller

@@ -105,7 +105,7 @@ func code(err error) string {
 }
 
 // alwaysFails are the codes of failures that no task accepts: the gate, the record, the journal or a replay could not
-// keep what they promise, somebody ended the task, or runteam has a bug. A resume might repeat an effect whose end is not known.
+// keep what they promise, nobody knows whether an effect took place, somebody ended the task, or runteam has a bug.
 var alwaysFails = [...]string{
 	gate.CodeWithheld, codes.Reply, codes.Record, codes.Journal, codes.Replay, codes.Effects, codes.Canceled, codes.Internal,
 }

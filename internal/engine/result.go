@@ -79,7 +79,7 @@ type Result struct {
 
 // behind is what the packages of the engine know of a result.
 type behind struct {
-	plan     *plan.Plan         // nil if none was made
+	deciding map[task.ID]bool   // see Decides
 	recorded *Result            // as records of the run hold it; nil if that is the result as it is
 	answer   *envelope.Envelope // of a turn of a session; nil unless it was answered
 	calls    []plan.PriorCall   // that this process paid, of such a run
@@ -275,7 +275,7 @@ func (r *Result) Outcomes() (o record.Outcomes) {
 
 // Decides reports whether the result of a task says whether another one runs, or for which items, so that a run cannot be
 // repeated without it.
-func (r *Result) Decides(id task.ID) bool { return r.plan != nil && r.plan.Decides(id) }
+func (r *Result) Decides(id task.ID) bool { return r.deciding[id] }
 
 // Success reports whether every task completed, was not needed or accepts its failure, and the coordinator
 // answered if there was a goal.

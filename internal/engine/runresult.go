@@ -20,7 +20,7 @@ func (r *run) result(ctx context.Context) *Result {
 		StartedAt: r.memo.Began(r.start), EndedAt: r.memo.Ended(time.Now()), JournalErr: r.journalErr,
 		Context:  r.context,
 		Answered: r.answered || r.answeredInGo || !r.called || r.recalled,
-		behind:   behind{plan: r.plan},
+		behind:   behind{deciding: r.plan.Deciding()},
 	}
 	now := time.Now()
 	res.Prior, _ = r.memo.Spent()

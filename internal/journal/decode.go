@@ -74,8 +74,8 @@ func kept[T any](d *decoder, list []T, id func(*T) task.ID) []T {
 	return out
 }
 
-// decode decodes a line of the history; of another line, and of one that is not to be read, the result is empty. It does not change
-// the decoder, so that lines may be decoded at the same time.
+// decode decodes a line of the history; of another line, and of one that is not to be read, the result is empty. It does
+// not change the decoder, so that lines may be decoded at the same time.
 func (d *decoder) decode(kind string, value []byte) (l historyLine, err error) {
 	if d.startOnly && kind != record.KindInfo && kind != record.KindRunStart || d.only != nil && taskKinds[kind] && !containsID(value, d.only) {
 		return l, nil

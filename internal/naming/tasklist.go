@@ -21,12 +21,7 @@ type TaskList []TaskNames
 // ID, and an ID over the name of an instance. Letter case and surrounding spaces do not matter.
 func (l TaskList) Find(name string) (place int, known bool) {
 	folded := Normalize(name)
-	for _, word := range [...]func(*TaskNames) string{
-		func(n *TaskNames) string { return n.Title },
-		func(n *TaskNames) string { return n.Key },
-		func(n *TaskNames) string { return n.ID },
-		func(n *TaskNames) string { return n.Name },
-	} {
+	for _, word := range byPrecedence {
 		for i := range l {
 			if folded != "" && Normalize(word(&l[i])) == folded {
 				return i, true
@@ -34,6 +29,31 @@ func (l TaskList) Find(name string) (place int, known bool) {
 		}
 	}
 	return 0, false
+}
+
+// Index returns a function that does what [TaskList.Find] does, for many names of a long list.
+func (l TaskList) Index() (find func(name string) (place int, known bool)) {
+	places := make(map[string]int, len(l))
+	for _, word := range byPrecedence {
+		for i := range l {
+			folded := Normalize(word(&l[i]))
+			if _, taken := places[folded]; !taken && folded != "" {
+				places[folded] = i
+			}
+		}
+	}
+	return func(name string) (int, bool) {
+		place, known := places[Normalize(name)]
+		return place, known
+	}
+}
+
+// byPrecedence are the names of a task, those first that take precedence.
+var byPrecedence = [...]func(*TaskNames) string{
+	func(n *TaskNames) string { return n.Title },
+	func(n *TaskNames) string { return n.Key },
+	func(n *TaskNames) string { return n.ID },
+	func(n *TaskNames) string { return n.Name },
 }
 
 // Known returns what people call the tasks: names or titles, then keys.

@@ -22,9 +22,14 @@ func TestTaskList(t *testing.T) {
 		i, known := list.Find(name)
 		require.True(t, known, name)
 		require.Equal(t, want, list[i].Title, name)
+		indexed, known := list.Index()(name)
+		require.True(t, known, name)
+		require.Equal(t, i, indexed, name)
 	}
 	for _, name := range []string{"", " ", "Mai", "Mail[2]"} {
 		_, known := list.Find(name)
+		require.False(t, known, name)
+		_, known = list.Index()(name)
 		require.False(t, known, name)
 	}
 	require.Equal(t, []string{"Mail[Ann]", "Send", "Mail", "Send", "mail", "letter"}, list.Known())

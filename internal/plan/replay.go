@@ -64,17 +64,18 @@ func (r *Replay) apply(specs []task.Spec, inputs []Input) ([]task.Spec, task.Pro
 
 // omitted are the tasks that a replay leaves out.
 type omitted struct {
-	names naming.TaskList // of all tasks
+	find  func(name string) (task int, known bool)
 	tasks []bool
 }
 
 // leftOut returns the tasks that a replay leaves out, and a problem for each name of a task or an input that is unknown.
 func (r *Replay) leftOut(specs []task.Spec, inputs []Input) (out omitted, found task.Problems) {
-	out = omitted{taskNames(specs), make([]bool, len(specs))}
+	tasks := taskNames(specs)
+	out = omitted{tasks.Index(), make([]bool, len(specs))}
 	for i, name := range r.Without {
-		k, known := out.names.Find(name)
+		k, known := out.find(name)
 		if !known {
-			found = append(found, unknownTask(out.names, name, "without", i))
+			found = append(found, unknownTask(tasks, name, "without", i))
 			continue
 		}
 		out.tasks[k] = true
@@ -93,7 +94,7 @@ func (r *Replay) leftOut(specs []task.Spec, inputs []Input) (out omitted, found 
 
 // has reports whether the task that a name means is left out.
 func (o omitted) has(name string) bool {
-	i, known := o.names.Find(name)
+	i, known := o.find(name)
 	return known && o.tasks[i]
 }
 
@@ -114,18 +115,28 @@ func (o omitted) decisive(specs []task.Spec) (found task.Problems) {
 	return found
 }
 
-// Decides reports whether the result of a task says whether another one runs, or for which items, so that a run cannot be
-// repeated without it.
-func (p *Plan) Decides(id task.ID) bool {
-	names := p.Names()
+// Deciding returns the tasks whose results say whether others run, or for which items: a run cannot be repeated without
+// them. Nil means none, as of a nil plan.
+func (p *Plan) Deciding() (tasks map[task.ID]bool) {
+	if p == nil {
+		return nil
+	}
+	var find func(name string) (int, bool)
 	for i := range p.specs {
-		for _, name := range decidedBy(&p.specs[i]) {
-			if k, known := names.Find(name); known && task.NewID(p.specs[k].Title) == id {
-				return true
+		s := &p.specs[i]
+		if s.When == nil && s.Instance == nil {
+			continue
+		}
+		if find == nil {
+			find, tasks = p.Names().Index(), map[task.ID]bool{}
+		}
+		for _, name := range decidedBy(s) {
+			if k, known := find(name); known {
+				tasks[task.NewID(p.specs[k].Title)] = true
 			}
 		}
 	}
-	return false
+	return tasks
 }
 
 // decidedBy returns the tasks whose results say whether a task runs, each once.
