@@ -12,6 +12,24 @@ import (
 	"github.com/runteam/runteam/tool"
 )
 
+// requireSaid checks that a plan is refused with a problem, or has one warning; nothing if both are empty. It reports whether
+// there is one of both.
+func requireSaid(t *testing.T, p *plan.Plan, err error, problem, warning string) bool {
+	t.Helper()
+	if problem != "" {
+		require.ErrorContains(t, err, problem)
+		return true
+	}
+	require.NoError(t, err)
+	if warning == "" {
+		require.Empty(t, p.Warnings)
+		return false
+	}
+	require.Len(t, p.Warnings, 1)
+	require.Contains(t, p.Warnings[0].Error(), warning)
+	return true
+}
+
 // TestEdgesRaiseLabels checks that labels over edges are a fixed point: c gets from b what b gets from a.
 func TestEdgesRaiseLabels(t *testing.T) {
 	t.Parallel()
@@ -106,17 +124,9 @@ func TestEdgesToDelegates(t *testing.T) {
 			r, err := newRoster(plan.Config{Agents: []plan.Member{a, b}, Edges: []handoff.Edge{{From: "a", To: "b", Delegate: true, Transfer: tt.transfer, MaxClassification: tt.most}}, Policy: tt.policy})
 			require.NoError(t, err)
 			p, err := r.plan(tt.specs, nil)
-			if tt.want != "" {
-				require.ErrorContains(t, err, tt.want)
+			if requireSaid(t, p, err, tt.want, tt.warning) {
 				return
 			}
-			require.NoError(t, err)
-			if tt.warning != "" {
-				require.Len(t, p.Warnings, 1)
-				require.Contains(t, p.Warnings[0].Error(), tt.warning)
-				return
-			}
-			require.Empty(t, p.Warnings)
 			if !tt.transfer {
 				require.Equal(t, []string{"delegate_to_agent"}, p.Tasks[0].Tools, "nobody would read a handoff")
 			}
@@ -150,17 +160,9 @@ func TestEdgesToEarlierAgents(t *testing.T) {
 			b.Accepts = label.Confidential
 			tt.edge.From, tt.edge.To = "b", "a"
 			p, err := newTeamWith(t, []handoff.Edge{tt.edge}, clerk("a", work), b).plan([]task.Spec{spec("a"), tt.last}, nil)
-			if tt.want != "" {
-				require.ErrorContains(t, err, tt.want)
+			if requireSaid(t, p, err, tt.want, tt.warning) {
 				return
 			}
-			require.NoError(t, err)
-			if tt.warning != "" {
-				require.Len(t, p.Warnings, 1)
-				require.Contains(t, p.Warnings[0].Error(), tt.warning)
-				return
-			}
-			require.Empty(t, p.Warnings)
 			require.Equal(t, append([]string{"work"}, tt.tools...), p.Tasks[1].Tools)
 		})
 	}
