@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -186,10 +187,14 @@ func TestEventsToAClosedPipe(t *testing.T) {
 			cmd.Stdout = w
 		}
 		require.NoError(t, cmd.Start())
-		require.NoError(t, w.Close())
 		_, err = r.Read(make([]byte, 1)) // the run has begun
 		require.NoError(t, err)
 		require.NoError(t, r.Close())
+		require.Eventually(t, func() bool { // a process that is about to start another program has a copy for a moment
+			_, err := w.Write([]byte{'\n'})
+			return err != nil
+		}, time.Minute, time.Millisecond)
+		require.NoError(t, w.Close())
 		close(closed)
 		require.Equal(t, exit.StatusOK, statusAfter(t, cmd.Wait()), "%s", stderr.String())
 		require.Equal(t, 1, strings.Count(stderr.String(), "runteam: warning: --events "+path+": the reader closed the pipe; the run continues, and no more events are written\n"), "%s", stderr.String())

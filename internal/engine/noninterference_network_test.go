@@ -246,10 +246,6 @@ func (w *variant) addCalls(s *setting, i, n int, p prompt.Prompt, r *agent.Reply
 		if a.tool == plan.TransferPrefix { // it must be the only one
 			r.ToolCalls = nil
 		}
-		if a.tool == plan.TransferPrefix {
-			session, _, _ := strings.Cut(p.Receipt().Session, record.TurnPrefix)
-			w.passed[session+record.ChildPrefix+fmt.Sprintf("call_%d_1", turnNumber(p)+1)] = true
-		}
 		r.ToolCalls = append(r.ToolCalls, a.call(func(what string) string {
 			return gist(p, fmt.Sprint(what, at)) + " " + w.words(fmt.Sprintf("task/%d", i)+saidPlace) + " " + echoes(p)
 		}))
@@ -261,9 +257,8 @@ const heldHeading = "## Conversation before it was transferred to you"
 
 // isHolder reports whether a prompt is one of a holder to which the conversation of a task was transferred. The prompt
 // need not have anything of that conversation.
-func (w *variant) isHolder(p prompt.Prompt) bool {
-	session, _, _ := strings.Cut(p.Receipt().Session, record.TurnPrefix)
-	return strings.Count(session, record.ChildPrefix) > 1 || w.passed[session] // children have none
+func isHolder(p prompt.Prompt) bool {
+	return strings.Contains(p.Receipt().Session, record.HolderPart)
 }
 
 // turnNumber is how many turns of the agent are before a prompt.
@@ -314,7 +309,7 @@ func (w *variant) childStep(parent *task.Spec, p prompt.Prompt) string {
 	switch {
 	case !strings.Contains(r.Session, "/child/"):
 		return ""
-	case w.isHolder(p), strings.HasPrefix(p.Text(), retellHeading): // children are given nothing that is retold
+	case isHolder(p), strings.HasPrefix(p.Text(), retellHeading): // children are given nothing that is retold
 		return r.Agent + " in " + parent.Title
 	case r.Agent == parent.Assignee:
 		return "children of " + parent.Title

@@ -473,12 +473,12 @@ func (v *view) calls(by, tool int) bool {
 // noteCaller notes who reads a prompt of a task.
 func (st *stage) noteCaller(i int, p prompt.Prompt) {
 	r := p.Receipt()
-	if st.now.childStep(&st.setting.tasks[i], p) != "" && !st.now.isHolder(p) || strings.HasPrefix(p.Text(), retellHeading) {
+	if st.now.childStep(&st.setting.tasks[i], p) != "" && !isHolder(p) || strings.HasPrefix(p.Text(), retellHeading) {
 		return
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	by := turnAgent{agent: r.Agent, level: r.Classification, held: st.now.isHolder(p), read: []*prompt.Receipt{r}}
+	by := turnAgent{agent: r.Agent, level: r.Classification, held: isHolder(p), read: []*prompt.Receipt{r}}
 	if turnNumber(p) > 0 && st.callers[i].agent == by.agent {
 		by.read = append(slices.Clip(st.callers[i].read), r)
 	}

@@ -42,11 +42,10 @@ import (
 type variant struct {
 	changed func(place string) bool
 	known   map[string]string // canary to place
-	passed  map[string]bool   // sessions of holders to which agents of tasks transferred their conversations
 }
 
 func newVariant(changed func(place string) bool) *variant {
-	return &variant{changed: changed, known: map[string]string{}, passed: map[string]bool{}}
+	return &variant{changed: changed, known: map[string]string{}}
 }
 
 var canaries = regexp.MustCompile(`zq[a-p]{10}`)
@@ -231,7 +230,7 @@ var errOutOfOrder = errors.New("out of order")
 // tokens by the sizes of both.
 func (w *variant) answer(s *setting, i int, f form, p prompt.Prompt) (agent.Reply, error) {
 	source, broken := fmt.Sprintf("task/%d", i), s.broken[s.tasks[i].Title]
-	held := w.isHolder(p)
+	held := isHolder(p)
 	if w.childStep(&s.tasks[i], p) != "" && !held {
 		return childReply(p), nil
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -82,12 +84,14 @@ func calledTools(t *memo.Task) []ToolCallMetrics {
 // A turnPlace is the turn of a call of a tool and its place among the calls of that turn.
 type turnPlace struct{ turn, place int }
 
-// placesOfCall returns the place of a call of a tool, behind those of the calls that it is within: of a
-// child, or of a holder to which they transferred the conversation.
+// placesOfCall returns the place of a call of a tool, behind those of the calls that it is within. Whoever a
+// conversation is transferred to has the place behind all turns before it.
 func placesOfCall(session string) (list []turnPlace) {
 	for part := range strings.SplitSeq(session, "/") {
 		var at turnPlace
-		if n, _ := fmt.Sscanf(part, record.CallPrefix+"%d_%d", &at.turn, &at.place); n == 2 {
+		if part == path.Base(record.HolderPart) {
+			list = append(list, turnPlace{turn: math.MaxInt})
+		} else if n, _ := fmt.Sscanf(part, record.CallPrefix+"%d_%d", &at.turn, &at.place); n == 2 {
 			list = append(list, at)
 		}
 	}
@@ -95,7 +99,7 @@ func placesOfCall(session string) (list []turnPlace) {
 }
 
 // compareCalls compares two calls of an attempt by the order in which they count. What children call comes
-// before the calls of the turn that they worked in, and what a holder calls after the one that transferred.
+// before the calls of the turn that they worked in.
 func compareCalls(x, y *record.AgentCall) int {
 	a, b := placesOfCall(x.Session), placesOfCall(y.Session)
 	for k := range min(len(a), len(b)) {
@@ -104,22 +108,14 @@ func compareCalls(x, y *record.AgentCall) int {
 		case a[k].turn != b[k].turn:
 			return a[k].turn - b[k].turn
 		case aLast && !bLast:
-			return before(x.TransferredTo != "")
+			return 1
 		case bLast && !aLast:
-			return -before(y.TransferredTo != "")
+			return -1
 		case a[k].place != b[k].place:
 			return a[k].place - b[k].place
 		}
 	}
 	return len(a) - len(b)
-}
-
-// before is what a comparison returns of a value that comes before another one, or behind it.
-func before(is bool) int {
-	if is {
-		return -1
-	}
-	return 1
 }
 
 // shownBytes returns the size of the arguments as the caller may see it, or zero.

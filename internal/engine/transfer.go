@@ -224,7 +224,7 @@ func (a *attempt) newHolder(x *modelCall, said *envelope.Envelope, call *llm.Too
 	own.Assignee = m.Name
 	h.request = request{
 		task: &own, number: a.number, does: m.Agent, by: a.by, caps: &r.team.Capabilities[to.Member], schema: a.schema, bound: a.bound, limits: r.team.MemberLimits(to.Member),
-		tools: m.Tools, part: a.part + record.ChildPrefix + call.ID, start: time.Now(), began: time.Now(), existed: a.existed, holders: a.makers(),
+		tools: m.Tools, part: a.part + record.HolderPart, start: time.Now(), began: time.Now(), existed: a.existed, holders: a.makers(),
 	}
 	if h.runtimeTools = plan.TransferTools(a.by, to.Member); len(h.runtimeTools) > 0 {
 		h.tools = slices.Clone(h.tools)

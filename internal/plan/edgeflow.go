@@ -264,17 +264,25 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 	for from := range h.tasks {
 		for _, n := range c.team.Network.Neighbors(from) {
 			isIdle := len(h.tasks[n.Member]) == 0
-			goals := n.Delegate && (isIdle || !n.Transfer) // a later task is needed only to transfer to an agent that has tasks
-			if len(h.tasks[from]) == 0 || goals && delegatesAlong(h, from, n) {
+			if len(h.tasks[from]) == 0 || n.Delegate && delegatesAlong(h, from, n) {
+				continue
+			}
+			kept, hint := cannotTransfer(h, from, n)
+			if n.Transfer && kept == "" {
 				continue
 			}
 			sender, reader := c.team.Config.Agents[from].Name, c.team.Config.Agents[n.Member].Name
-			detail, hint := "", ""
+			detail := ""
 			if u := found[way{from, n.Member}]; u != nil {
-				detail, hint = u.problem(c.plan, sender, reader)
+				unread, change := u.problem(c.plan, sender, reader)
+				if detail = unread; !n.Transfer {
+					hint = change
+				} else if unread != "" {
+					detail += "; and no conversation can be transferred to it: " + kept
+				}
 			}
 			switch {
-			case goals && delegates[from] && (isIdle || detail != ""):
+			case n.Delegate && (isIdle || !n.Transfer) && delegates[from] && (isIdle || detail != ""):
 				checkDelegate(c, sender, n, h.tasks[from], cmp.Or(detail, fmt.Sprintf("%q has no task", reader)))
 			case detail != "":
 				c.reportEdge(n.Edge, detail, hint)
@@ -291,6 +299,21 @@ func delegatesAlong(h handoffPlan, from int, n Neighbor) bool {
 	return slices.ContainsFunc(h.tasks[from], func(i int) bool {
 		return slices.ContainsFunc(Delegates(h.plan, i), func(to Neighbor) bool { return to.Member == n.Member }) && delegates(h.plan, i, n)
 	})
+}
+
+// cannotTransfer says why no task of a member can transfer its conversation to a neighbor, and what to do; empty if one can.
+func cannotTransfer(h handoffPlan, from int, n Neighbor) (why, hint string) {
+	name := transferName(h.plan.Roster().Config.Agents[n.Member].Name)
+	why, hint = fmt.Sprintf("no task of %q has the tool %s", h.plan.Roster().Config.Agents[from].Name, name), "add the tool to tools of a task, or remove the edge"
+	for _, i := range h.tasks[from] {
+		if !slices.ContainsFunc(RuntimeTools(h.plan, i), func(t RuntimeTool) bool { return t.To != nil && t.To.Member == n.Member }) {
+			continue
+		}
+		if why, hint = cannotHold(h.plan, i, n.Member); why == "" {
+			break
+		}
+	}
+	return why, hint
 }
 
 // reportEdge reports an edge that cannot be used. A coordinator that has planned cannot change edges, and its

@@ -135,7 +135,7 @@ func TestEdgesToDelegates(t *testing.T) {
 }
 
 // TestEdgesToEarlierAgents checks edges to agents whose tasks have ended when the sender works. They can read no
-// handoff, and need no task for a goal.
+// handoff, and need no task for a goal or a conversation.
 func TestEdgesToEarlierAgents(t *testing.T) {
 	t.Parallel()
 	confidential, only := spec("b", "a"), spec("b", "a")
@@ -149,8 +149,10 @@ func TestEdgesToEarlierAgents(t *testing.T) {
 		"delegates":      {edge: handoff.Edge{Delegate: true}, last: spec("b", "a"), tools: []string{"delegate_to_agent"}},
 		"nothing":        {last: spec("b", "a"), want: `edge 1: nothing that "b" sends can be read: every task of "a" has ended before`},
 		"above delegate": {edge: handoff.Edge{Delegate: true}, last: confidential, want: `edge 1: "b" cannot delegate anything to "a": its context is at least confidential, and "a" may see internal`},
-		"both":           {edge: handoff.Edge{Transfer: true, Delegate: true}, last: spec("b", "a"), want: `edge 1: nothing that "b" sends can be read`},
-		"transfers":      {edge: handoff.Edge{Transfer: true}, last: spec("b", "a"), want: `edge 1: nothing that "b" sends can be read`},
+		"both":           {edge: handoff.Edge{Transfer: true, Delegate: true}, last: spec("b", "a"), tools: []string{"send_handoff", "delegate_to_agent", "transfer_to_a"}},
+		"transfers":      {edge: handoff.Edge{Transfer: true}, last: spec("b", "a"), tools: []string{"send_handoff", "transfer_to_a"}},
+		"above transfer": {edge: handoff.Edge{Transfer: true}, last: confidential, want: `every task of "a" has ended before; and no conversation can be transferred to it: the task is at least confidential, and "a" may see internal`},
+		"not granted":    {edge: handoff.Edge{Transfer: true}, last: only, want: `every task of "a" has ended before; and no conversation can be transferred to it: no task of "b" has the tool transfer_to_a`},
 		"without a tool": {edge: handoff.Edge{Delegate: true}, last: only, warning: `every task of "a" has ended before, and no task of "b" has the tool delegate_to_agent, so the edge is not used`},
 	} {
 		t.Run(name, func(t *testing.T) {

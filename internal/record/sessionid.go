@@ -17,6 +17,10 @@ const TurnPrefix = "/turn/"
 // turns of the child, and its own children, have Parts that begin with that of the child.
 const ChildPrefix = "/child/"
 
+// HolderPart is the Part of the agent to which an attempt transferred its conversation, behind that of the attempt. It
+// does not say in which turn, which depends on what only the earlier agent may have read.
+const HolderPart = ChildPrefix + "holder"
+
 // CallPrefix begins the ID of a call of a tool, which is in the Part of what it reads.
 const CallPrefix = "call_"
 

@@ -174,11 +174,10 @@ type Document struct {
 	// Files are the output files of the tasks that are explained, each with the versions of it that it replaces.
 	Files []history.ArtifactDocument `json:"outputFiles,omitempty"`
 
-	Trace   *trace.Trace    `json:"-"`
-	chosen  []*trace.Prompt // of which the Prompts are
-	task    string          // the title of the only task to explain; empty for all
-	only    task.ID         // its ID
-	holders trace.Holders
+	Trace  *trace.Trace    `json:"-"`
+	chosen []*trace.Prompt // of which the Prompts are
+	task   string          // the title of the only task to explain; empty for all
+	only   task.ID         // its ID
 }
 
 // AddFiles adds the output files from the run as the journal has all of it; nil adds none.
@@ -216,7 +215,7 @@ func NewDocument(t *trace.Trace, q Query) (*Document, error) {
 
 // chosenPart returns the part of a trace that is asked for, without the documents of its prompts.
 func chosenPart(t *trace.Trace, q Query) (*Document, error) {
-	x := &Document{File: q.File, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Ended() && !t.Torn, Torn: t.Torn, Prompts: []PromptDocument{}, Trace: t, holders: t.Holders()}
+	x := &Document{File: q.File, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Ended() && !t.Torn, Torn: t.Torn, Prompts: []PromptDocument{}, Trace: t}
 	only, isInHead := func(string) bool { return true }, false
 	if q.Task != "" {
 		tk, err := t.Find(q.Task)

@@ -39,8 +39,6 @@ type PromptDocument struct {
 	Returned       []prompt.Returned    `json:"returned,omitempty"` // to the provider, beside the texts
 	Withheld       []withheld           `json:"withheld"`
 	Absent         Absent               `json:"notSent"` // what existed and was not granted
-
-	holders trace.Holders
 }
 
 // A Piece is a range of a prompt, its words unless they are above the reader's clearance, and its
@@ -91,7 +89,7 @@ func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 	r := p.Receipt
 	out := PromptDocument{
 		Task: r.Task, Title: p.Title, Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(), Contract: r.Contract,
-		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Returned: r.Returned, Withheld: []withheld{}, holders: x.holders,
+		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Returned: r.Returned, Withheld: []withheld{},
 	}
 	if tk := x.Trace.Task(r.Task); tk != nil {
 		out.Name = tk.Name

@@ -119,9 +119,8 @@ func attemptText(attempt int) string {
 // part returns the part of an attempt that a prompt belongs to, such as turn 2.
 // It is empty for the main prompt.
 func (p *PromptDocument) part() string {
-	attempt := fmt.Sprintf("/%s/%d", p.Task, p.Attempt)
-	run, part, _ := strings.Cut(p.Session, attempt+"/")
-	return p.holders.Part(run+attempt, "/"+part)
+	_, part, _ := strings.Cut(p.Session, fmt.Sprintf("/%s/%d/", p.Task, p.Attempt))
+	return trace.PartName("/" + part)
 }
 
 // approves says which entry of the policy a person is asked to approve; it is empty for other prompts.

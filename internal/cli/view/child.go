@@ -209,14 +209,9 @@ func holdersOf(run string, t *runstate.Task) (list []Holder) {
 		if list == nil {
 			list = append(list, Holder{Agent: cmp.Or(t.AgentIn(start), t.Agent), Session: start, Attempt: attempt})
 		}
-		id := strings.TrimPrefix(x.Session, run+"/"+string(t.ID))
-		part, call := placeOfCall(id)
+		part, _ := placeOfCall(strings.TrimPrefix(x.Session, run+"/"+string(t.ID)))
 		list[len(list)-1].Turn = record.TurnOf(x.Session)
-		session := start + part + record.ChildPrefix + call
-		if short := repeated.ReplaceAllString(session, ""); t.AgentIn(session) == "" && t.AgentIn(short) != "" {
-			session = short
-		}
-		list = append(list, Holder{Agent: x.TransferredTo, Session: session, Attempt: attempt})
+		list = append(list, Holder{Agent: x.TransferredTo, Session: start + part + record.HolderPart, Attempt: attempt})
 	}
 	return list
 }

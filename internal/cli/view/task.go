@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -229,7 +230,7 @@ func TaskOf(k *journals.StoredRun, name string, reasoning bool) (*Task, error) {
 		return nil, err
 	}
 	ran := journals.InvocationOf(&k.Info)
-	t, holders := newTask(k, &ran, s), k.Trace.Holders()
+	t := newTask(k, &ran, s)
 	for i, x := range s.Answered() {
 		c := &t.Calls[i]
 		if a := currentText(k, x.Refused); a != nil {
@@ -245,7 +246,7 @@ func TaskOf(k *journals.StoredRun, name string, reasoning bool) (*Task, error) {
 		if c.State == Interrupted {
 			_, c.Part, _ = strings.Cut(c.Session, fmt.Sprintf("/%s/%d", s.ID, c.Attempt))
 		}
-		c.Named = holders.Part(strings.TrimSuffix(c.Session, c.Part), c.Part)
+		c.Named = trace.PartName(c.Part)
 	}
 	slices.SortStableFunc(t.Exchanges, func(a, b Call) int { return a.Started.Compare(b.Started) })
 	t.addChildren(k, s)
