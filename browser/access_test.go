@@ -161,7 +161,7 @@ func TestNothingIsWiderThanATelephone(t *testing.T) {
 			const out = [];
 			if (document.scrollingElement.scrollWidth > innerWidth) out.push("the page has " + document.scrollingElement.scrollWidth);
 			if (document.scrollingElement.scrollHeight > innerHeight) out.push("the page scrolls around what scrolls in it, for " + document.scrollingElement.scrollHeight);
-			for (const e of document.querySelectorAll(".node, .legend span")) {
+			for (const e of document.querySelectorAll(".node :is(.body, tspan, .sub), .legend span")) {
 				const r = e.getBoundingClientRect();
 				if (r.width > 0 && (r.left < 0 || r.right > innerWidth)) out.push(e.textContent + " is from " + r.left + " to " + r.right);
 			}

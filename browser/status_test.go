@@ -172,7 +172,7 @@ func TestATaskWaitsForAPerson(t *testing.T) {
 	s := f.serve(t, m.env(), "team.yaml")
 	p := s.open(t, wide, "#/runs")
 	startRun(p)
-	p.until(`document.querySelector(".node.n-waiting .sub.num")?.textContent.endsWith(" · waiting for editor")`)
+	p.until(`document.querySelector(".node.n-waiting .sub.num")?.textContent.startsWith("waiting for editor")`)
 	p.until(`document.querySelector(".summary .progress .sr").textContent.includes("1 waiting")`)
 	p.do(`window.time = document.querySelector(".node.n-waiting .sub.num").textContent`)
 	p.until(`document.querySelector(".node.n-waiting .sub.num").textContent !== window.time`, "it shows its time")

@@ -2,10 +2,11 @@
 
 import { get, ofRun } from "./api.js";
 import { button, change, clicks, compact, duration, empty, failure, fill, h, labels, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
-import { layout } from "./layout.js";
-import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
+import { layout, titleLine } from "./layout.js";
+import { clip, subFont } from "./lines.js";
+import { childrenOf, holdersOf, stateOf, tokensOf, tookMs } from "./state.js";
 
-const farScale = 0.34, farNodes = 700, mostWays = 2000;
+const farScale = 0.34, farNodes = 700, mostWays = 2000, narrowPad = 10, leastReadable = 0.8;
 
 export class GraphView {
   constructor(page) {
@@ -57,7 +58,7 @@ export class GraphView {
     this.reset();
     Object.assign(this, fold(doc, this.expanded));
     this.list = [...this.nodes.values()];
-    this.size = layout(this.list, this.edges);
+    this.layout();
     this.edges.forEach((e, id) => Object.assign(e, { id, ...box(e.points) }));
     fill(this.folds, [...this.expanded].map((t) => button("Fold " + t, () => this.toggle(t), { class: "small" })));
     const n = this.nodes.get(this.owner.get(was?.members?.[0] ?? was?.id));
@@ -75,6 +76,19 @@ export class GraphView {
     this.select(this.page.panel?.id ?? null);
   }
 
+  // layout gives nodes and edges their places: on a telephone one node above the other, if several side by side and the
+  // lines around them are too wide.
+  layout() {
+    const room = this.room();
+    this.size = layout(this.list, this.edges, room);
+    if (this.size.width > room) this.size = layout(this.list, this.edges, room, 0);
+  }
+
+  // room is how wide the graph may be: a telephone shows what is as wide as it in a size that can be read.
+  room() { return this.narrow ? (this.width - 2 * narrowPad) / leastReadable : Infinity; }
+
+  get narrow() { return this.width <= 700; }
+
   reset() {
     fill(this.nodeLayer);
     fill(this.edgeLayer);
@@ -86,10 +100,11 @@ export class GraphView {
     this.observer = new ResizeObserver(() => {
       const { clientWidth: w, clientHeight: hh } = this.el;
       if (!w || !hh) return;
-      const first = !this.width;
+      const first = !this.width, room = this.room();
       this.width = w;
       this.height = hh;
-      if (first || !this.touched) this.fit();
+      if (this.doc && this.room() !== room) this.take(this.doc);
+      else if (first || !this.touched) this.fit();
       const n = this.nodes.get(this.selected);
       if (n) this.reveal(n);
       this.draw(true);
@@ -168,13 +183,15 @@ export class GraphView {
   fit(asked) {
     if (!this.doc || !this.width) return;
     if (asked) this.touched = false;
-    const narrow = this.width <= 700, pad = narrow ? 10 : 28, room = this.width - 2 * pad, { width: w, height: hh } = this.size;
+    const { narrow } = this, pad = narrow ? narrowPad : 28, room = this.width - 2 * pad, { width: w, height: hh } = this.size;
     const whole = Math.min(room / w, (this.height - 2 * pad) / hh, 1.1);
     // At first it is readable, if need be in part; a telephone has the whole width of what is not too wide, from the top.
-    const most = this.width / 420, least = narrow ? Math.max(farScale, Math.min(0.62, room / w)) : 0.62;
-    this.k = asked ? Math.max(0.03, whole) : Math.max(whole, Math.min(least, most));
+    const least = narrow ? Math.max(farScale, Math.min(1, room / w)) : 0.62;
+    this.k = asked ? Math.max(0.03, whole) : Math.max(whole, least);
     this.x = w * this.k > room + 1 && whole < this.k ? pad : (this.width - w * this.k) / 2;
     this.y = narrow || hh * this.k > this.height - 2 * pad ? pad : (this.height - hh * this.k) / 2;
+    const current = !asked && narrow && ["waiting", "in_progress"].map((st) => this.list.find((n) => this.statusOf(n) === st)).find(Boolean);
+    if (current) this.reveal(current);
     this.draw(true);
   }
 
@@ -259,7 +276,7 @@ export class GraphView {
 
   node(n) {
     const t = this.state.tasks.get(n.id), status = this.statusOf(n), label = t?.label ?? n.label ?? "";
-    const title = t ? nameOf(t) : n.name || n.title, fold = n.members, input = n.kind === "input";
+    const fold = n.members, input = n.kind === "input";
     const g = s("g", { class: `node n-${status} k-${n.kind} l-${label || "none"}`, transform: `translate(${n.x} ${n.y})`, tabindex: n.id === this.current ? 0 : -1, role: "button", data: { id: n.id } });
     if (n.id === this.selected) g.classList.add("selected");
     if (fold) g.append(s("rect", { class: "back", x: 5, y: 5, width: n.w, height: n.h, rx: 8 }));
@@ -268,9 +285,9 @@ export class GraphView {
     const family = all > 0 && (kids.working > 0 ? kids.working + " working, " + kids.ended + " ended" : all + (all > 1 ? " children" : " child"));
     if (family) g.append(s("g", { class: "kids", transform: `translate(${n.w - 10} 0)` }, s("rect", { x: -6 * family.length - 6, y: -9, width: 6 * family.length + 12, height: 17, rx: 8 }), s("text", { class: "sub", y: 4, "text-anchor": "end" }, family)));
     if (!input) g.append(s("g", { transform: "translate(13 12)" }, statusIcon(status, { width: 13, height: 13 })));
-    const words = [fold ? this.countOf(n) : held || n.agent, !held && t?.model].filter(Boolean), text = (cls, x, y, words) => s("text", { class: cls, x, y }, words.slice(0, 200));
-    g.append(s("svg", { width: n.w - (input ? 26 : 8), height: n.h }, text("title", input ? 16 : 33, input ? 24 : 23, title), !input && text("sub", 14, 40, words.join(" · "))));
-    if (!input) g.append(s("svg", { width: n.w - 24, height: n.h }, text("sub num", 14, n.h - 9, this.numbers(n, t))));
+    const words = [fold ? this.countOf(n) : held || n.agent, !held && t?.model].filter(Boolean), text = (cls, x, y, words) => s("text", { class: cls, x, y }, words);
+    g.append(s("text", { class: "title" }, n.lines.map((line, i) => s("tspan", { x: input ? 16 : 33, y: (input ? 24 : 23) + titleLine * i }, line))));
+    if (!input) g.append(text("sub", 14, n.h - 26, clipped(words.join(" · "), n.w - 22)), text("sub num", 14, n.h - 9, this.numbers(n, t)));
     if (label) g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
     g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [input ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, family && "children: " + family, held, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
     return g;
@@ -291,7 +308,7 @@ export class GraphView {
     }
     if (!t) return "";
     const cost = this.state.taskCost(t);
-    return [t.startedAt && duration(tookMs(t)), t.status === "waiting" && stateOf(t), tokensOf(t) > 0 && compact(tokensOf(t)) + " tok", cost > 0 && money(cost)].filter(Boolean).join(" · ");
+    return clip([t.status === "waiting" && stateOf(t), t.startedAt && duration(tookMs(t)), tokensOf(t) > 0 && compact(tokensOf(t)) + " tok", cost > 0 && money(cost)].filter(Boolean).join(" · "), n.w - 38, subFont);
   }
 
   edge(e) {
@@ -407,9 +424,9 @@ export class GraphView {
 
   reveal(n) {
     if (this.k < farScale) this.zoom(0.6 / this.k);
-    const pad = 24, into = (at, size, whole) => at < pad ? pad - at : Math.min(0, whole - pad - at - size);
-    this.x += into(n.x * this.k + this.x, n.w * this.k, this.width);
-    this.y += into(n.y * this.k + this.y, n.h * this.k, this.height);
+    const into = (at, size, whole, pad) => at < pad ? pad - at : Math.min(0, whole - pad - at - size);
+    this.x += into(n.x * this.k + this.x, n.w * this.k, this.width, this.narrow ? narrowPad : 24);
+    this.y += into(n.y * this.k + this.y, n.h * this.k, this.height, this.narrow ? 60 : 24); // above the legend
   }
 
   select(id) {
@@ -467,6 +484,12 @@ function arrow() {
 
 // line draws a line with a tip and a name.
 function line(d, name) { return [s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, name))]; }
+
+// clipped returns a text that fits, and names the whole one where the mouse points.
+function clipped(text, room) {
+  const shown = clip(text, room, subFont);
+  return [shown, shown !== text && s("title", null, text)];
+}
 
 function legend() {
   return h("div", { class: "legend", "aria-hidden": "true" }, labels.map((l) => h("span", { class: "l-" + l }, s("svg", { viewBox: "0 0 12 12" }, labelShape(l)), l)), ["◐ in part", "▒ withheld"].map((x) => h("span", null, x)));

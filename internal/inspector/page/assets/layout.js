@@ -1,17 +1,24 @@
 // Where the nodes of a graph go: in layers from top to bottom, each below all that it reads. A line that passes a layer has
 // a bend there, between nodes. Lines that go back, or whose bends would be too many, share a lane at the right.
 
-const nodeGap = 28, lineGap = 14, layerGap = 56, mostBends = 2000;
+import { linesOf, titleFont, widthOf } from "./lines.js";
+
+const nodeGap = 28, lineGap = 14, layerGap = 56, mostBends = 2000, mostSplit = 200, mostWide = 272, mostLines = 4;
+
+// titleLine is the height of a line of a title.
+export const titleLine = 16;
 
 // layout gives each node x, y, w, h and its layer, and each edge its ends a and b and its points. It returns the size of
-// the whole. Equal graphs have equal pictures.
-export function layout(nodes, edges) {
+// the whole, which is not wider than most if it can be: a layer whose nodes are wider than row is split into several,
+// unless there are very many nodes. Equal graphs have equal pictures.
+export function layout(nodes, edges, most = Infinity, row = most - 6 * lineGap) {
   const of = new Map(nodes.map((n) => [n.id, Object.assign(n, vertex(0, ...sizeOf(n)))])), rows = [];
   for (const e of edges) {
     Object.assign(e, { a: of.get(e.from), b: of.get(e.to) });
     e.a.out.push(e);
   }
   assignLayers(nodes);
+  if (most < Infinity && nodes.length <= mostSplit) splitLayers(nodes, row);
   const put = (v) => { (rows[v.layer] ??= []).push(v); return v; }, span = (e) => e.b.layer - e.a.layer;
   nodes.forEach(put);
   let room = mostBends;
@@ -27,10 +34,10 @@ export function layout(nodes, edges) {
     }
   }
   for (let i = nodes.length > 1000 ? 1 : 3; i > 0; i--) {
-    for (const row of rows) arrange(row, true);
-    for (const row of [...rows].reverse()) arrange(row, false, true);
+    for (const row of rows) arrange(row, most, true);
+    for (const row of [...rows].reverse()) arrange(row, most, false, true);
   }
-  for (const row of rows) arrange(row, true, true);
+  for (const row of rows) arrange(row, most, true, true);
   return place(rows, edges);
 }
 
@@ -59,9 +66,28 @@ function assignLayers(nodes) {
   for (const n of nodes) if (!n.reads && n.out.length > 0) n.layer = n.out.reduce((l, e) => Math.min(l, e.b.layer - 1), Infinity);
 }
 
+// splitLayers splits each layer that is wider than most.
+function splitLayers(nodes, most) {
+  const layers = [];
+  for (const n of nodes) (layers[n.layer] ??= []).push(n);
+  let layer = -1;
+  for (const row of layers) {
+    let width = most;
+    for (const n of row) {
+      width += nodeGap + n.w;
+      if (width > most) {
+        layer++;
+        width = n.w;
+      }
+      n.layer = layer;
+    }
+  }
+}
+
 // arrange orders a row by where its neighbours are on average, and moves it there, as near as the gaps allow: those that
-// would overlap stay together, where all of them are nearest to their neighbours.
-function arrange(row, up, down) {
+// would overlap stay together, where all of them are nearest to their neighbours. A row that is not wider than most stays
+// between 0 and most.
+function arrange(row, most, up, down) {
   for (const v of row) {
     let sum = 0, n = 0;
     if (up) for (const w of v.up) sum += w.center, n++;
@@ -86,6 +112,7 @@ function arrange(row, up, down) {
   }
   let i = 0;
   for (const { size, sum, weight } of blocks) for (const end = i + size; i < end; i++) row[i].center = sum / weight + row[i].offset;
+  if (most < Infinity) for (const v of row) v.center = Math.max(row[0].w / 2 + v.offset, Math.min(v.center, most - last.w / 2 - last.offset + v.offset));
 }
 
 // place turns centers into whole coordinates from 0 on, and gives the edges their points.
@@ -110,8 +137,10 @@ function place(rows, edges) {
   return { width: edges.some((e) => !e.bends) ? lane : width, height: Math.max(1, height - layerGap) };
 }
 
-// sizeOf returns how large a node is: title, agent with model or size of the fold, and numbers have a line each.
+// sizeOf returns how large a node is: title, agent with model or size of the fold, and numbers have lines.
 function sizeOf(n) {
-  const input = n.kind === "input", words = input ? 0 : n.members ? 176 : 8 * (n.agent ?? "").length + 112;
-  return [Math.min(Math.max(8 * (n.name || n.title).length + 56, words, 144), 272), input ? 40 : 66];
+  const input = n.kind === "input", words = input ? 0 : n.members ? 176 : 8 * (n.agent ?? "").length + 112, indent = input ? 26 : 44;
+  n.lines = linesOf(n.name || n.title, mostWide - indent, mostLines, titleFont);
+  const widest = n.lines.reduce((w, line) => Math.max(w, widthOf(line, titleFont)), 0);
+  return [Math.min(Math.max(Math.ceil(widest) + indent + 12, words, 144), mostWide), (input ? 24 : 50) + titleLine * n.lines.length];
 }

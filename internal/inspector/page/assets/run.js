@@ -245,6 +245,7 @@ export class RunPage {
     for (const a of this.tabs.children) {
       if (a.dataset.key === key) a.setAttribute("aria-current", "page");
       else a.removeAttribute("aria-current");
+      if (a.dataset.key === key) this.tabs.scrollLeft += a.getBoundingClientRect().left - (this.tabs.clientWidth - a.offsetWidth) / 2; // to the middle
     }
     if (this.viewKey !== key) {
       this.view?.close?.();

@@ -100,6 +100,7 @@ export class RunState {
   }
 
   stop() {
+    clearTimeout(this.reading);
     for (const stop of this.stops ?? []) stop();
     this.stops = null;
   }
@@ -170,11 +171,20 @@ export class RunState {
     if (e.type === "steered") this.steered(e);
     if (at >= this.since) this.status = { run_start: "running", run_complete: e.code, pause: "paused", resume: "running" }[e.type === "steered" ? e.code : e.type] ?? this.status;
     const t = this.tasks.get(e.task);
-    if (!t) return;
+    if (!t) return e.task && this.readAgain();
     changed.add(t.id);
     t.log.push(e);
     t.activity = Math.max(t.activity, at);
     if (at >= t.since && (this.live || this.doc.endedAt)) this.advance(t, e);
+  }
+
+  // readAgain reads the document again, which had no such task or step of the coordinator yet.
+  readAgain() {
+    this.reading ??= setTimeout(async () => {
+      await this.load().catch(() => {});
+      this.reading = undefined;
+      this.tell(new Set(this.tasks.keys()), true);
+    }, 300);
   }
 
   // message takes a handoff that was sent, or a message that was delivered.
