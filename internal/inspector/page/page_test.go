@@ -17,7 +17,7 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-const mostBytes = 250_000
+const mostBytes = 300_000
 
 // files returns the files of the page by name.
 func files(t *testing.T) map[string]string {
