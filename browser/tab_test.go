@@ -376,12 +376,18 @@ func (p *tab) releaseMouse(at point) {
 func (p *tab) drag(from, to point) {
 	p.t.Helper()
 	p.pressMouse(from)
+	p.moveMouse(from, to)
+	p.releaseMouse(to)
+}
+
+// moveMouse moves the pressed mouse.
+func (p *tab) moveMouse(from, to point) {
+	p.t.Helper()
 	var steps []chromedp.Action[chromedp.Void]
 	for i := 1.0; i <= 6; i++ {
 		steps = append(steps, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, from.X+(to.X-from.X)*i/6, from.Y+(to.Y-from.Y)*i/6, chromedp.ButtonType(input.MouseButtonLeft)))
 	}
 	require.NoError(p.t, chromedp.Do(p.ctx, steps...))
-	p.releaseMouse(to)
 }
 
 // write clicks a field, and enters a text instead of what it has.

@@ -8,18 +8,19 @@ import { origin } from "./trace.js";
 export class AnswerView {
   constructor(page) {
     this.page = page;
-    this.el = h("div", { class: "scroll pad answer" });
+    this.answer = h("section");
+    this.rest = h("div");
+    this.el = h("div", { class: "scroll pad answer" }, this.answer, this.rest);
     this.draw();
   }
 
   close() { this.view?.close(); }
 
   draw() {
-    const { doc, live } = this.page.state;
-    this.view?.close();
-    this.view = doc.output ? textBlock(doc.output, { label: "The answer", most: 60, onselect: origin(this.page) }) : null;
-    fill(this.el,
-      h("section", null, h("h2", null, "Answer"), this.view ? [hint("Select any text to see how it got here."), this.view.el] : live ? empty("No answer yet", "It appears when the run ends.") : empty("This run has no answer")),
+    const { doc, live } = this.page.state, shown = String(live) + doc.output;
+    if (shown !== this.shown) this.drawAnswer(doc, live); // else somebody may be selecting in it
+    this.shown = shown;
+    fill(this.rest,
       doc.errors?.length > 0 && h("section", null, h("h2", null, "Errors"), h("ul", { class: "plain" }, doc.errors.map((e) => h("li", { class: "notice bad" }, code(e.code ?? "error"), " ", bdi(e.message))))),
       doc.warnings?.length > 0 && h("section", null, h("h2", null, "Warnings"), h("ul", { class: "plain" }, doc.warnings.map((w) => h("li", { class: "notice" }, bdi(w))))),
       this.usage(),
@@ -27,6 +28,12 @@ export class AnswerView {
         heads(["Input", "Label", "Size", "Line"]),
         h("tbody", null, doc.inputs.map((i) => h("tr", null, h("td", null, bdi(i.name)), h("td", null, labelChip(i.classification)), h("td", { class: "num" }, i.bytes === undefined ? "" : bytes(i.bytes)), h("td", { class: "mono" }, bdi(i.line ?? "")))))) : note("none")),
       doc.commands?.length > 0 && h("section", null, h("h2", null, "Steered"), h("ul", { class: "plain" }, doc.commands.map((c) => h("li", null, h("span", { class: "mono muted" }, clock(c.sentAt)), " ", h("b", null, c.command), " ", bdi(c.title || c.agent || ""), " by ", bdi(c.by), c.reason && [": ", bdi(c.reason)])))));
+  }
+
+  drawAnswer(doc, live) {
+    this.view?.close();
+    this.view = doc.output ? textBlock(doc.output, { label: "The answer", most: 60, onselect: origin(this.page) }) : null;
+    fill(this.answer, h("h2", null, "Answer"), this.view ? [hint("Select any text to see how it got here."), this.view.el] : live ? empty("No answer yet", "It appears when the run ends.") : empty("This run has no answer"));
   }
 
   usage() {

@@ -18,6 +18,22 @@ export function visible(text) {
   return String(text ?? "").replace(hidden, symbolOf);
 }
 
+// copyable returns a text as the clipboard gets it. Controls, with which a text could act in the terminal that it is
+// pasted into, are copied as the symbols that the page shows. All else stays, since scripts and emojis need joiners and
+// marks of direction.
+export function copyable(text) { return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, symbolOf); }
+
+// copy puts a text into the clipboard.
+export async function copy(text) {
+  const safe = copyable(text);
+  try {
+    await navigator.clipboard.writeText(safe);
+    toast(safe === text ? "Copied" : "Copied, with control characters as symbols");
+  } catch {
+    toast("The browser does not let this page copy: click the text, and press Ctrl-A and Ctrl-C", true);
+  }
+}
+
 // escapeHidden writes the hidden characters of a JSON text as escapes, which mean the same.
 export function escapeHidden(json) {
   return json.replace(hidden, (c) => c === "\r" ? c : [...Array(c.length).keys()].map((i) => "\\u" + c.charCodeAt(i).toString(16).padStart(4, "0")).join(""));

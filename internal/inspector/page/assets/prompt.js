@@ -31,9 +31,10 @@ export class PromptView {
     this.cards = h("div", { class: "sources" });
     const onselect = origin(this.page, this.task);
     const text = (title, pieces) => {
-      const view = new TextView({ label: title, pieces: pieces.map((x) => this.piece(x)), onselect, onhover: (x, _, key) => this.hover(x, key), onpick: (x) => this.pick(x), most: title === "System prompt" ? 10 : 34 });
+      const size = h("span", { class: "muted num" }, bytes(pieces.reduce((n, x) => n + x.end - x.start, 0)));
+      const view = new TextView({ label: title, head: [h("h3", null, title), size], pieces: pieces.map((x) => this.piece(x)), onselect, onhover: (x, _, key) => this.hover(x, key), onpick: (x) => this.pick(x), most: title === "System prompt" ? 10 : 34 });
       this.texts.push(view);
-      return h("section", { class: "prompt-part" }, h("h3", null, title, " ", h("span", { class: "muted num" }, bytes(pieces.reduce((n, x) => n + x.end - x.start, 0)))), view.el);
+      return h("section", { class: "prompt-part" }, view.el);
     };
     fill(this.el, this.prompts.length > 1 && this.tabs(i), this.bar(p), this.contract(p.contract),
       p.returned && note("Returned to the provider: ", bdi(p.returned.map((r) => `${r.members.join(", ")} of ${r.call ?? "turn " + r.turn}`).join("; "))),

@@ -1,7 +1,7 @@
 // A text viewer: lines are wrapped and windowed, each range can have a source, and any part can be
 // selected with the mouse or the keyboard, in characters of the original text.
 
-import { fill, h, note, splitHidden, symbolOf, toast } from "./dom.js";
+import { button, copy, copyable, fill, h, note, splitHidden, symbolOf, toast } from "./dom.js";
 
 // howToFollow says how to ask where a text comes from.
 export const howToFollow = "Click a word of a prompt or a result, or select some text, and press W";
@@ -79,13 +79,14 @@ export function charAt(text, byte) {
 const marked = /\[REDACTED:[^\]\n]{1,64}\]|\[withheld[^\]\n]{0,64}\]/g;
 
 export class TextView {
-  // pieces are {text, source, cls, note}; a piece with a note and no text is a withheld block.
-  constructor({ label, pieces, onhover, onpick, onselect, most }) {
+  // pieces are {text, source, cls, note}; a piece with a note and no text is a withheld block. The head says what the
+  // text is.
+  constructor({ label, head, pieces, onhover, onpick, onselect, most }) {
     Object.assign(this, { onhover, onpick, onselect });
     this.most = most ?? 26;
     this.space = h("div", { class: "tv-space" });
     this.box = h("div", { class: "tv-box", tabindex: "0", role: "document", "aria-label": label + ". Arrow keys move by word and line, Shift selects" + (onselect ? ", W follows the text to its source." : ".") }, this.space);
-    this.el = h("div", { class: "tv" }, this.box);
+    this.el = h("div", { class: "tv" }, h("div", { class: "tv-head" }, h("div", { class: "tv-about" }, head ?? label), button("Copy", () => copy(this.text), { class: "small", "aria-label": "Copy: " + label })), this.box);
     this.el.view = this;
     this.rows = new Map();
     this.cursor = 0;
@@ -99,8 +100,9 @@ export class TextView {
     this.box.addEventListener("keydown", (e) => this.press(e));
     this.box.addEventListener("pointerover", (e) => this.over(e.target));
     this.box.addEventListener("pointerleave", () => this.onhover?.(null));
-    this.box.addEventListener("mousedown", () => {
-      this.anchor = this.cursor;
+    this.box.addEventListener("mousedown", (e) => {
+      if (e.shiftKey) document.getSelection()?.removeAllRanges(); // click takes the end of the selection
+      else this.anchor = this.cursor;
       this.marked = null;
       this.pressed = true; // rows that a selection is in must stay until it is made
       addEventListener("mouseup", () => { this.pressed = false; }, { once: true, capture: true });
@@ -108,6 +110,8 @@ export class TextView {
     this.box.addEventListener("click", (e) => this.click(e));
     this.onselection = () => this.selected();
     document.addEventListener("selectionchange", this.onselection);
+    this.oncopy = (e) => this.copied(e);
+    document.addEventListener("copy", this.oncopy);
     this.observer = new ResizeObserver(() => this.relayout());
     this.observer.observe(this.box);
   }
@@ -115,6 +119,7 @@ export class TextView {
   // close ends the view's part in events of the page.
   close() {
     document.removeEventListener("selectionchange", this.onselection);
+    document.removeEventListener("copy", this.oncopy);
     this.observer.disconnect();
   }
 
@@ -167,7 +172,7 @@ export class TextView {
     const top = this.box.scrollTop, from = Math.max(0, Math.floor(top / rowHeight) - 12);
     const to = Math.min(this.lines.length, Math.ceil((top + this.box.clientHeight) / rowHeight) + 12);
     const sel = document.getSelection();
-    const held = new Set([sel?.anchorNode, sel?.focusNode].map((n) => (n?.parentElement ?? n)?.closest?.(".tv-row")));
+    const held = new Set([sel?.anchorNode, sel?.focusNode].map((n) => (n?.nodeType === 3 ? n.parentElement : n)?.closest?.(".tv-row")));
     const fresh = this.fresh && !this.pressed;
     for (const [i, el] of this.rows) {
       if (!fresh && (i >= from && i < to || held.has(el))) continue;
@@ -175,7 +180,12 @@ export class TextView {
       this.rows.delete(i);
     }
     if (fresh) this.fresh = false;
-    for (let i = from; i < to; i++) if (!this.rows.has(i)) this.rows.set(i, this.space.appendChild(this.row(i)));
+    // The rows of a selection are in their order, or the browser would select others between its ends.
+    let next = [...this.rows].reduce((least, [i, el]) => i >= to && i < least[0] ? [i, el] : least, [Infinity, null])[1];
+    for (let i = to - 1; i >= from; i--) {
+      if (!this.rows.has(i)) this.rows.set(i, this.space.insertBefore(this.row(i), next));
+      next = this.rows.get(i);
+    }
   }
 
   pieceAt(pos) {
@@ -206,7 +216,7 @@ export class TextView {
     row.style.setProperty("top", i * rowHeight + "px");
     row.rowStart = from;
     if (from === to) {
-      row.append("\u200b");
+      row.append(h("br")); // a place for the end of a selection
       return row;
     }
     const cuts = this.cuts(from, to), [a, b] = this.range();
@@ -239,7 +249,8 @@ export class TextView {
   click(e) {
     const pos = this.posOf(document.getSelection()?.focusNode, document.getSelection()?.focusOffset);
     if (pos !== null && document.getSelection().isCollapsed) {
-      this.cursor = this.anchor = pos;
+      this.cursor = pos;
+      if (!e.shiftKey) this.anchor = pos;
       this.schedule(true);
     }
     const span = e.target.closest?.("[data-p]");
@@ -250,6 +261,8 @@ export class TextView {
   posOf(node, offset) {
     if (!node || !this.space.contains(node)) return null;
     if (node.nodeType !== 3) {
+      const before = node !== this.space && node.childNodes[offset - 1];
+      if (before) return this.posOf(before, before.length ?? before.childNodes.length);
       const child = node.childNodes[offset] ?? node;
       const row = child.closest?.(".tv-row") ?? node.closest?.(".tv-row");
       const span = child.closest?.("[data-p]");
@@ -269,18 +282,20 @@ export class TextView {
     return pos;
   }
 
-  // selected takes over what the mouse selected.
-  selected() {
+  // taken takes over what the mouse selected, and reports whether it has.
+  taken() {
     const sel = document.getSelection();
-    if (!sel || sel.isCollapsed) return;
+    if (!sel || sel.isCollapsed) return false;
     const a = this.posOf(sel.anchorNode, sel.anchorOffset), b = this.posOf(sel.focusNode, sel.focusOffset);
-    if (b === null) return;
     if (a !== null) this.mouse = a;
-    if (this.mouse === undefined) return;
+    if (b === null || this.mouse === undefined) return false;
     this.anchor = this.mouse;
     this.cursor = b;
-    const r = sel.getRangeAt(0).getBoundingClientRect();
-    this.onselect?.(this.selection(), r);
+    return true;
+  }
+
+  selected() {
+    if (this.taken()) this.onselect?.(this.selection(), document.getSelection().getRangeAt(0).getBoundingClientRect());
   }
 
   range() { return [Math.min(this.anchor, this.cursor), Math.max(this.anchor, this.cursor)]; }
@@ -291,11 +306,26 @@ export class TextView {
     return this.pieces.filter((p) => !p.note && p.end > a && p.start < b).map((p) => this.text.slice(Math.max(a, p.start), Math.min(b, p.end))).join("");
   }
 
+  // copied puts the selected text into the clipboard, if the copy event is about this view: drawn rows lack the rest of a
+  // long text, and have line breaks and symbols that the text has not.
+  copied(e) {
+    const sel = document.getSelection();
+    if (sel.isCollapsed ? document.activeElement !== this.box : ![sel.anchorNode, sel.focusNode].every((n) => this.space.contains(n))) return;
+    this.taken(); // the mouse may have moved since the last selectionchange
+    const [a, b] = this.range();
+    if (a === b) return;
+    e.clipboardData.setData("text/plain", copyable(this.text.slice(a, b)));
+    e.preventDefault();
+  }
+
   press(e) {
     if (e.ctrlKey || e.metaKey) {
       if (e.key === "a") {
         e.preventDefault();
-        this.move(this.text.length, true, 0);
+        this.anchor = 0;
+        this.cursor = this.text.length;
+        document.getSelection()?.removeAllRanges();
+        this.schedule(true);
       }
       return;
     }
@@ -382,10 +412,9 @@ export class TextView {
     this.schedule(true);
   }
 
-  move(to, extend, anchor) {
+  move(to, extend) {
     this.cursor = to;
-    if (anchor !== undefined) this.anchor = anchor;
-    else if (!extend) this.anchor = to;
+    if (!extend) this.anchor = to;
     document.getSelection()?.removeAllRanges();
     this.reveal(this.rowOf(to));
     this.schedule(true);
