@@ -198,6 +198,9 @@ type AgentSpawn struct {
 	Child string // ID, unique in the run, that the AgentResult of the same work has too
 	Agent string // that works on the goal
 	Bytes int    // of the goal
+
+	Tools   []string      // that it may call
+	Timeout time.Duration // for which it may work
 }
 
 // AgentResult (agent_result) says that such work has ended.

@@ -43,6 +43,15 @@ func TestEachTypeHasDataOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestSpawnOfAChild(t *testing.T) {
+	t.Parallel()
+	given := run.Event{Type: run.AgentSpawn, To: "helper", Child: "c", Bytes: 3, Spawn: &run.Spawn{Tools: []string{"grep"}, TimeoutMs: 1500}}
+	want := event.AgentSpawn{Child: "c", Agent: "helper", Bytes: 3, Tools: []string{"grep"}, Timeout: 1500 * time.Millisecond}
+	require.Equal(t, want, event.New(given).Data)
+	given.Spawn, want.Tools, want.Timeout = nil, nil, 0 // of an earlier version
+	require.Equal(t, want, event.New(given).Data)
+}
+
 func TestTimesAreMilliseconds(t *testing.T) {
 	t.Parallel()
 	given := run.Event{Seq: 3, Type: run.TaskRetry, Time: time.Unix(0, 0).UTC(), Run: "r", Task: "t", Attempt: 1, Problem: run.Problem{Wait: 1500 * time.Millisecond}}

@@ -31,6 +31,10 @@ type Handoff struct {
 	Redacted  redact.Counts
 	Revealed  redact.Counts
 
+	// If the context is the result of a task: how many results of From the prompt was to have, and how
+	// many of them were delivered. Zero for other context, such as an input.
+	Results, ResultsSent int
+
 	Coarse     bool // the user may not see the value: there are no sizes, paths and counts
 	Translated bool // a translation rewrote it
 }

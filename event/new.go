@@ -1,6 +1,8 @@
 package event
 
 import (
+	"time"
+
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
@@ -90,7 +92,11 @@ func messageOf(e *event.Event) any {
 
 func childOf(e *event.Event) any {
 	if e.Type == event.AgentSpawn {
-		return AgentSpawn{Child: e.Child, Agent: e.To, Bytes: e.Bytes}
+		s := AgentSpawn{Child: e.Child, Agent: e.To, Bytes: e.Bytes}
+		if e.Spawn != nil {
+			s.Tools, s.Timeout = e.Tools, time.Duration(e.TimeoutMs)*time.Millisecond
+		}
+		return s
 	}
 	return AgentResult{Child: e.Child, Agent: e.From, Status: e.Status, Code: e.Code, Bytes: e.Bytes, Duration: e.Duration}
 }
@@ -114,7 +120,7 @@ func handoffOf(h *event.Handoff) Handoff {
 	return Handoff{
 		From: h.From, Kind: h.Source.Kind, Source: h.Source.Name, Verdict: h.Verdict.String(), Reason: h.Reason, Detail: h.Detail,
 		Mode: h.Mode, Rule: h.Rule, Line: h.Line, Entries: h.Entries,
-		Label: h.Label, Delivered: h.Delivered, Bytes: h.Before.Bytes, Sent: h.After.Bytes,
+		Label: h.Label, Delivered: h.Delivered, Bytes: h.Before.Bytes, Sent: h.After.Bytes, Results: h.Before.Outputs, ResultsSent: h.After.Outputs,
 		Included: h.After.Included, Excluded: h.After.Excluded, Redacted: h.Redacted, Revealed: h.Revealed,
 		Coarse: h.Coarse, Translated: h.Translated,
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/memo"
@@ -270,7 +271,7 @@ func (c *childCall) part(a *attempt) string { return a.part + record.ChildPrefix
 func (c *childCall) begin(a *attempt) {
 	a.run.ledger.add(nil, record.Entry{ToolCall: &record.CallStart{
 		Session: c.id, Key: c.key, Task: a.task.ID, Agent: gate.ToolReader(c.tool.Name), Attempt: a.number, Time: c.began, Bytes: a.run.sizeOf(c.child.offers[0].Envelope), Effect: string(tool.None),
-		To: c.child.caps.Agent, Child: c.part(a),
+		To: c.child.caps.Agent, Child: c.part(a), Spawn: &event.Spawn{Tools: plan.ToolNames(c.child.tools), TimeoutMs: c.child.task.Timeout.Milliseconds()},
 	}})
 }
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -178,6 +179,36 @@ func TestChildrenKnowTheirGoalAlone(t *testing.T) {
 			called = append(called, c.Tool)
 		}
 		require.ElementsMatch(t, []string{"note", "note", "note", "note", "spawn_agent"}, called)
+	})
+}
+
+// TestSpawnEventHasToolsAndTimeout checks that the event of a child says which tools it may call, and for how long it
+// may work: what its parent asked for, or the limit of the team.
+func TestSpawnEventHasToolsAndTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		nothing := func(context.Context, map[string]any) (string, error) { return "nothing", nil }
+		f := &family{
+			tools: []*tool.Tool{newTool(t, "note", noEffect, nothing), newTool(t, "other", noEffect, nothing)},
+			parent: []step{
+				{calls: []llm.ToolCall{spawns("look into one", `,"tools":["note"],"timeoutMs":90000`), spawns("look into two")}},
+				{text: "done"},
+			},
+			child: func(string, int) step { return step{text: "found"} },
+			spawn: plan.Spawning{Timeout: time.Hour},
+		}
+		var l audience
+		o := l.options()
+		require.NoError(t, run(t, newTeam(t, f.member()), o, errand()).Err())
+		began := l.only("agent_spawn")
+		require.Len(t, began, 2)
+		require.Equal(t, []string{"note"}, began[0].Tools)
+		require.EqualValues(t, 90_000, began[0].TimeoutMs)
+		require.Empty(t, began[1].Tools)
+		require.EqualValues(t, time.Hour.Milliseconds(), began[1].TimeoutMs)
+		raw, err := json.Marshal(began[0])
+		require.NoError(t, err)
+		require.Contains(t, string(raw), `"tools":["note"],"timeoutMs":90000`)
 	})
 }
 

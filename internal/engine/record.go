@@ -143,6 +143,7 @@ func (r *recorder) handoffs(x *modelCall, now time.Time) []event.Handoff {
 	for i := range x.rulings {
 		list[i] = r.handed(x.rulings[i], x.by, x.contract.Session, now)
 	}
+	record.CountResults(list)
 	return list
 }
 

@@ -52,6 +52,45 @@ func (l *ledger) handoffs() (list []event.Handoff) {
 	return list
 }
 
+// TestHandoffEventsCountResults checks that the events of a prompt say how many results of a producer it was to have and
+// how many it has, that an input is of a kind of its own and no result, and that a structured result counts once.
+//
+// Requirement: G44.
+func TestHandoffEventsCountResults(t *testing.T) {
+	t.Parallel()
+	const reply = `{"score":7,"reason":"late"}`
+	policy := &handoff.Policy{Rules: []handoff.PairRule{{ID: "limit", From: "maker", To: "reader", Ceiling: new(label.Internal)}}}
+	tm := governed(t, policy, cleared("maker", label.Confidential, says(reply)), member("other", says("o")), cleared("reader", label.Confidential, says("r")))
+	var a audience
+	o := a.with(engine.RunOptions{Inputs: []engine.Input{{Name: "note", Text: "eight by"}}})
+	first, third, reader := shaped(by("maker", spec("first"))), by("maker", spec("third")), by("reader", spec("read", "first", "second", "own"))
+	third.Classification = label.Confidential
+	reader.DependsOn = append(reader.DependsOn, task.Ref{Task: "third", Optional: true})
+	reader.DependsOn[0].As = task.Both
+	reader.Uses = []task.Use{{Name: "note"}}
+	require.NoError(t, run(t, tm, o, first, by("maker", spec("second")), third, by("other", spec("own")), reader).Err())
+
+	counts := map[string][2]int{}
+	for _, e := range a.only(event.Handed) {
+		h := e.Handoff
+		if h.To == handoff.User && h.From == "maker" && h.Source.Name == string(task.NewID("first")) {
+			require.Equal(t, len(reply), h.Before.Bytes)
+			require.Equal(t, gate.Tokens(len(reply)), h.Before.Tokens, "the text of a result is its structured part")
+		}
+		if h.To != "reader" {
+			continue
+		}
+		if h.Source.Kind == handoff.Input {
+			require.Equal(t, handoff.User, h.From)
+			require.Zero(t, h.Before.Outputs+h.After.Outputs, "an input is no result of an agent")
+			continue
+		}
+		require.Equal(t, handoff.Dependency, h.Source.Kind)
+		counts[h.From] = [2]int{h.Before.Outputs, h.After.Outputs}
+	}
+	require.Equal(t, map[string][2]int{"maker": {3, 2}, "other": {1, 1}}, counts)
+}
+
 // Each decision is one event and one line of the record, what was allowed
 // as well as what was not, with counts that are right.
 //
@@ -91,8 +130,8 @@ func TestEachDecisionIsRecordedOnce(t *testing.T) {
 	require.Equal(t, handoff.User, in.From)
 	require.Equal(t, gate.Passed, in.Verdict)
 	require.Equal(t, gate.RuleUses, in.Rule)
-	require.Equal(t, event.Extent{Outputs: 1, Tokens: 2, Bytes: 8}, in.Before)
-	require.Equal(t, event.Extent{Outputs: 1, Tokens: 2, Bytes: 8, Included: []task.Path{task.Whole}}, in.After)
+	require.Equal(t, event.Extent{Tokens: 2, Bytes: 8}, in.Before)
+	require.Equal(t, event.Extent{Tokens: 2, Bytes: 8, Included: []task.Path{task.Whole}}, in.After)
 
 	read := byReader["reader"][0]
 	require.Equal(t, handoff.Rule("only the score"), read.Rule)

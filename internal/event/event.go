@@ -39,7 +39,7 @@ const (
 	MessageSent   Type = "message_sent"    // a handoff to the agent To waits in its inbox: about a task, ID, Bytes
 	ReplyWait     Type = "reply_wait"      // an attempt waits for a reply of the agent From to its handoff: about a task, ID, Wait
 	ReplyEnd      Type = "reply_end"       // it does not wait any more: about a task, From, ID, Work.Duration, Code unless there is a reply
-	AgentSpawn    Type = "agent_spawn"     // the agent To begins to work on a goal as Child of the attempt: about a task, Bytes
+	AgentSpawn    Type = "agent_spawn"     // the agent To begins to work on a goal as Child of the attempt: about a task, Bytes, Spawn
 	AgentResult   Type = "agent_result"    // the agent From has ended that work: about a task, Child, Status, Bytes, Work.Duration, Code of the error
 	AgentTransfer Type = "agent_transfer"  // the agent From transferred its conversation to To in Turn of it: about a task
 	Message       Type = "message"         // a message of From is delivered with this attempt: about a task, ID, Bytes
@@ -77,6 +77,7 @@ type Event struct {
 
 	Child string `json:"child,omitempty"` // of the work of a child: the ID that its AgentSpawn and its AgentResult have
 	Turn  int    `json:"turn,omitempty"`  // AgentTransfer: of From, from 1
+	*Spawn
 	Work
 	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
 	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start
@@ -95,6 +96,12 @@ type Problem struct {
 	OwnBudget bool          `json:"ownBudget,omitempty"` // Budget: it is the agent's own budget, and the run continues
 
 	Accepted bool `json:"failureAccepted,omitempty"` // Error: the run can succeed all the same
+}
+
+// A Spawn says what an agent that begins to work on a goal may do. Only AgentSpawn has one.
+type Spawn struct {
+	Tools     []string `json:"tools,omitempty"`     // that it may call
+	TimeoutMs int64    `json:"timeoutMs,omitempty"` // for which it may work
 }
 
 // Work says what an attempt, a task or a run took.

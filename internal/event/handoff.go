@@ -63,7 +63,10 @@ type Ruling struct {
 
 // An Extent measures context on one side of the gate.
 type Extent struct {
-	Outputs  int         `json:"priorOutputsCount"`
+	// Outputs is how many results of the producer there are on this side of all decisions about the prompt. It is zero
+	// for context that is no result of a task, such as an input.
+	Outputs int `json:"priorOutputsCount"`
+
 	Tokens   int         `json:"totalTokens"` // estimated: a fourth of the bytes
 	Bytes    int         `json:"bytes"`
 	Included []task.Path `json:"fieldsIncluded,omitempty"`

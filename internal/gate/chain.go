@@ -67,6 +67,9 @@ func intersect(t, o *Terms) {
 
 // join adds another translation of the same value.
 func (x *translation) join(o translation) {
+	if !x.active {
+		x.by = o.by
+	}
 	x.active, x.byModel = x.active || o.active, x.byModel || o.byModel
 	if o.maxTokens > 0 && (x.maxTokens == 0 || o.maxTokens < x.maxTokens) {
 		x.maxTokens = o.maxTokens

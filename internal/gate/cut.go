@@ -74,7 +74,7 @@ func (s Sealed) shortened(payload envelope.Payload, from int) Sealed {
 	if d.CutFrom == 0 {
 		d.CutFrom = from
 	}
-	d.BytesAfter = payload.Size()
+	d.BytesAfter = d.sizeOf(payload)
 	s.decision = &d
 	return s
 }

@@ -90,6 +90,16 @@ type Sizes struct {
 	Coarse bool `json:"coarse,omitempty"` // a [Decision.Outline]: sizes, paths and counts are left out
 }
 
+// sizeOf returns the size in bytes of a payload that the decision is about. A result with a structured part says the
+// same twice, so only the larger of the two counts.
+func (d *Decision) sizeOf(p envelope.Payload) int {
+	if d.Source.Kind != handoff.Dependency {
+		return p.Size()
+	}
+	canonical, _ := p.JSON()
+	return max(len(p.Text()), len(canonical))
+}
+
 // Parts returns which parts of the value pass. It is never nil, and must not be changed.
 func (d *Decision) Parts() *Narrowing {
 	if d.Narrowing == nil {

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -52,7 +51,8 @@ const RuleFiles handoff.Rule = "files"
 // a file breaks those in the part.
 func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Selection, d *Ruling) error {
 	if t := g.Terms; t != nil && (t.translation.byModel || t.translation.active) {
-		d.withhold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "files cannot be translated")
+		d.Rule, d.Line = g.deciding(d)
+		d.withhold(d.Rule, ReasonRule, "files cannot be translated")
 		return nil
 	}
 	tree, err := o.Cache.read(o.Source.Name, o.Envelope.Open().Text())
@@ -89,7 +89,8 @@ func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Sele
 	}
 	list, broken := breakTokens(clean.List(o.Folder))
 	d.tree, d.delivered, d.Broken = clean, envelope.Text(list), broken
-	d.Verdict, d.Rule, d.BytesAfter = Passed, cmp.Or(d.Rule, g.rule(), RuleGrant), clean.Bytes()
+	d.Verdict, d.BytesAfter = Passed, clean.Bytes()
+	d.Rule, d.Line = g.deciding(d)
 	return nil
 }
 
@@ -133,7 +134,8 @@ func (c *Compartment) fileItem(g *Grant, d *Ruling, files filetree.Tree, as task
 		return
 	}
 	d.Broken, d.delivered, d.BytesAfter = broken, p, p.Size()
-	d.Verdict, d.Rule = Passed, cmp.Or(d.Rule, g.rule(), RuleGrant)
+	d.Verdict = Passed
+	d.Rule, d.Line = g.deciding(d)
 }
 
 // pickFiles returns the files that are granted. It is not ok if there are none: the folder

@@ -105,7 +105,7 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 		d.Envelope, d.From = o.Envelope.ID(), o.Envelope.Producer()
 		d.Before, d.AnswerTruncated = o.Envelope.Classification(), o.Envelope.Truncated()
 		d.After = d.Before
-		d.BytesBefore = o.asked().Size()
+		d.BytesBefore = d.sizeOf(o.asked())
 	}
 	if k := c.Contract; !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
 		d.withhold(RuleContract, ReasonExpired, "its contract ended at "+k.ExpiresAt.Format(time.RFC3339))
@@ -189,7 +189,8 @@ func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, n
 		}
 	}
 	if t != nil && t.translation.recast == RecastSystem && d.trust != label.Endorsed && !Instructs(g.Source, d.From) {
-		d.withhold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "it is to be recast into the system prompt, and no entry endorses it")
+		d.Rule, d.Line = g.deciding(d)
+		d.withhold(d.Rule, ReasonRule, "it is to be recast into the system prompt, and no entry endorses it")
 		return nil
 	}
 	return c.finish(ctx, g, d, p, o.As)
@@ -316,7 +317,8 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (_ 
 func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (_ envelope.Payload, ok bool) {
 	t := o.Translated
 	if t == nil {
-		d.Verdict, d.Rule, d.left = NeedsTranslation, cmp.Or(d.Rule, g.rule(), RuleGrant), left
+		d.Verdict, d.left = NeedsTranslation, left
+		d.Rule, d.Line = g.deciding(d)
 		d.Translate = &handoff.Translation{MaxTokens: g.Terms.translation.maxTokens, ByModel: true}
 		return envelope.Payload{}, false
 	}
@@ -386,7 +388,8 @@ func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelop
 			d.CutFrom, d.Truncated = max(d.CutFrom, from), true
 		}
 	}
-	d.Verdict, d.Rule, d.BytesAfter, d.delivered = Passed, cmp.Or(d.Rule, g.rule(), RuleGrant), p.Size(), p
+	d.Verdict, d.BytesAfter, d.delivered = Passed, d.sizeOf(p), p
+	d.Rule, d.Line = g.deciding(d)
 	return nil
 }
 

@@ -71,7 +71,7 @@ func applyIntake(t *Terms, own *intake) {
 		with = cloneTranslation(with)
 		with.ByModel = false // the model would read more than the excerpt that a rule delivers
 	}
-	t.addTranslation(with)
+	t.addTranslation(with, c)
 	if own.narrows && t.narrows.Rule == "" {
 		t.narrows = c
 	}

@@ -47,6 +47,9 @@ func (c *policyChecker) addWildcard(r *compiledRule) {
 	w.redact, w.blocks = w.redact.and(redaction(r.Redact)), w.blocks.And(r.blocks)
 	if r.Translate != nil {
 		w.translations = append(w.translations, r.Translate)
+		if w.translating == nil || r.before(w.translating) {
+			w.translating = r
+		}
 	}
 	if r.lowerCeiling(w.ceiling) {
 		w.ceiling = r

@@ -77,7 +77,7 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	if err != nil {
 		return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
 	}
-	d.Verdict, d.After, d.BytesAfter = Passed, h.Classification, payload.Size()
+	d.Verdict, d.After, d.BytesAfter = Passed, h.Classification, d.sizeOf(payload)
 	return e, d, nil
 }
 

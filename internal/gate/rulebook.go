@@ -74,7 +74,8 @@ type sideRules struct {
 	narrowing    *compiledRule // of those that take parts away whatever their mode, the first
 	redact       redaction
 	translations []*handoff.Translation
-	cites        []Citation // by id
+	translating  *compiledRule // of those with a translation, the first
+	cites        []Citation    // by id
 }
 
 // Compile checks a policy against those whom it may name, and returns it

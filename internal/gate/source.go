@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -76,6 +77,33 @@ const (
 var granted = map[handoff.SourceKind]handoff.Rule{
 	handoff.Dependency: RuleDependsOn, handoff.Condition: RuleWhen, handoff.Input: RuleUses, handoff.Memory: RuleMemory, handoff.Message: RuleMessage,
 	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Arguments: RuleTools, handoff.ToolResult: RuleTools, handoff.Files: RuleFiles, handoff.Folder: RuleFiles, handoff.Conversation: RuleTurns, handoff.Transferred: RuleTransfer, Reasoning: RuleResult, Stream: RuleResult,
+}
+
+// deciding returns the rule that decides in which form a value passes, and its line: the one that states the mode or
+// takes parts away, else the one that translates it, else the entry of the policy that was used first, else the grant.
+func (g *Grant) deciding(d *Ruling) (handoff.Rule, string) {
+	t := g.Terms
+	switch {
+	case d.Rule != "":
+		return d.Rule, d.Line
+	case t != nil && t.translation.active && !Instructs(g.Source, d.From):
+		return t.translation.by.Rule, cmp.Or(t.translation.by.Line, d.Line)
+	case len(d.Entries) > 0:
+		e := d.Entries[0]
+		return handoff.Rule(e.Name), cmp.Or(t.entryLine(e.Use), d.Line)
+	}
+	return cmp.Or(g.rule(), RuleGrant), d.Line
+}
+
+// entryLine returns where the entry for a use is written.
+func (t *Terms) entryLine(use EntryUse) string {
+	switch use {
+	case EntryLowered:
+		return t.lower.Origin.String()
+	case EntryEndorsed:
+		return t.endorse.Origin.String()
+	}
+	return t.renew.Origin.String()
 }
 
 // rule returns what lets the granted context through if no rule of the policy does.

@@ -50,6 +50,7 @@ type translation struct {
 	maxTokens int
 	byModel   bool
 	recast    string
+	by        Citation // the first rule that translates
 }
 
 // A Citation names a rule that has a say on an edge, and where it is written.
@@ -132,7 +133,7 @@ func (b *Rulebook) between(from, to string) *Terms {
 		t.noteNarrowing(w.narrowing)
 		t.limitTo(w.ceiling)
 		for _, with := range w.translations {
-			t.addTranslation(with)
+			t.addTranslation(with, w.translating.citation())
 		}
 		added = added.and(w.redact)
 	}
@@ -149,7 +150,7 @@ func (b *Rulebook) between(from, to string) *Terms {
 func (t *Terms) applyExact(r *compiledRule) bool {
 	t.reveal = r.Reveal
 	t.limitTo(r)
-	t.addTranslation(r.Translate)
+	t.addTranslation(r.Translate, r.citation())
 	t.noteNarrowing(r)
 	if r.Mode == "" {
 		t.selection = t.selection.And(r.blocks)
@@ -193,12 +194,14 @@ func byRule(a, b Citation) int {
 	return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line))
 }
 
-// addTranslation adds a translation to those that were stated before.
-func (t *Terms) addTranslation(with *handoff.Translation) {
+// addTranslation adds the translation of a rule to those that were stated before.
+func (t *Terms) addTranslation(with *handoff.Translation, by Citation) {
 	if with == nil {
 		return
 	}
-	t.translation.active = true
+	if !t.translation.active {
+		t.translation.active, t.translation.by = true, by
+	}
 	if with.Fields != nil {
 		t.selection = narrowed(t.selection.Only(with.Fields...))
 	}

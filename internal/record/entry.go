@@ -115,8 +115,9 @@ type CallStart struct {
 	Effect     string `json:"effect,omitempty"`
 
 	// Set only for a call of a tool by which an agent has another one pursue a goal:
-	To    string `json:"to,omitempty"`    // who works on the goal
-	Child string `json:"child,omitempty"` // [ChildOf] of its sessions
+	To           string `json:"to,omitempty"`    // who works on the goal
+	Child        string `json:"child,omitempty"` // [ChildOf] of its sessions
+	*event.Spawn        // nil in lines of earlier versions
 
 	// Set only for a call of a tool that a person approved. The approval is spent with it.
 	ApprovedBy string `json:"approvedBy,omitempty"` // the person

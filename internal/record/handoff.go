@@ -2,6 +2,7 @@ package record
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -60,14 +61,56 @@ func NewHandoff(d *gate.Decision, session, policy string, at time.Time) event.Ha
 		h.Entries = append(h.Entries, handoff.Rule(e.Name))
 	}
 	measure(&h, d)
+	if d.Envelope != "" && isResult(d.Source) {
+		h.Before.Outputs = 1
+		if d.IsDelivered() {
+			h.After.Outputs = 1
+		}
+	}
 	return h
+}
+
+// CountResults sets in the decisions about one prompt that are about results how many results of the same producer the
+// prompt was to have, and how many of them were delivered.
+func CountResults(list []event.Handoff) {
+	type sides struct{ before, after int }
+	made := map[string]sides{} // by producer
+	for i := range list {
+		if h := &list[i]; h.Before.Outputs > 0 {
+			n := made[h.From]
+			made[h.From] = sides{n.before + h.Before.Outputs, n.after + h.After.Outputs}
+		}
+	}
+	for i := range list {
+		if h := &list[i]; h.Before.Outputs > 0 {
+			h.Before.Outputs, h.After.Outputs = made[h.From].before, made[h.From].after
+		}
+	}
+}
+
+// isResult reports whether a source is the result of a task: as a dependency, or as an entry of the shared memory.
+func isResult(s gate.Source) bool {
+	if s.Kind == handoff.Memory {
+		_, is := ResultInMemory(s.Name)
+		return is
+	}
+	return s.Kind == handoff.Dependency
+}
+
+// ResultInMemory returns the task whose result is an entry of the shared memory with this full key, such as
+// "intake/task:<id>:result".
+func ResultInMemory(key string) (id task.ID, ok bool) {
+	_, key, _ = strings.Cut(key, "/")
+	name, isTask := strings.CutPrefix(key, "task:")
+	name, isResult := strings.CutSuffix(name, ":result")
+	return task.ID(name), isTask && isResult
 }
 
 // measure sets everything that depends on more of the value than its labels.
 func measure(h *event.Handoff, d *gate.Decision) {
 	h.Coarse, h.Redacted, h.Revealed = d.Coarse, d.Redacted, d.Revealed
-	h.Before = extent(d.BytesBefore, d.Envelope != "")
-	h.After = extent(d.BytesAfter, d.IsDelivered())
+	h.Before = extent(h.Before.Outputs, d.BytesBefore)
+	h.After = extent(h.After.Outputs, d.BytesAfter)
 	h.After.Included, h.After.Excluded = d.Parts().Kept, d.Parts().Dropped
 	if d.IsDelivered() && !d.Parts().Narrowed && !d.Coarse {
 		h.After.Included = []task.Path{task.Whole}
@@ -80,9 +123,6 @@ func LowerHandoff(h *event.Handoff, clearance label.Classification) event.Handof
 		return *h
 	}
 	d := gate.Decision{Verdict: h.Verdict, Sizes: gate.Sizes{BytesBefore: h.Before.Bytes, BytesAfter: h.After.Bytes}}
-	if h.Before.Outputs > 0 {
-		d.Envelope = "there is one"
-	}
 	outline := d.Outline()
 	low := *h
 	measure(&low, &outline)
@@ -90,11 +130,7 @@ func LowerHandoff(h *event.Handoff, clearance label.Classification) event.Handof
 	return low
 }
 
-// extent measures one side of a decision.
-func extent(bytes int, there bool) event.Extent {
-	e := event.Extent{Bytes: bytes, Tokens: gate.Tokens(bytes)}
-	if there {
-		e.Outputs = 1
-	}
-	return e
+// extent measures one side of a decision, with the number of results that there are on it.
+func extent(results, bytes int) event.Extent {
+	return event.Extent{Outputs: results, Bytes: bytes, Tokens: gate.Tokens(bytes)}
 }

@@ -212,6 +212,7 @@ func (d *Events) toolCall(s *record.CallStart) {
 	ev := d.about(event.ToolStart, s.Task, s.Session, d.holder(s.Task, s.Session), s.Attempt)
 	if ev.From = s.Agent; s.Child != "" {
 		ev.Type, ev.From, ev.To, ev.Child, ev.Bytes = event.AgentSpawn, "", s.To, d.linkOf(s), s.Bytes
+		ev.Spawn = s.Spawn
 		of := d.of(s.Task)
 		of.links = set(of.links, conversationOf(s.Attempt, s.Child), ev.Child)
 	}

@@ -1,12 +1,11 @@
 package trace
 
 import (
-	"strings"
-
 	"github.com/runteam/runteam/internal/brief"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -95,7 +94,7 @@ func (s *search) source(d *gate.Decision) {
 		}
 		s.work(task.ID(name), s.trace.Title(task.ID(name)), d.From)
 	case handoff.Memory:
-		if id, ok := resultIn(name); ok {
+		if id, ok := record.ResultInMemory(name); ok {
 			s.work(id, s.trace.Title(id), d.From)
 			return
 		}
@@ -130,16 +129,7 @@ func resultOf(d *gate.Decision) (id task.ID, ok bool) {
 	case d.Source.Kind == handoff.Dependency, d.Source.Kind == handoff.Files, d.Source.Kind == handoff.Folder && d.From != handoff.User:
 		return task.ID(d.Source.Name), true
 	case d.Source.Kind == handoff.Memory:
-		return resultIn(d.Source.Name)
+		return record.ResultInMemory(d.Source.Name)
 	}
 	return "", false
-}
-
-// resultIn returns the task whose result is an entry of the shared memory with
-// this full key, such as "intake/task:<id>:result".
-func resultIn(key string) (task.ID, bool) {
-	_, key, _ = strings.Cut(key, "/")
-	id, ok := strings.CutPrefix(key, "task:")
-	id, whole := strings.CutSuffix(id, ":result")
-	return task.ID(id), ok && whole
 }
