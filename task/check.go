@@ -208,7 +208,7 @@ func (c *checker) numbers() {
 	if t.Timeout < 0 {
 		c.bad(nil, fmt.Sprintf("the timeout %v is negative", t.Timeout), "use a positive time, or 0 for no limit", "timeoutMs")
 	}
-	if l := t.Workspace; l != nil && min(l.MaxBytes, l.MaxFiles, l.MaxOutputs, l.MaxOutputBytes) < 0 {
+	if l := t.Workspace; l != nil && min(l.MaxBytes, l.MaxFiles, l.MaxOutputs, l.MaxOutputBytes, l.MaxTotalOutputBytes) < 0 {
 		c.bad(nil, "a limit of the workspace is negative", "use positive limits, or 0 for the default", "workspace")
 	}
 	if t.TTL < 0 {

@@ -126,6 +126,8 @@ type WorkspaceLimits struct {
 	MaxFiles       int `json:"maxFiles,omitempty"`       // files and folders; 20,000 unless set
 	MaxOutputs     int `json:"maxOutputs,omitempty"`     // files in its folder outputs; 10 unless set
 	MaxOutputBytes int `json:"maxOutputBytes,omitempty"` // of each file there; 1 MiB unless set
+
+	MaxTotalOutputBytes int `json:"maxTotalOutputBytes,omitempty"` // of all files there together; 10 MiB unless set
 }
 
 // Values of [Spec].OnFailure.

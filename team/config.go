@@ -50,6 +50,10 @@ type Config struct {
 
 	Limits // defaults for members that set none
 
+	// MaxMessageBytes limits a message that an agent sends along an edge: its text, and the JSON of its
+	// other parts. A larger one is refused, and the agent reads why. The default is 16 KiB; at most 1 MiB.
+	MaxMessageBytes int
+
 	// OnToolCall decides whether a call of a tool is made, for instance by asking a person. It is
 	// called once before each call, with the arguments that the tool would get. An error refuses
 	// the call, and the agent reads its text as the result; a panic refuses the call too.
@@ -327,7 +331,7 @@ func (g *Goal) internal() plan.Goal { return plan.Goal(*g) }
 func (c *Config) internal() plan.Config {
 	out := plan.Config{
 		Name: c.Name, Endpoints: c.Endpoints, Policy: c.Policy, Edges: c.Edges, Prices: c.Prices,
-		Limits: plan.Limits(c.Limits), Logger: c.Logger,
+		Limits: plan.Limits(c.Limits), MaxMessageBytes: c.MaxMessageBytes, Logger: c.Logger,
 	}
 	if ask := c.OnToolCall; ask != nil {
 		out.OnToolCall = func(ctx context.Context, call plan.ToolCall) error { return ask(ctx, ToolCall(call)) }

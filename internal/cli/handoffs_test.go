@@ -55,6 +55,7 @@ replies:
           structured: {wind: 90}
           artifacts: [{type: diff, ref: "artifact://diff/123"}]
           status: {ok: true, reason: two sources}
+          meta: {desk: coast, card: 4111 1111 1111 1111}
       - {name: send_handoff, arguments: {to: archive, message: "Keep\e[2J this."}}
   - {task: Report, text: filed}
   - {task: Listen, toolCalls: [{name: send_handoff, arguments: {to: editor, message: From the source.}}]}
@@ -91,7 +92,7 @@ func TestSchemaOfHandoffs(t *testing.T) {
 			"kind": "handoff", "id": "payload-uuid", "fromNodeId": "node-a", "toNodeId": "node-b", "createdAt": "2026-01-01T00:00:00Z",
 			"payload": {
 				"message": "Short summary", "structured": {"key": "value"}, "artifacts": [{"type": "diff", "ref": "artifact://diff/123"}],
-				"status": {"ok": true, "reason": "tests-pass"}, "response": {"expectation": "optional", "replyTo": "node-a"}
+				"status": {"ok": true, "reason": "tests-pass"}, "response": {"expectation": "optional", "replyTo": "node-a"}, "meta": {"ticket": 7}
 			}
 		}`), &v))
 		return v
@@ -132,6 +133,7 @@ func TestShowHandoffs(t *testing.T) {
   structured \{"wind":90\}
   diff artifact://diff/123
   status ok: two sources
+  meta \{"card":"4111 1111 1111 1111","desk":"coast"\}
 `, got.stdout)
 	require.Regexp(t, `reporter → archive · sent by Report in turn 1 · internal
   unread
@@ -146,6 +148,10 @@ func TestShowHandoffs(t *testing.T) {
 	require.NotContains(t, got.stdout, "Storm")
 	require.Contains(t, call{dir: dir, args: []string{"show"}}.run(t).stdout, "\n3 handoffs, 1 unread: runteam show --handoffs ")
 	require.Equal(t, exit.StatusUsage, call{dir: dir, args: []string{"show", "--handoffs", "--usage"}}.run(t).status)
+
+	got = call{dir: dir, args: []string{"explain", "Edit"}}.run(t)
+	require.Contains(t, got.stdout, `"meta":{"card":"[REDACTED:card]","desk":"coast"}`)
+	require.NotContains(t, got.stdout, "4111")
 
 	got = call{dir: dir, args: []string{"show", "--handoffs", "-o", "json"}}.run(t)
 	var doc struct{ Handoffs []map[string]any }
@@ -162,7 +168,7 @@ func TestShowHandoffs(t *testing.T) {
 		byTo[h.From+">"+h.To] = h
 	}
 	first := byTo["reporter>editor"]
-	require.JSONEq(t, `{"message":"Storm hits the coast.","structured":{"wind":90},"artifacts":[{"type":"diff","ref":"artifact://diff/123"}],"status":{"ok":true,"reason":"two sources"}}`, jsonOf(t, first.Payload))
+	require.JSONEq(t, `{"message":"Storm hits the coast.","structured":{"wind":90},"artifacts":[{"type":"diff","ref":"artifact://diff/123"}],"status":{"ok":true,"reason":"two sources"},"meta":{"desk":"coast","card":"4111 1111 1111 1111"}}`, jsonOf(t, first.Payload))
 	require.Equal(t, []any{"Report", 1, 1}, []any{first.Meta.Title, first.Meta.Attempt, first.Meta.Turn})
 	require.Len(t, first.Meta.Read, 1)
 	require.Empty(t, byTo["reporter>archive"].Meta.Read)

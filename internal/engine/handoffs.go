@@ -151,36 +151,39 @@ type placedCall struct {
 
 // A handoffCall is what an agent passes to send_handoff.
 type handoffCall struct {
-	To         string          `json:"to"`
-	Message    string          `json:"message"`
-	Structured json.RawMessage `json:"structured"`
-	ContextRef string          `json:"contextRef"`
+	To         string `json:"to"`
+	Message    string `json:"message"`
+	ContextRef string `json:"contextRef"`
 	Response   struct {
 		Expectation string `json:"expectation"`
 		TimeoutMs   int64  `json:"timeoutMs"`
 	} `json:"response"`
 }
 
-// parseHandoff reads the arguments of a call, and what else the handoff says.
-func parseHandoff(v jsonvalue.Value) (h handoffCall, structured jsonvalue.Value, err error) {
+// parseHandoff reads the arguments of a call, and what else the handoff says. All of it has at most so many bytes.
+func parseHandoff(v jsonvalue.Value, most int) (h handoffCall, structured jsonvalue.Value, err error) {
 	if err = json.Unmarshal([]byte(v.Canonical()), &h); err != nil {
 		return h, structured, err
 	}
-	if n := len(h.Message); n > plan.MaxHandoffText { // the schema counts characters
-		return h, structured, fmt.Errorf("message: %d bytes, at most %d: send less", n, plan.MaxHandoffText)
+	if structured, err = withoutMembers(v, "to", "message"); err != nil {
+		return h, structured, err
 	}
-	if n := len(h.Structured); n > plan.MaxHandoffText {
-		return h, structured, fmt.Errorf("structured: %d bytes, at most %d: send less", n, plan.MaxHandoffText)
+	if n := len(h.Message) + len(structured.Canonical()); n > most { // the schema counts characters, of the message alone
+		err = tooLong(n, most)
 	}
-	structured, err = withoutMembers(v, "to", "message")
 	return h, structured, err
+}
+
+// tooLong is the error about a message that is larger than an agent may send.
+func tooLong(bytes, most int) error {
+	return fmt.Errorf("it has %d bytes, at most %d: send less, or in several messages", bytes, most)
 }
 
 // sendHandoff sends a handoff. The same call, made again by a resumed process or a later attempt, sends
 // nothing.
 func (a *attempt) sendHandoff(x *modelCall, at placedCall, v jsonvalue.Value) (*sentHandoff, error) {
 	r := a.run
-	d, structured, err := parseHandoff(v)
+	d, structured, err := parseHandoff(v, r.team.Config.MaxMessageBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -89,6 +89,9 @@ func (o *Outbox) add(l letter) error {
 	if err := o.post.Check(o.draft(l)); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
+	if most := o.of.run.team.Config.MaxMessageBytes; len(l.text) > most {
+		return fmt.Errorf("%w: %w", ErrOutbox, tooLong(len(l.text), most))
+	}
 	if len(o.letters) >= plan.MaxHandoffs {
 		return fmt.Errorf("%w: an attempt at a task sends at most %d messages", ErrOutbox, plan.MaxHandoffs)
 	}

@@ -149,18 +149,22 @@ func TestNestedRunHasItsOwnOutbox(t *testing.T) {
 
 func TestOutboxRefuses(t *testing.T) {
 	t.Parallel()
-	big := strings.Repeat("x", mailbox.MaxContent)
+	most, big := strings.Repeat("x", plan.DefaultMessageBytes), strings.Repeat("x", mailbox.MaxContent)
 	for name, tt := range map[string]struct {
 		send func(*engine.Outbox) error
 		want error
 	}{
-		"to nobody":        {func(o *engine.Outbox) error { return o.Send("", "x") }, engine.ErrOutbox},
-		"to all by name":   {func(o *engine.Outbox) error { return o.Send("*", "x") }, engine.ErrOutbox},
-		"to a stranger":    {func(o *engine.Outbox) error { return o.Send("eve", "x") }, mailbox.ErrUnknown},
-		"to the user":      {func(o *engine.Outbox) error { return o.Send("user", "x") }, mailbox.ErrUnknown},
-		"to itself":        {func(o *engine.Outbox) error { return o.Send("ada", "x") }, mailbox.ErrInvalid},
-		"nothing":          {func(o *engine.Outbox) error { return o.Broadcast("") }, mailbox.ErrInvalid},
-		"no text":          {func(o *engine.Outbox) error { return o.Send("bob", "\xff") }, mailbox.ErrInvalid},
+		"to nobody":      {func(o *engine.Outbox) error { return o.Send("", "x") }, engine.ErrOutbox},
+		"to all by name": {func(o *engine.Outbox) error { return o.Send("*", "x") }, engine.ErrOutbox},
+		"to a stranger":  {func(o *engine.Outbox) error { return o.Send("eve", "x") }, mailbox.ErrUnknown},
+		"to the user":    {func(o *engine.Outbox) error { return o.Send("user", "x") }, mailbox.ErrUnknown},
+		"to itself":      {func(o *engine.Outbox) error { return o.Send("ada", "x") }, mailbox.ErrInvalid},
+		"nothing":        {func(o *engine.Outbox) error { return o.Broadcast("") }, mailbox.ErrInvalid},
+		"no text":        {func(o *engine.Outbox) error { return o.Send("bob", "\xff") }, mailbox.ErrInvalid},
+		"a large text": {func(o *engine.Outbox) error {
+			require.NoError(t, o.Send("bob", most))
+			return o.Send("bob", most+"x")
+		}, engine.ErrOutbox},
 		"a text too large": {func(o *engine.Outbox) error { return o.Send("bob", big+"x") }, mailbox.ErrInvalid},
 		"too much": {func(o *engine.Outbox) error {
 			for range gate.MaxReply / len(big) {
@@ -185,12 +189,18 @@ func TestOutboxRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			list := append(edges("ada>bob", "dora>ada"), handoff.Edge{From: "ada", To: "emil", MaxClassification: new(label.Internal)})
-			tm := newTeamWith(t, list, cleared("ada", label.Confidential, func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+			members := []engine.Member{cleared("ada", label.Confidential, func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 				if strings.HasPrefix(p.Text(), "# Task: ada") {
 					require.ErrorIs(t, tt.send(engine.OutboxFrom(ctx)), tt.want)
 				}
 				return agent.Reply{Text: "x"}, nil
-			}), cleared("bob", label.Confidential, says("x")), member("carl", says("x")), member("dora", says("x")), member("emil", says("x")))
+			}), cleared("bob", label.Confidential, says("x")), member("carl", says("x")), member("dora", says("x")), member("emil", says("x"))}
+			c := engine.Config{Agents: members, Edges: list}
+			if name == "too much" {
+				c.MaxMessageBytes = mailbox.MaxContent
+			}
+			tm, err := engine.New(c)
+			require.NoError(t, err)
 			ada, low := spec("ada"), by("ada", spec("low")) // the edge to emil is of use to the second
 			ada.Classification = label.Confidential
 			require.NoError(t, run(t, tm, &engine.RunOptions{Bus: tm.NewBus()}, ada, low, spec("bob"), spec("dora"), spec("emil")).Err())

@@ -23,6 +23,7 @@ const (
 	defaultFiles       = 20_000
 	defaultOutputs     = 10
 	defaultOutputBytes = 1 << 20
+	defaultTotalOutput = 10 << 20
 )
 
 // workspaceLimits returns the limits on the workspace of a task.
@@ -31,6 +32,7 @@ func workspaceLimits(t *task.Task) workspace.Limits {
 	return workspace.Limits{
 		Bytes: cmp.Or(l.MaxBytes, defaultBytes), Files: cmp.Or(l.MaxFiles, defaultFiles),
 		Outputs: cmp.Or(l.MaxOutputs, defaultOutputs), OutputBytes: cmp.Or(l.MaxOutputBytes, defaultOutputBytes),
+		TotalOutputBytes: cmp.Or(l.MaxTotalOutputBytes, defaultTotalOutput),
 	}
 }
 

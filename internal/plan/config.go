@@ -167,6 +167,7 @@ type Config struct {
 	Prices map[string]llm.Price
 
 	Limits
+	MaxMessageBytes int // of a message that an agent sends; zero means DefaultMessageBytes
 
 	OnToolCall func(ctx context.Context, c ToolCall) error
 

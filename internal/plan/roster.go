@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
@@ -58,6 +59,8 @@ func New(cfg Config) (*Roster, error) {
 		t.enroll(i, &found)
 	}
 	subject{found: &found}.checkLimits(cfg.Limits)
+	subject{found: &found}.checkSize("maxMessageBytes", "the message limit", cfg.MaxMessageBytes, mailbox.MaxContent)
+	t.Config.MaxMessageBytes = cmp.Or(cfg.MaxMessageBytes, DefaultMessageBytes)
 	t.checkCoordinator(&found)
 	t.checkEndpoints(&found)
 	t.checkPrices(&found)

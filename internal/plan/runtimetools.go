@@ -131,9 +131,8 @@ func NeighborShownAs(t *Roster, member int, name string) (agent string, ok bool)
 // MaxHandoffs is how many handoffs an attempt at a task may send.
 const MaxHandoffs = 128
 
-// MaxHandoffText is the largest size of the message of a handoff, in bytes; its structured part may
-// be as large.
-const MaxHandoffText = 256 << 10
+// DefaultMessageBytes is the largest size of a message that an agent sends, if Config.MaxMessageBytes is not set.
+const DefaultMessageBytes = 16 << 10
 
 // MaxReplyTimeout is the longest time that a task may wait for a reply.
 const MaxReplyTimeout = 24 * time.Hour
@@ -158,7 +157,7 @@ func sendHandoff(t *Roster, neighbors []Neighbor, repliers []int) RuntimeTool {
 	}
 	properties := map[string]any{
 		"to":         map[string]any{"enum": names, "description": "the agent that is to read it"},
-		"message":    map[string]any{"type": "string", "minLength": 1, "maxLength": MaxHandoffText, "description": "what the agent is to know, in a few sentences"},
+		"message":    map[string]any{"type": "string", "minLength": 1, "maxLength": t.Config.MaxMessageBytes, "description": "what the agent is to know, in a few sentences"},
 		"structured": map[string]any{"type": "object", "description": "the same as data, if that helps"},
 		"artifacts": map[string]any{"type": "array", "maxItems": 32, "description": "what it refers to", "items": map[string]any{
 			"type": "object", "additionalProperties": false, "required": []string{"type", "ref"},
@@ -168,6 +167,7 @@ func sendHandoff(t *Roster, neighbors []Neighbor, repliers []int) RuntimeTool {
 			"type": "object", "additionalProperties": false, "required": []string{"ok"}, "description": "whether the work that it is about succeeded",
 			"properties": map[string]any{"ok": map[string]any{"type": "boolean"}, "reason": map[string]any{"type": "string", "maxLength": 512}},
 		},
+		"meta":       map[string]any{"type": "object", "description": "notes about the handoff, such as a ticket number"},
 		"contextRef": map[string]any{"type": "string", "maxLength": 64, "description": "the id of the handoff that it answers"},
 	}
 	if len(repliers) > 0 {

@@ -54,13 +54,14 @@ func (s subject) checkBudget(b Budget) {
 
 // checkLimits reports size limits that are out of bounds.
 func (s subject) checkLimits(l Limits) {
-	for _, one := range [...]struct {
-		key, what  string
-		value, max int
-	}{{"maxContextBytes", "the context limit", l.MaxContextBytes, gate.MaxRedact}, {"maxPromptBytes", "the prompt limit", l.MaxPromptBytes, brief.MaxBytes}} {
-		if one.value < 0 || one.value > one.max {
-			s.at(one.key).report(fmt.Sprintf("%s is %d bytes, and must be from 1 to %d", one.what, one.value, one.max), "leave it out for the default", task.ErrInvalid)
-		}
+	s.checkSize("maxContextBytes", "the context limit", l.MaxContextBytes, gate.MaxRedact)
+	s.checkSize("maxPromptBytes", "the prompt limit", l.MaxPromptBytes, brief.MaxBytes)
+}
+
+// checkSize reports a size limit that is out of bounds.
+func (s subject) checkSize(key, what string, bytes, most int) {
+	if bytes < 0 || bytes > most {
+		s.at(key).report(fmt.Sprintf("%s is %d bytes, and must be from 1 to %d", what, bytes, most), "leave it out for the default", task.ErrInvalid)
 	}
 }
 

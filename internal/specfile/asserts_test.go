@@ -54,7 +54,7 @@ func TestAssertionsOfAGoalNameUnknownReaders(t *testing.T) {
 			require.Equal(t, []string{tt.want}, got)
 		})
 	}
-	require.Equal(t, []string{`1:1: unknown key "bogus" in the file; known here: name, model, provider, baseURL, apiKey, headers, maxConcurrency, timeoutMs, maxTokenBudget, offline and 31 more`},
+	require.Equal(t, []string{`1:1: unknown key "bogus" in the file; known here: name, model, provider, baseURL, apiKey, headers, maxConcurrency, timeoutMs, maxTokenBudget, offline and 32 more`},
 		saidOf(t, "bogus: 1\n"+unplanned+"assert: [\"input claim never reaches http://localhost/v1\"]\n"), "the agents have yet to say where they are asked")
 	require.Equal(t, []string{`1:17: input "claim": a text where a mapping belongs; write {text: …} or {file: x}`},
 		saidOf(t, "inputs: {claim: x}\nagents: [{name: a}]\nassert: [input claim never reaches a]\n"), "an input that was not read may be the one")

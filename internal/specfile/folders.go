@@ -233,7 +233,7 @@ func checkGlobs(r *report, key string, n *node) {
 
 // workspaceMembers are the limits of a workspace.
 func workspaceMembers(l *task.WorkspaceLimits) members {
-	return members{{"maxBytes", &l.MaxBytes}, {"maxFiles", &l.MaxFiles}, {"maxOutputs", &l.MaxOutputs}, {"maxOutputBytes", &l.MaxOutputBytes}}
+	return members{{"maxBytes", &l.MaxBytes}, {"maxFiles", &l.MaxFiles}, {"maxOutputs", &l.MaxOutputs}, {"maxOutputBytes", &l.MaxOutputBytes}, {"maxTotalOutputBytes", &l.MaxTotalOutputBytes}}
 }
 
 // readWorkspace reads the key workspace of a task: the use that it stands for, and its limits. Both

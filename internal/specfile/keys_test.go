@@ -31,7 +31,7 @@ var samples = map[string]string{
 	"spec.tasks": "[{title: X, description: x}]", "spec.output": "First", "spec.endpoints": "{\"http://localhost:1/v1\": {accepts: public}}",
 	"spec.sharedMemory": "true", "spec.schedulingStrategy": "capability-match", "spec.strictAssignees": "true",
 	"spec.goal": "Another goal.", "spec.coordinator": "{maxTurns: 2}", "spec.mode": "auto", "spec.messages": "[{from: user, to: a, text: other}]",
-	"spec.maxContextBytes": "1000", "spec.maxPromptBytes": "2000", "agent.maxContextBytes": "1000", "agent.maxPromptBytes": "2000",
+	"spec.maxContextBytes": "1000", "spec.maxMessageBytes": "3000", "spec.maxPromptBytes": "2000", "agent.maxContextBytes": "1000", "agent.maxPromptBytes": "2000",
 	"dependency.maxContextBytes": "1000", "input.maxContextBytes": "1000", "input.cut": "true", "input.from": "{run: r, task: t}", "from.run": "r2", "from.task": "t2", "coordinator.maxContextBytes": "1000",
 	"spec.maxTokenBudget": "1000", "spec.maxCostBudget": "0.25", "spec.policy": "{default: scoped}", "spec.assert": "[notes never reaches a]", "spec.description": "Settles claims.",
 	"policy.default": "scoped", "policy.rules": "[{from: a, to: a, block: [x]}]", "policy.redact": "{kinds: [ip]}", "policy.declassify": "[]", "policy.endorse": "[]",
@@ -85,7 +85,7 @@ var samples = map[string]string{
 	"task.needToKnow": "[/x]", "dependency.need": "[/x]", "use.need": "[/x]", "use.reveal": "{iban: [\"\"]}",
 	"task.provenance": "{from: coordinator}", "provenance.from": "user", "provenance.run": "r", "provenance.envelope": "e",
 	"provenance.createdAt": "\"2026-01-31T09:30:00Z\"", "provenance.expiresAt": "\"2026-01-31T09:30:00.5Z\"",
-	"input.dir": "testdata/folder", "input.exclude": "[b.txt]", "task.workspace": "{input: claim}", "workspace.input": "claim", "workspace.need": "[/a.txt]", "workspace.task": "First", "workspace.round": "previous", "workspace.files": "[src/**]", "workspace.maxBytes": "1000", "workspace.maxFiles": "100", "workspace.maxOutputs": "5", "workspace.maxOutputBytes": "500", "use.at": "here", "dependency.files": "[src/**]", "dependency.onConflict": "both", "task.outputFiles": "[\"*.md\"]",
+	"input.dir": "testdata/folder", "input.exclude": "[b.txt]", "task.workspace": "{input: claim}", "workspace.input": "claim", "workspace.need": "[/a.txt]", "workspace.task": "First", "workspace.round": "previous", "workspace.files": "[src/**]", "workspace.maxBytes": "1000", "workspace.maxFiles": "100", "workspace.maxOutputs": "5", "workspace.maxOutputBytes": "500", "workspace.maxTotalOutputBytes": "900", "use.at": "here", "dependency.files": "[src/**]", "dependency.onConflict": "both", "task.outputFiles": "[\"*.md\"]",
 	"task.repeat": "{maxRounds: 2, until: {task: A, path: /x, exists: true}, output: A, tasks: [{title: A, description: d}]}", "task.forEach": "{task: First, path: /x, maxItems: 3}", "input.format": "csv",
 	"repeat.maxRounds": "5", "repeat.until": "{task: A, path: /y, exists: true}", "repeat.output": "B", "repeat.tasks": "[{title: B, description: d}]", "repeat.onLimit": "fail", "repeat.onRepeat": "continue",
 	"forEach.input": "claim", "forEach.files": "[\"*.md\"]", "forEach.tasks": "[{title: A, description: d}]", "forEach.output": "A", "forEach.maxParallel": "2", "forEach.task": "Second", "forEach.path": "/y", "forEach.key": "/email", "forEach.as": "query", "forEach.maxItems": "7", "forEach.onOverflow": "first", "dependency.each": "First", "dependency.round": "previous",
@@ -377,7 +377,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 		in := f.Run.Inputs[i] // an input prints its size only
 		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut, in.ListFormat, in.Envelope)
 	}
-	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.MaxCostBudget, f.Run.Strategy, f.Run.Auto}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
+	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.MaxCostBudget, f.Run.Strategy, f.Run.Auto}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes, f.Config.MaxMessageBytes)
 	fmt.Fprintln(&b, specfile.Servers(f))
 	prices, err := json.Marshal(f.Config.Prices)
 	require.NoError(t, err)

@@ -91,7 +91,7 @@ func TestBadLoopsAndListsOfSpecs(t *testing.T) {
 		{"each of a task that runs once", "each: Fix", "each: Judge", []string{`17:60: task "Report": "Judge" runs once; write task instead of each`}},
 		{"each and task", "each: Fix", "each: Fix, task: Judge", []string{`17:60: task "Report": each is beside task, oneOf or round; write one of them`}},
 		{"reported with others", "agents: [{name: writer}", "nonsense: 1\nagents: [{name: Writer}", []string{
-			`1:1: unknown key "nonsense" in the file; known here: name, model, provider, baseURL, apiKey, headers, maxConcurrency, timeoutMs, maxTokenBudget, offline and 31 more`,
+			`1:1: unknown key "nonsense" in the file; known here: name, model, provider, baseURL, apiKey, headers, maxConcurrency, timeoutMs, maxTokenBudget, offline and 32 more`,
 			`6:41: task "Write": unknown agent "writer"; did you mean "Writer"?`, `6:41: task "Judge": unknown agent "writer"; did you mean "Writer"?`,
 			`6:41: task "Fix": unknown agent "writer"; did you mean "Writer"?`, `6:41: task "Report": unknown agent "writer"; did you mean "Writer"?`,
 		}},

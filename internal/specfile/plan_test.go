@@ -125,7 +125,7 @@ func settled(t require.TestingT, f *specfile.File) string {
 	fmt.Fprintln(&b, policyOf(t, f))
 	prices, err := json.Marshal(f.Config.Prices)
 	require.NoError(t, err)
-	fmt.Fprintln(&b, f.Name, string(prices), f.Run.MaxConcurrency, f.Run.MaxTokenBudget, f.Run.MaxCostBudget, f.Run.Timeout, f.Run.Strategy, f.Config.Endpoints, filepath.Base(f.Offline), f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
+	fmt.Fprintln(&b, f.Name, string(prices), f.Run.MaxConcurrency, f.Run.MaxTokenBudget, f.Run.MaxCostBudget, f.Run.Timeout, f.Run.Strategy, f.Config.Endpoints, filepath.Base(f.Offline), f.Config.MaxContextBytes, f.Config.MaxPromptBytes, f.Config.MaxMessageBytes)
 	return b.String()
 }
 

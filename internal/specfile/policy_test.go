@@ -172,7 +172,7 @@ policy:
 tasks: [{title: T, description: d, dependsOn: [U]}]
 `)
 	require.Equal(t, []string{
-		`1:1: unknown key "bogus" in the file; known here: name, model, provider, baseURL, apiKey, headers, maxConcurrency, timeoutMs, maxTokenBudget, offline and 31 more`,
+		`1:1: unknown key "bogus" in the file; known here: name, model, provider, baseURL, apiKey, headers, maxConcurrency, timeoutMs, maxTokenBudget, offline and 32 more`,
 		`2:40: agent "b": handoff: unknown word "no"; write one of full, scoped, minimal`,
 		`5:30: policy: rule a→b: mode: unknown word "fulll"; did you mean full? known are full, scoped, minimal`,
 		`5:45: policy: rule a→b: allow: "x": a path begins with a slash; write /x`,

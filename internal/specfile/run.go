@@ -48,7 +48,7 @@ func runMembers(f *File) (settings, own members) {
 	settings = members{
 		{"maxConcurrency", &o.MaxConcurrency}, {"maxTokenBudget", &o.MaxTokenBudget}, {"maxCostBudget", &o.MaxCostBudget}, {"schedulingStrategy", &o.Strategy},
 	}
-	own = members{{"timeoutMs", &o.Timeout}, {"reuse", &o.Reuse}, {"maxContextBytes", &cfg.MaxContextBytes}, {"maxPromptBytes", &cfg.MaxPromptBytes}}
+	own = members{{"timeoutMs", &o.Timeout}, {"reuse", &o.Reuse}, {"maxContextBytes", &cfg.MaxContextBytes}, {"maxPromptBytes", &cfg.MaxPromptBytes}, {"maxMessageBytes", &cfg.MaxMessageBytes}}
 	return settings, own
 }
 

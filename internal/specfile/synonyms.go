@@ -44,6 +44,7 @@ instructions: instruction guidance guidelines rules
 mayGrant: grants grant allow permissions
 mayPlan: constructs mayUse planning
 maxPromptBytes: maxPrompt contextWindow
+maxMessageBytes: maxMessage messageLimit maxMessageSize
 maxContextBytes: maxContext maxPayloadBytes maxInputBytes
 cut: truncate allowTruncation
 capabilities: skills abilities expertise tags

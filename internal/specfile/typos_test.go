@@ -28,7 +28,7 @@ func TestCommonMistakesAreExplained(t *testing.T) {
 		{"a star before a comment", "policy:\n  rules:\n    - {mode: full, to: fraud,\n       from: * # all\n      }", []string{"8:14: " + star}},
 		{"a star at the end", "messages:\n  - {from: user, text: x,\n     to: *}", []string{"7:10: " + star}},
 		{"two stars on a line, and more", "bogus: 1\npolicy: {rules: [{from: *, to: *, mod: full}]}", []string{
-			"5:1: unknown key \"bogus\" in the file; known here: name, model, provider, baseURL, apiKey, headers, maxConcurrency, timeoutMs, maxTokenBudget, offline and 31 more",
+			"5:1: unknown key \"bogus\" in the file; known here: name, model, provider, baseURL, apiKey, headers, maxConcurrency, timeoutMs, maxTokenBudget, offline and 32 more",
 			"6:25: " + star, "6:32: " + star, `6:35: policy: rule *→*: unknown key "mod" in a rule; did you mean mode?`,
 		}},
 		{"a star in a list", rule("block: [*]"), []string{"5:52: " + star, `5:52: policy: rule intake→fraud: block: "*": it would block everything; write mode minimal`}},

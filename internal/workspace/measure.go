@@ -21,8 +21,10 @@ import (
 type Limits struct {
 	Bytes       int // of all files together
 	Files       int // files and folders
-	Outputs     int // files in the folder outputs
+	Outputs     int // files in the folder outputs, and in folders there
 	OutputBytes int // of each file there
+
+	TotalOutputBytes int // of all files there together
 }
 
 // maxDepth bounds how deep folders are nested.
@@ -70,10 +72,11 @@ type measurement struct {
 	bytes   int64
 	files   int
 	outputs int
+	output  int64 // bytes of them
 }
 
 // Unlimited are limits that no workspace exceeds.
-var Unlimited = Limits{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}
+var Unlimited = Limits{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}
 
 // Measure returns the digest of the workspace, without the files of the runtime. The error is a
 // [*LimitError] if the workspace is above its limits. written has the sizes of the files that
@@ -144,12 +147,16 @@ func (m *measurement) add(name string, of fs.DirEntry) (isFolder bool, err error
 	if m.bytes += max(0, size-int64(own)); m.bytes > int64(m.limits.Bytes) {
 		return false, &LimitError{fmt.Sprintf("its files have more than %d bytes, the limit; remove some", m.limits.Bytes)}
 	}
-	if path.Dir(name) == outputsDir && !ours {
-		if m.outputs++; m.outputs > m.limits.Outputs {
+	if strings.HasPrefix(name, outputsDir+"/") && !ours && !info.IsDir() {
+		m.outputs++
+		m.output += size
+		switch {
+		case m.outputs > m.limits.Outputs:
 			return false, &LimitError{fmt.Sprintf("%s has more than %d files, the limit; remove some, or write elsewhere", outputsDir, m.limits.Outputs)}
-		}
-		if size > int64(m.limits.OutputBytes) {
+		case size > int64(m.limits.OutputBytes):
 			return false, &LimitError{fmt.Sprintf("%q has %d bytes; a file in %s may have %d", name, size, outputsDir, m.limits.OutputBytes)}
+		case m.output > int64(m.limits.TotalOutputBytes):
+			return false, &LimitError{fmt.Sprintf("the files in %s have more than %d bytes together, the limit; remove some, or write elsewhere", outputsDir, m.limits.TotalOutputBytes)}
 		}
 	}
 	if !ours {

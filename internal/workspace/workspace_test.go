@@ -111,7 +111,7 @@ func TestDigestReadsReplacedFiles(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	l := workspace.Limits{Bytes: 100, Files: 8, Outputs: 2, OutputBytes: 10}
+	l := workspace.Limits{Bytes: 100, Files: 8, Outputs: 2, OutputBytes: 10, TotalOutputBytes: 15}
 	fill := func(n int, name string, size int) func(*workspace.Folder) error {
 		return func(f *workspace.Folder) (err error) {
 			for i := range n {
@@ -125,7 +125,9 @@ func TestLimits(t *testing.T) {
 		do   func(*workspace.Folder) error
 		want string
 	}{
-		{"at the limits", func(f *workspace.Folder) error { return errors.Join(fill(4, "a", 20)(f), fill(2, "outputs/o", 10)(f)) }, ""},
+		{"at the limits", func(f *workspace.Folder) error {
+			return errors.Join(fill(4, "a", 20)(f), fill(1, "outputs/o", 10)(f), fill(1, "outputs/p", 5)(f))
+		}, ""},
 		{"bytes", fill(1, "a", 101), "more than 100 bytes"},
 		{"bytes together", fill(3, "a", 40), "more than 100 bytes"},
 		{"a file with a hole", func(f *workspace.Folder) error {
@@ -141,6 +143,10 @@ func TestLimits(t *testing.T) {
 		}, "more than 8 files"},
 		{"outputs", fill(2, "outputs/o", 0), ""},
 		{"many outputs", fill(3, "outputs/o", 0), "more than 2 files"},
+		{"many outputs in a folder", func(f *workspace.Folder) error {
+			return errors.Join(f.Mkdir("outputs/d", 0o755), fill(3, "outputs/d/o", 0)(f))
+		}, "more than 2 files"},
+		{"large outputs together", fill(2, "outputs/o", 8), "the files in outputs have more than 15 bytes together"},
 		{"a large output", fill(1, "outputs/o", 11), `"outputs/o0" has 11 bytes; a file in outputs may have 10`},
 		{"the runtime", fill(1, "outputs/call_1_1.txt", 1000), "more than 100 bytes"}, // not one of its names: it ends in 0
 	} {
@@ -167,7 +173,7 @@ func TestLimits(t *testing.T) {
 // What the runtime wrote does not count, and what a tool adds to it does.
 func TestFilesOfTheRuntimeDoNotCount(t *testing.T) {
 	t.Parallel()
-	f, l := made(t), workspace.Limits{Bytes: 10, Files: 3, Outputs: 1, OutputBytes: 10}
+	f, l := made(t), workspace.Limits{Bytes: 10, Files: 3, Outputs: 1, OutputBytes: 10, TotalOutputBytes: 10}
 	written := map[string]int{}
 	for i := range 5 {
 		for _, name := range []string{fmt.Sprintf("history/step_%03d.json", i), fmt.Sprintf("outputs/call_1_%d.txt", i)} {
@@ -264,7 +270,7 @@ func TestMeasureWhileFilesAreSwapped(t *testing.T) {
 		}
 	})
 	for range 300 {
-		_, err := f.Measure(workspace.Limits{Bytes: 500, Files: 50, Outputs: 1, OutputBytes: 1}, nil)
+		_, err := f.Measure(workspace.Limits{Bytes: 500, Files: 50, Outputs: 1, OutputBytes: 1, TotalOutputBytes: 1}, nil)
 		if err != nil {
 			require.NotContains(t, err.Error(), "bytes, the limit", "a file outside was counted")
 		}

@@ -101,6 +101,9 @@ func (h *Handoff) write(w io.Writer) {
 	if s := p.Status; s != nil {
 		fmt.Fprintf(w, "  status %s\n", terminal.CleanLine(strings.TrimSuffix(map[bool]string{true: "ok", false: "not ok"}[s.OK]+": "+s.Reason, ": ")))
 	}
+	if len(p.Meta) > 0 {
+		fmt.Fprintf(w, "  meta %s\n", terminal.CleanLine(string(p.Meta)))
+	}
 	if r := p.Response; r != nil {
 		fmt.Fprintf(w, "  response %s, to %s%s\n", terminal.CleanLine(r.Expectation), terminal.CleanLine(r.ReplyTo), h.replyText())
 	}

@@ -48,6 +48,7 @@ type Payload struct {
 	Artifacts  []Artifact      `json:"artifacts,omitempty"`
 	Status     *Status         `json:"status,omitempty"`
 	Response   *Response       `json:"response,omitempty"`
+	Meta       json.RawMessage `json:"meta,omitempty"` // notes of the sender
 }
 
 // An Artifact is something that a handoff refers to.

@@ -26,7 +26,7 @@ export function sentList(page, list) {
       h("span", null, bold(x.fromNodeId), " → ", bold(x.toNodeId)), h("span", { class: "ho-what muted" }, bdi(p.message.slice(0, 80))), x.meta.reply && h("span", { class: "tag reply" }, replyWords(x.meta.reply)), x.meta.classification && labelChip(x.meta.classification)),
     h("div", { class: "decision" }, h("p", { class: "quoted" }, bdi(p.message)), p.structured !== undefined && h("pre", { class: "quoted" }, bdi(JSON.stringify(p.structured, null, 2))),
       h("dl", { class: "pairs" }, pair("Status", p.status && [p.status.ok ? "ok" : "not ok", p.status.reason && [", ", bdi(p.status.reason)]]), pair("Artifacts", p.artifacts?.map((a) => h("div", null, bdi(a.type), " ", code(a.ref)))),
-        pair("Response", p.response && [bdi(p.response.expectation), ", to ", bdi(p.response.replyTo)]), pair("Reply", x.meta.reply && [replyWords(x.meta.reply), x.meta.reply.handoff && [" by ", code(x.meta.reply.handoff)]]), pair("Answers", x.contextRef && code(x.contextRef)), pair("ID", code(x.id)),
+        pair("Notes", p.meta && code(JSON.stringify(p.meta))), pair("Response", p.response && [bdi(p.response.expectation), ", to ", bdi(p.response.replyTo)]), pair("Reply", x.meta.reply && [replyWords(x.meta.reply), x.meta.reply.handoff && [" by ", code(x.meta.reply.handoff)]]), pair("Answers", x.contextRef && code(x.contextRef)), pair("ID", code(x.id)),
         pair("Sent", [h("span", { class: "mono" }, clock(x.createdAt)), x.meta.task && [" by ", place(page, x.meta)]]), x.meta.read.map((r) => pair(r.verdict === "passed" ? "Read" : "Withheld", [h("span", { class: "mono" }, clock(r.time)), r.verdict === "passed" ? " by " : " from ", place(page, r)])))));
   }));
 }
