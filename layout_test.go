@@ -33,6 +33,7 @@ var arrows = []struct {
 	{"internal/bytesize", ""},
 	{"internal/oneline", ""},
 	{"internal/yamltext", ""},
+	{"internal/markdown", ""},
 	{"internal/endpoint", ""},
 	{"internal/callwait", ""},
 	{"internal/callfault", ""},
@@ -114,7 +115,7 @@ var arrows = []struct {
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "internal/bytesize", "internal/naming", "internal/provenance", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "internal/listformat", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/promptview", "internal/assign", "internal/planning", "synth"}
+var pure = []string{"label", "internal/bytesize", "internal/naming", "internal/provenance", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "internal/listformat", "internal/markdown", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/promptview", "internal/assign", "internal/planning", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Packages time and context are allowed for their types, so that a caller can stop

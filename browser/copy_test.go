@@ -17,6 +17,12 @@ import (
 // clipboard is held by the test that uses the clipboard, which all tabs share.
 var clipboard sync.Mutex
 
+// useClipboard waits until no other test uses the clipboard.
+func (p *tab) useClipboard() {
+	clipboard.Lock()
+	p.t.Cleanup(clipboard.Unlock)
+}
+
 // requireCopied waits until what is pasted into a new field is a text.
 func (p *tab) requireCopied(want string) {
 	p.t.Helper()
@@ -63,9 +69,8 @@ func answering(t *testing.T, text string) *tab {
 	f.run(t, "run", "team.yaml", "--offline", "--script", "script.json", "--progress", "none")
 	s := f.serve(t, nil)
 	p := s.open(t, wide, "#/runs/"+s.newest(t).RunID+"/answer")
-	p.until(`document.querySelector(".tv-row")`)
-	clipboard.Lock()
-	t.Cleanup(clipboard.Unlock)
+	p.until(`document.querySelector(".tv-row, .md li")`)
+	p.useClipboard()
 	return p
 }
 

@@ -50,7 +50,12 @@ func requireHarmless(t *testing.T, p *tab, view string) {
 				if (deceives.test(a.value) && a.name !== "value") bad.push("attribute " + a.name + " has hidden characters: " + JSON.stringify(a.value));
 			}
 		}
-		for (const e of document.querySelectorAll("a[href]")) if (new URL(e.href).origin !== location.origin) bad.push("link " + e.href);
+		for (const e of document.querySelectorAll("a[href]")) {
+			const url = new URL(e.href), isOfAnswer = e.closest(".md");
+			if (!isOfAnswer && url.origin !== location.origin) bad.push("link " + e.href);
+			if (isOfAnswer && (!/^(https?|mailto):$/.test(url.protocol) || url.hostname === location.hostname || e.rel !== "noreferrer noopener")) bad.push("link of an answer " + e.outerHTML);
+			if (isOfAnswer && e.textContent !== e.href && e.nextSibling?.textContent !== " (" + e.href + ")") bad.push("hidden target " + e.href);
+		}
 		const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 		while (texts.nextNode()) {
 			const { data, parentElement } = texts.currentNode;
@@ -122,6 +127,8 @@ func TestHostileTextsStayTexts(t *testing.T) {
 
 	// The texts are there, as texts.
 	p.visit("#/runs/" + run.RunID + "/tasks/" + run.Tasks[0].ID + "?tab=result")
+	p.showsIn(".panel .md", `<img src=x onerror="window.ran = 1">`)
+	p.click(".panel .tv-head button", "Source")
 	p.until(`[...document.querySelectorAll(".panel .tv-row")].some((e) => e.textContent.includes('<img src=x onerror="window.ran = 1">'))`)
 	p.until(`[...document.querySelectorAll(".r-ctl")].some((e) => e.textContent === "‹U+202E›")`)
 	p.visit("#/runs/" + run.RunID + "/tasks/" + run.Tasks[1].ID + "?tab=activity")

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/export"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/inspector/page"
+	"github.com/runteam/runteam/internal/markdown"
 	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
 )
@@ -141,10 +142,15 @@ func TestExportsHaveEveryDocument(t *testing.T) {
 			dir := runOf(t, example)
 			run := collected(t, dir, nil)
 			k := documentsIn(t, dir).load("")
-			want := []string{"", "/usage", "/receipts", "/events", "/graph", "/artifacts", "/questions", "/flow", "/governance/handoff-rules"}
+			want := []string{"", "/usage", "/receipts", "/events", "/graph", "/artifacts", "/blocks", "/questions", "/flow", "/governance/handoff-rules"}
 			for _, task := range k.Tasks {
 				id := strings.ReplaceAll(string(task.ID), "/", "%2F")
 				want = append(want, "/tasks/"+id, "/handoffs?task="+id)
+				var shown struct{ Result string }
+				require.NoError(t, json.Unmarshal(run.Documents["/runs/"+k.Run+"/tasks/"+id], &shown))
+				if len(markdown.Blocks(shown.Result)) > 0 {
+					want = append(want, "/tasks/"+id+"/blocks")
+				}
 			}
 			for i := range want {
 				want[i] = "/runs/" + k.Run + want[i]

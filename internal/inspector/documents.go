@@ -65,6 +65,10 @@ func taskOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 	return o.Runs.Task(ctx, r.PathValue("run"), r.PathValue("task"))
 }
 
+func blocksOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	return o.Runs.Blocks(ctx, r.PathValue("run"), r.PathValue("task"))
+}
+
 func usageOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 	return o.Runs.Usage(ctx, r.PathValue("run"))
 }

@@ -72,6 +72,8 @@ type Runs interface {
 	List(ctx context.Context, p Page) (any, error)
 	Run(ctx context.Context, run string) (any, error)
 	Task(ctx context.Context, run, task string) (any, error)
+	// Blocks returns how the result of a task is shown, or the answer of the run if task is empty.
+	Blocks(ctx context.Context, run, task string) (any, error)
 	Usage(ctx context.Context, run string) (any, error)
 	Artifacts(ctx context.Context, run string) (any, error)
 }

@@ -38,7 +38,10 @@ func (f *fake) Run(_ context.Context, run string) (any, error) {
 func (f *fake) Task(_ context.Context, run, task string) (any, error) {
 	return map[string]string{"run": run, "task": task}, f.fail
 }
-func (f *fake) Usage(context.Context, string) (any, error)     { return "usage", f.fail }
+func (f *fake) Usage(context.Context, string) (any, error) { return "usage", f.fail }
+func (f *fake) Blocks(_ context.Context, _, task string) (any, error) {
+	return "blocks " + task, f.fail
+}
 func (f *fake) Artifacts(context.Context, string) (any, error) { return "artifacts", f.fail }
 
 func (f *fake) Steer(_ context.Context, _ string, c steer.Command) (inspector.Taken, error) {

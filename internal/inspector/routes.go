@@ -65,6 +65,8 @@ func readRoutes() []route {
 		get("/runs", hasRuns, document(listOf)),
 		get("/runs/{run}", hasRuns, document(runOf)),
 		get("/runs/{run}/tasks/{task}", hasRuns, document(taskOf)),
+		get("/runs/{run}/blocks", hasRuns, document(blocksOf)),
+		get("/runs/{run}/tasks/{task}/blocks", hasRuns, document(blocksOf)),
 		get("/runs/{run}/usage", hasRuns, document(usageOf)),
 		get("/runs/{run}/artifacts", hasRuns, document(artifactsOf)),
 		get("/runs/{run}/receipts", hasReceipts, document(receiptsOf)),

@@ -116,6 +116,23 @@ func (d *documents) Task(ctx context.Context, name, task string) (any, error) {
 	return d.withTask(ctx, name, task, func(k *journals.StoredRun) (any, error) { return view.TaskOf(k, task, false) })
 }
 
+// Blocks returns the blocks of the answer of a run, or of the result of a task; see [inspector.Runs].
+func (d *documents) Blocks(ctx context.Context, name, task string) (any, error) {
+	if task == "" {
+		return d.with(ctx, name, func(k *journals.StoredRun) (any, error) {
+			r := view.Of(k)
+			return view.BlocksOf(r, r.Output), nil
+		})
+	}
+	return d.withTask(ctx, name, task, func(k *journals.StoredRun) (any, error) {
+		t, err := view.TaskOf(k, task, false)
+		if err != nil {
+			return nil, err
+		}
+		return view.BlocksOfTask(t, t.Result), nil
+	})
+}
+
 // withTask calls make with a run that has at least what is about one task. The next row of a
 // run that has not ended would make the whole run stale, so only what is about the task is read of that.
 func (d *documents) withTask(ctx context.Context, name, task string, make func(*journals.StoredRun) (any, error)) (any, error) {

@@ -22,10 +22,10 @@ type ExportDocument struct {
 	Accepts label.Classification `json:"accepts"` // the clearance of whom the documents are for
 
 	// Documents are answers of the API by the path below /api/v1, in the form of that viewer:
-	// /runs/ID, and below it /usage, /receipts, /events (with Accept: application/json), /graph,
+	// /runs/ID, and below it /usage, /blocks, /receipts, /events (with Accept: application/json), /graph,
 	// /artifacts, /flow (with the ways of each source) and /governance/handoff-rules. The page says
 	// of a document that is missing that the file does not have it. /runs/ID/tasks/TASK adds the
-	// calls of a task.
+	// calls of a task, and /blocks below it shows its result.
 	Documents map[string]json.RawMessage `json:"documents"`
 }
 

@@ -1,8 +1,9 @@
 // The answer of a run with its inputs and errors, and its events.
 
+import { ofRun } from "./api.js";
 import { bdi, bytes, clock, code, count, empty, failure, fill, h, heads, hint, inOut, labelChip, loading, money, note, statusWord } from "./dom.js";
 import { VirtualList, matching } from "./list.js";
-import { textBlock } from "./text.js";
+import { answerBlock } from "./markdown.js";
 import { origin } from "./trace.js";
 
 export class AnswerView {
@@ -32,7 +33,7 @@ export class AnswerView {
 
   drawAnswer(doc, live) {
     this.view?.close();
-    this.view = doc.output ? textBlock(doc.output, { label: "The answer", most: 60, onselect: origin(this.page) }) : null;
+    this.view = doc.output ? answerBlock(this.page, doc.output, { label: "The answer", path: ofRun(this.page, "blocks"), most: 60, onselect: origin(this.page) }) : null;
     fill(this.answer, h("h2", null, "Answer"), this.view ? [hint("Select any text to see how it got here."), this.view.el] : live ? empty("No answer yet", "It appears when the run ends.") : empty("This run has no answer"));
   }
 

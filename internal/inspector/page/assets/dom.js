@@ -52,6 +52,16 @@ export function splitHidden(text) {
   return parts;
 }
 
+// shown makes the nodes of a text that somebody else wrote: hidden characters are marks, which know what they stand for.
+export function shown(text) {
+  return splitHidden(text).map(([part, special]) => {
+    if (!special) return document.createTextNode(part);
+    const mark = h("span", { class: "r-ctl", title: "a hidden character" }, symbolOf(part));
+    mark.hides = part;
+    return mark;
+  });
+}
+
 function set(el, props) {
   for (const key in props) {
     const value = props[key];

@@ -3,6 +3,7 @@
 import { exported, get, ofRun } from "./api.js";
 import { ago, bdi, bold, button, bytes, clock, code, count, duration, empty, failure, fill, h, heads, hint, inOut, labelChip, loading, money, muted, note, plural, section, statusChip, statusWord } from "./dom.js";
 import { handoffList, handoffsOf, sentList } from "./edge.js";
+import { answerBlock } from "./markdown.js";
 import { PromptView } from "./prompt.js";
 import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 import { steer } from "./steer.js";
@@ -151,7 +152,7 @@ export class TaskPanel {
 
   async result() {
     const d = this.doc, all = await get(ofRun(this.page, "artifacts")).catch(() => []), mine = all.filter((a) => a.task === this.id);
-    const view = d.result ? textBlock(d.result, { label: "The result", most: 40, onselect: origin(this.page, this.id) }) : null;
+    const view = d.result ? answerBlock(this.page, d.result, { label: "The result", path: ofRun(this.page, "tasks", this.id, "blocks"), most: 40, onselect: origin(this.page, this.id), source: this.at?.where === "result" }) : null;
     if (view) {
       this.views.push(view);
       if (this.at?.where === "result") view.show(...this.at.range.map((b) => charAt(d.result, b)));

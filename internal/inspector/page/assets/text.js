@@ -1,7 +1,7 @@
 // A text viewer: lines are wrapped and windowed, each range can have a source, and any part can be
 // selected with the mouse or the keyboard, in characters of the original text.
 
-import { button, copy, copyable, fill, h, note, splitHidden, symbolOf, toast } from "./dom.js";
+import { button, copy, copyable, fill, h, note, shown, splitHidden, symbolOf, toast } from "./dom.js";
 
 // howToFollow says how to ask where a text comes from.
 export const howToFollow = "Click a word of a prompt or a result, or select some text, and press W";
@@ -80,13 +80,13 @@ const marked = /\[REDACTED:[^\]\n]{1,64}\]|\[withheld[^\]\n]{0,64}\]/g;
 
 export class TextView {
   // pieces are {text, source, cls, note}; a piece with a note and no text is a withheld block. The head says what the
-  // text is.
-  constructor({ label, head, pieces, onhover, onpick, onselect, most }) {
+  // text is, tools are buttons beside that.
+  constructor({ label, head, tools, pieces, onhover, onpick, onselect, most }) {
     Object.assign(this, { onhover, onpick, onselect });
     this.most = most ?? 26;
     this.space = h("div", { class: "tv-space" });
     this.box = h("div", { class: "tv-box", tabindex: "0", role: "document", "aria-label": label + ". Arrow keys move by word and line, Shift selects" + (onselect ? ", W follows the text to its source." : ".") }, this.space);
-    this.el = h("div", { class: "tv" }, h("div", { class: "tv-head" }, h("div", { class: "tv-about" }, head ?? label), button("Copy", () => copy(this.text), { class: "small", "aria-label": "Copy: " + label })), this.box);
+    this.el = h("div", { class: "tv" }, h("div", { class: "tv-head" }, h("div", { class: "tv-about" }, head ?? label), h("div", { class: "tv-tools" }, tools, button("Copy", () => copy(this.text), { class: "small", "aria-label": "Copy: " + label }))), this.box);
     this.el.view = this;
     this.rows = new Map();
     this.cursor = 0;
@@ -234,7 +234,7 @@ export class TextView {
       if (a === b && x === this.cursor) span.classList.add("r-caret");
       if (x === p.start && p.badge) span.append(h("sup", { class: "r-badge", "aria-hidden": "true" }, p.badge));
       span.from = x;
-      for (const [part, special] of splitHidden(text)) span.append(special ? h("span", { class: "r-ctl", title: "a hidden character", data: { len: part.length } }, symbolOf(part)) : document.createTextNode(part));
+      span.append(...shown(text));
       row.append(span);
     }
     return row;
@@ -275,8 +275,8 @@ export class TextView {
       if (c === node) return pos + offset;
       if (c.nodeType === 3) pos += c.length;
       else if (c.classList.contains("r-ctl")) {
-        if (c.contains(node)) return pos + (offset > 0 ? Number(c.dataset.len) : 0);
-        pos += Number(c.dataset.len);
+        if (c.contains(node)) return pos + (offset > 0 ? c.hides.length : 0);
+        pos += c.hides.length;
       }
     }
     return pos;
@@ -295,7 +295,14 @@ export class TextView {
   }
 
   selected() {
-    if (this.taken()) this.onselect?.(this.selection(), document.getSelection().getRangeAt(0).getBoundingClientRect());
+    const words = this.taken() ? this.selection() : this.selectedWords();
+    if (words) this.onselect?.(words, document.getSelection().getRangeAt(0).getBoundingClientRect());
+  }
+
+  // selectedWords returns what is selected where the text is shown in another form.
+  selectedWords() {
+    const sel = document.getSelection();
+    return this.rendered?.contains(sel.anchorNode) && this.rendered.contains(sel.focusNode) ? sel.toString() : "";
   }
 
   range() { return [Math.min(this.anchor, this.cursor), Math.max(this.anchor, this.cursor)]; }
@@ -346,6 +353,10 @@ export class TextView {
   // follow asks how the selected text got here; without a selection, the word at the cursor, or else what
   // its line has of its source.
   follow() {
+    if (this.rendered && !this.rendered.hidden) {
+      const words = this.selectedWords();
+      return words.trim().length < 2 ? toast(howToFollow) : this.onselect(words, this.rendered.getBoundingClientRect(), true);
+    }
     if (this.anchor === this.cursor) this.word();
     if (this.selection().trim().length < 2) this.part();
     const text = this.selection();
@@ -447,8 +458,8 @@ export class TextView {
 }
 
 // textBlock shows a text that a model or a person wrote, windowed if it is long.
-export function textBlock(text, { label, onselect, most } = {}) {
-  const view = new TextView({ label: label ?? "Text", pieces: [{ text }], onselect, most });
+export function textBlock(text, { label, head, tools, onselect, most } = {}) {
+  const view = new TextView({ label: label ?? "Text", head, tools, pieces: [{ text }], onselect, most });
   if (!text) fill(view.el, note("empty"));
   return view;
 }
