@@ -148,6 +148,12 @@ func (e *Envelope) ExpiresAt() time.Time { return e.header.ExpiresAt }
 // Hops returns how many times the payload was forwarded by messages, handoffs and spawns.
 func (e *Envelope) Hops() int { return e.header.Hops }
 
+// Lineage returns the envelopes that the payload was made from, and the tags that it carries. The lists are shared and
+// must not be changed.
+func (e *Envelope) Lineage() (parents []ID, tags []string) {
+	return e.header.DerivedFrom, e.header.Tags
+}
+
 // Truncated reports whether the payload is an answer that a limit on tokens ended.
 func (e *Envelope) Truncated() bool { return e.header.Truncated }
 

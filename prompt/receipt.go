@@ -58,7 +58,9 @@ type Source struct {
 
 // An Agreement is what the handshake before a prompt fixed, beside what its sources show.
 type Agreement struct {
+	Caller  string   `json:"caller,omitempty"`         // in whose name the agent works; empty in a receipt that an earlier version wrote
 	Summary string   `json:"taskSummary,omitempty"`    // what the task is about: its title
+	Tags    []string `json:"requiredTags,omitempty"`   // that the answer must carry
 	Tools   []string `json:"toolsDisclosed,omitempty"` // that the agent may call, and no other
 
 	// HeldBefore are the agents that held the conversation before it was transferred to this one, in their
@@ -110,7 +112,7 @@ func newReceipt(k *gate.Contract, system, text []Range, sources []Source) *Recei
 	}{
 		Receipt{
 			Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput,
-			Contract: Agreement{Summary: k.Summary, Tools: slices.Clone(k.Tools), HeldBefore: slices.Clone(k.Holders)},
+			Contract: Agreement{Caller: k.Caller, Summary: k.Summary, Tags: slices.Clone(k.RequiredTags), Tools: slices.Clone(k.Tools), HeldBefore: slices.Clone(k.Holders)},
 			System:   system, Text: text, Sources: sources,
 		},
 		Bounds{k.Clearance, k.MaxInput, k.MaxOutput, k.Duration.Milliseconds()},
@@ -124,7 +126,7 @@ func (r *Receipt) clone() *Receipt {
 	c := *r
 	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
 	c.Returned = nil // which no agent is told
-	c.Contract.Tools, c.Contract.HeldBefore = slices.Clone(r.Contract.Tools), slices.Clone(r.Contract.HeldBefore)
+	c.Contract.Tags, c.Contract.Tools, c.Contract.HeldBefore = slices.Clone(r.Contract.Tags), slices.Clone(r.Contract.Tools), slices.Clone(r.Contract.HeldBefore)
 	if r.Contract.Bounds != nil {
 		c.Contract.Bounds = new(*r.Contract.Bounds)
 	}

@@ -44,11 +44,11 @@ func TestReceiptHasTheContract(t *testing.T) {
 	require.Len(t, res.Tasks[0].Receipts, 3)
 	bounds := &prompt.Bounds{Clearance: label.Internal, MaxInput: label.Internal, MaxOutput: label.Internal, SessionMs: 60_000}
 	for _, r := range res.Tasks[0].Receipts {
-		require.Equal(t, prompt.Agreement{Summary: "Find the age", Tools: []string{"lookup"}, Bounds: bounds}, r.Contract)
+		require.Equal(t, prompt.Agreement{Caller: "user", Summary: "Find the age", Tools: []string{"lookup"}, Bounds: bounds}, r.Contract)
 	}
 	require.Contains(t, model.requests[2].Messages[4].Text, "Unknown tool. Available tools: lookup.")
-	require.Equal(t, prompt.Agreement{Summary: "Write it", Bounds: &prompt.Bounds{Clearance: label.Confidential, MaxInput: label.Internal, MaxOutput: label.Internal}}, res.Tasks[1].Receipts[0].Contract)
+	require.Equal(t, prompt.Agreement{Caller: "user", Summary: "Write it", Bounds: &prompt.Bounds{Clearance: label.Confidential, MaxInput: label.Internal, MaxOutput: label.Internal}}, res.Tasks[1].Receipts[0].Contract)
 	raw, err = json.Marshal(res.Tasks[0].Receipts[0])
 	require.NoError(t, err)
-	require.Contains(t, string(raw), `"contract":{"taskSummary":"Find the age","toolsDisclosed":["lookup"],"bounds":{"clearance":"internal","maxInput":"internal","maxOutput":"internal","sessionMs":60000}}`)
+	require.Contains(t, string(raw), `"contract":{"caller":"user","taskSummary":"Find the age","toolsDisclosed":["lookup"],"bounds":{"clearance":"internal","maxInput":"internal","maxOutput":"internal","sessionMs":60000}}`)
 }

@@ -97,7 +97,7 @@ func (r *results) gather(a *attempt, i int) {
 
 // inputOffer offers an input.
 func inputOffer(r *results, name string) gate.Offer {
-	o := gate.Offer{Source: gate.Source{Kind: handoff.Input, Name: name}, Title: name}
+	o := gate.Offer{Source: gate.Source{Kind: handoff.Input, Name: name}, Title: name, ShowsParents: true}
 	if k, ok := r.plan.InputIndex[strings.ToLower(name)]; ok {
 		o.Envelope = r.inputs[k]
 		if r.plan.Options().Inputs[k].Folder != nil {

@@ -160,8 +160,18 @@ func (b *brancher) offerDependency(i, j, up int) gate.Offer {
 	result, _ := b.run.queue.Result(up)
 	return gate.Offer{
 		Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: plan.TitleInPrompts(plan.ReadBy(b.run.plan, i), from, headingOf(d, from)), Assignee: from.Assignee,
-		Status: b.run.queue.Status(up), Envelope: result, As: d.As, Optional: d.Optional,
+		Status: b.run.queue.Status(up), Envelope: result, As: d.As, Optional: d.Optional, ShowsParents: showsParents(result, b.run.plan, b.run.tasks),
 	}
+}
+
+// showsParents reports whether the caller, if that may see a result, may know what it was made from: the caller may see
+// all that was done for its task. If not, it may have been made from messages of which the caller knows nothing.
+func showsParents(e *envelope.Envelope, p *Plan, tasks []TaskResult) bool {
+	if e == nil {
+		return false
+	}
+	i, known := p.Graph.Index(e.Task()) // of a loop, that of the round
+	return known && !tasks[i].Metrics.Partial
 }
 
 // offerDependencies offers an attempt the results that its task depends on.

@@ -244,7 +244,7 @@ func TestConcurrencyChangesNothing(t *testing.T) {
 		for i := range first.Tasks {
 			a, b := &first.Tasks[i], &second.Tasks[i]
 			require.Equal(rt, a.Status, b.Status)
-			require.Equal(rt, receipts(rt, a), receipts(rt, b))
+			require.Equal(rt, undated(receipts(rt, a)), undated(receipts(rt, b)))
 			if a.Error != nil && a.Error.Root != "" {
 				continue // of two dependencies that fail, the text names the one that failed first
 			}

@@ -160,6 +160,11 @@ func encoded(v any) string {
 	return string(out)
 }
 
+// undated returns JSON without the times at which context was made.
+func undated(text string) string { return creationTimes.ReplaceAllString(text, "") }
+
+var creationTimes = regexp.MustCompile(`"createdAt":"[^"]*",?`)
+
 // text is the text of a source that is no result.
 func (w *variant) text(source string, f form) string {
 	words := func(place string) string { return w.words(source + place) }
@@ -427,7 +432,7 @@ func (st *stage) heard(e event.Event) {
 	if e.Handoff != nil {
 		fmt.Fprintln(&st.ruled, e.Handoff.Session, e.Handoff.Verdict, e.Handoff.Reason)
 	}
-	st.told.WriteString(encoded(e) + "\n")
+	st.told.WriteString(undated(encoded(e)) + "\n")
 }
 
 // Record notes what is recorded.
@@ -652,5 +657,5 @@ func (s *setting) reads(res *engine.Result) string {
 		out.Steps[i].Metrics.Start, out.Steps[i].Metrics.End = time.Time{}, time.Time{}
 		receipts.WriteString(encoded(out.Steps[i].Receipt) + "\n")
 	}
-	return encoded(&out) + "\n" + receipts.String()
+	return encoded(&out) + "\n" + undated(receipts.String())
 }

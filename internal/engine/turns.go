@@ -296,7 +296,7 @@ func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
 		if r.envelope.Producer() == gate.Runtime {
 			terms = gate.CorrectionTerms(gate.Runtime, t.call.caps.Agent)
 		}
-		o := gate.Offer{Source: gate.Source{Kind: handoff.ToolResult, Name: r.id}, Envelope: r.envelope, As: formOf(r.envelope), Optional: true}
+		o := gate.Offer{Source: gate.Source{Kind: handoff.ToolResult, Name: r.id}, Envelope: r.envelope, As: formOf(r.envelope), Optional: true, ShowsParents: !t.of.run.bus.hides(t.of.task.ID)}
 		if o.Title = r.title; o.Title == "" && r.failed {
 			o.Title = "error"
 		}

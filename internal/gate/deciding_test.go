@@ -71,3 +71,25 @@ func TestAResultCountsOnce(t *testing.T) {
 	g := gate.WholeOf(o.Source, "edge")
 	require.Equal(t, len("the score")+len(value), decide(t, granted(t, []gate.Grant{g}), o).BytesAfter, "a message says two things")
 }
+
+// A decision has the provenance of the value, at most twenty of its parents, and none of them unless the offer says that
+// they may be shown. Its reader, and a viewer who may not see the value, are told nothing of it.
+func TestDecisionsHaveTheProvenanceOfTheValue(t *testing.T) {
+	t.Parallel()
+	parents := make([]envelope.ID, 25)
+	for i := range parents {
+		parents[i] = envelope.ID(rune('a' + i))
+	}
+	o := offer(t, envelope.Text("a story"), func(h *envelope.Header) { h.DerivedFrom, h.Tags = parents, []string{"draft"} })
+	d := decide(t, newCompartment(t), o)
+	require.Equal(t, gate.Provenance{CreatedAt: noon, Tags: []string{"draft"}}, d.Provenance)
+	o.ShowsParents = true
+	d = decide(t, newCompartment(t), o)
+	require.Equal(t, gate.Provenance{CreatedAt: noon, DerivedFrom: parents[:20], MoreParents: 5, Tags: []string{"draft"}}, d.Provenance)
+	require.Zero(t, d.Outline().Provenance)
+	require.Zero(t, d.ForReader().Provenance)
+	c := d.Clone()
+	c.DerivedFrom[0], c.Tags[0] = "x", "x"
+	require.Equal(t, envelope.ID("a"), o.Envelope.Header().DerivedFrom[0])
+	require.Equal(t, "draft", o.Envelope.Header().Tags[0])
+}

@@ -43,6 +43,8 @@ type Decision struct {
 	To       string       `json:"to"`
 	Task     task.ID      `json:"task,omitempty"` // the reader's task
 
+	Provenance // of the value; zero where the viewer may not see all of it
+
 	*Narrowing // nil if all of it passes; see [Decision.Parts]
 
 	Entries    []Entry `json:"entries,omitempty"` // of the policy, that lowered, endorsed or renewed it
@@ -53,6 +55,30 @@ type Decision struct {
 	Before label.Classification `json:"labelBefore"`
 	After  label.Classification `json:"labelAfter"`
 	Sizes
+}
+
+// A Provenance says when a value was made, what of, and with which tags.
+type Provenance struct {
+	CreatedAt   time.Time     `json:"createdAt,omitzero"`
+	DerivedFrom []envelope.ID `json:"derivedFrom,omitempty"`     // of a decision, at most the first [maxParents]
+	MoreParents int           `json:"derivedFromMore,omitempty"` // how many are left out
+	Tags        []string      `json:"tags,omitempty"`            // that the value carries
+}
+
+// maxParents is how many parents of a value a decision names. A record has a decision for each reader of the value.
+const maxParents = 20
+
+// provenance returns that of the offered value. Decisions share its lists with the envelope.
+func (o *Offer) provenance() Provenance {
+	parents, tags := o.Envelope.Lineage()
+	p := Provenance{CreatedAt: o.Envelope.CreatedAt().Round(0), Tags: tags}
+	if o.ShowsParents {
+		p.DerivedFrom = parents
+	}
+	if more := len(p.DerivedFrom) - maxParents; more > 0 {
+		p.DerivedFrom, p.MoreParents = p.DerivedFrom[:maxParents], more
+	}
+	return p
 }
 
 // A Narrowing says which parts of a value pass. It does not change once a decision has
@@ -198,13 +224,13 @@ func (d *Decision) Outline() Decision {
 	if d.byValue {
 		o.Detail = ""
 	}
-	o.From, o.Narrowing = naming.First(d.From), inPart(d.Parts().InPart, false)
+	o.From, o.Provenance, o.Narrowing = naming.First(d.From), Provenance{}, inPart(d.Parts().InPart, false)
 	o.Redactions, o.Sizes = Redactions{}, Sizes{Coarse: true}
 	return o
 }
 
 // ForReader returns the part of a decision that its reader may see: what was found
-// in the delivered part, and its size, but nothing about the rest of the value.
+// in the delivered part, and its size, but nothing about the rest of the value, nor when and from what it was made.
 // Paths could reveal the rest, so a container is named as a whole if nothing of it
 // was left out. For context that is not delivered at all, use [Decision.Outline].
 func (d *Decision) ForReader() Decision {
@@ -212,6 +238,7 @@ func (d *Decision) ForReader() Decision {
 		return d.Outline()
 	}
 	o := *d
+	o.Provenance = Provenance{}
 	if parts := d.Parts().InPart; parts || d.Before != d.After {
 		o.Narrowing = inPart(parts, parts) // whether there was more than the parts is not the reader's to know
 		o.BytesBefore = max(d.BytesAfter, d.CutFrom)
@@ -234,6 +261,7 @@ func (d *Decision) Clone() *Decision {
 		c.Narrowing = new(*n)
 		c.Kept, c.Dropped, c.Unmatched = slices.Clone(n.Kept), slices.Clone(n.Dropped), slices.Clone(n.Unmatched)
 	}
+	c.DerivedFrom, c.Tags = slices.Clone(d.DerivedFrom), slices.Clone(d.Tags)
 	c.Redacted, c.Revealed, c.Entries = maps.Clone(d.Redacted), maps.Clone(d.Revealed), slices.Clone(d.Entries)
 	return &c
 }

@@ -71,6 +71,9 @@ type Offer struct {
 	Cache      *FolderCache       // AsFiles: may be nil
 	Optional   bool               // when withheld, the reader sees a line instead of failing
 	Translated *envelope.Envelope // the answer to NeedsTranslation, derived from Envelope
+
+	// ShowsParents says that whoever may see the value may know what it was made from.
+	ShowsParents bool
 }
 
 // GateOutbound rules on an offer and seals what may be delivered. A withheld offer comes
@@ -105,7 +108,7 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 		d.Envelope, d.From = o.Envelope.ID(), o.Envelope.Producer()
 		d.Before, d.AnswerTruncated = o.Envelope.Classification(), o.Envelope.Truncated()
 		d.After = d.Before
-		d.BytesBefore = d.sizeOf(o.asked())
+		d.Provenance, d.BytesBefore = o.provenance(), d.sizeOf(o.asked())
 	}
 	if k := c.Contract; !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
 		d.withhold(RuleContract, ReasonExpired, "its contract ended at "+k.ExpiresAt.Format(time.RFC3339))

@@ -122,7 +122,9 @@ type PlannedTask struct {
 	When           string               `json:"when,omitempty"`     // the condition on which it runs
 	Reads          []Reading            `json:"reads"`
 	Lacks          []MissingFiles       `json:"lacks,omitempty"` // files of its dependencies that it does not get
-	Tools          []string             `json:"tools,omitzero"`  // that it may call; nil if its agent has none
+	Caller         string               `json:"caller"`          // in whose name its agent works
+	RequiredTags   []string             `json:"requiredTags,omitempty"`
+	Tools          []string             `json:"tools,omitzero"` // that it may call; nil if its agent has none
 	LeavesTo       string               `json:"leavesTo,omitempty"`
 	Fallback       []string             `json:"fallback,omitempty"`
 	UserSees       bool                 `json:"userSees"`         // whether its result is within the caller's clearance
@@ -264,7 +266,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 	out := PlannedTask{
 		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i), Computed: computedBy(&tk.Spec),
 		Classification: tk.Classification, Label: p.Labels[i], When: textOf(p, ownCondition(tk)), Reads: []Reading{},
-		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), OnFailure: tk.OnFailure, Line: tk.Source.Origin.String(),
+		Caller: handoff.User, RequiredTags: slices.Clone(tk.RequiredTags), LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), OnFailure: tk.OnFailure, Line: tk.Source.Origin.String(),
 	}
 	describeInstance(p, tk, &out)
 	out.Lacks = missingFiles(p, i)

@@ -1,19 +1,24 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/promptview"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -39,6 +44,8 @@ type PromptDocument struct {
 	Returned       []prompt.Returned    `json:"returned,omitempty"` // to the provider, beside the texts
 	Withheld       []withheld           `json:"withheld"`
 	Absent         Absent               `json:"notSent"` // what existed and was not granted
+
+	made []string // what text says of the provenance of each piece of context
 }
 
 // A Piece is a range of a prompt, its words unless they are above the reader's clearance, and its
@@ -104,6 +111,7 @@ func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 			out.Withheld = append(out.Withheld, withheld{What: "of " + x.SourceName(d), Rule: d.Rule, Line: d.Line, Paths: d.Parts().Dropped, Text: d.Parts().TextDropped})
 		}
 	}
+	out.made = x.provenances(r.Sources)
 	most := MaxAbsent
 	if x.task != "" {
 		most = 0
@@ -154,6 +162,43 @@ func PartName(part prompt.Part) string {
 		return "outputSchema"
 	}
 	return part.String()
+}
+
+// provenances says of each piece of context that was delivered when it was made, what from, and with which tags.
+func (x *Document) provenances(sources []prompt.Source) (list []string) {
+	for i := range sources {
+		d := sources[i].Decision
+		if d == nil || !d.IsDelivered() || d.CreatedAt.IsZero() {
+			continue
+		}
+		text := x.SourceName(d) + ": made " + d.CreatedAt.UTC().Format(time.RFC3339)
+		if len(d.DerivedFrom) > 0 {
+			names := make([]string, len(d.DerivedFrom))
+			for k, id := range d.DerivedFrom {
+				names[k] = x.envelopeName(id)
+			}
+			text += " from " + format.ListOf(names, min(len(names), MaxAbsent), len(names)+d.MoreParents)
+		}
+		if len(d.Tags) > 0 {
+			text += ", with " + format.Tags(d.Tags)
+		}
+		list = append(list, terminal.CleanLine(format.Readers(text)))
+	}
+	return list
+}
+
+// envelopeName returns what people know an envelope by: its input, the task whose result it is, or its ID.
+func (x *Document) envelopeName(id envelope.ID) string {
+	name := string(id)
+	if input, ok := strings.CutPrefix(name, string(plan.InputID(""))); ok {
+		return "input " + input
+	}
+	if of, attempt, ok := strings.Cut(name, "/"); ok && !strings.Contains(attempt, "/") {
+		if tk := x.Trace.Task(task.ID(of)); tk != nil {
+			return "result of " + cmp.Or(tk.Name, tk.Title)
+		}
+	}
+	return name
 }
 
 // SourceName names a piece of context and its producer.

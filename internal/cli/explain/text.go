@@ -156,6 +156,9 @@ func (p *PromptDocument) write(w io.Writer) {
 	}
 	fmt.Fprint(w, "  user message\n")
 	writePieces(w, p.Text)
+	for _, text := range p.made {
+		fmt.Fprintf(w, "  %s\n", text)
+	}
 	for _, r := range p.Returned {
 		fmt.Fprintf(w, "  returned to the provider: %s of %s\n", terminal.CleanLine(strings.Join(r.Members, ", ")), terminal.CleanLine(cmp.Or(r.Call, fmt.Sprintf("turn %d", r.Turn))))
 	}
@@ -188,11 +191,17 @@ func contractText(k *prompt.Agreement) string {
 		tools = "tools " + strings.Join(format.ToolNames(k.Tools), ", ")
 	}
 	text := fmt.Sprintf("cleared for %v, takes up to %v, answers up to %v, %s", b.Clearance, b.MaxInput, b.MaxOutput, tools)
+	if len(k.Tags) > 0 {
+		text += ", requires " + format.Tags(k.Tags)
+	}
 	if b.SessionMs > 0 {
 		text += ", expires " + format.Elapsed(time.Duration(b.SessionMs)*time.Millisecond) + " after the call begins"
 	}
 	if k.Summary != "" {
 		text += ", about " + terminal.CleanLine(strconv.Quote(k.Summary))
+	}
+	if k.Caller != "" {
+		text += ", for " + terminal.CleanLine(k.Caller)
 	}
 	return text
 }

@@ -111,6 +111,15 @@ func ListOf(names []string, most, total int) string {
 	return strings.Join(clean, ", ") + more
 }
 
+// Tags names the tags of a text, such as "tags draft, legal".
+func Tags(tags []string) string {
+	word := "tag "
+	if len(tags) > 1 {
+		word = "tags "
+	}
+	return word + terminal.CleanLine(strings.Join(tags, ", "))
+}
+
 // Tokens returns the used tokens behind a separator; it is empty if none were counted.
 func Tokens(u llm.Usage, before string) string {
 	if u.InputTokens+u.OutputTokens == 0 {

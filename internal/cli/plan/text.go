@@ -116,6 +116,9 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 			seen[row] = true
 		}
 		rows.Flush()
+		if len(t.RequiredTags) > 0 {
+			fmt.Fprintf(w, "   requires %s\n", format.Tags(t.RequiredTags))
+		}
 		if t.Tools != nil {
 			fmt.Fprintf(w, "   may call %s\n", cmp.Or(strings.Join(format.ToolNames(t.Tools), ", "), "no tools"))
 		}

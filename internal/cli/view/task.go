@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/internal/trace"
@@ -42,6 +44,7 @@ type Task struct {
 	Reused      *Reuse                `json:"reused,omitempty"`
 	Result      string                `json:"result,omitempty"`
 	Structured  json.RawMessage       `json:"structured,omitempty"`
+	Envelope    *Envelope             `json:"envelope,omitempty"` // of the result; nil if the caller may not see all of it
 	Truncated   bool                  `json:"truncated,omitempty"`
 	Call        llm.CallInfo          `json:"call,omitzero"` // of the answer
 	Error       *Error                `json:"error,omitempty"`
@@ -62,6 +65,12 @@ type Task struct {
 	Open   int    `json:"-"` // questions without an answer
 	Hidden bool   `json:"-"` // the result says why the caller may not see it
 	Calls  []Call `json:"-"` // those that were answered or failed, then those that were interrupted
+}
+
+// An Envelope says what is known of a result beside its text and label, in JSON.
+type Envelope struct {
+	ID envelope.ID `json:"id"`
+	gate.Provenance
 }
 
 // Reuse says which run a cached answer is from, and what it used there, in JSON.
@@ -179,6 +188,12 @@ func newTask(k *journals.StoredRun, ran *journals.Invocation, s *runstate.Task) 
 	case t.Status == task.Completed && x != nil:
 		r := k.Result(x)
 		t.Result, t.Structured, t.Label = r.Text, json.RawMessage(r.Structured), &r.Label
+		if x.Result != nil && x.Shown == nil && !r.Hidden {
+			t.Envelope = &Envelope{x.Result.ID, gate.Provenance{CreatedAt: x.Result.CreatedAt, DerivedFrom: x.Result.DerivedFrom, Tags: x.Result.Tags}}
+			if x.IsPartial() || k.State.Find(x.Task).IsPartial() { // the caller does not know of all that it read
+				t.Envelope.DerivedFrom = nil
+			}
+		}
 		t.Truncated = x.Result != nil && x.Result.Truncated && !x.Partial
 		if t.Hidden = r.Hidden; t.Hidden {
 			t.hideReasons()

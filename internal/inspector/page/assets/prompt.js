@@ -50,7 +50,7 @@ export class PromptView {
   // contract shows what the handshake before the prompt fixed.
   contract(k) {
     const b = k?.bounds;
-    return b && hint("Contract: cleared for ", labelChip(b.clearance), ", takes up to ", labelChip(b.maxInput), ", answers up to ", labelChip(b.maxOutput), ", ", k.toolsDisclosed?.length ? ["tools ", bdi(k.toolsDisclosed.join(", "))] : "no tools", b.sessionMs ? `, expires ${b.sessionMs / 1000} s after the call begins` : "", k.taskSummary && [", about ", bdi(k.taskSummary)]);
+    return b && hint("Contract: cleared for ", labelChip(b.clearance), ", takes up to ", labelChip(b.maxInput), ", answers up to ", labelChip(b.maxOutput), ", ", k.toolsDisclosed?.length ? ["tools ", bdi(k.toolsDisclosed.join(", "))] : "no tools", b.sessionMs ? `, expires ${b.sessionMs / 1000} s after the call begins` : "", k.requiredTags && [", requires ", k.requiredTags.length > 1 ? "tags " : "tag ", bdi(k.requiredTags.join(", "))], k.taskSummary && [", about ", bdi(k.taskSummary)], k.caller && [", for ", bdi(k.caller)]);
   }
 
   tabs(current) {
