@@ -159,6 +159,16 @@ func TestRequests(t *testing.T) {
 			},
 			`{"digest":"e"}`, "PUT", "/runs/r1/governance/handoff-rules", `{"policy":{"default":"scoped"}}`, "e",
 		},
+		{
+			func(ctx context.Context, c *inspect.Client) (any, error) { return c.PolicyOfSpec(ctx, "a/b") },
+			`{"digest":"d","policy":{}}`, "GET", "/specs/a%2Fb/governance/handoff-rules", "", inspect.Policy{Digest: "d", Policy: json.RawMessage(`{}`)},
+		},
+		{
+			func(ctx context.Context, c *inspect.Client) (any, error) {
+				return c.ReplacePolicyOfSpec(ctx, "open", "d", json.RawMessage(`{"default":"scoped"}`), "why")
+			},
+			`{"digest":"e"}`, "PUT", "/specs/open/governance/handoff-rules", `{"policy":{"default":"scoped"},"reason":"why"}`, "e",
+		},
 	}
 	for _, tt := range tests {
 		c, s := client(t, document(tt.answer))

@@ -95,7 +95,7 @@ func (c *Client) Steer(ctx context.Context, run string, command steer.Command) (
 	return taken, err
 }
 
-// A Policy is the policy of a run.
+// A Policy is the policy of a run, or of later runs of a spec.
 type Policy struct {
 	Digest string          `json:"digest"`
 	Policy json.RawMessage `json:"policy"` // in the format of the policy section of a spec file
@@ -136,11 +136,36 @@ func (c *Client) EarlierPolicy(ctx context.Context, run, digest string) (p Polic
 // a remaining task could not run under the new one, or widening if the new one would deliver more and the
 // run was started without --allow-widening.
 func (c *Client) ReplacePolicy(ctx context.Context, run, digest string, policy json.RawMessage, reason string) (newDigest string, err error) {
+	return c.replacePolicy(ctx, policyPath(run), digest, policy, reason)
+}
+
+// PolicyOfSpec returns the policy of later runs of a served spec, by the name that the server lists. If the policy has
+// no file of its own, the error is an [*Error] with the code not_found. Rules and Earlier are empty.
+func (c *Client) PolicyOfSpec(ctx context.Context, spec string) (p Policy, err error) {
+	_, err = c.do(ctx, http.MethodGet, specPolicyPath(spec), nil, nil, &p)
+	return p, err
+}
+
+// ReplacePolicyOfSpec replaces the policy of later runs of a served spec in its file if its digest is still the given one,
+// and returns the digest of the new policy. The error is an [*Error] with the code stale if the policy has changed since
+// you read it, invalid if the spec could not be run with the new one or an assertion would not hold, or widening if the new
+// one would deliver more and the server was started without --allow-widening; then nothing changes.
+func (c *Client) ReplacePolicyOfSpec(ctx context.Context, spec, digest string, policy json.RawMessage, reason string) (newDigest string, err error) {
+	return c.replacePolicy(ctx, specPolicyPath(spec), digest, policy, reason)
+}
+
+// specPolicyPath returns the path of the policy of a spec.
+func specPolicyPath(spec string) string {
+	return "/specs/" + url.PathEscape(spec) + policyPath("")
+}
+
+// replacePolicy replaces the policy at a path.
+func (c *Client) replacePolicy(ctx context.Context, path, digest string, policy json.RawMessage, reason string) (newDigest string, err error) {
 	body := struct {
 		Policy json.RawMessage `json:"policy"`
 		Reason string          `json:"reason,omitempty"`
 	}{policy, reason}
 	var got struct{ Digest string }
-	_, err = c.do(ctx, http.MethodPut, policyPath(run), http.Header{"If-Match": {strconv.Quote(digest)}}, body, &got)
+	_, err = c.do(ctx, http.MethodPut, path, http.Header{"If-Match": {strconv.Quote(digest)}}, body, &got)
 	return got.Digest, err
 }

@@ -235,7 +235,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	})
 	dir := clitest.Folder(t, map[string]string{
 		"people.yaml": approvalSpec,
-		"open.yaml":   "name: open\ndescription: Says it.\nparams: {tone: , n: 1}\ninputs: {a: {classification: public}}\nagents: [{name: cat, backend: {kind: process, command: cat}}]\ntasks: [{title: T, assignee: cat, uses: [a], description: '${params.tone} ${params.n}'}, {title: V, value: {sum: 1}}]",
+		"open.yaml":   "name: open\ndescription: Says it.\nparams: {tone: , n: 1}\ninputs: {a: {classification: public}}\nagents: [{name: cat, backend: {kind: process, command: cat}}]\npolicy: {file: policy.yaml}\ntasks: [{title: T, assignee: cat, uses: [a], description: '${params.tone} ${params.n}'}, {title: V, value: {sum: 1}}]",
+		"policy.yaml": "policy: {}\n",
 		"slow.yaml":   "name: slow\nmodel: m\nagents: [{name: a}]\ntasks: [{title: Think, assignee: a, description: D.}, {title: Wait, assignee: a, description: W.}]",
 	})
 	var specs []string
@@ -250,6 +251,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		a.get(path)
 	}
 	require.JSONEq(t, string(inspect.OpenAPI()), string(a.get("/openapi.json")))
+	a.recordPolicyOfSpec()
 	a.recordStarts(c)
 	a.recordPeople(c)
 	a.recordPerson(c)
@@ -258,6 +260,22 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	for _, r := range inspector.Routes() {
 		ok := slices.ContainsFunc([]int{200, 202}, func(status int) bool { return a.seen[fmt.Sprintf("%s %s %d", r.Method, r.Path, status)] })
 		require.True(t, ok, "%s %s", r.Method, r.Path)
+	}
+}
+
+// recordPolicyOfSpec records how the policy of a spec is read and replaced.
+func (a *recordedAPI) recordPolicyOfSpec() {
+	const path = "/specs/open/governance/handoff-rules"
+	digest := object(a.t, string(a.get(path)))["digest"].(string)
+	for _, tt := range []struct {
+		spec, digest, policy string
+		want                 int
+	}{
+		{"none", digest, `{}`, 404}, {"people", digest, `{}`, 404}, {"open", "", `{}`, 428}, {"open", "other", `{}`, 412},
+		{"open", digest, `{"rules":[{"from":"cat","to":"dog","mode":"minimal"}]}`, 422}, {"open", digest, `{"default":"full"}`, 200},
+	} {
+		status, answer := a.put("/specs/"+tt.spec+"/governance/handoff-rules", tt.digest, `{"policy":`+tt.policy+`}`)
+		require.Equal(a.t, tt.want, status, "%s", answer)
 	}
 }
 
@@ -290,7 +308,7 @@ func (a *recordedAPI) recordStarts(c *inspect.Client) {
 	require.NoError(t, err)
 	require.Contains(t, string(document), "Hello")
 	for _, path := range []string{
-		"", "/tasks/T", "/usage", "/artifacts", "/receipts", "/receipts?task=T", "/receipts?contains=Hello", "/questions", "/events", "/events?after=3",
+		"", "/tasks/T", "/tasks/T/blocks", "/blocks", "/usage", "/artifacts", "/receipts", "/receipts?task=T", "/receipts?contains=Hello", "/questions", "/events", "/events?after=3",
 		"/graph", "/flow", "/flow?from=a", "/handoffs?task=T", "/handoffs?from=user&to=cat", "/compare/" + run, "/export",
 	} {
 		a.get("/runs/" + run + path)

@@ -68,6 +68,15 @@ func (s *steering) compilePolicy(c *record.LeftCommand) (policy *handoff.Policy,
 	return policy, next, err
 }
 
+// Widening returns an error that wraps [steer.ErrWidens] if the policy of a team may deliver more than that of another
+// team of the same agents.
+func (t *Team) Widening(than *Team) error {
+	if err := errors.Join(t.made(context.Background()), than.made(context.Background())); err != nil {
+		return err
+	}
+	return widening(t.roster, than.roster)
+}
+
 // widening returns an error if a policy may deliver more than the current one.
 func widening(next, now *plan.Roster) error {
 	list := plan.Widens(next, now)

@@ -13,6 +13,20 @@ func (h *Handler) rules(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	document, digest, err := h.o.Governor.Rules(r.Context(), r.PathValue("run"), query.Get("policy"))
+	return h.writePolicy(w, document, digest, err)
+}
+
+// rulesOfSpec answers with the policy of a spec.
+func (h *Handler) rulesOfSpec(w http.ResponseWriter, r *http.Request) error {
+	if _, err := queryOf(r); err != nil {
+		return err
+	}
+	document, digest, err := h.o.Starter.PolicyOfSpec(r.Context(), r.PathValue("spec"))
+	return h.writePolicy(w, document, digest, err)
+}
+
+// writePolicy answers with a policy.
+func (h *Handler) writePolicy(w http.ResponseWriter, document any, digest string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -22,6 +36,20 @@ func (h *Handler) rules(w http.ResponseWriter, r *http.Request) error {
 
 // replaceRules replaces the policy of a run.
 func (h *Handler) replaceRules(w http.ResponseWriter, r *http.Request) error {
+	return h.replacePolicy(w, r, func(digest string, p Policy) (string, error) {
+		return h.o.Governor.Replace(r.Context(), r.PathValue("run"), digest, p)
+	})
+}
+
+// replaceRulesOfSpec replaces the policy of later runs of a spec.
+func (h *Handler) replaceRulesOfSpec(w http.ResponseWriter, r *http.Request) error {
+	return h.replacePolicy(w, r, func(digest string, p Policy) (string, error) {
+		return h.o.Starter.ReplacePolicyOfSpec(r.Context(), r.PathValue("spec"), digest, p)
+	})
+}
+
+// replacePolicy replaces a policy by the one that a request has.
+func (h *Handler) replacePolicy(w http.ResponseWriter, r *http.Request, replace func(digest string, p Policy) (string, error)) error {
 	match := strings.TrimSpace(r.Header.Get("If-Match"))
 	if match == "" {
 		return &Error{Code: Precondition, Message: "If-Match is missing", Hint: "send the ETag of the policy that you read"}
@@ -37,7 +65,7 @@ func (h *Handler) replaceRules(w http.ResponseWriter, r *http.Request) error {
 	if len(p.Policy) == 0 {
 		return &Error{Code: Invalid, Message: "the policy is missing", Problems: []Problem{{Pointer: "/policy", Message: "it is missing"}}}
 	}
-	now, err := h.o.Governor.Replace(r.Context(), r.PathValue("run"), digest, p)
+	now, err := replace(digest, p)
 	if err != nil {
 		return err
 	}

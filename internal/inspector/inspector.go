@@ -177,6 +177,11 @@ type Answer struct {
 type Starter interface {
 	Specs(ctx context.Context) (any, error)
 	Start(ctx context.Context, s Start) (run string, err error)
+
+	// PolicyOfSpec returns the policy of a spec whose policy has a file of its own, and its digest.
+	PolicyOfSpec(ctx context.Context, spec string) (doc any, digest string, err error)
+	// ReplacePolicyOfSpec replaces the policy of a spec that has this digest, for later runs, and returns the digest of the new one.
+	ReplacePolicyOfSpec(ctx context.Context, spec, digest string, p Policy) (string, error)
 }
 
 // A Start selects a served spec and gives the inputs and parameters of its run.
@@ -197,7 +202,7 @@ type Governor interface {
 	Replace(ctx context.Context, run, digest string, p Policy) (string, error)
 }
 
-// A Policy is a new policy for a run.
+// A Policy is a new policy for a run, or for later runs of a spec.
 type Policy struct {
 	Policy json.RawMessage `json:"policy"` // in the format of the policy section of a spec file
 	Reason string          `json:"reason"`

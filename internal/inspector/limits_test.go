@@ -327,6 +327,12 @@ func (w longWork) Start(ctx context.Context, _ inspector.Start) (string, error) 
 
 func (longWork) Specs(context.Context) (any, error) { return "specs", nil }
 
+func (longWork) PolicyOfSpec(context.Context, string) (any, string, error) { return "policy", "", nil }
+
+func (longWork) ReplacePolicyOfSpec(context.Context, string, string, inspector.Policy) (string, error) {
+	return "", nil
+}
+
 func (longWork) wait(ctx context.Context) error {
 	select {
 	case <-time.After(time.Minute):

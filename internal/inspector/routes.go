@@ -98,7 +98,11 @@ func writeRoutes() []route {
 	}
 }
 
-func governanceRoutes() (all []route) {
+func governanceRoutes() []route {
+	all := []route{
+		get("/specs/{spec}/governance/handoff-rules", hasStarter, (*Handler).rulesOfSpec),
+		put("/specs/{spec}/governance/handoff-rules", hasStarter, (*Handler).replaceRulesOfSpec),
+	}
 	for _, of := range []string{"", "/runs/{run}"} {
 		all = append(all,
 			get(of+"/governance/handoff-rules", hasGovernor, (*Handler).rules),

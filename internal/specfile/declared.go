@@ -8,12 +8,15 @@ import (
 
 // Declared is what may be given to a spec when it is run.
 type Declared struct {
+	File        *File  // with no text for inputs, and no value for parameters, that have none
 	Name        string // of the team
 	Path        string // as given or found
 	Description string // what the team does; may be empty
 	Tasks       []string
 	Inputs      []DeclaredInput // those that a text can replace, in the order written
 	Params      []DeclaredParam // by name
+
+	Policy *DeclaredPolicy // if it is in a file of its own
 
 	Goal        bool // it has no tasks, so that a goal is planned
 	GoalDefault bool // it has that goal
@@ -41,7 +44,10 @@ func Declare(ctx context.Context, o Options) (*Declared, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Declared{Name: f.Name, Path: f.Path, Description: f.Description, Goal: len(f.Tasks) == 0, GoalDefault: f.Goal != nil}
+	d := &Declared{File: f, Name: f.Name, Path: f.Path, Description: f.Description, Goal: len(f.Tasks) == 0, GoalDefault: f.Goal != nil}
+	if d.Policy, err = f.declaredPolicy(); err != nil {
+		return nil, err
+	}
 	for i := range f.Tasks {
 		d.Tasks = append(d.Tasks, f.Tasks[i].Title)
 	}

@@ -34,7 +34,7 @@ var samples = map[string]string{
 	"spec.maxContextBytes": "1000", "spec.maxMessageBytes": "3000", "spec.maxPromptBytes": "2000", "agent.maxContextBytes": "1000", "agent.maxPromptBytes": "2000",
 	"dependency.maxContextBytes": "1000", "input.maxContextBytes": "1000", "input.cut": "true", "input.from": "{run: r, task: t}", "from.run": "r2", "from.task": "t2", "coordinator.maxContextBytes": "1000",
 	"spec.maxTokenBudget": "1000", "spec.maxCostBudget": "0.25", "spec.policy": "{default: scoped}", "spec.assert": "[notes never reaches a]", "spec.description": "Settles claims.",
-	"policy.default": "scoped", "policy.rules": "[{from: a, to: a, block: [x]}]", "policy.redact": "{kinds: [ip]}", "policy.declassify": "[]", "policy.endorse": "[]",
+	"policy.file": "testdata/policy.yaml", "policy.default": "scoped", "policy.rules": "[{from: a, to: a, block: [x]}]", "policy.redact": "{kinds: [ip]}", "policy.declassify": "[]", "policy.endorse": "[]",
 	"policy.renew": "[]", "policy.assert": "[notes never reaches a]",
 	"rule.name": "r", "rule.from": "user", "rule.to": "coordinator", "rule.mode": "scoped", "rule.allow": "[/x]", "rule.block": "[x]", "rule.maxClassification": "public",
 	"rule.redact": "{kinds: [mac]}", "rule.reveal": "{iban: [/x]}", "rule.translate": "{recast: user}",
@@ -119,6 +119,9 @@ var ofPolicy = []string{"policy", "rule", "translate", "summarize", "redact", "p
 
 // policyWith writes a policy with one more key.
 func policyWith(place, key, value string) string {
+	if place == "policy" && key == "file" {
+		return "policy: {file: " + value + "}\n"
+	}
 	in := func(what string, words ...string) string {
 		return "{" + with(what, place, key, value, words...) + "}"
 	}
@@ -437,7 +440,7 @@ func deref(f *float64) any {
 func TestEveryKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`, "testdata/folder/a.txt", "a", "testdata/folder/b.txt", "b")
+	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`, "testdata/folder/a.txt", "a", "testdata/folder/b.txt", "b", "testdata/policy.yaml", "policy: {default: scoped}")
 	without := fingerprint(t, must(t, dir, "base", specWith("", "", "")))
 	withPolicy := fingerprint(t, must(t, dir, "base", specWith("policy", "", "")))
 	withFallback := fingerprint(t, must(t, dir, "base", specWith("fallback", "", "")))

@@ -330,7 +330,8 @@ func (l *loader) readFile(at *node, limit int) *source {
 		return src
 	}
 	whole := filepath.Join(at.src.dir, shown)
-	text, copied, err := l.orCopy(whole, false, func() (string, error) { return l.inside(at.src.dir, path, limit) })
+	c := l.storedCopy(whole)
+	text, copied, err := l.orCopy(whole, c != nil && c.Instead, func() (string, error) { return l.inside(at.src.dir, path, limit) })
 	if err != nil {
 		// The path as written: what the environment put into it is not shown.
 		l.badAs(at, err, fileHint(err), "file: %s: %v", quote(at.text), err)

@@ -37,6 +37,9 @@ type places struct {
 	whens   map[*fields]conditionPlace // of the conditions of tasks
 	loops   map[*fields]loopPlace      // of the tasks that are loops
 	asserts []*node                    // of the run's assertions
+	policy  *node                      // as it is written, in the spec or in a file of its own; nil without one
+
+	policyFile *source // nil if the policy has no file of its own
 }
 
 // answering are the parts of a spec about what answers goals and turns; each is nil without one.
@@ -261,7 +264,7 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 	if i, err := strconv.Atoi(strings.Join(parts[1:], "/")); parts[0] == "assert" && err == nil && i >= 0 && i < len(p.asserts) {
 		return p.asserts[i], p.asserts[i].src, p.asserts[i].at
 	}
-	if n := p.main.spec.own("policy"); n != nil && parts[0] == "policy" {
+	if n := p.policy; n != nil && parts[0] == "policy" {
 		return inPolicy(n, parts[1:])
 	}
 	if n := cmp.Or(p.setting(parts[0]), p.main.team.own(parts[0])); n != nil {

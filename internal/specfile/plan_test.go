@@ -139,6 +139,7 @@ fallback: [{model: "${SPARE:-spare}", headers: {X-Title: spare}}, {baseURL: http
 maxConcurrency: 3
 maxContextBytes: 400000
 maxPromptBytes: 900000
+maxMessageBytes: 20000
 maxTokenBudget: 90000
 maxCostBudget: 12.50
 prices: {small: {input: 0.15, output: 0.6, cachedInput: 0.075}, big: {input: 2, output: 8, reasoning: 12.5}, own: {input: 0, output: 0}}
@@ -160,6 +161,7 @@ agents:
   - {name: intake, outputSchema: facts, maxTokenBudget: 5000, maxCostBudget: 0.125, headers: {X-Title: intake}, temperature: 0, capabilities: [read, "x: y"]}
   - {name: letters, model: own, systemPrompt: "Write in ${params.year}.\nTwo lines.", baseURL: https://two.example/v1, outputSchema: {file: facts.json}, fallback: [{baseURL: https://four.example/v1, model: four}]}
 edges: [{from: intake, to: letters, maxClassification: secret}]
+policy: {file: data/rules.yaml}
 messages: [{from: user, to: "*", text: {file: data/claim.md}, classification: confidential}, {from: intake, to: letters, text: Hello}]
 offline: ${DIR:-data}/script.yaml
 `
@@ -167,7 +169,7 @@ offline: ${DIR:-data}/script.yaml
 // plannedFiles writes the spec above and what it names.
 func plannedFiles(t *testing.T, text string) string {
 	dir := t.TempDir()
-	write(t, dir, "team.yaml", text, "data/claim.md", "The claim.", "data/prompt.md", "You are ${params.city}.", "facts.json", `{"type": "object"}`, "data/script.yaml", "x")
+	write(t, dir, "team.yaml", text, "data/claim.md", "The claim.", "data/prompt.md", "You are ${params.city}.", "facts.json", `{"type": "object"}`, "data/script.yaml", "x", "data/rules.yaml", "policy: {rules: [{from: intake, to: letters, block: [ssn]}]}\n")
 	return dir
 }
 
@@ -329,7 +331,7 @@ func TestPlanThatCannotBeSaved(t *testing.T) {
 		where = append(where, fmt.Sprintf("%d: %s", p.Line, message))
 	}
 	require.Equal(t, []string{
-		`23: outputSchema: file: "facts.json"`, `30: outputSchema: file: "facts.json"`, `33: offline: "${DIR:-data}/script.yaml"`,
+		`24: outputSchema: file: "facts.json"`, `31: outputSchema: file: "facts.json"`, `35: offline: "${DIR:-data}/script.yaml"`,
 		`0: the plan: Options.Models: "a${b}" would be read as a variable of the environment`,
 	}, where, "what lies in data can be named from there")
 

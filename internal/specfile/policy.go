@@ -16,14 +16,18 @@ import (
 func (r *reader) readPolicy() {
 	defer func() { r.subject = nil }()
 	main := r.places.main.spec
-	n := main.own("policy")
-	if n == nil {
+	if main.own("policy") == nil {
 		r.readAsserts(main.own("assert"))
 		return
 	}
 	r.subject = func() string { return "policy: " }
-	f := r.fields(n, "policy", nil)
+	f := r.policyFields(main.own("policy"))
 	r.readAsserts(main.own("assert"), f.own("assert"))
+	if f == nil {
+		return
+	}
+	n := f.node
+	r.places.policy = n
 	p := &handoff.Policy{Default: handoff.Mode(text(f.own("default")))}
 	members{{"hideIdentity", &p.HideIdentity}}.read(f.own)
 	p.Redact = r.policyRedaction(f.own("redact"))

@@ -16,7 +16,7 @@ import (
 // with it into places of the file. If the file has problems and no agents, members returns the names of the
 // readers in the run, so that unknown names are among the problems; nil or none if they are not known.
 func LoadPolicy(dir workdir.Dir, path string, stdin io.Reader, members func() []string) (*File, *handoff.Policy, error) {
-	f, err := Load(Options{Dir: dir, Path: path, Stdin: stdin, Offline: true, members: members})
+	f, err := Load(Options{Dir: dir, Path: path, Stdin: stdin, Offline: true, policyAlone: true, members: members})
 	if err != nil {
 		return nil, nil, aboutPolicy(err)
 	}

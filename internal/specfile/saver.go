@@ -106,7 +106,7 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 		n.set("agentDefaults", s.agent("agentDefaults: ", written("agentDefaults", defaults)))
 	}
 	n.set("tools", s.tools())
-	n.set("policy", s.p.main.spec.own("policy"))
+	n.set("policy", s.p.policy)
 	n.set("assert", s.p.main.spec.own("assert"))
 	agents := listNode()
 	for i, a := range s.p.agents {

@@ -53,6 +53,10 @@ func (r *reader) inlineSchema(n *node) json.RawMessage {
 		if n = r.parsed(src); n == nil {
 			return nil
 		}
+		if n.is != isObject && n.is != isBool {
+			r.bad(n, schema.hint, "%s where a JSON Schema belongs", n.describe())
+			return nil
+		}
 	}
 	raw, err := n.appendJSON(nil)
 	if err != nil {
@@ -71,10 +75,6 @@ func (l *loader) parsed(src *source) *node {
 	n, bad := parse(src)
 	for _, f := range bad {
 		l.badAtAs(src, f.at, ErrSyntax, f.hint, "%s", f.message)
-	}
-	if n != nil && n.is != isObject && n.is != isBool {
-		l.bad(n, schema.hint, "%s where a JSON Schema belongs", n.describe())
-		n = nil
 	}
 	l.trees[src] = n
 	return n

@@ -120,7 +120,8 @@ type Options struct {
 	// Unlisted accepts MCP servers without allow, for callers that list what servers offer.
 	Unlisted bool
 
-	unbound bool // accepts inputs and parameters without a text or value; see [Declare]
+	policyAlone bool // only the policy is used; see [LoadPolicy]
+	unbound     bool // accepts inputs and parameters without a text or value; see [Declare]
 }
 
 // called returns what messages call a field of the options.

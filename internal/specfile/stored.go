@@ -21,7 +21,7 @@ type StoredFile struct {
 	Label   label.Classification `json:"label"`             // the highest label of its contents, at least internal
 	Without []string             `json:"without,omitempty"` // the keys whose values were removed, and the placeholders of other secrets
 
-	// Instead uses the copy of an input's file even if the file exists.
+	// Instead uses the copy of the file of an input, or of one that {file: PATH} names, even if the file exists.
 	Instead bool `json:"-"`
 }
 

@@ -37,6 +37,8 @@ type serveFlags struct {
 	tokenFile string
 	readOnly  bool
 	mcp       bool
+
+	allowWidening bool // of policies of specs
 }
 
 // Command returns the command serve.
@@ -79,6 +81,7 @@ inputs and parameters of the spec; each call is a run in the journal.`,
 	f.BoolVar(&s.mcp, "mcp", false, "offer each SPEC as a tool to the MCP client that started the command, over standard input and output")
 	f.StringVar(&s.listen, "listen", "127.0.0.1:"+inspector.DefaultPort, "listen at `ADDRESS:PORT`; port 0 is any that is free")
 	f.StringVar(&s.accepts, "accepts", label.Confidential.String(), "show at most this `LABEL`: public, internal or confidential")
+	f.BoolVar(&s.allowWidening, "allow-widening", false, "let a client give a SPEC a policy that delivers more, for later runs")
 	f.BoolVar(&s.readOnly, "read-only", false, "refuse everything that changes something")
 	f.StringVar(&s.tokenFile, "token-file", "", "write a new token for programs into `FILE`, which only its owner may read")
 	flags.Complete(cmd, "accepts", label.Classifications()[:3])
@@ -203,7 +206,7 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 	if err := s.limits.Check(cmd); err != nil {
 		return 0, err
 	}
-	for _, name := range []string{"listen", "token-file", "read-only"} {
+	for _, name := range []string{"listen", "token-file", "allow-widening", "read-only"} {
 		if s.mcp && cmd.Flags().Changed(name) {
 			return 0, exit.Usagef("--%s is for the page, and --mcp serves none: leave one of them out", name)
 		}

@@ -43,6 +43,7 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 		if err != nil {
 			return nil, err
 		}
+		d.File = nil // inputs may be large
 		name := cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(d.Path), filepath.Ext(d.Path)))
 		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name }) {
 			name = path
@@ -73,6 +74,8 @@ type starter struct {
 	flags *serveFlags
 	specs []servedSpec
 
+	policies sync.Mutex // held while the policy of a spec is replaced
+
 	mu      sync.Mutex // guards the rest
 	ctx     context.Context
 	all     *sync.WaitGroup // of the runs; nil until runs can be started
@@ -96,7 +99,8 @@ type specDocument struct {
 	Description string          `json:"description,omitempty"`
 	Inputs      []inputDocument `json:"inputs"`
 	Params      []paramDocument `json:"params"`
-	Goal        bool            `json:"goal"` // a goal can be given
+	Goal        bool            `json:"goal"`             // a goal can be given
+	Policy      string          `json:"policy,omitempty"` // the file of its policy, if that is a file of its own
 }
 
 type inputDocument struct {
@@ -115,6 +119,9 @@ func (s *starter) Specs(context.Context) (any, error) {
 	docs := make([]specDocument, len(s.specs))
 	for i, of := range s.specs {
 		docs[i] = specDocument{Name: of.name, Path: of.path, Description: of.Description, Inputs: []inputDocument{}, Params: []paramDocument{}, Goal: of.Goal}
+		if of.Policy != nil {
+			docs[i].Policy = of.Policy.Path
+		}
 		for _, in := range of.Inputs {
 			docs[i].Inputs = append(docs[i].Inputs, inputDocument(in))
 		}
@@ -225,23 +232,23 @@ func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 	if given.Spec == "" {
 		return l, &inspector.Error{Code: inspector.Invalid, Message: "the request names no spec", Hint: "GET " + inspector.API + "/specs lists them", Problems: []inspector.Problem{{Pointer: "/spec", Message: "it is missing"}}}
 	}
-	i := slices.IndexFunc(s.specs, func(of servedSpec) bool { return of.name == given.Spec })
-	if i < 0 {
-		return l, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("no spec %q is served", given.Spec), Hint: "GET " + inspector.API + "/specs lists them"}
+	of, err := s.find(given.Spec)
+	if err != nil {
+		return l, err
 	}
-	spec := s.flags.spec(s.specs[i].path)
+	spec := s.flags.spec(of.path)
 	for _, name := range slices.Sorted(maps.Keys(given.Inputs)) {
-		if !slices.ContainsFunc(s.specs[i].Inputs, func(in specfile.DeclaredInput) bool { return in.Name == name }) {
+		if !slices.ContainsFunc(of.Inputs, func(in specfile.DeclaredInput) bool { return in.Name == name }) {
 			return l, unknownMember("inputs", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given.Params)) {
-		if !slices.ContainsFunc(s.specs[i].Params, func(p specfile.DeclaredParam) bool { return p.Name == name }) {
+		if !slices.ContainsFunc(of.Params, func(p specfile.DeclaredParam) bool { return p.Name == name }) {
 			return l, unknownMember("params", name)
 		}
 		spec.Params = append(spec.Params, name+"="+given.Params[name])
 	}
-	if given.Goal != nil && !s.specs[i].Goal {
+	if given.Goal != nil && !of.Goal {
 		return l, &inspector.Error{Code: inspector.Invalid, Message: fmt.Sprintf("the spec %q has tasks, and takes no goal", given.Spec), Problems: []inspector.Problem{{Pointer: "/goal", Message: "the tasks of the spec would not run"}}}
 	}
 	if given.Goal != nil {

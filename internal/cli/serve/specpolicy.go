@@ -1,0 +1,229 @@
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/runteam/runteam/internal/cli/connect"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/steer"
+)
+
+// The policy of a spec may be in a file of its own. Then it can be read, and replaced for later runs.
+
+// A specPolicy is the policy of a served spec, in JSON.
+type specPolicy struct {
+	Spec   string          `json:"spec"`
+	File   string          `json:"file"`
+	Digest string          `json:"digest"` // of the policy as it is written there
+	Policy json.RawMessage `json:"policy"`
+
+	declared *specfile.Declared
+}
+
+// PolicyOfSpec returns the policy of a spec; see [inspector.Starter].
+func (s *starter) PolicyOfSpec(ctx context.Context, spec string) (doc any, digest string, err error) {
+	p, err := s.policyOf(ctx, spec)
+	if err != nil {
+		return nil, "", err
+	}
+	return p, p.Digest, nil
+}
+
+// policyOf reads the policy of a served spec. Like the spec, it is internal.
+func (s *starter) policyOf(ctx context.Context, name string) (*specPolicy, error) {
+	if s.accepts < label.Internal {
+		return nil, &inspector.Error{Code: inspector.Forbidden, Message: "the policy is above the clearance of this viewer"}
+	}
+	of, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	spec := s.flags.spec(of.path)
+	spec.Results = s.flags.Results(s.con)
+	d, err := spec.Declare(ctx, s.con)
+	if err != nil {
+		return nil, problem(err)
+	}
+	if d.Policy == nil {
+		return nil, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("the policy of spec %q has no file of its own", name), Hint: "write it into a file, and policy: {file: PATH} in the spec"}
+	}
+	return &specPolicy{Spec: name, File: d.Policy.Path, Digest: digestOfText(d.Policy.JSON), Policy: d.Policy.JSON, declared: d}, nil
+}
+
+// find returns the served spec with a name.
+func (s *starter) find(name string) (*servedSpec, error) {
+	i := slices.IndexFunc(s.specs, func(of servedSpec) bool { return of.name == name })
+	if i < 0 {
+		return nil, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("no spec %q is served", name), Hint: "GET " + inspector.API + "/specs lists them"}
+	}
+	return &s.specs[i], nil
+}
+
+// digestOfText returns the digest of a policy as it is written.
+func digestOfText(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// ReplacePolicyOfSpec replaces the policy of a spec for later runs; see [inspector.Starter].
+func (s *starter) ReplacePolicyOfSpec(ctx context.Context, name, digest string, given inspector.Policy) (string, error) {
+	if s.accepts < label.Confidential {
+		return "", &inspector.Error{Code: inspector.Forbidden, Message: "the policy also holds for runs whose user may see more than this viewer"}
+	}
+	s.policies.Lock() // so that nobody else replaces it between the check and the change
+	defer s.policies.Unlock()
+	was, err := s.policyOf(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if was.Digest != digest {
+		return "", refused(fmt.Errorf("%w; its digest is now %s", steer.ErrStale, was.Digest))
+	}
+	text, err := asFile(given.Policy)
+	if err != nil {
+		return "", &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
+	}
+	d, err := s.checkPolicyOfSpec(ctx, was, text)
+	if err != nil {
+		return "", err
+	}
+	now := digestOfText(d.Policy.JSON)
+	if now == was.Digest {
+		return now, nil
+	}
+	if text, err = specfile.PolicyFile(d.Policy.JSON); err == nil {
+		err = s.writePolicy(was.File, text)
+	}
+	if err != nil {
+		return "", problem(err)
+	}
+	s.con.Say("runteam: %s replaced the policy of %s in %s%s", terminal.CleanLine(given.By), terminal.CleanLine(name), terminal.CleanLine(was.File), because(given.Reason))
+	return now, nil
+}
+
+// because returns a reason as the end of a sentence.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + terminal.CleanLine(reason)
+}
+
+// checkPolicyOfSpec checks a spec with another text in the file of its policy: everything that a run checks before it
+// begins and that the spec has passed so far, and that the policy delivers no more than before. A spec that lacks inputs
+// or parameters need not pass all of it.
+func (s *starter) checkPolicyOfSpec(ctx context.Context, was *specPolicy, text []byte) (*specfile.Declared, error) {
+	of, err := s.find(was.Spec)
+	if err != nil {
+		return nil, err
+	}
+	refuse := func(err error) error { return policyRefused(err, was.File, text) }
+	spec := s.flags.spec(of.path)
+	spec.Results = s.flags.Results(s.con)
+	spec.Stored = []specfile.StoredFile{{Path: was.File, Found: was.File, Text: string(text), Label: label.Internal, Instead: true}}
+	d, err := spec.Declare(ctx, s.con)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	next, err := connect.BuildTeam(d.File, connect.Unconnected(s.con.LookupEnv))
+	if err != nil {
+		return nil, refuse(err)
+	}
+	now, err := connect.BuildTeam(was.declared.File, connect.Unconnected(s.con.LookupEnv))
+	if err != nil {
+		return nil, problem(err)
+	}
+	if err := next.Widening(now); err != nil && !s.flags.allowWidening {
+		e := &inspector.Error{}
+		if errors.As(refused(err), &e) {
+			e.Hint = "narrow it, or start serve with --allow-widening"
+		}
+		return nil, e
+	}
+	before, err := planned(ctx, now, was.declared.File)
+	if err != nil || len(d.File.Tasks) == 0 {
+		return d, nil //nolint:nilerr // the spec lacks something else, which its next run says
+	}
+	after, err := planned(ctx, next, d.File)
+	if err != nil {
+		return nil, refuse(d.File.Locate(err))
+	}
+	if len(after) > len(before) {
+		return nil, &inspector.Error{Code: inspector.Invalid, Message: "an assertion of the spec does not hold with this policy", Problems: after}
+	}
+	return d, nil
+}
+
+// planned plans the tasks of a spec, and returns the assertions that do not hold.
+func planned(ctx context.Context, t *engine.Team, f *specfile.File) (broken []inspector.Problem, err error) {
+	p, err := files.Await(ctx, func() (*engine.Plan, error) { return t.Plan(f.Tasks, &f.Run) })
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Findings {
+		if a := &p.Findings[i]; !a.Holds {
+			broken = append(broken, inspector.Problem{Pointer: "/policy", Message: a.Assertion.String() + ": " + a.Why})
+		}
+	}
+	return broken, nil
+}
+
+// policyRefused returns the error for a policy with which a spec cannot be run, with all problems. Those in the text of
+// its file have pointers into the policy.
+func policyRefused(err error, path string, text []byte) error {
+	e := &inspector.Error{Code: inspector.Invalid, Message: "the spec cannot be run with this policy"}
+	for _, p := range exit.Problems(err) {
+		if p.File == path {
+			e.Problems = append(e.Problems, inspector.Problem{Pointer: pointerAt(text, p.Line, p.Column), Message: p.Message, Hint: p.Hint})
+			continue
+		}
+		e.Problems = append(e.Problems, inspector.Problem{Message: p.At() + ": " + p.Message, Hint: p.Hint})
+	}
+	if len(e.Problems) == 0 {
+		return problem(err)
+	}
+	return e
+}
+
+// writePolicy replaces a file, which is either the old one or the new one at any time.
+func (s *starter) writePolicy(path string, text []byte) error {
+	at, err := filepath.EvalSymlinks(s.con.WorkDir.Path(path))
+	if err != nil {
+		return exit.FileError(path, err)
+	}
+	info, err := os.Stat(at)
+	if err != nil {
+		return exit.FileError(path, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(at), ".runteam-policy-*")
+	if err != nil {
+		return exit.FileError(path, err)
+	}
+	if err = f.Chmod(info.Mode().Perm()); err == nil {
+		err = files.WriteSynced(f, text)
+	} else {
+		_ = f.Close()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), at)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return exit.FileError(path, err)
+	}
+	return nil
+}
