@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
@@ -81,6 +82,8 @@ func TestThePolicyOfASpecIsReplaced(t *testing.T) {
 	require.Equal(t, "policy:\n  rules:\n    - name: no names\n      from: reader\n      to: writer\n      block: [ssn, name]\n", string(file))
 	got, text = put(`{"rules":[]}`, current)
 	require.Equal(t, 412, got, text)
+	got, text = s.do("PUT", path, `{"policy":{},"reason":"`+strings.Repeat("x", 64<<10+1)+`"}`, `If-Match: "`+now["digest"].(string)+`"`)
+	require.Equal(t, 413, got, text)
 
 	got, text = s.do("POST", "/runs", `{"spec":"relay","inputs":{"facts":"x"}}`)
 	require.Less(t, got, 300, text)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/runteam/runteam/steer"
 )
 
 // rules answers with a policy of a run.
@@ -61,6 +63,9 @@ func (h *Handler) replacePolicy(w http.ResponseWriter, r *http.Request, replace 
 	p := Policy{By: h.o.Viewer.By}
 	if err := decode(r, &p); err != nil {
 		return err
+	}
+	if len(p.Reason) > steer.MaxText {
+		return &Error{Code: TooLarge, Message: "the reason has more than 64 KiB"}
 	}
 	if len(p.Policy) == 0 {
 		return &Error{Code: Invalid, Message: "the policy is missing", Problems: []Problem{{Pointer: "/policy", Message: "it is missing"}}}

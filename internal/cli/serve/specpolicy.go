@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
@@ -115,12 +116,12 @@ func (s *starter) ReplacePolicyOfSpec(ctx context.Context, name, digest string, 
 	return now, nil
 }
 
-// because returns a reason as the end of a sentence.
+// because returns the beginning of a reason as the end of a sentence.
 func because(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + terminal.CleanLine(reason)
+	return ": " + terminal.CleanLine(oneline.Of(reason))
 }
 
 // checkPolicyOfSpec checks a spec with another text in the file of its policy: everything that a run checks before it
