@@ -156,7 +156,8 @@ func checkSpecs(c *checker) {
 	}
 }
 
-// adviseUnused warns of inputs that no task uses, and of failures that are accepted in vain.
+// adviseUnused warns of inputs that no task uses, of failures that are accepted in vain, and of runs that can succeed
+// without an answer.
 func (c *checker) adviseUnused() {
 	for i, in := range c.options.Inputs {
 		if !c.used[i] {
@@ -165,6 +166,9 @@ func (c *checker) adviseUnused() {
 	}
 	for _, i := range acceptedInVain(c.plan.Graph) {
 		c.advise(c.task(i).at("onFailure"), "no effect here: every task that depends on it needs its result, so they and the run fail if it fails", "write optional: true in their dependsOn")
+	}
+	if c.options.Answer == nil && acceptsNoAnswer(c.plan.Graph, c.plan.Outputs) {
+		c.advise(c.task(int(c.plan.Outputs[0])).at("onFailure"), "the run can succeed without an answer: the failure of each task whose result is part of the answer is accepted", "write onFailure: fail for one whose result you need")
 	}
 }
 

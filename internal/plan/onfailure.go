@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/task"
 )
@@ -25,4 +27,10 @@ func acceptedInVain(g *graph.Graph) (tasks []int) {
 		}
 	}
 	return tasks
+}
+
+// acceptsNoAnswer reports whether the run can succeed without an answer: the failures of all tasks whose results make the
+// answer are accepted.
+func acceptsNoAnswer(g *graph.Graph, outputs []int32) bool {
+	return !slices.ContainsFunc(outputs, func(i int32) bool { return g.Task(int(i)).OnFailure != task.ContinueRun })
 }
