@@ -52,6 +52,51 @@ func TestAPausedRunIsPausedEverywhere(t *testing.T) {
 	p.showsIn("dialog [role=alert]", "to continue: runteam resume "+run[:1])
 }
 
+// connecting is a team of which one task waits for a person while the model of another one writes.
+const connecting = `
+name: connecting
+model: scripted
+agents: [{name: writer, systemPrompt: You write.}, {name: editor, backend: {kind: person}}]
+tasks:
+  - {title: Write, assignee: writer, description: Write the letter.}
+  - {title: Review, assignee: editor, description: May we write?}
+  - {title: Send, assignee: writer, dependsOn: [Write, Review], description: Send the letter.}
+`
+
+// The page has the connection of a task from its document, and follows the events of the run.
+func TestConnectionOfATask(t *testing.T) {
+	t.Parallel()
+	begins, ends := make(gate), make(gate)
+	m := newModel(t, map[string]func(*modelCall){
+		"Write": func(c *modelCall) {
+			c.await(begins)
+			c.write(strings.Repeat("We write to you about the boxes. ", 20))
+			c.await(ends)
+		},
+		"Send": says("It was sent."),
+	})
+	f := newFolder(t, map[string]string{"team.yaml": connecting})
+	s := f.serve(t, m.env(), "team.yaml")
+	p := s.open(t, wide, "#/runs")
+	startRun(p)
+	p.showsIn(".summary .status", "running")
+	shown := func(title, state, doing string) {
+		p.click(".node .title", title)
+		p.showsIn(".panel h2", title)
+		p.showsIn(".panel .conn", state+doing)
+	}
+	shown("Write", "connected", ", waits for the model")
+	shown("Review", "idle", ", waits for editor")
+	shown("Send", "disconnected", "")
+	close(begins)
+	shown("Write", "connected", ", streaming")
+	p.visit("#/runs")
+	p.visit("#/runs/" + s.newest(t).RunID + "/tasks/Write")
+	p.showsIn(".panel .conn", "connected, streaming")
+	close(ends)
+	p.showsIn(".panel .conn", "disconnected")
+}
+
 // A run that was started in the page with inputs and parameters is resumed there.
 func TestARunOfARequestIsResumedInThePage(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/task"
@@ -29,6 +30,7 @@ type broadcast struct {
 type liveText struct {
 	of   event.Delta // without the text
 	text []byte
+	last time.Time // when the last piece came
 }
 
 // A subscriber has the pieces of texts that it has not taken yet, oldest first.
@@ -80,7 +82,7 @@ func (b *broadcast) push(d event.Delta) {
 		}
 	}
 	start := len(t.text)
-	t.text = append(t.text, d.Text...)
+	t.text, t.last = append(t.text, d.Text...), time.Now()
 	t.of = d
 	t.of.Text = ""
 	for s := range b.subs {
@@ -162,6 +164,26 @@ func (f *Fanout) Subscribe(run string) (Subscription, error) {
 		s.wake()
 	}
 	return s, nil
+}
+
+// Writing returns the tasks of a run whose models are writing, and when the last piece of each came. It is empty for a
+// run of another process.
+func (f *Fanout) Writing(run string) map[task.ID]time.Time {
+	f.mu.Lock()
+	b := f.runs[run]
+	f.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last := map[task.ID]time.Time{}
+	for id, t := range b.texts {
+		if len(t.text) > 0 {
+			last[id] = t.last
+		}
+	}
+	return last
 }
 
 // Next returns all queued pieces; see [Subscription].

@@ -91,7 +91,7 @@ func (s *State) Apply(e *record.Entry) {
 		s.Task(e.Asked.Task, "", "").asked(e.Asked, len(s.Begins))
 	case e.Begun != nil:
 		if t := s.tasks[record.TaskOf(e.Begun.Session)]; t != nil {
-			t.begun(e.Begun.Session)
+			t.begun(e.Begun)
 		}
 	case e.Turn != nil:
 		s.taskOfCall(e.Turn).turn(e.Turn, len(s.Begins))
@@ -110,10 +110,13 @@ func (s *State) Apply(e *record.Entry) {
 	case e.Question != nil:
 		s.deliver(e.Question.Messages)
 		t := s.Task(e.Question.Task, e.Question.Title, e.Question.Agent)
+		t.activeAt(e.Question.Time)
 		t.continueAttempt(e.Question.Attempt)
 		t.ask(e.Question)
 	case e.Answer != nil:
-		s.Task(e.Answer.Task, e.Answer.Title, e.Answer.Agent).answer(e.Answer)
+		t := s.Task(e.Answer.Task, e.Answer.Title, e.Answer.Agent)
+		t.activeAt(e.Answer.Time)
+		t.answer(e.Answer)
 	}
 }
 

@@ -2,6 +2,7 @@ package runstate
 
 import (
 	"slices"
+	"time"
 
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
@@ -23,6 +24,7 @@ type Task struct {
 	Files    []*record.AgentCall // output files of attempts
 	Started  bool                // work on it began, in whichever process
 	Canceled bool                // a command canceled it
+	Active   time.Time           // when a call began or ended last, or a person was asked or answered
 	Place    int                 // of its last attempt among the entries of the run, from 1; zero if none ended
 
 	processes []int       // in which each of Calls ended, from 1
@@ -57,17 +59,24 @@ type firstTurn struct {
 // An agentOf says which agent works in a session.
 type agentOf struct{ session, agent string }
 
+// activeAt notes that something happened at a time.
+func (t *Task) activeAt(at time.Time) { t.Active = later(t.Active, at) }
+
 // asked adds a call that is about to begin.
 func (t *Task) asked(c *record.CallStart, process int) {
+	if !c.Ahead {
+		t.activeAt(c.Time)
+	}
 	t.dropOpen(c.Session)
 	t.open = append(t.open, openCall{c, process, c.Ahead})
 	t.agents = append(t.agents, agentOf{c.Session, c.Agent})
 }
 
 // begun notes that a prefetched call begins.
-func (t *Task) begun(session string) {
+func (t *Task) begun(b *record.PrefetchStart) {
+	t.activeAt(b.Time)
 	for i := range t.open {
-		if t.open[i].Session == session {
+		if t.open[i].Session == b.Session {
 			t.open[i].waits = false
 		}
 	}
@@ -80,12 +89,14 @@ func (t *Task) dropOpen(session string) {
 
 // turn adds what an agent said in a first turn.
 func (t *Task) turn(x *record.AgentCall, process int) {
+	t.activeAt(x.End)
 	t.dropOpen(x.Session)
 	t.turns = append(slices.DeleteFunc(t.turns, func(of firstTurn) bool { return of.call.Session == x.Session }), firstTurn{call: x, process: process})
 }
 
 // exchange adds the end of an attempt, or of a part of it.
 func (t *Task) exchange(x *record.AgentCall, place, process int) {
+	t.activeAt(x.End)
 	t.dropOpen(x.Session)
 	for i := range t.turns {
 		t.turns[i].ended = t.turns[i].ended || t.turns[i].call.Session == x.Session
@@ -102,6 +113,7 @@ func (t *Task) exchange(x *record.AgentCall, place, process int) {
 
 // toolCall adds a call of a tool that is about to begin.
 func (t *Task) toolCall(c *record.CallStart) {
+	t.activeAt(c.Time)
 	t.continueAttempt(c.Attempt)
 	t.called(c.Session)
 	t.working = append(t.working, c.Session)
@@ -110,6 +122,7 @@ func (t *Task) toolCall(c *record.CallStart) {
 
 // toolResult adds the result of a call of a tool.
 func (t *Task) toolResult(x *record.AgentCall) {
+	t.activeAt(x.End)
 	t.continueAttempt(x.Attempt)
 	if t.called(x.Session); x.Code == codes.ReplyPending {
 		t.waiting = x.Attempt

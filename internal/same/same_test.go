@@ -72,6 +72,7 @@ var intendedDifferences = []intended{
 		regexp.MustCompile(`: show`), regexp.MustCompile(`"(interrupted|running)":\d+,|"estimated":true,?`), "",
 	},
 	{"a run says how much its agents were not given", regexp.MustCompile(`: show`), regexp.MustCompile(`"(withheld|redacted)":\d+,`), ""},
+	{"a task says whether an agent is at work on it", regexp.MustCompile(`: show`), regexp.MustCompile(`,"connection":"\w+"(,"lastActivityAt":"[^"]*")?`), ""},
 	{"tasks in loops count too, and how often tasks run at most is said beside", regexp.MustCompile(` check$`), regexp.MustCompile(`\d+ tasks( that run at most \d+ times)?`), ""},
 	{"who gets a task without an assignee is said", regexp.MustCompile(` check$`), regexp.MustCompile(`\n  assigned by [^\n]*`), ""},
 	{"what a condition compares is not withheld from anybody", nil, regexp.MustCompile(`"withheld":\s?\d+`), ""},

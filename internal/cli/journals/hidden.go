@@ -48,6 +48,8 @@ func hideCalls(h *record.History) {
 			return hidden[e.Asked.Task] && record.IsInner(e.Asked.Session)
 		case e.Turn != nil:
 			return hidden[e.Turn.Task]
+		case e.Rejected != nil:
+			return hidden[e.Rejected.Task]
 		case e.ToolCall != nil:
 			return hidden[e.ToolCall.Task]
 		case e.Sent != nil:

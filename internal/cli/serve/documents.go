@@ -108,12 +108,22 @@ func (c *runCache) keep(of *cachedRun) {
 
 // Run returns what show prints of a run; see [inspector.Runs].
 func (d *documents) Run(ctx context.Context, name string) (any, error) {
-	return d.with(ctx, name, func(k *journals.StoredRun) (any, error) { return view.Of(k), nil })
+	return d.with(ctx, name, func(k *journals.StoredRun) (any, error) {
+		doc := view.Of(k)
+		d.live.addStreams(k.Run, doc.All())
+		return doc, nil
+	})
 }
 
 // Task returns what show prints of a task; see [inspector.Runs].
 func (d *documents) Task(ctx context.Context, name, task string) (any, error) {
-	return d.withTask(ctx, name, task, func(k *journals.StoredRun) (any, error) { return view.TaskOf(k, task, false) })
+	return d.withTask(ctx, name, task, func(k *journals.StoredRun) (any, error) {
+		doc, err := view.TaskOf(k, task, false)
+		if err == nil {
+			d.live.addStreams(k.Run, []*view.Task{doc})
+		}
+		return doc, err
+	})
 }
 
 // Blocks returns the blocks of the answer of a run, or of the result of a task; see [inspector.Runs].

@@ -8,8 +8,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/runstate"
 )
 
 // liveRuns are the runs that this process works on. It is safe for concurrent use.
@@ -43,6 +45,19 @@ func (l *liveRuns) monitor(id string) *record.Monitor {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.monitors[id]
+}
+
+// addStreams adds to the documents of tasks which of their models write, as the user of the run may see it.
+func (l *liveRuns) addStreams(run string, tasks []*view.Task) {
+	writing := l.fanout.Writing(run)
+	for _, t := range tasks {
+		if last, ok := writing[t.ID]; ok && t.Connection == runstate.Connected {
+			t.Streaming = true
+			if last.After(t.Active) {
+				t.Active = last
+			}
+		}
+	}
 }
 
 // streams yields what models write in the runs of this process.

@@ -40,6 +40,9 @@ type Task struct {
 	Started     time.Time             `json:"startedAt,omitzero"`
 	Ended       time.Time             `json:"endedAt,omitzero"`
 	Took        int64                 `json:"tookMs,omitempty"`        // while a process worked on it
+	Connection  runstate.Connection   `json:"connection"`              // whether an agent is at work on it
+	Active      time.Time             `json:"lastActivityAt,omitzero"` // when a call began or ended last, a person was asked or answered, or a model wrote
+	Streaming   bool                  `json:"streaming,omitempty"`     // its model writes a result; known only to a server whose process works on the run
 	Transfers   []string              `json:"transferredTo,omitempty"` // the agents that its conversation was transferred to, in their order
 	Reused      *Reuse                `json:"reused,omitempty"`
 	Result      string                `json:"result,omitempty"`
@@ -165,6 +168,7 @@ func newTask(k *journals.StoredRun, ran *journals.Invocation, s *runstate.Task) 
 		ID: s.ID, Key: k.Key(s.ID), Title: s.Title, Name: s.Name, Agent: s.Agent, Status: k.State.Shown(s),
 		Attempts: made.Begun(), Interrupted: made.Interrupted, Running: made.Running,
 		Usage: k.State.Usage(s), Partial: s.IsPartial(), Took: k.State.Worked(s).Milliseconds(),
+		Connection: k.State.Connection(s), Active: s.Active,
 	}
 	t.Started, t.Ended = s.Span()
 	for _, x := range s.Transfers() {

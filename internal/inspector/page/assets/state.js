@@ -4,7 +4,8 @@
 import { exported, follow, get, ofRun } from "./api.js";
 import { statusWord } from "./dom.js";
 
-const working = new Set(["running", "in_progress"]);
+// Events of what the document calls the activity of a task.
+const active = /^(agent|tool)_|^task_waiting$/;
 
 export class RunState {
   constructor(id) {
@@ -56,14 +57,13 @@ export class RunState {
     t.step = step;
     t.model = t.call?.model ?? was?.model ?? "";
     t.since = Math.max(Date.parse(t.startedAt) || 0, Date.parse(t.endedAt) || 0);
-    t.activity = was?.activity ?? t.since;
+    t.activity = Math.max(Date.parse(t.lastActivityAt) || 0, was?.activity ?? 0);
     if (t.waitingFor) t.status = "waiting";
     if (t.awaitedReplies) this.awaits(t, new Map(t.awaitedReplies.map((w) => [w.id, w.agent])));
     t.status = outcome(t, t.attempts > 0);
     t.log = was?.log ?? [];
     t.session = was?.session;
     Object.assign(t, { messages: was?.messages, kids: was?.kids, chain: was?.chain });
-    t.open = working.has(t.status) && (was?.open ?? true);
     this.tasks.set(t.id, t);
     return t;
   }
@@ -174,7 +174,7 @@ export class RunState {
     if (!t) return e.task && this.readAgain();
     changed.add(t.id);
     t.log.push(e);
-    t.activity = Math.max(t.activity, at);
+    if (active.test(e.type)) t.activity = Math.max(t.activity, at);
     if (at >= t.since && (this.live || this.doc.endedAt)) this.advance(t, e);
   }
 
@@ -227,23 +227,23 @@ export class RunState {
   advance(t, e) {
     const was = kindOf(t);
     switch (e.type) {
-      case "task_ready": t.status = "ready"; t.error = t.endedAt = undefined; break;
+      case "task_ready": t.status = "ready"; t.connection = "disconnected"; t.error = t.endedAt = undefined; break;
       case "task_start": t.status = "in_progress"; t.startedAt = e.time; break;
       case "agent_start":
         t.status = "in_progress";
         if (!t.replies?.size) t.waitingFor = "";
         t.attempts = Math.max(t.attempts ?? 0, e.attempt ?? 1);
-        t.open = true;
+        worksOn(t);
         t.note = e.agent === t.holder ? "transferred to " + e.agent : "";
         break;
-      case "agent_complete": t.open = Boolean(e.child); break;
+      case "agent_complete": if (!e.child) t.connection = t.step ? "disconnected" : "idle"; break;
       case "task_complete": this.completed(t, e); break;
       case "task_skipped": case "task_not_needed": case "error": this.ended(t, e); break;
-      case "task_waiting": t.status = "waiting"; t.waitingFor = e.agent; t.open = false; break;
-      case "task_retry": t.note = "retries" + (e.waitMs ? " in " + Math.round(e.waitMs / 100) / 10 + " s" : ""); t.open = false; break;
+      case "task_waiting": t.status = "waiting"; t.waitingFor = e.agent; t.connection = "idle"; break;
+      case "task_retry": t.note = "retries" + (e.waitMs ? " in " + Math.round(e.waitMs / 100) / 10 + " s" : ""); t.connection = "idle"; break;
       case "rate_limited": t.note = "waits for the endpoint"; break;
       case "reply_wait": case "reply_end": this.awaited(t, e); break;
-      case "tool_start": if (!e.child) t.tool = e.from; break;
+      case "tool_start": worksOn(t); if (!e.child) t.tool = e.from; break;
       case "tool_complete": if (!e.child) t.tool = ""; break;
       case "agent_transfer": t.holder = e.to; break;
     }
@@ -260,6 +260,7 @@ export class RunState {
     if (e.type === "reply_wait") replies.set(e.id, e.from);
     else if (e.code !== "REPLY_PENDING") replies.delete(e.id);
     this.awaits(t, replies);
+    worksOn(t);
   }
 
   awaits(t, replies) {
@@ -271,7 +272,7 @@ export class RunState {
   completed(t, e) {
     t.status = "completed";
     t.endedAt = e.time;
-    t.open = false;
+    t.connection = "disconnected";
     t.model = e.call?.model ?? t.model;
     const old = t.tokenUsage ?? {};
     this.total.input += (e.input_tokens ?? 0) - (old.input_tokens ?? 0);
@@ -283,7 +284,7 @@ export class RunState {
 
   ended(t, e) {
     t.status = e.status ?? { task_skipped: "skipped", task_not_needed: "not_needed", error: "failed" }[e.type];
-    t.open = false;
+    t.connection = "disconnected";
     if (t.startedAt) t.endedAt = e.time;
     if (e.type === "task_not_needed") t.reason = e.message;
     else t.error = { ...e, message: e.message ?? "" };
@@ -293,7 +294,7 @@ export class RunState {
   planned(plan) {
     for (const p of plan) {
       if (this.tasks.has(p.task)) continue;
-      this.order.push(this.adopt({ id: p.task, title: p.title, assignee: p.agent, status: "pending", attempts: 0, tokenUsage: {} }, new Map()));
+      this.order.push(this.adopt({ id: p.task, title: p.title, assignee: p.agent, status: "pending", connection: "disconnected", attempts: 0, tokenUsage: {} }, new Map()));
     }
     this.shape++;
     this.recount();
@@ -312,6 +313,7 @@ export class RunState {
       if (t.replies?.size || waits === (t.waitingFor || "") || t.status !== "in_progress" && t.status !== "waiting") continue;
       t.waitingFor = waits;
       t.status = waits ? "waiting" : "in_progress";
+      t.connection = waits ? "idle" : "connected";
       changed.add(t.id);
     }
     if (changed.size === 0) return;
@@ -327,22 +329,12 @@ export class RunState {
     }
     t.text += d.text ?? "";
     t.done = Boolean(d.done);
-    t.time = Date.now();
     this.texts.set(d.task, t);
     const task = this.tasks.get(d.task);
     if (!task) return;
-    task.activity = Math.max(task.activity, t.time);
+    task.streaming = t.text !== "" && !t.done;
+    task.activity = Date.now();
     changed.add(task.id);
-  }
-
-  // connectionOf says how the session of a task stands: reference words, and what it does now.
-  connectionOf(t) {
-    const text = this.texts.get(t.id), { working } = childrenOf(t);
-    const streaming = this.live && text && !text.done && Date.now() - text.time < 3000;
-    if (streaming) return ["connected", "streaming"];
-    if (t.status === "in_progress" && t.open) return ["connected", working > 0 ? "waits for " + working + (working > 1 ? " children" : " child") : t.tool ? "calls " + t.tool.replace("tool:", "") : t.note || "waits for the model"];
-    if (t.status === "in_progress" || t.status === "waiting" || t.status === "ready") return ["idle", t.status === "waiting" ? "waits for " + (t.waitingFor || t.assignee) : t.note || ""];
-    return ["disconnected", ""];
   }
 
   get paused() { return this.live && this.status === "paused"; }
@@ -388,6 +380,18 @@ export function stateOf(t) { return t.status === "waiting" && t.waitingFor ? "wa
 
 // kindOf returns the status of a task, or accepted.
 function kindOf(t) { return t.status === "failed" && t.error?.failureAccepted ? "accepted" : t.status; }
+
+// worksOn takes in that an agent works on a task.
+function worksOn(t) { t.connection = t.replies?.size ? "idle" : "connected"; }
+
+// doingOf says what a task that is not disconnected does now.
+export function doingOf(t) {
+  if (t.connection === "idle") return t.status === "waiting" ? "waits for " + (t.waitingFor || t.assignee) : t.note || "";
+  if (t.connection !== "connected") return "";
+  const { working } = childrenOf(t);
+  if (working > 0) return "waits for " + working + (working > 1 ? " children" : " child");
+  return t.tool ? "calls " + t.tool.replace("tool:", "") : t.streaming ? "streaming" : t.note || "waits for the model";
+}
 
 // childrenOf counts the children of a task.
 export function childrenOf(t) {

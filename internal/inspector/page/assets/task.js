@@ -5,7 +5,7 @@ import { ago, bdi, bold, button, bytes, clock, code, count, duration, empty, fai
 import { handoffList, handoffsOf, sentList } from "./edge.js";
 import { answerBlock } from "./markdown.js";
 import { PromptView } from "./prompt.js";
-import { childrenOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
+import { childrenOf, doingOf, holdersOf, nameOf, stateOf, tokensOf, tookMs } from "./state.js";
 import { steer } from "./steer.js";
 import { charAt, textBlock } from "./text.js";
 import { origin } from "./trace.js";
@@ -55,7 +55,7 @@ export class TaskPanel {
   }
 
   drawFacts() {
-    const t = this.task, x = this.doc?.exchanges ?? [], last = x.at(-1), cost = this.state.taskCost(t), [conn, what] = this.state.connectionOf(t);
+    const t = this.task, x = this.doc?.exchanges ?? [], last = x.at(-1), cost = this.state.taskCost(t), what = doingOf(t);
     const session = last?.sessionId ?? t.log.findLast((e) => e.handoff?.sessionId?.includes(t.id))?.handoff.sessionId;
     const fact = (k, v, cls) => v !== undefined && v !== "" && v !== null && v !== false && h("div", { class: cls }, h("dt", null, k), h("dd", null, v));
     const context = x.find((e) => e.context)?.context;
@@ -64,7 +64,7 @@ export class TaskPanel {
       fact("Tokens", tokensOf(t) > 0 && h("span", { class: "num", title: "input and output" }, inOut(t.tokenUsage))), fact("Cost", cost > 0 && h("span", { class: "num" }, money(cost))),
       fact("Attempts", t.attempts > 1 && count(t.attempts)), fact("Reused", t.reused && ["from run ", bdi(t.reused.runId.slice(0, 8))]),
       fact("Context", context && h("span", { class: "num", title: "what its prompts sent, of what they would have sent if every agent read everything" }, bytes(context.bytesSent) + " of " + bytes(context.bytesIfShared))),
-      fact("Connection", h("span", { class: "conn conn-" + conn }, h("i", { "aria-hidden": "true" }), conn, what && muted(", ", bdi(what)))),
+      fact("Connection", h("span", { class: "conn conn-" + t.connection }, h("i", { "aria-hidden": "true" }), t.connection, what && muted(", ", bdi(what)))),
       fact("Last activity", t.activity > 0 && h("time", { title: new Date(t.activity).toISOString() }, this.state.live ? ago(t.activity) : clock(t.activity))),
       fact("Holders", this.doc?.holders?.map((x, i) => [i ? " → " : "", this.promptLink(x.agent, x.sessionId), x.turn > 0 && muted(" to turn ", count(x.turn))]) ?? holdersOf(t), "wide"),
       fact("Session", session && h("code", { class: "session", title: session }, bdi(session.replace(this.page.id + "/", "…/"))), "wide"));
