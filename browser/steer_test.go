@@ -122,7 +122,7 @@ tasks:
 func TestAPersonAnswersInThePage(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, map[string]func(*modelCall){
-		"Write the letter": says("Dear customer <script>document.title = 'ran'</script>, we are sorry."),
+		"Write the letter": says("Dear **customer** <script>document.title = 'ran'</script>, we are sorry."),
 		"Send the letter": func(c *modelCall) {
 			if strings.Contains(c.prompt, "send") && strings.Contains(c.prompt, "They waited for weeks.") {
 				c.write("It was sent.")
@@ -134,7 +134,15 @@ func TestAPersonAnswersInThePage(t *testing.T) {
 	p := s.open(t, wide, "#/runs")
 	startRun(p)
 	p.showsIn(".question[open] summary", "Question: Decide") // the only one is open
-	p.showsIn(".question .tv-row", "Dear customer <script>")
+
+	// It is asked in words for people, about a text as it was written. The prompt is a click away.
+	require.Equal(t, "May this letter be sent?", p.text(".question .q-decide"))
+	require.Regexp(t, `^Write the letter\s+from writer\s+internal`, p.text(".question .tv-about"))
+	p.until(`document.querySelector(".question .tv-row")?.textContent === "Dear **customer** <script>document.title = 'ran'</script>, we are sorry."`)
+	require.NotContains(t, p.text(".question"), "[envelope")
+	p.click(".question .q-prompt summary", "As the agent would see it")
+	p.showsIn(".question .q-prompt .tv-row", "[envelope")
+	p.showsIn(".question .q-prompt .tv-row", "# Task: Decide")
 
 	// What does not fit the form is refused, and what was entered stays.
 	p.allow("status of 422")
@@ -196,6 +204,9 @@ func TestAPersonApprovesInThePage(t *testing.T) {
 	p := s.open(t, wide, "#/runs")
 	startRun(p)
 	p.showsIn(".question", "Approve score-to-letters?")
+	p.showsIn(".question summary", "in the task Write letter")
+	require.Regexp(t, `^May exactly this be delivered to agent letters for the task "Write letter"\?`, p.text(".question .q-decide"))
+	p.until(`document.querySelector(".question .tv-row")?.textContent === '{"fraud_score":17}'`, "all of what is approved, as it is")
 	p.visit("#/runs") // the list has it, too
 	p.until(`/[0-9a-f]{8} 1 question/.test(document.querySelector("td.c-name")?.innerText)`)
 	p.click(".question label.choice", "yes")

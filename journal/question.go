@@ -44,7 +44,8 @@ func (j *Journal) Questions(ctx context.Context) ([]Question, error) {
 	}
 	open := make([]Question, len(list))
 	for i := range list {
-		open[i] = Question(list[i])
+		q := &list[i]
+		open[i] = Question{q.Run, q.ID, q.Task, q.Title, q.Name, q.Tool, q.Call, q.Approval, q.Agent, q.Asked, q.Label, q.Prompt, q.Schema}
 	}
 	return open, nil
 }

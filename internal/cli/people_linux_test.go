@@ -39,11 +39,11 @@ func TestAPersonIsAskedOnTheTerminal(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": oneQuestion})
 	p := atTerminal(t, 100, 40, call{dir: dir, args: []string{"run", "--max-concurrency", "1"}, env: map[string]string{"TERM": "xterm"}})
-	p.types(t, "choice (send, stop):", "burn", `choice: "burn" is not one of send, stop`+"\nchoice (send, stop):", "send", "note (text, may be empty):", "")
+	p.types(t, "choice (send, stop):", "/prompt", "  │ # Task: Decide\n  │\n  │ May it be sent?\nchoice (send, stop):", "burn", `choice: "burn" is not one of send, stop`+"\nchoice (send, stop):", "send", "note (text, may be empty):", "")
 	status, lines, raw := p.end(t)
 	require.Equal(t, exit.StatusOK, status, "%q", raw)
 	text := strings.Join(lines, "\n")
-	require.Contains(t, text, "── a question for editor ──\n# Task: Decide\n\nMay it be sent?")
+	require.Contains(t, text, "── a question for editor: Decide ──\n  │ May it be sent?\n──\n/later leaves the question open, /prompt shows it as an agent would see it.")
 	require.Contains(t, text, `{"choice":"send"}`)
 	require.Equal(t, 1, countPrefix(lines, "completed Decide"), "the table is drawn again below the dialog:\n%s", text)
 	require.Equal(t, 1, countPrefix(lines, "completed Other"))
@@ -122,7 +122,7 @@ func TestAPlanIsApprovedOnTheTerminal(t *testing.T) {
 	text := strings.Join(lines, "\n")
 	require.Equal(t, 2, strings.Count(text, "reason (text, may be empty):"), text)
 	_, last, _ := strings.Cut(text, "The plan that you wrote cannot be run")
-	require.Contains(t, last, "### what is wrong with the plan that you wrote")
+	require.Contains(t, last, "what is wrong with the plan that you wrote, from runteam, internal:\n  │ - task 1")
 	require.Contains(t, last, `unknown agent "wrter": did you mean "writer"?`)
 }
 

@@ -221,7 +221,7 @@ func TestAPersonAnswersAQuestionOfARunThatIsNotThere(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(s.get("/questions")), &open))
 	require.Len(t, open, 2, "what it may read")
 	for _, q := range open {
-		require.ElementsMatch(t, []string{"id", "label", "prompt", "schema"}, slices.Collect(maps.Keys(q)))
+		require.ElementsMatch(t, []string{"id", "label", "asks", "prompt", "schema"}, slices.Collect(maps.Keys(q)))
 		for _, body := range []struct {
 			answer string
 			status int

@@ -34,6 +34,7 @@ type OpenQuestion struct {
 	Asked    time.Time
 	Label    label.Classification
 	Prompt   string
+	Asks     promptview.Asked // of the prompt
 	Schema   string
 }
 
@@ -100,40 +101,21 @@ func openQuestions(ctx context.Context, a *archive, run string) (open []OpenQues
 		if place[q.ID()] = at; at >= 0 {
 			name = t.Tasks()[at].Name
 		}
-		shown := shownIn(t, q)
-		open = append(open, OpenQuestion{run, q.ID(), q.Task, q.Title, name, q.Tool, q.Call, q.Approval, q.Agent, q.Time, q.Label, shown, q.Schema})
+		shown, asks := shownIn(t, q)
+		open = append(open, OpenQuestion{run, q.ID(), q.Task, q.Title, name, q.Tool, q.Call, q.Approval, q.Agent, q.Time, q.Label, shown, asks, q.Schema})
 	}
 	slices.SortStableFunc(open, func(a, b OpenQuestion) int { return place[a.ID] - place[b.ID] })
 	return open, nil
 }
 
-// shownIn returns the prompt of a question as the caller of the run may see it.
-func shownIn(t *trace.Trace, q *runstate.Question) string {
+// shownIn returns the prompt of a question as the caller of the run may see it, and what it asks.
+func shownIn(t *trace.Trace, q *runstate.Question) (shown string, asks promptview.Asked) {
 	for i := range t.Prompts {
 		if p := &t.Prompts[i]; p.Receipt.Session == q.Session {
-			return ShownText(&p.Shown)
+			return p.Shown.AsText(), p.Shown.Asks()
 		}
 	}
-	return "[withheld]"
-}
-
-// ShownText returns the text of a prompt as its viewer may see it, with a note in place of each
-// piece that is withheld.
-func ShownText(shown *promptview.Shown) string {
-	var b strings.Builder
-	for i := range shown.Text {
-		p := &shown.Text[i]
-		if p.Withheld {
-			level := "above your clearance"
-			if p.Source >= 0 && int(p.Source) < len(shown.Receipt.Sources) {
-				level = shown.Receipt.Sources[p.Source].Classification.String()
-			}
-			b.WriteString("[withheld: " + level + "]\n")
-			continue
-		}
-		b.WriteString(p.Words)
-	}
-	return strings.TrimSpace(b.String())
+	return "[withheld]", promptview.Asked{Decide: "[withheld]"}
 }
 
 // AnswerQuestion answers the question of a run with an ID, as [Journal.Answer] does. The error wraps

@@ -14,15 +14,17 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 )
 
-// laterWord leaves a question open.
-const laterWord = "/later"
+// What is typed instead of an answer: laterWord leaves the question open, promptWord shows it as an agent would see it.
+const (
+	laterWord  = "/later"
+	promptWord = "/prompt"
+)
 
 // An Asker asks people on the terminal, one question at a time. It shows what the user of the
 // run may see. Make one with [NewAsker].
@@ -115,13 +117,13 @@ func (a *Asker) Ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 	defer func() { <-a.turn }()
 	w, resume := a.con.Screen.Pause()
 	defer resume()
-	d := &dialog{w: w, lines: a.lines, read: a.ReadLine}
+	d := &dialog{w: w, lines: a.lines, read: a.ReadLine, shown: shown}
 	if d.read == nil {
 		a.begin.Do(func() { go a.read() })
 		d.read = d.next
 		d.drain()
 	}
-	text, err := d.ask(ctx, p.Receipt().Agent, shown, f)
+	text, err := d.ask(ctx, p.Receipt().Agent, f)
 	if err != nil {
 		if fmt.Fprintln(w); errors.Is(context.Cause(ctx), engine.ErrAnswered) {
 			fmt.Fprintf(w, "%v\n", engine.ErrAnswered)
@@ -155,6 +157,7 @@ func (a *Asker) Close() {
 
 // A dialog is one question on the terminal.
 type dialog struct {
+	shown *promptview.Shown
 	w     io.Writer
 	lines <-chan string
 	read  func(context.Context) (string, error)
@@ -174,14 +177,19 @@ func (d *dialog) drain() {
 	}
 }
 
-// line reads a line.
+// line reads a line of the answer.
 func (d *dialog) line(ctx context.Context, ask string) (string, error) {
-	fmt.Fprint(d.w, ask)
-	text, err := d.read(ctx)
-	if errors.Is(err, io.EOF) || err == nil && strings.TrimSpace(text) == laterWord {
-		return "", person.ErrLater
+	for {
+		fmt.Fprint(d.w, ask)
+		text, err := d.read(ctx)
+		switch {
+		case errors.Is(err, io.EOF) || err == nil && strings.TrimSpace(text) == laterWord:
+			return "", person.ErrLater
+		case err != nil || strings.TrimSpace(text) != promptWord:
+			return text, err
+		}
+		writeQuoted(d.w, d.shown.AsText())
 	}
-	return text, err
 }
 
 // next returns the next line that the asker read.
@@ -197,10 +205,12 @@ func (d *dialog) next(ctx context.Context) (string, error) {
 	}
 }
 
-// ask shows the prompt and reads the answer.
-func (d *dialog) ask(ctx context.Context, who string, shown *promptview.Shown, f *form) (string, error) {
-	fmt.Fprintf(d.w, "\n── a question for %s ──\n%s\n──\n", terminal.CleanLine(who), terminal.Clean(journal.ShownText(shown)))
-	fmt.Fprintf(d.w, "%s leaves the question open.\n", laterWord)
+// ask shows the question and reads the answer.
+func (d *dialog) ask(ctx context.Context, who string, f *form) (string, error) {
+	asked := d.shown.Asks()
+	fmt.Fprintf(d.w, "\n── a question for %s: %s ──\n", terminal.CleanLine(who), terminal.CleanLine(asked.Title))
+	writeAsked(d.w, &asked)
+	fmt.Fprintf(d.w, "──\n%s leaves the question open, %s shows it as an agent would see it.\n", laterWord, promptWord)
 	switch {
 	case len(f.fields) > 0:
 		return d.askFields(ctx, f)

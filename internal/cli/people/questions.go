@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -40,7 +41,8 @@ type QuestionDocument struct {
 	Agent  string               `json:"agent,omitempty"`
 	Asked  time.Time            `json:"askedAt,omitzero"`
 	Label  label.Classification `json:"label"`
-	Prompt string               `json:"prompt"`
+	Asks   promptview.Asked     `json:"asks"`             // the question in words for people
+	Prompt string               `json:"prompt"`           // the same as an agent would see it
 	Fields []fieldDocument      `json:"fields,omitempty"` // none for a text or a single value
 	Schema json.RawMessage      `json:"schema,omitempty"` // of the answer; none for a text
 	Answer string               `json:"answerCommand,omitempty"`
@@ -50,7 +52,7 @@ type QuestionDocument struct {
 // form of the answer, under an ID that says nothing of the run.
 func (d *QuestionDocument) ForPerson() QuestionDocument {
 	id := sha256.Sum256([]byte("question " + d.Run + " " + d.ID))
-	return QuestionDocument{ID: hex.EncodeToString(id[:]), Label: d.Label, Prompt: d.Prompt, Fields: d.Fields, Schema: d.Schema}
+	return QuestionDocument{ID: hex.EncodeToString(id[:]), Label: d.Label, Asks: d.Asks, Prompt: d.Prompt, Fields: d.Fields, Schema: d.Schema}
 }
 
 // A fieldDocument is a field of an answer, in JSON.
@@ -64,24 +66,26 @@ type fieldDocument struct {
 
 // QuestionsCommand returns the command questions.
 func QuestionsCommand(con *console.Console) *cobra.Command {
-	read := &journals.ReadFlags{}
+	read, prompts := &journals.ReadFlags{}, false
 	cmd := &cobra.Command{
 		Use:   "questions [RUN]",
 		Short: "List the open questions to people, of all runs of the journal or of one",
 		Long: `questions lists the questions to people that have no answer yet: of all runs of the
-journal, or of the one whose ID begins with RUN. It shows what the person is shown,
-as far as the user of the run may see it, and the command that answers.`,
+journal, or of the one whose ID begins with RUN. It shows what to decide, the texts
+that this is about, as far as the user of the run may see them, and the command that
+answers. --prompt shows the prompt instead, as an agent would see it.`,
 		Example: `  runteam questions
   runteam questions 1f3c -o json`,
 		Args: read.Arguments(1, "one RUN"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return listQuestions(con, cmd, read) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return listQuestions(con, cmd, read, prompts) },
 	}
 	read.AddTo(cmd)
+	cmd.Flags().BoolVar(&prompts, "prompt", false, "show each question as an agent would see it, with its envelopes")
 	journals.NewCompleter(con, &read.Flags).Arguments(cmd, false, false)
 	return cmd
 }
 
-func listQuestions(con *console.Console, cmd *cobra.Command, read *journals.ReadFlags) error {
+func listQuestions(con *console.Console, cmd *cobra.Command, read *journals.ReadFlags, prompts bool) error {
 	j, err := read.Open(cmd, con)
 	if err != nil {
 		return err
@@ -91,7 +95,7 @@ func listQuestions(con *console.Console, cmd *cobra.Command, read *journals.Read
 	if err != nil {
 		return err
 	}
-	return con.PrintResult(docs, func(w io.Writer) { writeQuestions(w, docs, short) })
+	return con.PrintResult(docs, func(w io.Writer) { writeQuestions(w, docs, short, prompts) })
 }
 
 // OpenQuestions returns the open questions of a run, or of all if run is empty, and the short IDs of all
@@ -128,7 +132,7 @@ func OpenQuestions(ctx context.Context, j *journal.Journal, flags *journals.Flag
 // documentOf returns the document of an open question of one of these runs.
 func documentOf(q *journal.OpenQuestion, runs []journal.Summary, short map[string]string, g *journals.Flags) QuestionDocument {
 	d := QuestionDocument{
-		Run: q.Run, ID: q.ID, Task: q.Task, Title: q.Title, Named: q.Name, Tool: q.Tool, Call: q.Call, What: q.Approval, Schema: json.RawMessage(q.Schema), Agent: q.Agent, Asked: q.Asked, Label: q.Label, Prompt: q.Prompt,
+		Run: q.Run, ID: q.ID, Task: q.Task, Title: q.Title, Named: q.Name, Tool: q.Tool, Call: q.Call, What: q.Approval, Schema: json.RawMessage(q.Schema), Agent: q.Agent, Asked: q.Asked, Label: q.Label, Asks: q.Asks, Prompt: q.Prompt,
 		Answer: CommandFor(g, cmp.Or(short[q.Run], q.Run), q),
 	}
 	if i := slices.IndexFunc(runs, func(s journal.Summary) bool { return s.Run == q.Run }); i >= 0 {
@@ -188,7 +192,7 @@ func (d *QuestionDocument) about() string {
 	}
 }
 
-func writeQuestions(w io.Writer, docs []QuestionDocument, short map[string]string) {
+func writeQuestions(w io.Writer, docs []QuestionDocument, short map[string]string, prompts bool) {
 	if len(docs) == 0 {
 		fmt.Fprintln(w, "no open questions")
 		return
@@ -199,9 +203,12 @@ func writeQuestions(w io.Writer, docs []QuestionDocument, short map[string]strin
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, "%s: %s for %s, asked %s, %v\n", journals.Heading(d.Name, short[d.Run]), d.about(), terminal.CleanLine(d.Agent), d.Asked.Local().Format(time.DateTime), d.Label)
-		for line := range strings.Lines(terminal.Clean(d.Prompt)) {
-			fmt.Fprintf(w, "  │ %s\n", strings.TrimSuffix(line, "\n"))
+		if prompts {
+			writeQuoted(w, d.Prompt)
+		} else {
+			writeAsked(w, &d.Asks)
 		}
+		fmt.Fprintln(w)
 		for k := range d.Fields {
 			f := &d.Fields[k]
 			text := f.Name + ": " + f.Kind

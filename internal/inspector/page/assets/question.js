@@ -1,7 +1,7 @@
 // A question to a person, with the form of its answer.
 
 import { path, post } from "./api.js";
-import { ago, bdi, bold, code, field, fill, h, labelChip, muted, note, short, toast, told } from "./dom.js";
+import { ago, bdi, bold, code, field, fill, h, labelChip, muted, note, short, shown, toast, told } from "./dom.js";
 import { textBlock } from "./text.js";
 
 let serial = 0;
@@ -16,7 +16,6 @@ export function showQuestions(app, el, open, withRun) {
 // questionCard shows an open question; withRun adds the link to its run.
 function questionCard(app, q, withRun, only) {
   const id = "q" + ++serial, inputs = new Map();
-  const view = textBlock(q.prompt, { label: "What is asked", most: 14 });
   const status = h("div", { role: "alert" });
   const reason = h("input", { id: id + "-reason", type: "text", autocomplete: "off" });
   const fields = (q.fields ?? []).map((f) => formField(id, f, inputs));
@@ -25,13 +24,25 @@ function questionCard(app, q, withRun, only) {
     text && field(id + "-text", q.schema ? "Answer (JSON)" : "Answer", text),
     field(id + "-reason", "Why? (kept with the answer)", reason), status,
     h("footer", null, h("button", { type: "submit", class: "primary" }, "Answer")));
-  const what = q.tool ? ["May ", bold(q.agent), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title || "to a person")];
+  const isOfTask = q.tool || q.approval && q.approval !== "plan", what = q.tool ? ["May ", bold(q.agent), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title || "to a person")];
   const card = h("details", { class: "card question", open: only || !withRun && q.status === "suspended", data: { id: q.runId + q.id, task: q.task } },
-    h("summary", null, h("span", { class: "q-what" }, "Question: ", what), q.agent && muted(" for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
+    h("summary", null, h("span", { class: "q-what" }, "Question: ", what), isOfTask && muted(" in the task ", bdi(q.taskName || q.title)), q.agent && muted(" for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
       withRun && h("span", { class: "q-run muted" }, bdi(q.name || "run"), " ", short(q.runId))),
-    h("div", { class: "q-body" }, h("div", null, view.el, withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || note("To answer: ", code(q.answerCommand))));
+    h("div", { class: "q-body" }, h("div", { class: "q-asks" }, asks(q), withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || note("To answer: ", code(q.answerCommand))));
   if (form) form.addEventListener("submit", (e) => { e.preventDefault(); answer(q, inputs, text, reason, status, card); });
   return card;
+}
+
+// asks shows what to decide, the texts that this is about as they were written, whole, and the prompt behind a click.
+function asks(q) {
+  const { decide, texts } = q.asks ?? {};
+  const prompt = h("details", { class: "q-prompt", ontoggle: () => { if (prompt.children.length === 1) prompt.append(textBlock(q.prompt, { label: "The prompt", most: 20 }).el); } },
+    h("summary", null, "As the agent would see it"));
+  return [h("p", { class: "q-decide" }, shown(decide ?? "")),
+    (texts ?? []).map((x) => {
+      const head = [h("span", null, x.name && bold(x.name), x.from && [" from ", bold(x.from)]), " ", labelChip(x.label)];
+      return x.withheld ? h("p", { class: "source withheld" }, head, " ", bdi(x.text)) : textBlock(x.text, { label: x.name || "The text", head, most: 14 }).el;
+    }), prompt];
 }
 
 function formField(id, f, inputs) {
