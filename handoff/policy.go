@@ -27,6 +27,10 @@ type Policy struct {
 	// "agent 2". Records and receipts keep the names, and so do prompts in which the coordinator
 	// plans, since plans assign tasks by name. A team without a policy hides no names.
 	HideIdentity bool
+
+	// NoTranslationByModel keeps models from translating. What a rule or an agent has summarized by a
+	// model is then withheld. Excerpts, fields and filters are made without a model, and stay.
+	NoTranslationByModel bool
 }
 
 // A PairRule says what To receives of what From produced. Both are the name of an
@@ -51,6 +55,7 @@ type PairRule struct {
 	Reveal map[redact.Kind][]task.Path
 
 	Translate *Translation // how the delivered part is rewritten; nil means not at all
+	Note      string       `json:",omitempty"` // why the rule is there, in one line for people; no agent gets it
 	Origin    provenance.Position
 }
 

@@ -26,7 +26,7 @@ policy:
 func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	t.Parallel()
 	server := startCounting(t, "Second")
-	narrow := "policy:\n  rules:\n    - {name: nothing, from: reader, to: writer, mode: minimal}\n"
+	narrow := "policy:\n  rules:\n    - {name: nothing, from: reader, to: writer, mode: minimal, note: too much was said}\n"
 	dir := clitest.Folder(t, map[string]string{
 		"team.yaml":   governedRelay,
 		"narrow.yaml": narrow + "    - {from: writer, to: reader, block: [ssn]}\n", "wide.yaml": narrow,
@@ -76,9 +76,10 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	require.Contains(t, got.stderr, "task Second never reaches user")
 	require.Equal(t, "Second", <-server.blockedCalls, "it begins again")
 	got = send("policy", id)
-	require.Regexp(t, `\nreader→writer: minimal  \(nothing narrow.yaml:3\)\n`, got.stdout)
+	require.Regexp(t, `\nreader→writer: minimal  \(nothing narrow.yaml:3: too much was said\)\n`, got.stdout)
 
 	require.Regexp(t, `\nhistory\n\S+ \S+  `+before[:12]+`  the run began with it\n\S+ \S+  [0-9a-f]{12}  sent by ann: too much\n  reader→writer: minimal \(was full\)\n$`, got.stdout)
+	require.Contains(t, send("policy", id, "-o", "json").stdout, `"note":"too much was said"`)
 	require.Contains(t, send("policy", id, "-o", "json").stdout, `"by":"ann","reason":"too much","changes":["reader→writer: minimal (was full)"]`)
 
 	got = send("plan", "--run", id)

@@ -110,6 +110,27 @@ func TestSummaryByTheReadersAgent(t *testing.T) {
 	require.Equal(t, "a long story", of(t, res, "maker").Result, "its producer keeps the original")
 }
 
+// Where no model may translate, no call summarizes: a result that has to be summarized is a withheld line, or the run does
+// not start.
+func TestNoModelSummarizesIfTranslationIsOff(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	policy := summarizing(50)
+	policy.NoTranslationByModel = true
+	tm := governed(t, policy, member("maker", says("a long story")), member("reader", d.keeps(says("done"))))
+	_, err := tm.RunTasks(t.Context(), []task.Spec{spec("maker"), spec("reader", "maker")}, nil)
+	require.ErrorContains(t, err, "translateByModel: false")
+	require.Empty(t, d.prompts)
+
+	optional := spec("reader")
+	optional.DependsOn = []task.Ref{{Task: "maker", Optional: true}}
+	res := run(t, tm, nil, spec("maker"), optional)
+	require.NoError(t, res.Err())
+	require.Len(t, d.prompts["reader"], 1)
+	require.Contains(t, d.prompts["reader"][0].Text(), "[withheld: rule; status completed]")
+	require.NotContains(t, d.prompts["reader"][0].Text(), "a long story")
+}
+
 // A summary that is too long is cut to the bound.
 func TestSummaryIsBounded(t *testing.T) {
 	t.Parallel()

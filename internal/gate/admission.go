@@ -24,6 +24,9 @@ type Admission struct {
 // Withheld reports whether a value of this label is certain to be withheld.
 func (c *Admission) Withheld() bool { return c.Rule != "" }
 
+// NotTranslated says that a value is withheld since a model would have to translate it, and none may.
+const NotTranslated = "only a summary by a model may be delivered, and the policy has translateByModel: false"
+
 // Admission rules on the label of a value for a reader with this clearance.
 //
 // A value that would be withheld is lowered by the declassifier of the pair, if there
@@ -44,6 +47,9 @@ func (t *Terms) Admit(level, clearance label.Classification, to string) Admissio
 	case t != nil && c.After > t.ceiling:
 		c.Rule, c.Reason, c.Line = t.ceilingBy.Rule, ReasonRule, t.ceilingBy.Line
 		c.Detail = fmt.Sprintf("it is %v, and the rule lets %v through at most", c.After, t.ceiling)
+	case t != nil && t.translation.off:
+		c.Rule, c.Reason, c.Line = t.translation.by.Rule, ReasonRule, t.translation.by.Line
+		c.Detail = NotTranslated
 	}
 	return c
 }

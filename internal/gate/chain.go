@@ -70,7 +70,7 @@ func (x *translation) join(o translation) {
 	if !x.active {
 		x.by = o.by
 	}
-	x.active, x.byModel = x.active || o.active, x.byModel || o.byModel
+	x.active, x.byModel, x.off = x.active || o.active, x.byModel || o.byModel, x.off || o.off
 	if o.maxTokens > 0 && (x.maxTokens == 0 || o.maxTokens < x.maxTokens) {
 		x.maxTokens = o.maxTokens
 	}

@@ -63,7 +63,7 @@ func applyIntake(t *Terms, own *intake) {
 	if !own.narrows && own.translate == nil {
 		return
 	}
-	c := Citation{RuleAgentDefault, own.line}
+	c := Citation{Rule: RuleAgentDefault, Line: own.line}
 	t.cited = append(t.cited, c)
 	t.selection = t.selection.And(own.blocks)
 	with := own.translate
@@ -86,10 +86,10 @@ func (t *Terms) applyDefaults(standard handoff.Mode, own *intake) {
 	t.mode = cmp.Or(standard, handoff.Minimal) // of a book that was not compiled
 	t.needs = t.mode == handoff.Scoped
 	if t.mode != handoff.Full {
-		t.stated = Citation{RuleDefault, "policy.default"}
+		t.stated = Citation{Rule: RuleDefault, Line: "policy.default"}
 	}
 	if mode := cmp.Or(own.mode, handoff.Full); narrower(mode, t.mode) != t.mode {
-		t.mode, t.stated, t.needs = mode, Citation{RuleAgentDefault, "handoff of " + own.line}, mode == handoff.Scoped && !own.lists
+		t.mode, t.stated, t.needs = mode, Citation{Rule: RuleAgentDefault, Line: "handoff of " + own.line}, mode == handoff.Scoped && !own.lists
 	}
 	if own.lists {
 		t.selection = t.selection.And(own.allowed)

@@ -96,6 +96,21 @@ func suggestMode(m handoff.Mode) string {
 	return naming.Suggest(string(m), []string{string(handoff.Full), string(handoff.Scoped), string(handoff.Minimal)})
 }
 
+// maxNote is how long the note of a rule may be, in bytes.
+const maxNote = 500
+
+// checkNote checks the note of a rule.
+func (p place) checkNote(note string) {
+	if note == "" {
+		return
+	}
+	if err := naming.CheckLine(note); err != nil {
+		p.add("note: "+err.Error(), "write one clean line", "note")
+	} else if len(note) > maxNote {
+		p.add(fmt.Sprintf("note has %d bytes, at most %d", len(note), maxNote), "say it in fewer words", "note")
+	}
+}
+
 // checkRule reads one rule.
 func (c *policyChecker) checkRule(i int) {
 	b := c.book
@@ -112,6 +127,7 @@ func (c *policyChecker) checkRule(i int) {
 	if isReserved(r.ID) {
 		at.add(takenName, takenHint, "name")
 	}
+	at.checkNote(r.Note)
 	everybody := r.From == handoff.Anyone && r.To == handoff.Anyone
 	exact := r.From != handoff.Anyone && r.To != handoff.Anyone
 	at.checkMode(r, everybody)

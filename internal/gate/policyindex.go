@@ -68,8 +68,8 @@ func (c *policyChecker) addWildcard(r *compiledRule) {
 	w.selection = w.selection.And(r.picked)
 }
 
-// citation names r, and where it is written.
-func (r *compiledRule) citation() Citation { return Citation{r.ID, r.Origin.String()} }
+// citation names r, with where it is written and its note.
+func (r *compiledRule) citation() Citation { return Citation{r.ID, r.Origin.String(), r.Note} }
 
 // before orders rules that say the same, so that their order in a file does not matter.
 func (r *compiledRule) before(other *compiledRule) bool {

@@ -152,7 +152,8 @@ func policyDigest(p *handoff.Policy) string {
 		Renew      []renewal
 		Redact     handoff.Redaction
 		Hide       bool `json:",omitempty"` // behind the fields of the first version
-	}{p.Default, slices.Clone(p.Rules), nil, slices.Clone(p.Endorse), nil, p.Redact, p.HideIdentity}
+		NoModel    bool `json:",omitempty"`
+	}{p.Default, slices.Clone(p.Rules), nil, slices.Clone(p.Endorse), nil, p.Redact, p.HideIdentity, p.NoTranslationByModel}
 	for i := range plain.Rules {
 		withoutEmpty(&plain.Rules[i])
 	}

@@ -51,12 +51,14 @@ type translation struct {
 	byModel   bool
 	recast    string
 	by        Citation // the first rule that translates
+	off       bool     // a model would translate, and the policy lets none do so
 }
 
 // A Citation names a rule that has a say on an edge, and where it is written.
 type Citation struct {
 	Rule handoff.Rule `json:"rule"`
 	Line string       `json:"line,omitempty"`
+	Note string       `json:"note,omitempty"` // of the rule, for people
 }
 
 // Rules that do not come from a policy.
@@ -143,6 +145,7 @@ func (b *Rulebook) between(from, to string) *Terms {
 		t.applyDefaults(b.standard, &own)
 	}
 	t.added, t.redactor = added, b.redactorFor(to, added)
+	t.translation.off = t.translation.byModel && b.policy.NoTranslationByModel
 	return t
 }
 
@@ -359,6 +362,8 @@ func (t *Terms) Translates() string {
 	switch {
 	case t == nil || !t.translation.active:
 		return ""
+	case t.translation.off:
+		return "by no model, since translateByModel is false"
 	case t.translation.byModel:
 		return fmt.Sprintf("summary of at most %d tokens, by the reader's agent", t.translation.maxTokens)
 	case t.translation.maxTokens > 0:
@@ -370,7 +375,9 @@ func (t *Terms) Translates() string {
 }
 
 // ByReader reports whether a value is summarized by the reader's own agent.
-func (t *Terms) ByReader() bool { return t != nil && t.translation.active && t.translation.byModel }
+func (t *Terms) ByReader() bool {
+	return t != nil && t.translation.active && t.translation.byModel && !t.translation.off
+}
 
 // Delivers returns what of a structured value may be delivered to a task that needs
 // these parts; nil needs the whole.

@@ -161,9 +161,10 @@ func (t *Terms) Widens(than *Terms, secret bool) (what []string) {
 	add(!within(than.added.Patterns, t.added.Patterns), "fewer patterns are redacted")
 	add(than.identity != nil && t.identity == nil && than.identity.shown(than.from) != than.from, "its name is shown")
 	what = append(what, t.widensEntries(than)...)
-	if t.mode == handoff.Minimal { // and nothing of the rest matters
+	if t.mode == handoff.Minimal || t.translation.off { // and nothing of the rest matters
 		return what
 	}
+	add(than.translation.off, "a model may summarize it")
 	add(narrower(t.mode, than.mode) != t.mode, "mode %s in place of %s", t.mode, than.mode)
 	add(than.needs && !t.needs && than.mode == handoff.Scoped, "more than what tasks need")
 	add(!t.selection.Within(than.selection), "%s in place of %s", t.selection, than.selection)
@@ -259,6 +260,7 @@ type PairEntry struct {
 type PairRule struct {
 	ID   handoff.Rule `json:"id"`
 	Line string       `json:"line,omitempty"`
+	Note string       `json:"note,omitempty"`
 }
 
 // Pair returns what applies to a pair, and by which rules.
@@ -285,7 +287,7 @@ func (b *Rulebook) Pair(from, to string) PairTerms {
 		out.Renew = &PairEntry{Name: e.Name, Reason: e.Reason, Line: e.Origin.String(), TTLMs: e.TTL.Milliseconds()}
 	}
 	for _, c := range append(slices.Clip(t.cited), t.stated) {
-		if r := (PairRule{c.Rule, c.Line}); c.Rule != "" && !slices.Contains(out.Rules, r) {
+		if r := (PairRule{c.Rule, c.Line, c.Note}); c.Rule != "" && !slices.Contains(out.Rules, r) {
 			out.Rules = append(out.Rules, r)
 		}
 	}

@@ -102,6 +102,9 @@ func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 		detail, hint := x.Detail, "classify it confidential instead of secret, or add a rule for the pair that sets a mode"
 		if x.Rule != gate.RuleSecret {
 			detail, hint = fmt.Sprintf("%s: %s", x.Rule, x.Detail), "raise maxClassification, declassify what is needed, or remove it"
+			if x.Detail == gate.NotTranslated {
+				hint = "write by: excerpt, or optional: true on the dependency"
+			}
 			if x.Line != "" {
 				detail = fmt.Sprintf("%s (%s): %s", x.Rule, x.Line, x.Detail)
 			}

@@ -33,7 +33,8 @@ type policy struct {
 	Renew      []renewal      `json:"renew,omitempty"`
 	Redact     *redaction     `json:"redact,omitempty"`
 
-	HideIdentity bool `json:"hideIdentity,omitempty"`
+	HideIdentity     bool  `json:"hideIdentity,omitempty"`
+	TranslateByModel *bool `json:"translateByModel,omitempty"` // nil is true
 }
 
 type rule struct {
@@ -47,6 +48,7 @@ type rule struct {
 	Redact    *redaction                  `json:"redact,omitempty"`
 	Reveal    map[redact.Kind][]task.Path `json:"reveal,omitempty"`
 	Translate *translation                `json:"translate,omitempty"`
+	Note      string                      `json:"note,omitempty"`
 }
 
 type redaction struct {
@@ -97,9 +99,12 @@ func Write(p *handoff.Policy) ([]byte, error) {
 		p = &handoff.Policy{}
 	}
 	out := policy{Default: p.Default, Redact: redactionOf(p.Redact), HideIdentity: p.HideIdentity}
+	if p.NoTranslationByModel {
+		out.TranslateByModel = new(false)
+	}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		out.Rules = append(out.Rules, rule{r.ID, r.From, r.To, r.Mode, r.Allow, r.Block, r.Ceiling, redactionOf(r.Redact), r.Reveal, translationOf(r.Translate)})
+		out.Rules = append(out.Rules, rule{r.ID, r.From, r.To, r.Mode, r.Allow, r.Block, r.Ceiling, redactionOf(r.Redact), r.Reveal, translationOf(r.Translate), r.Note})
 	}
 	for i := range p.Declassify {
 		d := &p.Declassify[i]
@@ -140,11 +145,11 @@ func Read(text []byte) (*handoff.Policy, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("read a policy: there is more text after it")
 	}
-	p := &handoff.Policy{Default: in.Default, Redact: in.Redact.redaction(), HideIdentity: in.HideIdentity}
+	p := &handoff.Policy{Default: in.Default, Redact: in.Redact.redaction(), HideIdentity: in.HideIdentity, NoTranslationByModel: in.TranslateByModel != nil && !*in.TranslateByModel}
 	for _, r := range in.Rules {
 		p.Rules = append(p.Rules, handoff.PairRule{
 			ID: r.Name, From: r.From, To: r.To, Mode: r.Mode, Allow: r.Allow, Block: r.Block, Ceiling: r.Ceiling,
-			Redact: r.Redact.redaction(), Reveal: r.Reveal, Translate: r.Translate.translation(),
+			Redact: r.Redact.redaction(), Reveal: r.Reveal, Translate: r.Translate.translation(), Note: r.Note,
 		})
 	}
 	for _, d := range in.Declassify {

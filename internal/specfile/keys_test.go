@@ -70,7 +70,7 @@ var samples = map[string]string{
 	"agent.name": "other", "agent.model": "m", "agent.provider": "openai", "agent.baseURL": "http://localhost:1/v1", "agent.apiKey": "\"${KEY}\"",
 	"agent.headers": "{X-A: b}", "agent.systemPrompt": "{file: prompt.md}", "agent.description": "d", "agent.capabilities": "[c]",
 	"agent.accepts": "confidential", "agent.produces": "confidential", "agent.outputTags": "[t]", "agent.maxSessionMs": "1000",
-	"agent.handoff": "minimal", "agent.allowedContextFields": "[/x]", "agent.blockedContextFields": "[notes]", "agent.translate": "{fields: [/x]}", "agent.maxContextTokens": "5000", "policy.hideIdentity": "true", "agent.maxParallel": "2", "agent.maxTurns": "3", "agent.maxTokens": "100", "agent.maxTokenBudget": "1000", "agent.maxCostBudget": "0.25", "agent.temperature": "0", "agent.topP": "0.5",
+	"agent.handoff": "minimal", "agent.allowedContextFields": "[/x]", "agent.blockedContextFields": "[notes]", "agent.translate": "{fields: [/x]}", "agent.maxContextTokens": "5000", "policy.hideIdentity": "true", "policy.translateByModel": "false", "rule.note": "checked by legal", "agent.maxParallel": "2", "agent.maxTurns": "3", "agent.maxTokens": "100", "agent.maxTokenBudget": "1000", "agent.maxCostBudget": "0.25", "agent.temperature": "0", "agent.topP": "0.5",
 	"agent.textToolCalls": "true", "agent.maxTokensKey": "max_completion_tokens", "agent.systemRole": "merge", "agent.frequencyPenalty": "1.5", "agent.presencePenalty": "0", "agent.seed": "-9007199254740992",
 	"agent.stop": "[END, \" \"]", "agent.reasoningEffort": "low", "agent.extraBody": "{chat_template_kwargs: {enable_thinking: false}, user: u}",
 	"agent.timeoutMs": "1000", "agent.callTimeoutMs": "1000", "agent.outputSchema": "{type: object}", "agent.disallowedTools": "[bash]",

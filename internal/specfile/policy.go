@@ -29,7 +29,9 @@ func (r *reader) readPolicy() {
 	n := f.node
 	r.places.policy = n
 	p := &handoff.Policy{Default: handoff.Mode(text(f.own("default")))}
-	members{{"hideIdentity", &p.HideIdentity}}.read(f.own)
+	byModel := true
+	members{{"hideIdentity", &p.HideIdentity}, {"translateByModel", &byModel}}.read(f.own)
+	p.NoTranslationByModel = !byModel
 	p.Redact = r.policyRedaction(f.own("redact"))
 	for i, e := range r.policyEntries(f, "rules", "rule") {
 		p.Rules = append(p.Rules, r.policyRule(i, e))
@@ -112,7 +114,7 @@ func (r *reader) policyRule(i int, f *fields) handoff.PairRule {
 		Reveal: revealOf(f.own("reveal"), func(word string) redact.Kind { return redact.Kind(word) }),
 	}
 	members{
-		{"name", &p.ID}, {"from", &p.From}, {"to", &p.To}, {"mode", &p.Mode}, {"allow", &p.Allow}, {"block", &p.Block}, {"maxClassification", &p.Ceiling},
+		{"name", &p.ID}, {"from", &p.From}, {"to", &p.To}, {"mode", &p.Mode}, {"allow", &p.Allow}, {"block", &p.Block}, {"maxClassification", &p.Ceiling}, {"note", &p.Note},
 	}.read(f.own)
 	r.exactSides(f, &p.From, &p.To)
 	// The gate checks the rest of a rule whose allow or reveal could not be read.

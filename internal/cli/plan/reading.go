@@ -102,6 +102,9 @@ func ruleNames(r *engine.Reading) string {
 		if c.Line != "" {
 			names[i] += " (" + terminal.CleanLine(c.Line) + ")"
 		}
+		if c.Note != "" {
+			names[i] += ": " + terminal.CleanLine(c.Note)
+		}
 	}
 	switch len(names) {
 	case 0:

@@ -115,7 +115,7 @@ func (d *policyDocument) write(w io.Writer) {
 		p := &d.Rules[i]
 		var rules []string
 		for _, r := range p.Rules {
-			rules = append(rules, strings.TrimSpace(string(r.ID)+" "+r.Line))
+			rules = append(rules, strings.TrimSpace(string(r.ID)+" "+r.Line)+format.Unless(r.Note == "", ": "+r.Note))
 		}
 		fmt.Fprintln(w, terminal.CleanLine(fmt.Sprintf("%s→%s: %s  (%s)", p.From, p.To, termsText(p), cmp.Or(strings.Join(rules, ", "), "default"))))
 	}
