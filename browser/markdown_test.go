@@ -56,6 +56,9 @@ func TestAnswersAreRendered(t *testing.T) {
 	p.pressWith("c", chromedp.ModifierCtrl)
 	p.requireCopied("Sold: 412\nin Lisbon\u200b.")
 	require.Equal(t, "‹U+200B›", p.text(".md .r-ctl"))
+	p.do(`document.querySelector(".md").focus()`)
+	p.pressWith("a", chromedp.ModifierCtrl)
+	require.True(t, eval[bool](p, `(() => { const s = getSelection().toString(); return s.startsWith("Boxes of March") && s.endsWith("b();"); })()`), "all of the answer, and nothing around it")
 	p.click(".tv-head button", "Copy")
 	p.requireCopied(report)
 
@@ -83,6 +86,10 @@ func TestAnswersAreRendered(t *testing.T) {
 	p.reload() // without the answer behind the panel
 	p.settle()
 	requireReport(t, p)
+
+	// A place in the result is marked in its source.
+	p.visit(eval[string](p, `location.hash.replace(/\?.*/, "")`) + "?tab=result&where=result&at=2-7")
+	p.until(`document.querySelector(".r-mark")?.textContent === "Boxes" && document.querySelector(".md").hidden`)
 	require.Regexp(t, `^The result\s+by reader\s+confidential`, p.text(".panel .tv-about"))
 }
 

@@ -62,12 +62,19 @@ function copied(e) {
   e.preventDefault();
 }
 
+// selectAll selects all of an answer, and nothing around it.
+function selectAll(e) {
+  if (e.key !== "a" || !(e.ctrlKey || e.metaKey)) return;
+  e.preventDefault();
+  document.getSelection().selectAllChildren(e.currentTarget);
+}
+
 const flat = (text) => text.replace(/\s+/g, " ").trim();
 
 // answerBlock shows an answer whose blocks are at a path of the API. It returns its text view. With source, it begins with
 // the source, as after somebody chose that.
 export function answerBlock(page, text, { label, path, most, onselect, source }) {
-  const who = h("span"), md = h("div", { class: "md", tabindex: "0", role: "document", "aria-label": label, hidden: true, oncopy: copied });
+  const who = h("span"), md = h("div", { class: "md", tabindex: "0", role: "document", "aria-label": label, hidden: true, oncopy: copied, onkeydown: selectAll });
   const { store } = page.app;
   const swap = button("Source", () => {
     show(md.hidden);

@@ -9,8 +9,13 @@ let serial = 0;
 // showQuestions shows the open questions, each in its card, and opens the only one. It leaves alone the cards of
 // questions that are still open, since somebody may be writing.
 export function showQuestions(app, el, open, withRun) {
-  for (const card of [...el.children]) if (!open.some((q) => q.runId + q.id === card.dataset.id)) card.remove();
+  for (const card of [...el.children]) if (!open.some((q) => q.runId + q.id === card.dataset.id)) drop(card);
   for (const q of open) if (![...el.children].some((card) => card.dataset.id === q.runId + q.id)) el.append(questionCard(app, q, withRun && q.runId, open.length === 1));
+}
+
+function drop(card) {
+  for (const el of card.querySelectorAll(".tv")) el.view.close();
+  card.remove();
 }
 
 // questionCard shows an open question; withRun adds the link to its run.
@@ -79,7 +84,7 @@ async function answer(q, inputs, text, reason, status, card) {
   try {
     const { taken } = await post(path(...(q.runId ? ["runs", q.runId] : []), "questions", q.id, "answer"), body);
     toast(taken ? "The run has taken the answer" : "The answer is stored; the run takes it when it continues");
-    card.remove();
+    drop(card);
   } catch (err) {
     if (err.code === "conflict") err.message = "Somebody else answered first: " + err.message;
     fill(status, told(err));
