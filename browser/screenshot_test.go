@@ -28,7 +28,7 @@ var shots = []struct {
 	looks                 []look
 	shown                 look
 }{
-	{name: "run", prepare: func(p *tab) { p.showsIn(".stat-withheld", "redacted") }, looks: []look{{1440, 900, false}, {1440, 900, true}, {900, 700, false}, {360, 740, false}}, shown: look{1440, 900, true}},
+	{name: "run", prepare: func(p *tab) { p.showsIn(".stat-withheld", "redacted"); p.until(`document.querySelector(".e-held")`) }, looks: []look{{1440, 900, false}, {1440, 900, true}, {900, 700, false}, {360, 740, false}}, shown: look{1440, 900, true}},
 	{name: "prompt", task: "Letter to the customer", prepare: func(p *tab) { p.pointAt("Decide the claim") }, looks: []look{{1440, 900, false}, {1440, 900, true}, {900, 700, true}, {360, 740, true}}, shown: look{1440, 900, false}},
 	{name: "way", task: "Letter to the customer", tab: "?tab=result", prepare: func(p *tab) { p.follow(`Aoife Brennan`) }, looks: []look{{1440, 900, false}, {360, 740, false}}, shown: look{1440, 900, false}},
 	{name: "flow", view: "/flow", looks: []look{{1440, 900, false}}},
