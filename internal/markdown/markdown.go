@@ -36,7 +36,7 @@ const (
 	Image    Kind = "image" // has a target; its nodes describe it
 )
 
-// A Node is a block or a part of one.
+// A Node is a block or a part of one. In JSON, a text is a string, since most nodes are texts.
 type Node struct {
 	Kind     Kind   `json:"kind"`
 	Text     string `json:"text,omitempty"`
@@ -46,6 +46,15 @@ type Node struct {
 	Target   string `json:"target,omitempty"` // as it is written; it may be anything
 	Align    string `json:"align,omitempty"`  // of a cell: "center" or "right"
 	Nodes    []Node `json:"nodes,omitempty"`
+}
+
+// MarshalJSON returns a text as a string, and any other node as an object.
+func (n Node) MarshalJSON() ([]byte, error) {
+	if n.Kind == Text {
+		return json.Marshal(n.Text)
+	}
+	type object Node
+	return json.Marshal(object(n))
 }
 
 // How large a text may be that is read, and its tree. Beyond that, a text is better read as it is written.

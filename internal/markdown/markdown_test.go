@@ -59,6 +59,13 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+func TestTextsAreStringsInJSON(t *testing.T) {
+	t.Parallel()
+	out, err := json.Marshal(markdown.Blocks("- a **b**\n- `c`"))
+	require.NoError(t, err)
+	require.JSONEq(t, `[{"kind":"list","nodes":[{"kind":"item","nodes":[{"kind":"paragraph","nodes":["a ",{"kind":"strong","nodes":["b"]}]}]},{"kind":"item","nodes":[{"kind":"paragraph","nodes":[{"kind":"literal","text":"c"}]}]}]}]`, string(out))
+}
+
 // These are shown as they are written: there is nothing to show in another way, or too much.
 func TestTextsWithoutBlocks(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ function linkTo(target) {
 function link(n) {
   const to = linkTo(n.target), words = n.nodes?.length > 0 ? nodes(n) : shown(n.target ?? "");
   if (!to) return [words, h("span", { class: "md-target" }, " (", shown(n.target ?? ""), ")")];
-  const same = n.nodes?.length === 1 && n.nodes[0].text === to;
+  const same = n.nodes?.length === 1 && n.nodes[0] === to;
   return [h("a", { href: to, rel: "noreferrer noopener", referrerpolicy: "no-referrer", target: "_blank" }, words), !same && h("span", { class: "md-target" }, " (", to, ")")];
 }
 
@@ -39,7 +39,6 @@ const makers = {
   ordered: (n) => h("ol", { start: Math.floor(Number(n.first)) || 0 }, nodes(n)),
   item: (n) => h("li", null, nodes(n)),
   table,
-  text: (n) => shown(n.text ?? ""),
   literal: (n) => h("code", null, shown(n.text ?? "")),
   emphasis: (n) => h("em", null, nodes(n)),
   strong: (n) => h("strong", null, nodes(n)),
@@ -48,8 +47,8 @@ const makers = {
   image: (n) => h("span", { class: "md-image" }, "image: ", nodes(n), h("span", { class: "md-target" }, " (", shown(n.target ?? ""), ")")),
 };
 
-// nodes makes the elements of the nodes in a node.
-function nodes(n) { return (n.nodes ?? []).map((x) => Object.hasOwn(makers, x.kind) ? makers[x.kind](x) : h("span", null, nodes(x))); }
+// nodes makes the elements of the nodes in a node; a string is a text.
+function nodes(n) { return (n.nodes ?? []).map((x) => typeof x === "string" ? shown(x) : Object.hasOwn(makers, x.kind) ? makers[x.kind](x) : h("span", null, nodes(x))); }
 
 // copied puts the selected text into the clipboard as it was written, with the characters that marks stand for.
 function copied(e) {
