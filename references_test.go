@@ -15,18 +15,7 @@ import (
 // and each file that it names exists, and each row has a test.
 func TestReferencesNameTestsAndFiles(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{}
-	test := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, m := range test.FindAllStringSubmatch(string(text), -1) {
-			known[m[1]] = true
-		}
-		return err
-	}))
+	known := namesOfTests(t)
 	text, err := os.ReadFile("docs/explanation/references.md")
 	require.NoError(t, err)
 	file, rows := regexp.MustCompile("`([\\w.-]+/[\\w./-]+\\.(?:go|js))`"), 0
@@ -46,4 +35,21 @@ func TestReferencesNameTestsAndFiles(t *testing.T) {
 		}
 	}
 	require.Greater(t, rows, 100)
+}
+
+// namesOfTests returns the names of all tests of the repository.
+func namesOfTests(t *testing.T) map[string]bool {
+	t.Helper()
+	known, test := map[string]bool{}, regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range test.FindAllStringSubmatch(string(text), -1) {
+			known[m[1]] = true
+		}
+		return err
+	}))
+	return known
 }

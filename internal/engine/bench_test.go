@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
@@ -82,6 +84,24 @@ func benchmarkRun(b *testing.B, text string) {
 			})
 		}
 	}
+}
+
+// 1,000 independent tasks take 4 ms beside their agents, and here at most 50 times as much: the machine may be busy. A
+// dispatch that looks at all tasks for each of them takes longer.
+func TestDispatchTakesMilliseconds(t *testing.T) { //nolint:paralleltest // it measures time
+	worker := engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil })
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "worker", Agent: worker}}})
+	require.NoError(t, err)
+	specs, fastest := specsOf(1000, shapes[0].deps), time.Hour
+	for range 10 {
+		begun := time.Now()
+		res, err := tm.RunTasks(t.Context(), specs, nil)
+		fastest = min(fastest, time.Since(begun))
+		require.NoError(t, err)
+		require.True(t, res.Success())
+	}
+	t.Log(fastest)
+	require.Less(t, fastest, 200*time.Millisecond)
 }
 
 // BenchmarkRun carries a short answer over every edge.

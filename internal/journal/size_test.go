@@ -22,7 +22,7 @@ import (
 )
 
 // A journal of 400 tasks that answer with 1,000 characters each, one after the
-// other, takes at most three times the bytes of their prompts and results.
+// other, takes 2 MB: twice the bytes of their prompts and results. Before it is closed, it takes 16 MB.
 func TestJournalIsSmall(t *testing.T) {
 	t.Parallel()
 	tasks := 200
@@ -55,7 +55,8 @@ func TestJournalIsSmall(t *testing.T) {
 	closed := taken(t, folder)
 	t.Logf("%d bytes of prompts and results, %d on disk (%.2f times), %d before it was closed", texts, closed, float64(closed)/float64(texts), open)
 	require.Greater(t, texts, tasks*2000)
-	require.Less(t, closed, 3*texts)
+	require.Less(t, closed, 5*texts/2)
+	require.Less(t, open, tasks*50_000)
 }
 
 // Rows of files that are there can only be read with the dictionary that they were written with.
