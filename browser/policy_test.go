@@ -72,8 +72,17 @@ func TestAPolicyIsRefusedAndAnotherTaken(t *testing.T) {
 	p.click(".policy button[type=submit]", "Replace the policy")
 	p.showsIn(".policy [role=alert]", "internal_notes")
 
+	// YAML is read by the server, which names the lines of problems.
+	p.write("#policy-json", "# a comment\nrules:\n  - {from: intake, to: letters, block: [internal_notes]}\n  - {from: intake, to: nobody, block: [internal_notes]}\n")
+	p.click(".policy button[type=submit]", "Replace the policy")
+	p.click(".policy .problems button", "line 4")
+	require.Contains(t, eval[string](p, `(() => { const a = document.querySelector("#policy-json"); return a.value.slice(a.selectionStart, a.selectionEnd); })()`), "nobody")
+	p.write("#policy-json", "rules: [\n")
+	p.click(".policy button[type=submit]", "Replace the policy")
+	p.showsIn(".policy .problems", "line")
+
 	// One that withholds more is taken, and the next prompt is built by it.
-	p.write("#policy-json", `{"rules": [{"name": "notes-stay", "from": "intake", "to": "letters", "block": ["internal_notes", "event"]}]}`)
+	p.write("#policy-json", "rules:\n  - name: notes-stay\n    from: intake\n    to: letters\n    block: [internal_notes, event]\n")
 	p.write("#policy-reason", "the event is not for the letter")
 	p.click(".policy button[type=submit]", "Replace the policy")
 	p.showsIn(".toast", "The policy holds")

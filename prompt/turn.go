@@ -86,7 +86,7 @@ func (b *built) conversation() string {
 		}
 		w.WriteString("\n" + m.Text)
 		for _, c := range m.Calls {
-			w.WriteString("\n### call " + c.ID + " of " + c.Name + "\n" + c.Arguments)
+			w.WriteString(brief.CallHeading(c.ID) + c.Name + "\n" + c.Arguments)
 		}
 	}
 	return w.String()
@@ -277,7 +277,7 @@ func (r *turnRenderer) said(text string) {
 	r.message(roleAssistant, "", func() { r.put(brief.PartPayload, said, text) })
 	m := &r.messages[0]
 	for _, c := range r.calls {
-		r.frame("\n### call " + c.ID + " of ")
+		r.frame(brief.CallHeading(c.ID))
 		r.put(brief.PartPayload, said, c.Name) // the model's word
 		r.frame("\n")
 		r.put(brief.PartPayload, said, c.Arguments)

@@ -58,6 +58,10 @@ func lowered(list ...string) []string {
 // that an agent without messages reads, the roles of messages are lines.
 var turnOpeners = append(lowered("## user", "## assistant", "## tool", "## moved out", "### call", "[turns before"), goalOpeners...)
 
+// CallHeading returns what stands before a call of a tool in an earlier turn. The name of the tool, a line break and the
+// arguments follow.
+func CallHeading(id string) string { return "\n### call " + id + " of " }
+
 // ImitatesTurns reports whether a text of an earlier turn has a line that only the builder may write.
 func ImitatesTurns(text string) bool {
 	line, _ := Find(text, turnOpeners)

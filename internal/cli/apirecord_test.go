@@ -284,6 +284,8 @@ func (a *recordedAPI) recordStarts(c *inspect.Client) {
 	t := a.t
 	status, answer := a.ask("POST", "/runs", `{"spec":"open","inputs":{"a":"Hi"}}`)
 	require.Equal(t, 422, status, "%s", answer)
+	status, answer = a.ask("POST", "/estimates", `{"spec":"open","inputs":{"a":"Hi"},"params":{"tone":"kind"}}`)
+	require.Equal(a.t, 200, status, "%s", answer)
 	status, answer = a.ask("POST", "/runs", `{"spec":"open","inputs":{"a":"Hi"},"params":{"tone":"kind"}}`)
 	require.Equal(t, 202, status, "%s", answer)
 	run, err := c.Start(t.Context(), inspect.Start{Spec: "open", Inputs: map[string]string{"a": "Hello"}, Params: map[string]string{"tone": "kind"}})
@@ -411,6 +413,16 @@ func (a *recordedAPI) recordPolicies(c *inspect.Client, run string) {
 		p, err := c.Policy(t.Context(), run)
 		require.NoError(t, err)
 		require.JSONEq(t, string(a.get(base)), string(a.get("/runs/"+run+"/governance/handoff-rules")))
+		for text, want := range map[string]string{ // of a text, problems have lines; it has the policy and nothing else
+			"# why\npolicy:\n  rules:\n    - {from: user, to: a, moode: full}\n": `"line":4`, "rules:\n  - {from: user, to: nobody}\n": `"line":2`,
+			"file: team.yaml\n": `"line":1`, "rules: []\nagents: []\n": `"line":2`, "policy:\n  rules: []\nagents: []\n": `"line":`, "rules: [\n": `"line":`,
+		} {
+			body, err := json.Marshal(map[string]string{"text": text})
+			require.NoError(t, err)
+			status, answer := a.put(base, p.Digest, string(body))
+			require.Equal(t, 422, status, "%s: %s", text, answer)
+			require.Contains(t, string(answer), want, text)
+		}
 		for _, tt := range []struct {
 			digest, policy string
 			want           int
@@ -421,6 +433,7 @@ func (a *recordedAPI) recordPolicies(c *inspect.Client, run string) {
 			{p.Digest, `{"rules":[{"from":"user","to":"b","mode":"minimal"}]}`, 422, "/policy/rules/0/to", "unknown"},
 			{p.Digest, `{"rules":[{"from":"computed","to":"a","block":["governance","handoff-rules","x"]}],"assert":["a never reaches user"]}`, 422, "/policy/assert/0", "no input and no result"},
 			{p.Digest, `{"rules":[{"from":"user","to":"a","moode":"full"}]}`, 422, "/policy/rules/0/moode", "moode"},
+			{p.Digest, `{},"text":"rules: []"`, 422, "/text", "two policies"},
 			{p.Digest, `{"rules":[{"from":"user","to":"a","reveal":{"email":[""]}}]}`, 409, "/policy", "user"},
 			{p.Digest, `{"rules":[{"from":"computed","to":"a","block":["` + strings.ReplaceAll(base[1:], "/", `","`) + `"]}]}`, 200, "", "digest"},
 			{p.Digest, `{}`, 412, "", "has changed"},

@@ -23,6 +23,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/people"
 	"github.com/runteam/runteam/internal/cli/plan"
 	"github.com/runteam/runteam/internal/cli/replay"
+	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/rungraph"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
@@ -39,7 +40,8 @@ var describedTypes = map[string]reflect.Type{
 	"Artifact": reflect.TypeFor[history.ArtifactDocument](), "Explain": reflect.TypeFor[explain.Document](), "Question": reflect.TypeFor[people.QuestionDocument](),
 	"Graph": reflect.TypeFor[rungraph.Document](), "Flow": reflect.TypeFor[plan.RunFlow](), "Handoffs": reflect.TypeFor[explain.HandoffsDocument](), "Comparison": reflect.TypeFor[replay.ComparedRuns](),
 	"Pair": reflect.TypeFor[gate.PairTerms](), "PolicyDocument": reflect.TypeFor[history.PolicyDocument](),
-	"Event": reflect.TypeFor[event.Event](), "Viewer": reflect.TypeFor[inspector.Viewer](), "Error": reflect.TypeFor[inspector.Error](),
+	"Estimate": reflect.TypeFor[run.Estimate](),
+	"Event":    reflect.TypeFor[event.Event](), "Viewer": reflect.TypeFor[inspector.Viewer](), "Error": reflect.TypeFor[inspector.Error](),
 }
 
 // TestDescriptionHasTheTypes holds the schemas of the description to the types of the documents. With

@@ -8,6 +8,16 @@ import (
 	"strings"
 )
 
+// IsLocal reports whether a base URL names this machine.
+func IsLocal(baseURL string) bool {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+}
+
 // Of returns the base URL that a model or an agent names with its method Endpoint() string,
 // or "". One with several endpoints returns "" too; see [All].
 func Of(m any) string {

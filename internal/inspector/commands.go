@@ -57,6 +57,24 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) error {
 	return h.write(w, http.StatusOK, map[string]bool{"taken": taken})
 }
 
+// estimate says what a run could cost, without starting it.
+func (h *Handler) estimate(w http.ResponseWriter, r *http.Request) error {
+	var s Start
+	if err := decode(r, &s); err != nil {
+		return err
+	}
+	release, err := h.turn(r.Context())
+	if err != nil {
+		return err
+	}
+	defer release()
+	document, err := h.o.Starter.Estimate(r.Context(), s)
+	if err != nil {
+		return err
+	}
+	return h.write(w, http.StatusOK, document)
+}
+
 // start starts a run.
 func (h *Handler) start(w http.ResponseWriter, r *http.Request) error {
 	var s Start

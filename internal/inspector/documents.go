@@ -44,11 +44,15 @@ func (h *Handler) turn(ctx context.Context) (release func(), err error) {
 func viewerOf(_ context.Context, o *Options, _ *http.Request) (any, error) { return o.Viewer, nil }
 
 func listOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
-	query, err := queryOf(r, "limit", "before")
+	filters := o.Runs.Filters()
+	query, err := queryOf(r, append(slices.Clip(filters), "limit", "before")...)
 	if err != nil {
 		return nil, err
 	}
-	p := Page{Limit: defaultRuns, Before: query.Get("before")}
+	p := Page{Limit: defaultRuns, Before: query.Get("before"), Filter: map[string]string{}}
+	for _, name := range filters {
+		p.Filter[name] = query.Get(name)
+	}
 	if text := query.Get("limit"); text != "" {
 		if p.Limit, err = strconv.Atoi(text); err != nil || p.Limit < 1 || p.Limit > maxListed {
 			return nil, &Error{Code: BadRequest, Message: "limit is " + strconv.Quote(text), Hint: "write a number from 1 to " + strconv.Itoa(maxListed)}

@@ -55,7 +55,9 @@ type Error struct {
 
 // A Problem is one error in a request body.
 type Problem struct {
-	Pointer string `json:"pointer"` // a JSON Pointer into the body
+	Pointer string `json:"pointer"`          // a JSON Pointer into the body
+	Line    int    `json:"line,omitempty"`   // of a text in the body, from 1; zero if the problem has no place in one
+	Column  int    `json:"column,omitempty"` // from 1
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 }

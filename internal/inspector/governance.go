@@ -67,8 +67,11 @@ func (h *Handler) replacePolicy(w http.ResponseWriter, r *http.Request, replace 
 	if len(p.Reason) > steer.MaxText {
 		return &Error{Code: TooLarge, Message: "the reason has more than 64 KiB"}
 	}
-	if len(p.Policy) == 0 {
+	switch {
+	case len(p.Policy) == 0 && p.Text == "":
 		return &Error{Code: Invalid, Message: "the policy is missing", Problems: []Problem{{Pointer: "/policy", Message: "it is missing"}}}
+	case len(p.Policy) > 0 && p.Text != "":
+		return &Error{Code: Invalid, Message: "there are two policies", Hint: "send policy or text", Problems: []Problem{{Pointer: "/text", Message: "it stands beside policy"}}}
 	}
 	now, err := replace(digest, p)
 	if err != nil {

@@ -61,14 +61,17 @@ type Documents struct {
 	Exporter  Exporter
 }
 
-// A Page selects at most Limit runs of a list: the first ones, or those after the run Before.
+// A Page selects at most Limit runs of a list: the first ones, or those after the run Before. Filter has the values of terms
+// that the runs must fit, by the names that [Runs].Filters returns.
 type Page struct {
 	Limit  int
 	Before string
+	Filter map[string]string
 }
 
 // Runs lists the runs of the journal, and returns the documents of `runteam show` and `runteam artifacts`.
 type Runs interface {
+	Filters() []string
 	List(ctx context.Context, p Page) (any, error)
 	Run(ctx context.Context, run string) (any, error)
 	Task(ctx context.Context, run, task string) (any, error)
@@ -182,6 +185,8 @@ type Starter interface {
 	PolicyOfSpec(ctx context.Context, spec string) (doc any, digest string, err error)
 	// ReplacePolicyOfSpec replaces the policy of a spec that has this digest, for later runs, and returns the digest of the new one.
 	ReplacePolicyOfSpec(ctx context.Context, spec, digest string, p Policy) (string, error)
+	// Estimate says what a run could call and cost. It need not have all its inputs.
+	Estimate(ctx context.Context, s Start) (any, error)
 }
 
 // A Start selects a served spec and gives the inputs and parameters of its run.
@@ -205,6 +210,7 @@ type Governor interface {
 // A Policy is a new policy for a run, or for later runs of a spec.
 type Policy struct {
 	Policy json.RawMessage `json:"policy"` // in the format of the policy section of a spec file
+	Text   string          `json:"text"`   // or the same as YAML or JSON
 	Reason string          `json:"reason"`
 	By     string          `json:"-"`
 }

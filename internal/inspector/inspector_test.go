@@ -31,6 +31,7 @@ type fake struct {
 	events  func(yield func([]inspector.Event, error) bool)
 }
 
+func (f *fake) Filters() []string                                     { return []string{"search"} }
 func (f *fake) List(_ context.Context, p inspector.Page) (any, error) { return p, f.fail }
 func (f *fake) Run(_ context.Context, run string) (any, error) {
 	return map[string]string{"run": run}, f.fail
@@ -241,8 +242,8 @@ func TestRoutes(t *testing.T) {
 		want               string // the body, or the code of the error
 	}{
 		{"GET", "/api/v1/viewer", "", nil, 200, `{"accepts":"internal","readOnly":false,"by":"ann","canStart":false,"version":""}`},
-		{"GET", "/api/v1/runs", "", nil, 200, `{"Limit":100,"Before":""}`},
-		{"GET", "/api/v1/runs?limit=7&before=x", "", nil, 200, `{"Limit":7,"Before":"x"}`},
+		{"GET", "/api/v1/runs", "", nil, 200, `{"Limit":100,"Before":"","Filter":{"search":""}}`},
+		{"GET", "/api/v1/runs?limit=7&before=x&search=y", "", nil, 200, `{"Limit":7,"Before":"x","Filter":{"search":"y"}}`},
 		{"GET", "/api/v1/runs?limit=0", "", nil, 400, "bad_request"},
 		{"GET", "/api/v1/runs?limit=x", "", nil, 400, "bad_request"},
 		{"GET", "/api/v1/runs?after=1", "", nil, 400, "bad_request"},

@@ -325,6 +325,10 @@ func (w longWork) Start(ctx context.Context, _ inspector.Start) (string, error) 
 	return "made", w.wait(ctx)
 }
 
+func (w longWork) Estimate(ctx context.Context, _ inspector.Start) (any, error) {
+	return "estimate", w.wait(ctx)
+}
+
 func (longWork) Specs(context.Context) (any, error) { return "specs", nil }
 
 func (longWork) PolicyOfSpec(context.Context, string) (any, string, error) { return "policy", "", nil }

@@ -86,6 +86,7 @@ func readRoutes() []route {
 func writeRoutes() []route {
 	return []route{
 		post("/runs", hasStarter, (*Handler).start),
+		post("/estimates", hasStarter, (*Handler).estimate),
 		post("/runs/{run}/questions/{question}/answer", hasSteerer, (*Handler).answer),
 		post("/questions/{question}/answer", hasSteerer, (*Handler).answer),
 		post("/runs/{run}/pause", hasSteerer, steerRun("pause")),

@@ -101,7 +101,8 @@ type store struct {
 	add, answer, hasLease *sql.Stmt // of write
 
 	listing sync.Mutex // guards list
-	list    *sql.Stmt  // of read, of [store.runs]; nil until it is used
+	list    *sql.Stmt  // of read, of [store.runs] for all runs; nil until it is used
+	find    *sql.Stmt  // the same for those with a prefix
 }
 
 // A database is a database of SQLite, in a file or in memory.
@@ -360,7 +361,7 @@ func (d *database) isImmutable(err error) bool {
 
 // close closes the handles. The writing one is closed last, which removes the log.
 func (s *store) close() (err error) {
-	for _, statement := range []*sql.Stmt{s.add, s.answer, s.hasLease, s.list} {
+	for _, statement := range []*sql.Stmt{s.add, s.answer, s.hasLease, s.list, s.find} {
 		if statement != nil {
 			err = errors.Join(err, statement.Close())
 		}

@@ -225,7 +225,7 @@ func (s *store) runs(ctx context.Context, prefix string, most int, accepts label
 	if err := s.checkPresent(); err != nil {
 		return nil, err
 	}
-	query, err := s.listQuery(ctx)
+	query, err := s.listQuery(ctx, prefix != "")
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -234,17 +234,20 @@ func (s *store) runs(ctx context.Context, prefix string, most int, accepts label
 	return list, s.explain(err)
 }
 
-// listQuery returns the query of [store.runs], which takes longer to prepare than to answer.
-func (s *store) listQuery(ctx context.Context) (*sql.Stmt, error) {
+// listQuery returns the query of [store.runs], which takes longer to prepare than to answer: in the order of the list, or
+// by the index of IDs for those with a prefix.
+func (s *store) listQuery(ctx context.Context, byID bool) (query *sql.Stmt, err error) {
 	s.listing.Lock()
 	defer s.listing.Unlock()
-	if s.list != nil {
-		return s.list, nil
+	at, condition := &s.list, "?1 = ''"
+	if byID {
+		at, condition = &s.find, "r.id >= ?1 and r.id < ?1 || char(1114111) and substr(r.id, 1, length(?1)) = ?1"
 	}
-	query, err := s.read.PrepareContext(ctx, s.selectRuns()+`
-where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 and coalesce(`+s.labels()+`, ?4) <= ?4 order by r.n desc limit ?3`)
-	s.list = query
-	return query, err
+	if *at == nil {
+		*at, err = s.read.PrepareContext(ctx, s.selectRuns()+`
+where `+condition+` and coalesce(t.status, '') <> ?2 and coalesce(`+s.labels()+`, ?4) <= ?4 order by r.n desc limit ?3`)
+	}
+	return *at, err
 }
 
 // labels returns the column with the labels of runs. Files of earlier versions have none.

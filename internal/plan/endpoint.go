@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -152,12 +151,7 @@ const unknownEndpoint = "(a model that does not name its endpoint)"
 // DefaultAccepts returns the clearance of an endpoint that no setting names:
 // secret for one on this machine, confidential for any other.
 func DefaultAccepts(baseURL string) label.Classification {
-	u, err := url.Parse(baseURL)
-	if err != nil {
-		return label.Confidential
-	}
-	host := u.Hostname()
-	if ip := net.ParseIP(host); strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback()) {
+	if endpoint.IsLocal(baseURL) {
 		return label.Secret
 	}
 	return label.Confidential

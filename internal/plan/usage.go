@@ -2,10 +2,13 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/pricing"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -17,6 +20,10 @@ type PlannedUsage struct {
 	PromptTokens int `json:"promptTokens"`          // of all prompts
 	Tokens       int `json:"tokens,omitempty"`      // of prompts and answers; zero if there is no bound on some answers
 	TokenBudget  int `json:"tokenBudget,omitempty"` // of the run, if Tokens is no more because of it
+
+	Cost       *float64 `json:"cost,omitempty"`       // in US dollars, of the calls by the prices of their models; nil if there is no bound
+	CostBudget float64  `json:"costBudget,omitempty"` // of the run, if Cost is no more because of it
+	Unpriced   []string `json:"unpriced,omitempty"`   // models that may be called and have no price
 
 	UnboundedAnswers []string `json:"unboundedAnswers,omitempty"` // agents whose models have no bound on an answer
 	NotCounted       []string `json:"notCounted,omitempty"`       // agents whose calls are not known, such as programs
@@ -80,10 +87,68 @@ func mostUsage(p *Plan) PlannedUsage {
 	if !bounded {
 		all.Tokens = 0
 	}
+	all.addCost(p, by)
 	if budget := p.Options().MaxTokenBudget; budget > 0 && (!bounded || len(all.NotCounted) > 0 || all.Tokens > budget) {
 		all.Tokens, all.TokenBudget = budget, budget
 	}
 	return all
+}
+
+// addCost adds the most that the calls of agents can cost. The prices are those of the dearest model that an agent may call.
+func (all *PlannedUsage) addCost(p *Plan, by []agentUsage) {
+	team, sum, whole, bounded := p.Roster(), llm.Money(0), llm.Money(0), true // whole is what the token budget of the run can cost
+	for k := range by {
+		u, m := &by[k], &team.Config.Agents[k]
+		if u.calls == 0 {
+			continue
+		}
+		highest, unpriced := highestPrice(team.Config.Prices, m)
+		all.Unpriced = append(all.Unpriced, unpriced...)
+		cost, known := llm.Money(math.MaxInt64), len(unpriced) == 0 && !u.unbounded
+		if known {
+			cost = pricing.MaxCost(highest, llm.Usage{InputTokens: u.prompts, OutputTokens: u.answers})
+		}
+		if n := m.MaxTokenBudget; n > 0 && len(unpriced) == 0 {
+			cost, known = min(cost, dearest(highest, n)), true
+		}
+		if n := m.MaxCostBudget; n > 0 {
+			cost, known = min(cost, n), true
+		}
+		sum, bounded = sum.Add(cost), bounded && known
+		whole = max(whole, dearest(highest, p.Options().MaxTokenBudget))
+	}
+	slices.Sort(all.Unpriced)
+	all.Unpriced = slices.Compact(all.Unpriced)
+	if n := p.Options().MaxTokenBudget; n > 0 && len(all.Unpriced)+len(all.NotCounted) == 0 && (!bounded || sum > whole) {
+		sum, bounded = whole, true
+	}
+	if n := p.Options().MaxCostBudget; n > 0 && (!bounded || len(all.NotCounted) > 0 || sum > n) {
+		sum, bounded, all.CostBudget = n, true, n.Dollars()
+	}
+	if bounded && all.Calls > 0 {
+		all.Cost = new(sum.Dollars())
+	}
+}
+
+// dearest returns the most that so many tokens can cost.
+func dearest(price llm.Price, tokens int) llm.Money {
+	return max(pricing.MaxCost(price, llm.Usage{InputTokens: tokens}), pricing.MaxCost(price, llm.Usage{OutputTokens: tokens}))
+}
+
+// highestPrice returns the highest price of the models that a member may call, and those without a price.
+func highestPrice(prices map[string]llm.Price, m *Member) (highest llm.Price, unpriced []string) {
+	for _, model := range modelsOf(m.Agent) {
+		model = cmp.Or(model, m.Model)
+		price, priced := prices[model]
+		if !priced {
+			unpriced = append(unpriced, cmp.Or(model, "no model"))
+			continue
+		}
+		one := pricing.MaxCost(price, llm.Usage{InputTokens: 1e6}).Dollars()
+		highest.Input = max(highest.Input, one)
+		highest.Output = max(highest.Output, pricing.MaxCost(price, llm.Usage{OutputTokens: 1e6}).Dollars())
+	}
+	return highest, unpriced
 }
 
 // callLimits returns how many calls an attempt of an agent makes and how many tokens each answer has at most, of

@@ -41,6 +41,14 @@ var intendedDifferences = []intended{
 	{"a task has the envelope of its result", regexp.MustCompile(`: show`), regexp.MustCompile(`"envelope":\{[^}]*\},?`), ""},
 	{"a piece of context says when it was made, what from, and with which tags", nil, regexp.MustCompile(`"createdAt":\s?"TIME",?|"(derivedFrom|tags)":\s?\[[^\]]*\],?`), ""},
 	{"a contract says for whom the agent works, and which tags are required", nil, regexp.MustCompile(`"caller":\s?"user",?\s*|"requiredTags":\s?\[[^\]]*\],?\s*`), ""},
+	{
+		"a plan says what its calls cost at most, or which models have no price",
+		regexp.MustCompile(` plan`), regexp.MustCompile(`"unpriced":\s*\[[^\]]*\],?\s*|"cost":\s*[\d.e-]+,?\s*`), "",
+	},
+	{
+		"a task has the tools that it called, and the calls with their arguments and results",
+		regexp.MustCompile(`: show`), regexp.MustCompile(`,"calledTools":\[[^\]]*\]|,"toolCalls":\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]`), "",
+	},
 	{"a value counts in the form that its reader asks for, and not also in the other", nil, regexp.MustCompile(`"(bytesBefore|bytesIfShared|tokensSaved)":\s?[^,}\n]+,?`), ""},
 	{
 		"an attempt counts that was cut off between a turn with tools and its next call, as the end of the run counts it",

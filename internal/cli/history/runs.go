@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/view"
@@ -21,7 +24,7 @@ import (
 
 // RunsCommand returns the command runs.
 func RunsCommand(con *console.Console) *cobra.Command {
-	l := &journals.ReadFlags{}
+	l := &runsFlags{given: map[string]*string{}}
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the runs of the journal, the newest first",
@@ -31,7 +34,15 @@ is running while a process works on it, paused after "runteam pause", and interr
 it did not end and has no process. "runteam resume" resumes runs that were paused or
 interrupted, failed, were cancelled or ran out of time or budget. Runs made by "replay --without" are marked as
 experiments; commands without RUN ignore them. Turns of "runteam chat" are marked with
-their session.`,
+their session.
+
+The list can be limited to runs that fit all of --search, --status, --spec, --since,
+--until, --min-cost and --max-cost. A run of which a model has no price has no cost to
+compare. With --limit, a line on standard error says how to list the runs that follow,
+also if new runs have begun meanwhile.`,
+		Example: `  runteam runs --status error,interrupted --since 7d
+  runteam runs --search "claims letter" --limit 20
+  runteam runs --spec team.yaml --min-cost 0.50`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return exit.Usagef("%s takes no argument: write runteam show %s", cmd.CommandPath(), format.ShellPath(args[0]))
@@ -41,7 +52,23 @@ their session.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runs(con, cmd, l) },
 	}
 	l.AddTo(cmd)
+	for _, term := range FilterTerms {
+		l.given[term.Name] = cmd.Flags().String(term.Name, "", term.Usage)
+		flags.Complete(cmd, term.Name, map[string][]string{"status": RunStatuses}[term.Name])
+	}
+	cmd.Flags().IntVar(&l.limit, "limit", 0, "list at most `N` runs (default all)")
+	cmd.Flags().StringVar(&l.before, "before", "", "list the runs that come after this `RUN` in the list")
+	flags.Complete(cmd, "limit", nil)
+	flags.Complete(cmd, "before", nil)
 	return cmd
+}
+
+// runsFlags are the flags of runs.
+type runsFlags struct {
+	journals.ReadFlags
+	given  map[string]*string // of terms of the filter
+	limit  int
+	before string
 }
 
 // A ListedRun is a run in the list, in JSON.
@@ -64,7 +91,7 @@ type ListedRun struct {
 	outlook journals.Outlook // known of suspended runs, and of the newest that failed
 }
 
-func runs(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) error {
+func runs(con *console.Console, cmd *cobra.Command, l *runsFlags) error {
 	list, err := listRuns(con, cmd, l)
 	if err != nil {
 		return err
@@ -107,9 +134,16 @@ func writeRuns(w io.Writer, list []ListedRun, from *journals.Flags, now time.Tim
 
 // listRuns returns the runs of the journal, the newest first. A missing or empty journal is
 // reported on stderr and is no error.
-func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) ([]ListedRun, error) {
+func listRuns(con *console.Console, cmd *cobra.Command, l *runsFlags) ([]ListedRun, error) {
 	if err := l.Check(cmd); err != nil {
 		return nil, err
+	}
+	filter, err := ParseRunFilter(func(term string) string { return *l.given[term] }, func(term string) string { return "--" + term }, con.Now())
+	if err != nil {
+		return nil, err
+	}
+	if cmd.Flags().Changed("limit") && l.limit < 1 {
+		return nil, exit.Usagef("--limit %d: write a number from 1 on, or leave it out", l.limit)
 	}
 	if journals.Missing(con, &l.Flags) {
 		con.Say("runteam: %s", journals.NoJournal)
@@ -120,9 +154,9 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 		return nil, err
 	}
 	defer j.Close()
-	list, err := j.Runs(cmd.Context())
-	if err == nil && len(list) == 0 {
-		con.Say("runteam: the journal has no runs")
+	list, err := l.find(con, cmd, j, &filter)
+	if err != nil {
+		return nil, err
 	}
 	found := make([]ListedRun, len(list))
 	failed := false
@@ -135,6 +169,36 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 		}
 	}
 	return found, journals.ReadError(cmd.Context(), err)
+}
+
+// find returns the runs to list. What else there is to know of the list it reports on stderr.
+func (l *runsFlags) find(con *console.Console, cmd *cobra.Command, j *journal.Journal, filter *RunFilter) ([]journal.Summary, error) {
+	ctx := cmd.Context()
+	list, err := j.Newest(ctx, "", math.MaxInt)
+	switch {
+	case err != nil:
+		return nil, journals.ReadError(ctx, err)
+	case len(list) == 0:
+		con.Say("runteam: the journal has no runs")
+		return nil, nil
+	case l.before != "":
+		of, err := journals.Find(ctx, j, l.before)
+		if err != nil {
+			return nil, err
+		}
+		list = list[1+slices.IndexFunc(list, func(s journal.Summary) bool { return s.Run == of.Run }):]
+	}
+	finder := RunFinder{Journal: j, Now: con.Now}
+	found, err := finder.Find(ctx, list, filter, cmp.Or(l.limit, math.MaxInt), time.Time{})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found.Runs) == 0 && !filter.IsEmpty():
+		con.Say("runteam: no run fits the filter")
+	case found.Next != "":
+		con.Say("runteam: more runs follow: add --before %s", journals.ShortRun(found.Next))
+	}
+	return found.Runs, nil
 }
 
 // Listed returns a run as the list has it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/llm"
 )
 
 // mostNamed is how many agents a line about model calls names.
@@ -25,6 +26,12 @@ func writeUsage(w io.Writer, u *engine.PlannedUsage) {
 		text += fmt.Sprintf(", with about %s tokens", format.Number(roundedUp(u.Tokens)))
 	default:
 		text += fmt.Sprintf(", with about %s tokens of prompts; answers unbounded: no maxTokens for %s", format.Number(roundedUp(u.PromptTokens)), format.List(u.UnboundedAnswers, mostNamed))
+	}
+	switch {
+	case u.CostBudget > 0:
+		text += fmt.Sprintf("; at most %v by the cost budget", llm.Dollars(u.CostBudget))
+	case u.Cost != nil && *u.Cost > 0:
+		text += fmt.Sprintf("; at most about $%.2g", *u.Cost)
 	}
 	if len(u.NotCounted) > 0 {
 		text += "; not counted: calls of " + format.List(u.NotCounted, mostNamed)

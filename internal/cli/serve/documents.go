@@ -20,6 +20,7 @@ import (
 type documents struct {
 	*site
 	cache   *runCache
+	finder  *history.RunFinder
 	figures figureCache
 	mu      sync.Mutex // guards figures
 }

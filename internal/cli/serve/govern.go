@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -111,11 +112,11 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	if err != nil {
 		return "", problem(err)
 	}
-	text, err := asFile(given.Policy)
+	source, err := policySourceOf(&given)
 	if err != nil {
 		return "", &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
 	}
-	f, p, err := specfile.LoadPolicy("", "-", bytes.NewReader(text), func() []string {
+	f, p, err := specfile.LoadPolicy("", "-", bytes.NewReader(source.file), func() []string {
 		_, had, err := g.policiesOf(ctx, run)
 		if err != nil {
 			return nil
@@ -123,12 +124,12 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 		return had[len(had)-1].Names()
 	})
 	if err != nil {
-		return "", atPointers(err, text)
+		return "", source.located(err)
 	}
 	policytext.SetOrigins(p, make([]provenance.Position, len(policytext.Origins(p)))) // they have no line in a file
 	err = g.send(ctx, run, steer.Command{Kind: steer.ReplacePolicy, By: given.By, Reason: given.Reason, Policy: p, Replaces: digest, Assert: specfile.AssertionsOf(f)})
 	if err != nil && !errors.Is(err, steer.ErrUnchanged) { // to replace a policy by itself changes nothing
-		return "", problem(err)
+		return "", source.placed(f, problem(err))
 	}
 	_, had, err := g.policiesOf(ctx, run)
 	if err != nil {
@@ -153,6 +154,35 @@ func digestOf(had []*record.Policy, sent *handoff.Policy) string {
 // grows with the depth.
 const maxNesting = 32
 
+// A policySource is the text of a policy file that has what a client sent.
+type policySource struct {
+	file         []byte
+	isText       bool // the client sent a text, in which problems have lines
+	line, column int  // by how much its lines and columns are less than those of the file
+}
+
+// policySourceOf returns the file for what a client sent. It has the key policy and nothing else, so that it cannot name
+// files or programs of this computer.
+func policySourceOf(given *inspector.Policy) (s policySource, err error) {
+	switch {
+	case len(given.Policy) > 0:
+		s.file, err = asFile(given.Policy)
+	case json.Valid([]byte(given.Text)):
+		s.file, err = asFile(json.RawMessage(given.Text))
+	case hasKey.MatchString(given.Text):
+		s = policySource{file: []byte(given.Text), isText: true}
+	default:
+		s = policySource{file: []byte("policy:\n" + lineStart.ReplaceAllString(given.Text, "  $0")), isText: true, line: 1, column: 2}
+	}
+	return s, err
+}
+
+// lineStart matches the beginning of each line that is not empty, and hasKey a text that is all under the key policy.
+var (
+	lineStart = regexp.MustCompile(`(?m)^[^\n]`)
+	hasKey    = regexp.MustCompile(`^(?:[ \t]*(?:#[^\n]*)?\n)*policy:[ \t]*(?:#[^\n]*)?(?:\n(?:[ \t][^\n]*|#[^\n]*)?)*$`)
+)
+
 // asFile returns the text of a policy file.
 func asFile(policy json.RawMessage) ([]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(policy), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // both are found later
@@ -167,15 +197,40 @@ func asFile(policy json.RawMessage) ([]byte, error) {
 	return json.MarshalIndent(map[string]json.RawMessage{"policy": policy}, "", "  ")
 }
 
-// atPointers returns the error for problems in the text of a policy file. Its places are JSON pointers,
-// since the client did not send that text.
-func atPointers(err error, text []byte) error {
+// located returns the error for problems in the file. Their places are those in what the client sent: lines of a text,
+// else JSON pointers.
+func (s *policySource) located(err error) error {
 	e := &inspector.Error{Code: inspector.Invalid, Message: "the policy cannot be read"}
 	for _, p := range exit.Problems(err) {
-		e.Problems = append(e.Problems, inspector.Problem{Pointer: pointerAt(text, p.Line, p.Column), Message: p.Message, Hint: p.Hint})
+		e.Problems = append(e.Problems, s.problem(&p))
 	}
 	if len(e.Problems) == 0 {
 		e.Message = err.Error()
+	}
+	return e
+}
+
+// problem returns a problem in the file with its place in what the client sent.
+func (s *policySource) problem(p *specfile.Problem) inspector.Problem {
+	of := inspector.Problem{Message: p.Message, Hint: p.Hint}
+	if s.isText {
+		of.Line, of.Column = max(p.Line-s.line, 1), max(p.Column-s.column, 1)
+	} else {
+		of.Pointer = pointerAt(s.file, p.Line, p.Column)
+	}
+	return of
+}
+
+// placed gives the problems that a run finds with a policy their lines in the text that the client sent.
+func (s *policySource) placed(f *specfile.File, err error) error {
+	e, ok := errors.AsType[*inspector.Error](err)
+	if !ok || !s.isText {
+		return err
+	}
+	for i := range e.Problems {
+		p := &e.Problems[i]
+		at := f.Place("/policy" + strings.TrimPrefix(p.Pointer, "/policy"))
+		p.Line, p.Column = max(at.Line-s.line, 1), max(at.Column-s.column, 1)
 	}
 	return e
 }

@@ -16,6 +16,7 @@ import (
 type listDocument struct {
 	Runs []listedRun `json:"runs"`
 	More bool        `json:"more"`
+	Next string      `json:"next,omitempty"` // the run behind which the list goes on, if there is more
 }
 
 // A listedRun is a run in a list, in JSON.
@@ -52,11 +53,24 @@ type cachedFigures struct {
 // The limits of the figures of a list.
 const (
 	figureTime = 300 * time.Millisecond // for counting in one list; further runs have no figures yet
+	filterTime = 2 * time.Second        // for finding what fits a filter; the next page goes on from there
 	maxFigures = 2 * 1000               // that are cached
 )
 
+// Filters returns the names of the terms of a filter; see [inspector.Runs].
+func (d *documents) Filters() (names []string) {
+	for _, term := range history.FilterTerms {
+		names = append(names, term.Name)
+	}
+	return names
+}
+
 // List returns a page of runs: first the live ones, then the others, newest first; see [inspector.Runs].
 func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
+	filter, err := history.ParseRunFilter(func(term string) string { return p.Filter[term] }, func(term string) string { return term }, d.con.Now())
+	if err != nil {
+		return nil, &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
+	}
 	all, err := d.j.Newest(ctx, "", 1<<31-1)
 	if err != nil {
 		return nil, problem(journals.ReadError(ctx, err))
@@ -69,14 +83,13 @@ func (d *documents) List(ctx context.Context, p inspector.Page) (any, error) {
 		}
 		all = all[i+1:]
 	}
-	out := listDocument{Runs: []listedRun{}, More: len(all) > p.Limit}
+	found, err := d.finder.Find(ctx, all, &filter, p.Limit, time.Now().Add(filterTime))
+	if err != nil {
+		return nil, problem(err)
+	}
+	out := listDocument{Runs: []listedRun{}, More: found.Next != "", Next: found.Next}
 	until := time.Now().Add(figureTime)
-	for _, s := range all[:min(len(all), p.Limit)] {
-		if s.Ended.IsZero() { // its tasks are not counted yet
-			if s, err = d.j.Find(ctx, s.Run); err != nil {
-				continue // it was removed meanwhile
-			}
-		}
+	for _, s := range found.Runs {
 		f, err := d.figuresOf(ctx, &s, time.Now().Before(until))
 		if err != nil {
 			return nil, problem(err)

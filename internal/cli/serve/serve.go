@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/mcpserver"
 	"github.com/runteam/runteam/internal/cli/source"
@@ -253,7 +254,7 @@ func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, ac
 
 // options returns the options of an inspector of the site.
 func (s *site) options(version string) inspector.Options {
-	documents := &documents{site: s, cache: &runCache{}, figures: figureCache{}}
+	documents := &documents{site: s, cache: &runCache{}, finder: &history.RunFinder{Journal: s.j, Now: s.con.Now}, figures: figureCache{}}
 	graphs := &graphs{documents: documents}
 	return inspector.Options{
 		Viewer:    inspector.Viewer{Accepts: s.accepts, By: s.con.UserName(), Version: version},

@@ -94,11 +94,11 @@ func (s *starter) ReplacePolicyOfSpec(ctx context.Context, name, digest string, 
 	if was.Digest != digest {
 		return "", refused(fmt.Errorf("%w; its digest is now %s", steer.ErrStale, was.Digest))
 	}
-	text, err := asFile(given.Policy)
+	source, err := policySourceOf(&given)
 	if err != nil {
 		return "", &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
 	}
-	d, err := s.checkPolicyOfSpec(ctx, was, text)
+	d, err := s.checkPolicyOfSpec(ctx, was, &source)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +106,8 @@ func (s *starter) ReplacePolicyOfSpec(ctx context.Context, name, digest string, 
 	if now == was.Digest {
 		return now, nil
 	}
-	if text, err = specfile.PolicyFile(d.Policy.JSON); err == nil {
+	text, err := specfile.PolicyFile(d.Policy.JSON)
+	if err == nil {
 		err = s.writePolicy(was.File, text)
 	}
 	if err != nil {
@@ -127,15 +128,15 @@ func because(reason string) string {
 // checkPolicyOfSpec checks a spec with another text in the file of its policy: everything that a run checks before it
 // begins and that the spec has passed so far, and that the policy delivers no more than before. A spec that lacks inputs
 // or parameters need not pass all of it.
-func (s *starter) checkPolicyOfSpec(ctx context.Context, was *specPolicy, text []byte) (*specfile.Declared, error) {
+func (s *starter) checkPolicyOfSpec(ctx context.Context, was *specPolicy, source *policySource) (*specfile.Declared, error) {
 	of, err := s.find(was.Spec)
 	if err != nil {
 		return nil, err
 	}
-	refuse := func(err error) error { return policyRefused(err, was.File, text) }
+	refuse := func(err error) error { return policyRefused(err, was.File, source) }
 	spec := s.flags.spec(of.path)
 	spec.Results = s.flags.Results(s.con)
-	spec.Stored = []specfile.StoredFile{{Path: was.File, Found: was.File, Text: string(text), Label: label.Internal, Instead: true}}
+	spec.Stored = []specfile.StoredFile{{Path: was.File, Found: was.File, Text: string(source.file), Label: label.Internal, Instead: true}}
 	d, err := spec.Declare(ctx, s.con)
 	if err != nil {
 		return nil, refuse(err)
@@ -184,12 +185,12 @@ func planned(ctx context.Context, t *engine.Team, f *specfile.File) (broken []in
 }
 
 // policyRefused returns the error for a policy with which a spec cannot be run, with all problems. Those in the text of
-// its file have pointers into the policy.
-func policyRefused(err error, path string, text []byte) error {
+// its file have their places in what the client sent.
+func policyRefused(err error, path string, source *policySource) error {
 	e := &inspector.Error{Code: inspector.Invalid, Message: "the spec cannot be run with this policy"}
 	for _, p := range exit.Problems(err) {
 		if p.File == path {
-			e.Problems = append(e.Problems, inspector.Problem{Pointer: pointerAt(text, p.Line, p.Column), Message: p.Message, Hint: p.Hint})
+			e.Problems = append(e.Problems, source.problem(&p))
 			continue
 		}
 		e.Problems = append(e.Problems, inspector.Problem{Message: p.At() + ": " + p.Message, Hint: p.Hint})

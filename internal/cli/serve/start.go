@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -139,6 +140,34 @@ func (s *starter) Start(ctx context.Context, given inspector.Start) (id string, 
 		return "", err
 	}
 	return s.perform(ctx, l)
+}
+
+// Estimate says what a run could call and cost; see [inspector.Starter].
+func (s *starter) Estimate(ctx context.Context, given inspector.Start) (any, error) {
+	l, err := s.launch(&given)
+	if err != nil {
+		return nil, err
+	}
+	of := s.specs[slices.IndexFunc(s.specs, func(of servedSpec) bool { return of.name == given.Spec })]
+	texts, missing := map[string]string{}, []string(nil)
+	for _, in := range of.Inputs {
+		text := l.Texts[in.Name]
+		switch blank := strings.TrimSpace(text) == ""; {
+		case !blank:
+			texts[in.Name] = text
+		case !in.HasDefault:
+			texts[in.Name], missing = "-", append(missing, in.Name)
+		}
+	}
+	l.Texts = texts
+	e, err := l.Estimate(ctx, s.con, missing)
+	if wrong, ok := errors.AsType[*inspector.Error](problem(err)); ok && wrong.Code == inspector.Invalid { // as long as the form is not complete
+		return &run.Estimate{Models: []run.EstimatedModel{}, Missing: []string{}, Problem: wrong.Message}, nil
+	}
+	if err != nil {
+		return nil, problem(err)
+	}
+	return e, nil
 }
 
 // Resume resumes a run of a served spec that no process works on, and returns once it has begun.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,38 +63,6 @@ type Holder struct {
 	Turn    int    `json:"turn,omitempty"` // in which it transferred the conversation, from 1; zero for the last holder
 }
 
-// addTeamwork adds for whom a task waits, and how many children it has.
-func (t *Task) addTeamwork(k *journals.StoredRun, s *runstate.Task) {
-	for _, c := range spawned(s) {
-		if t.ChildCount == nil {
-			t.ChildCount = &ChildCount{}
-		}
-		if s.Result(c.Session) == nil && worksOn(k, s, c.Time) {
-			t.ChildCount.Working++
-		} else {
-			t.ChildCount.Ended++
-		}
-	}
-	t.Replies = k.State.Replies(s)
-	if len(t.Replies) > 0 && t.WaitingFor == "" {
-		var agents []string
-		for _, w := range t.Replies {
-			if !slices.Contains(agents, w.Agent) {
-				agents = append(agents, w.Agent)
-			}
-		}
-		t.WaitingFor = strings.Join(agents, ", ")
-	}
-}
-
-// addChildren adds the children of a task, and the holders of its conversation.
-func (t *Task) addChildren(k *journals.StoredRun, s *runstate.Task) {
-	for _, c := range spawned(s) {
-		t.Children = append(t.Children, newChild(k, s, c))
-	}
-	t.Holders = holdersOf(k.Run, s)
-}
-
 // spawned returns the calls of a task that have children, in their order.
 func spawned(t *runstate.Task) (list []*record.CallStart) {
 	for _, s := range t.Tools {
@@ -116,7 +83,7 @@ func worksOn(k *journals.StoredRun, t *runstate.Task, began time.Time) bool {
 func newChild(k *journals.StoredRun, t *runstate.Task, s *record.CallStart) Child {
 	start := fmt.Sprintf("%s/%s/%d", k.Run, t.ID, s.Attempt)
 	parent, call := placeOfCall(strings.TrimPrefix(s.Session, k.Run+"/"+string(t.ID)))
-	c := Child{Attempt: s.Attempt, Started: s.Time, Status: Interrupted, Delegated: s.Agent == gate.ToolReader(plan.DelegateToAgent)}
+	c := Child{Attempt: s.Attempt, Started: s.Time, Status: string(runstate.Interrupted), Delegated: s.Agent == gate.ToolReader(plan.DelegateToAgent)}
 	for _, id := range []string{call, repeated.ReplaceAllString(call, "")} { // a call of an earlier attempt may have had the same ID
 		c.Part, c.Session = parent+record.ChildPrefix+id, start+parent+record.ChildPrefix+id
 		if c.Agent = t.AgentIn(c.Session); c.Agent != "" {

@@ -27,27 +27,38 @@ type Wait struct {
 	Tool  string `json:"tool"`
 }
 
+// Asked is what people were asked about a task, in JSON.
+type Asked struct {
+	WaitingFor string      `json:"waitingFor,omitempty"`      // the person whose answer is missing, or the agents whose replies are
+	Tool       string      `json:"tool,omitempty"`            // whose call waits for the approval of that person
+	Answered   *Answered   `json:"answered,omitempty"`        // nil also for an answer on the terminal of the run
+	Also       []Wait      `json:"alsoWaitingFor,omitempty"`  // the other calls of the turn that wait for an approval
+	Earlier    []*Answered `json:"answeredEarlier,omitempty"` // to what the task asked before
+
+	Open int `json:"-"` // questions without an answer
+}
+
 // addQuestions adds what a task asked last: one question, or those about the calls of one turn.
-func (t *Task) addQuestions(list []*runstate.Question) {
+func (a *Asked) addQuestions(list []*runstate.Question) {
 	for _, q := range list {
 		for i := range q.Earlier {
-			t.Earlier = append(t.Earlier, newAnswered(&q.Earlier[i]))
+			a.Earlier = append(a.Earlier, newAnswered(&q.Earlier[i]))
 		}
 	}
 	for _, q := range list {
 		if q.Open() {
-			t.Open++
+			a.Open++
 		}
 		switch {
-		case q.Open() && t.WaitingFor == "":
-			t.WaitingFor, t.Tool = q.Agent, q.Tool
+		case q.Open() && a.WaitingFor == "":
+			a.WaitingFor, a.Tool = q.Agent, q.Tool
 		case q.Open():
-			t.Also = append(t.Also, Wait{q.Agent, q.Tool})
+			a.Also = append(a.Also, Wait{q.Agent, q.Tool})
 		case q.Answer != nil:
-			if t.Answered != nil {
-				t.Earlier = append(t.Earlier, t.Answered)
+			if a.Answered != nil {
+				a.Earlier = append(a.Earlier, a.Answered)
 			}
-			t.Answered = newAnswered(q)
+			a.Answered = newAnswered(q)
 		}
 	}
 }
@@ -64,10 +75,10 @@ func newAnswered(q *runstate.Question) *Answered {
 }
 
 // hideReasons removes what people wrote about a result that the user may not see.
-func (t *Task) hideReasons() {
-	for _, a := range append(slices.Clip(t.Earlier), t.Answered) {
-		if a != nil {
-			a.Reason = ""
+func (a *Asked) hideReasons() {
+	for _, of := range append(slices.Clip(a.Earlier), a.Answered) {
+		if of != nil {
+			of.Reason = ""
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
@@ -55,17 +54,14 @@ type Task struct {
 	Exchanges   []Call                `json:"exchanges,omitempty"` // the calls, the first to begin first; only if one task is shown
 
 	Replies    []runstate.Reply `json:"awaitedReplies,omitempty"` // the handoffs to whose replies the task waits
+	Tools      []ToolCount      `json:"calledTools,omitempty"`    // in the order of their first calls
+	ToolCalls  []ToolCall       `json:"toolCalls,omitempty"`      // in the order in which they began; only if one task is shown
 	ChildCount *ChildCount      `json:"childCount,omitempty"`     // nil without children
 	Children   []Child          `json:"children,omitempty"`       // in the order in which they were spawned; only if one task is shown
 	Holders    []Holder         `json:"holders,omitempty"`        // of the conversation of the last attempt that transferred it; only if one task is shown
 
-	WaitingFor string      `json:"waitingFor,omitempty"`      // the person whose answer is missing, or the agents whose replies are
-	Tool       string      `json:"tool,omitempty"`            // whose call waits for the approval of that person
-	Answered   *Answered   `json:"answered,omitempty"`        // nil also for an answer on the terminal of the run
-	Also       []Wait      `json:"alsoWaitingFor,omitempty"`  // the other calls of the turn that wait for an approval
-	Earlier    []*Answered `json:"answeredEarlier,omitempty"` // to what the task asked before
+	Asked
 
-	Open   int    `json:"-"` // questions without an answer
 	Hidden bool   `json:"-"` // the result says why the caller may not see it
 	Calls  []Call `json:"-"` // those that were answered or failed, then those that were interrupted
 }
@@ -80,58 +76,6 @@ type Envelope struct {
 type Reuse struct {
 	Run   string    `json:"runId"`
 	Saved llm.Usage `json:"tokenUsage"`
-}
-
-// An Error says why a task has no result, in JSON.
-type Error struct {
-	Code    string  `json:"code,omitempty"`
-	Message string  `json:"message"`
-	Root    task.ID `json:"root,omitempty"`
-
-	Accepted bool `json:"failureAccepted,omitempty"` // the run can succeed all the same
-}
-
-// A Call is one prompt and its answer or error, in JSON.
-type Call struct {
-	Session  string         `json:"sessionId"`
-	Agent    string         `json:"agent"`
-	Model    string         `json:"model,omitempty"`
-	Attempt  int            `json:"attempt"`
-	Part     string         `json:"part,omitempty"`
-	State    string         `json:"state"` // completed, failed, interrupted, reused
-	Started  time.Time      `json:"startedAt,omitzero"`
-	Ended    time.Time      `json:"endedAt,omitzero"`
-	Usage    llm.Usage      `json:"tokenUsage"`
-	Estimate bool           `json:"estimated,omitempty"` // whether the tokens are an estimate
-	Partial  bool           `json:"partial,omitempty"`   // you may not see all of it
-	Turns    int            `json:"turns,omitempty"`
-	Context  *event.Context `json:"context,omitempty"`
-	Reused   string         `json:"reused,omitempty"`
-	Call     llm.CallInfo   `json:"call,omitzero"`
-	Warnings []string       `json:"warnings,omitempty"`
-	Error    *Error         `json:"error,omitempty"`
-
-	Rejected  *Rejected `json:"rejected,omitempty"`
-	Reasoning string    `json:"reasoning,omitempty"` // only with --reasoning
-
-	Named   string `json:"-"` // the part as texts have it
-	key     record.Key
-	priced  string    // the model as the spec names it
-	saved   llm.Usage // by a cached answer
-	charged llm.Money
-}
-
-// The states of calls. Others are those of tasks.
-const (
-	Interrupted = string(runstate.Interrupted)
-	reused      = "reused"
-)
-
-// Rejected is a rejected answer, in JSON.
-type Rejected struct {
-	Text    string       `json:"text"`
-	Problem string       `json:"problem,omitempty"` // the error, as the corrective call describes it
-	Call    llm.CallInfo `json:"call,omitzero"`
 }
 
 // IsStep reports whether it is a step of the coordinator.
@@ -176,6 +120,7 @@ func newTask(k *journals.StoredRun, ran *journals.Invocation, s *runstate.Task) 
 	}
 	t.addQuestions(k.State.QuestionsOf(s))
 	t.addTeamwork(k, s)
+	t.Tools = toolCounts(s)
 	answered := s.Answered()
 	for _, x := range answered {
 		t.Saved += x.Context.TokensSaved
@@ -220,28 +165,7 @@ func newTask(k *journals.StoredRun, ran *journals.Invocation, s *runstate.Task) 
 	return t
 }
 
-// newCall returns the document of a call that was answered or failed.
-func newCall(ran *journals.Invocation, t *runstate.Task, x *record.AgentCall) Call {
-	c := Call{
-		Session: x.Session, Agent: x.Agent, Model: ran.ModelName(x.Model), priced: x.Model, Attempt: x.Attempt, Part: x.Part, State: string(task.Completed), Started: x.Start, Ended: x.End,
-		Usage: x.Usage(), Partial: x.IsPartial(), Turns: x.Turns, Reused: x.From, Call: x.Call, Warnings: x.Warnings, saved: x.Saved(), charged: x.Cost, key: x.Key,
-	}
-	if first := t.FirstTurn(x.Session); first != nil && x.Part == record.ChildOf(x.Part) {
-		c.Call, c.Ended = first.Call, first.End // x has those of the last turn
-	}
-	if x.Part == "" {
-		c.Context = &x.Context
-	}
-	if x.From != "" {
-		c.State, c.charged = reused, 0
-	}
-	if !x.Completed() {
-		c.State, c.Error = string(task.Failed), &Error{Code: x.Code, Message: x.Error}
-	}
-	return c
-}
-
-// TaskOf returns the document of the task that a name means, with its calls, children and holders, and what its models
+// TaskOf returns the document of the task that a name means, with its calls, tools, children and holders, and what its models
 // wrote before their answers if reasoning is set.
 func TaskOf(k *journals.StoredRun, name string, reasoning bool) (*Task, error) {
 	s, err := k.FindTask(name)
@@ -269,7 +193,42 @@ func TaskOf(k *journals.StoredRun, name string, reasoning bool) (*Task, error) {
 	}
 	slices.SortStableFunc(t.Exchanges, func(a, b Call) int { return a.Started.Compare(b.Started) })
 	t.addChildren(k, s)
+	for _, c := range called(s) {
+		t.ToolCalls = append(t.ToolCalls, newToolCall(k, s, c))
+	}
 	return t, nil
+}
+
+// addTeamwork adds for whom a task waits, and how many children it has.
+func (t *Task) addTeamwork(k *journals.StoredRun, s *runstate.Task) {
+	for _, c := range spawned(s) {
+		if t.ChildCount == nil {
+			t.ChildCount = &ChildCount{}
+		}
+		if s.Result(c.Session) == nil && worksOn(k, s, c.Time) {
+			t.ChildCount.Working++
+		} else {
+			t.ChildCount.Ended++
+		}
+	}
+	t.Replies = k.State.Replies(s)
+	if len(t.Replies) > 0 && t.WaitingFor == "" {
+		var agents []string
+		for _, w := range t.Replies {
+			if !slices.Contains(agents, w.Agent) {
+				agents = append(agents, w.Agent)
+			}
+		}
+		t.WaitingFor = strings.Join(agents, ", ")
+	}
+}
+
+// addChildren adds the children of a task, and the holders of its conversation.
+func (t *Task) addChildren(k *journals.StoredRun, s *runstate.Task) {
+	for _, c := range spawned(s) {
+		t.Children = append(t.Children, newChild(k, s, c))
+	}
+	t.Holders = holdersOf(k.Run, s)
 }
 
 // currentText returns a labeled text, without its text if that has expired.

@@ -87,7 +87,7 @@ export class EventsView {
 
   open(e) {
     if (e.handoff && e.handoff.toAgentId !== "user" && e.task) this.page.app.go(this.page.edgeLink(e.handoff.source.kind === "dependency" ? e.handoff.source.name : e.handoff.fromAgentId, e.task));
-    else if (e.task) this.page.openTask(e.task);
+    else if (e.task) this.page.openTask(e.task, e.type.startsWith("tool_") ? { tab: "activity" } : undefined);
   }
 
   update(changed, whole) {

@@ -48,7 +48,7 @@ function shell() {
 }
 
 const keys = [
-  ["?", "this list"], ["T", "light or dark"], ["G", "all runs"], ["1 – 8", "the views of a run"], ["/", "filter tasks"], ["J, K", "next or previous task"],
+  ["?", "this list"], ["T", "light or dark"], ["G", "all runs"], ["1 – 8", "the views of a run"], ["/", "search runs, or filter tasks"], ["J, K", "next or previous task"],
   ["W", "how did the selected text get here? Without a selection: the word at the cursor"], ["P", "pause or resume a live run"], ["F", "task in full view, or beside the run"], ["Esc", "close the panel"],
   ["Arrow keys", "in the graph: to the next task that way; in a text: by word and line, with Shift to select"],
   ["Enter", "open the task; in a text: follow the selected text"], ["E", "in the graph: the next handoff of the task"], ["Space", "in the graph: unfold or fold"], ["+, -, 0", "in the graph: zoom in, out, fit"],

@@ -282,9 +282,12 @@ export function heads(titles, right) {
 function problems(list, onclick) {
   if (!list?.length) return null;
   return h("ul", { class: "problems" }, list.map((p) => h("li", null,
-    p.pointer && (onclick ? button(p.pointer, () => onclick(p.pointer), { class: "link mono" }) : code(p.pointer)), " ",
+    placeOf(p) && (onclick ? button(placeOf(p), () => onclick(p), { class: "link mono" }) : code(placeOf(p))), " ",
     bdi(p.message), p.hint && muted("; ", bdi(p.hint)))));
 }
+
+// placeOf says where a problem is in what was sent.
+function placeOf(p) { return p.line ? "line " + p.line : p.pointer; }
 
 let toasts;
 

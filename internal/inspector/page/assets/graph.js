@@ -4,7 +4,7 @@ import { get, ofRun } from "./api.js";
 import { button, change, clicks, compact, duration, empty, failure, fill, h, labels, labelShape, loading, money, s, statusIcon, statusWord } from "./dom.js";
 import { layout, titleLine } from "./layout.js";
 import { clip, subFont } from "./lines.js";
-import { childrenOf, holdersOf, stateOf, tokensOf, tookMs } from "./state.js";
+import { childrenOf, holdersOf, stateOf, tokensOf, tookMs, toolsOf } from "./state.js";
 
 const farScale = 0.34, farNodes = 700, mostWays = 2000, narrowPad = 10, leastReadable = 0.8;
 
@@ -58,6 +58,7 @@ export class GraphView {
     this.reset();
     Object.assign(this, fold(doc, this.expanded));
     this.list = [...this.nodes.values()];
+    for (const n of this.list) n.calls = this.callsOf(n);
     this.layout();
     this.edges.forEach((e, id) => Object.assign(e, { id, ...box(e.points) }));
     fill(this.folds, [...this.expanded].map((t) => button("Fold " + t, () => this.toggle(t), { class: "small" })));
@@ -287,10 +288,16 @@ export class GraphView {
     if (!input) g.append(s("g", { transform: "translate(13 12)" }, statusIcon(status, { width: 13, height: 13 })));
     const words = [fold ? this.countOf(n) : held || n.agent, !held && t?.model].filter(Boolean), text = (cls, x, y, words) => s("text", { class: cls, x, y }, words);
     g.append(s("text", { class: "title" }, n.lines.map((line, i) => s("tspan", { x: input ? 16 : 33, y: (input ? 24 : 23) + titleLine * i }, line))));
-    if (!input) g.append(text("sub", 14, n.h - 26, clipped(words.join(" · "), n.w - 22)), text("sub num", 14, n.h - 9, this.numbers(n, t)));
+    if (!input) g.append(text("sub", 14, n.h - (n.calls ? 41 : 26), clipped(words.join(" · "), n.w - 22)), n.calls && text("sub tools", 14, n.h - 25, clipped(this.callsOf(n), n.w - 22)), text("sub num", 14, n.h - 9, this.numbers(n, t)));
     if (label) g.append(s("g", { class: "tag", transform: `translate(${n.w - 20} ${n.h - 20})` }, labelShape(label)));
-    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [input ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, family && "children: " + family, held, fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
+    g.append(s("text", { class: "unseen", x: 14, y: 20 }, ", " + [input ? "input" : t ? stateOf(t) : statusWord(status), label && "label " + label, family && "children: " + family, held, n.calls && this.callsOf(n), fold ? "folded, Space unfolds" : ""].filter(Boolean).join(", ")));
     return g;
+  }
+
+  // callsOf names the tools that the task of a node has called.
+  callsOf(n) {
+    const tools = n.members ? "" : toolsOf(this.state.tasks.get(n.id) ?? {});
+    return tools && "calls " + tools;
   }
 
   // countOf says how many rounds of a fold have begun or items are needed, and while the run works how many there may be.
@@ -460,6 +467,7 @@ export class GraphView {
   update(changed, whole) {
     if (!this.doc) return;
     if (this.state.shape !== this.shape) this.load();
+    else if ([...changed].some((id) => this.nodes.has(id) && uncounted(this.nodes.get(id).calls) !== uncounted(this.callsOf(this.nodes.get(id))))) this.take(this.doc); // another tool
     if (this.state.ways.size !== this.waysDrawn) this.drawWays();
     this.drawHeld();
     if (this.isFar) {
@@ -484,6 +492,9 @@ function arrow() {
 
 // line draws a line with a tip and a name.
 function line(d, name) { return [s("path", { class: "line", d, "marker-end": "url(#tip)" }), s("path", { class: "hit", d }, s("title", null, name))]; }
+
+// uncounted leaves out how often a tool was called.
+function uncounted(calls) { return calls.replace(/ ×\d+/g, ""); }
 
 // clipped returns a text that fits, and names the whole one where the mouse points.
 function clipped(text, room) {

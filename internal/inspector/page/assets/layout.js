@@ -1,7 +1,7 @@
 // Where the nodes of a graph go: in layers from top to bottom, each below all that it reads. A line that passes a layer has
 // a bend there, between nodes. Lines that go back, or whose bends would be too many, share a lane at the right.
 
-import { linesOf, titleFont, widthOf } from "./lines.js";
+import { linesOf, subFont, titleFont, widthOf } from "./lines.js";
 
 const nodeGap = 28, lineGap = 14, layerGap = 56, mostBends = 2000, mostSplit = 200, mostWide = 272, mostLines = 4;
 
@@ -137,10 +137,12 @@ function place(rows, edges) {
   return { width: edges.some((e) => !e.bends) ? lane : width, height: Math.max(1, height - layerGap) };
 }
 
-// sizeOf returns how large a node is: title, agent with model or size of the fold, and numbers have lines.
+// sizeOf returns how large a node is: title, agent with model or size of the fold, tools if it calls any, and numbers have
+// lines.
 function sizeOf(n) {
   const input = n.kind === "input", words = input ? 0 : n.members ? 176 : 8 * (n.agent ?? "").length + 112, indent = input ? 26 : 44;
   n.lines = linesOf(n.name || n.title, mostWide - indent, mostLines, titleFont);
   const widest = n.lines.reduce((w, line) => Math.max(w, widthOf(line, titleFont)), 0);
-  return [Math.min(Math.max(Math.ceil(widest) + indent + 12, words, 144), mostWide), (input ? 24 : 50) + titleLine * n.lines.length];
+  const calls = n.calls ? Math.ceil(widthOf(n.calls, subFont)) + 40 : 0; // with room for larger counts
+  return [Math.min(Math.max(Math.ceil(widest) + indent + 12, words, calls, 144), mostWide), (input ? 24 : 50) + (n.calls ? 15 : 0) + titleLine * n.lines.length];
 }

@@ -80,18 +80,16 @@ export class PolicyView {
     const reason = h("input", { id: "policy-reason", type: "text", autocomplete: "off" });
     this.status = h("div", { role: "alert" });
     const form = h("form", { class: "form" },
-      h("p", { class: "muted hint", id: "policy-about" }, "In the form of the spec's policy. It is checked against everything that has not completed; if anything is wrong, nothing changes."),
-      field("policy-json", "Policy (JSON)", area), field("policy-reason", "Why? (kept with the command)", reason), this.status,
+      h("p", { class: "muted hint", id: "policy-about" }, "In the form of the spec's policy, as YAML or JSON. It is checked against everything that has not completed; if anything is wrong, nothing changes."),
+      field("policy-json", "Policy (YAML or JSON)", area), field("policy-reason", "Why? (kept with the command)", reason), this.status,
       h("footer", null, button("Undo", () => { area.value = text; fill(this.status); }), h("button", { type: "submit", class: "primary" }, "Replace the policy")));
     form.addEventListener("submit", (e) => { e.preventDefault(); this.put(area, reason.value); });
     return form;
   }
 
   async put(area, reason) {
-    let policy;
-    try { policy = JSON.parse(area.value); } catch (err) { return fill(this.status, h("p", { class: "failure-title" }, "The JSON cannot be read: ", bdi(err.message))); }
     try {
-      await send("PUT", this.base, { policy, ...(reason ? { reason } : {}) }, { "If-Match": this.tag });
+      await send("PUT", this.base, { text: area.value, ...(reason ? { reason } : {}) }, { "If-Match": this.tag });
       toast("The policy holds from the next decision on");
       this.load();
     } catch (err) {
@@ -106,13 +104,19 @@ function pairOf(r) {
   return [pair("Mode", r.mode), pair("Allow", r.allow?.length > 0 && paths(r.allow)), pair("Block", r.block?.length > 0 && paths(r.block)), pair("At most", r.maxClassification), pair("Redact", r.redact?.length > 0 && paths(r.redact)), pair("Reveal", kinds(r.reveal)), pair("Declassify", r.declassify?.length > 0 && paths(r.declassify.map((x) => x.name ?? String(x))))];
 }
 
-// goTo selects what a JSON pointer names in a text that is JSON.
-function goTo(area, pointer) {
-  const text = area.value, at = locate(text, pointer.replace(/^\/policy(?=\/)/, "").split("/").slice(1).map((x) => x.replaceAll("~1", "/").replaceAll("~0", "~")));
+// goTo selects the place of a problem: a line of a text, or what a JSON pointer names in one that is JSON.
+function goTo(area, { line, pointer }) {
+  const text = area.value, at = line ? lineAt(text, line) : locate(text, pointer.replace(/^\/policy(?=\/)/, "").split("/").slice(1).map((x) => x.replaceAll("~1", "/").replaceAll("~0", "~")));
   if (!at) return;
   area.focus();
   area.setSelectionRange(...at);
   area.scrollTop = (text.slice(0, at[0]).split("\n").length - 4) * parseFloat(getComputedStyle(area).lineHeight);
+}
+
+// lineAt returns where a line begins and ends.
+function lineAt(text, line) {
+  const lines = text.split("\n"), from = lines.slice(0, line - 1).reduce((n, l) => n + l.length + 1, 0);
+  return [from, from + (lines[line - 1] ?? "").length];
 }
 
 // locate returns where the value at a path of keys begins and ends, or of its nearest parent.

@@ -1,7 +1,7 @@
 // The list of runs, the open questions, and the form that starts a run.
 
 import { get, post } from "./api.js";
-import { ago, bdi, button, clicks, compact, count, dialog, duration, empty, failure, field, fill, h, heads, labelChip, loading, money, muted, plural, short, statusChip, statusWord, toast, told } from "./dom.js";
+import { ago, bdi, bold, button, clicks, code, compact, count, dialog, duration, empty, failure, field, fill, h, heads, hint, labelChip, loading, money, muted, plural, short, statusChip, statusWord, toast, told } from "./dom.js";
 import { showQuestions } from "./question.js";
 
 const open = ["in_progress", "ready", "waiting", "blocked", "pending"];
@@ -30,6 +30,55 @@ export function progress(counts) {
     h("span", { class: "num" }, count(counts.completed ?? 0) + "/" + count(all)), h("span", { class: "sr" }, text));
 }
 
+// runStatuses and ages are what the list can be limited to.
+const runStatuses = ["ok", "error", "running", "paused", "interrupted", "suspended", "cancelled", "timeout", "budget_exhausted"];
+
+const ages = [["", "any time"], ["1h", "last hour"], ["24h", "last day"], ["7d", "last 7 days"], ["30d", "last 30 days"]];
+
+// A Filter is the form that limits the list. Its fields have the names that the API and the command have.
+class Filter {
+  constructor(onchange) {
+    this.fields = new Map();
+    const add = (name, el) => { this.fields.set(name, el); return el; }, changed = () => { clearTimeout(this.wait); this.wait = setTimeout(onchange, 250); };
+    const select = (name, title, options) => h("select", { id: "runs-" + name, "aria-label": title }, options.map(([value, text]) => h("option", { value }, text)));
+    const amount = (name, title, hint) => add(name, h("input", { type: "number", class: "amount", min: 0, step: "any", "aria-label": title, placeholder: hint }));
+    this.specs = h("datalist", { id: "runs-specs" });
+    this.clear = button("Clear", () => { this.set(new URLSearchParams()); onchange(); }, { class: "small" });
+    this.el = h("form", { class: "toolbar runs-filter", role: "search", "aria-label": "Filter runs", oninput: changed, onsubmit: (e) => e.preventDefault() },
+      add("search", h("input", { type: "search", "aria-label": "Search runs", placeholder: "Search name, ID, session or spec" })),
+      add("status", select("status", "Status", [["", "any status"], ...runStatuses.map((x) => [x, statusWord(x)])])),
+      add("spec", h("input", { type: "text", class: "spec", list: "runs-specs", "aria-label": "Spec", placeholder: "any spec", autocomplete: "off" })), this.specs,
+      add("since", select("since", "Began", ages)),
+      h("span", { class: "amounts" }, amount("min-cost", "Cost from, in dollars", "$ from"), "–", amount("max-cost", "Cost to, in dollars", "$ to")), this.clear);
+    this.clear.hidden = true;
+  }
+
+  // set fills the fields in.
+  set(query) {
+    for (const [name, el] of this.fields) {
+      const value = query.get(name) ?? "";
+      if (el.tagName === "SELECT" && ![...el.options].some((o) => o.value === value)) el.append(h("option", { value }, value));
+      el.value = value;
+    }
+    this.clear.hidden = this.query.size === 0;
+  }
+
+  get query() {
+    const query = new URLSearchParams();
+    for (const [name, el] of this.fields) if (el.value.trim() !== "") query.set(name, el.value.trim());
+    this.clear.hidden = query.size === 0;
+    return query;
+  }
+
+  // offer adds the names of specs to choose from.
+  offer(names) {
+    const all = [...new Set(names)].sort().slice(0, 200);
+    if (all.join("\n") === this.offered) return;
+    this.offered = all.join("\n");
+    fill(this.specs, all.map((value) => h("option", { value })));
+  }
+}
+
 export class RunsPage {
   constructor(app) {
     this.app = app;
@@ -37,15 +86,15 @@ export class RunsPage {
     fill(app.crumbs, h("span", { "aria-current": "page" }, "Runs"));
     if (app.viewer.canStart && app.canWrite()) fill(app.actions, button("Start a run", () => this.startForm(), { class: "primary" }));
     this.questions = h("section", { class: "questions", "aria-label": "Open questions" });
+    this.filter = new Filter(() => this.filtered());
     this.list = h("div", { class: "runs" }, loading("the runs"));
     this.rows = new Map();
     clicks(this.list, (e) => {
       const id = e.target.closest("tr")?.dataset.id;
       if (id && !(e.type && e.target.closest("a"))) app.go("#/runs/" + id);
     });
-    this.el = h("div", { class: "page" }, h("h1", { class: "sr" }, "Runs"), this.questions, this.list);
-    this.more = [];
-    this.load();
+    this.el = h("div", { class: "page" }, h("h1", { class: "sr" }, "Runs"), this.questions, this.filter.el, this.list);
+    this.older = [];
     let second = 0;
     this.timer = setInterval(() => {
       if (document.hidden) return;
@@ -56,15 +105,51 @@ export class RunsPage {
 
   close() { clearInterval(this.timer); }
 
+  go(_, query) {
+    this.filter.set(query);
+    this.begin();
+  }
+
+  press(e) {
+    if (e.key !== "/") return false;
+    this.filter.fields.get("search").focus();
+    return true;
+  }
+
+  // filtered shows what fits the filter now. The address has it, so that it can be kept and sent.
+  filtered() {
+    history.replaceState(null, "", "#/runs" + (this.filter.query.size > 0 ? "?" + this.filter.query : ""));
+    this.begin();
+  }
+
+  begin() {
+    this.older = [];
+    this.next = this.key = undefined;
+    this.load();
+  }
+
+  // page reads runs from behind a run on. The server may return none after some time, and where to go on.
+  async page(before) {
+    const query = this.filter.query, asked = query.toString();
+    query.set("limit", 100);
+    if (before) query.set("before", before);
+    const doc = await get("/runs?" + query);
+    return asked === this.filter.query.toString() && this.app.page === this ? doc : null;
+  }
+
   async load(again) {
     try {
-      const [{ runs, more }, open] = await Promise.all([get("/runs?limit=100"), get("/questions")]);
-      if (this.app.page !== this) return;
+      const [doc, open] = await Promise.all([this.page(), get("/questions")]);
+      if (!doc) return;
       this.asked = open;
       showQuestions(this.app, this.questions, open, true);
-      this.runs = runs;
-      this.hasMore = more && this.more.length === 0 || this.hasMore;
+      const last = doc.next && doc.runs.at(-1); // behind which are those that new runs have moved out of the first page
+      if (this.older.length === 0) this.next = doc.next;
+      else if (last) this.older.unshift(...this.runs.filter((r) => !r.live && r.startedAt < last.startedAt));
+      this.runs = doc.runs;
+      this.filter.offer(doc.runs.map((r) => r.name).filter(Boolean));
       this.show();
+      if (doc.runs.length === 0 && this.next && !this.searching) this.loadMore();
     } catch (err) {
       if (again && err.status !== 401) return;
       this.key = undefined;
@@ -73,13 +158,16 @@ export class RunsPage {
   }
 
   show() {
-    const first = new Set(this.runs.map((r) => r.runId)), all = [...this.runs, ...this.more.filter((r) => !first.has(r.runId))];
+    const first = new Set(this.runs.map((r) => r.runId)), all = [...this.runs, ...this.older.filter((r) => !first.has(r.runId))];
     if (all.length === 0) {
+      this.key = undefined;
+      if (this.searching || this.next) return fill(this.list, loading("older runs"));
+      if (this.filter.query.size > 0) return fill(this.list, empty("No run fits", button("Show all runs", () => this.filter.clear.click(), { class: "link" })));
       fill(this.list, empty("No runs yet", "“runteam run” writes each run into the journal, and it appears here. Try an example that needs no key: ", h("code", null, "runteam init && runteam run --offline")));
       return;
     }
     const live = all.filter((r) => r.live), rest = all.filter((r) => !r.live);
-    const key = [live, rest].map((list) => list.map((r) => r.runId).join()).join("/") + this.hasMore;
+    const key = [live, rest].map((list) => list.map((r) => r.runId).join()).join("/") + this.next;
     if (key === this.key) {
       for (const r of all) this.refresh(r);
       return;
@@ -91,7 +179,7 @@ export class RunsPage {
     fill(this.list,
       live.length > 0 && this.table("Live", live),
       rest.length > 0 && this.table(live.length > 0 ? "Earlier" : "Runs", rest),
-      this.hasMore && button("Show older runs", () => this.loadMore(), { class: "more" }));
+      this.next && button("Show older runs", () => this.loadMore(), { class: "more" }));
     if (focus) this.rows.get(focus)?.querySelector("a").focus({ preventScroll: true });
   }
 
@@ -107,11 +195,21 @@ export class RunsPage {
     });
   }
 
+  // loadMore reads on until it has found runs, or there are no more.
   async loadMore() {
-    const all = [...this.runs, ...this.more];
-    const { runs, more } = await get("/runs?limit=100&before=" + encodeURIComponent(all.at(-1).runId));
-    this.more.push(...runs);
-    this.hasMore = more;
+    if (this.searching) return;
+    this.searching = true;
+    try {
+      for (let found = 0; found === 0 && this.next;) {
+        const doc = await this.page(this.next);
+        if (!doc) return;
+        found = doc.runs.length;
+        this.older.push(...doc.runs);
+        this.next = doc.next;
+      }
+    } finally {
+      this.searching = false;
+    }
     this.show();
   }
 
@@ -157,8 +255,9 @@ class StartForm {
     this.fields = h("div");
     this.reason = h("input", { id: "start-reason", type: "text", autocomplete: "off" });
     this.problems = h("div", { role: "alert" });
-    fill(el, h("form", { class: "form", onsubmit: (e) => { e.preventDefault(); this.start(); } },
-      field("start-spec", "Spec", this.pick), this.fields, field("start-reason", "Why? (kept with the run)", this.reason), this.problems,
+    this.estimated = h("div", { class: "estimate", role: "status", "aria-label": "What the run may cost" });
+    fill(el, h("form", { class: "form", oninput: () => this.estimate(600), onsubmit: (e) => { e.preventDefault(); this.start(); } },
+      field("start-spec", "Spec", this.pick), this.fields, field("start-reason", "Why? (kept with the run)", this.reason), this.estimated, this.problems,
       h("footer", null, h("button", { type: "submit", class: "primary" }, "Start"))));
     this.show();
     this.pick.focus();
@@ -177,6 +276,18 @@ class StartForm {
         this.params.set(x.name, input);
         return field("par-" + x.name, "Parameter " + x.name, input);
       }));
+    this.estimate(0);
+  }
+
+  // estimate asks what the run would call and cost with what the form has, some time after the last key.
+  estimate(after) {
+    clearTimeout(this.wait);
+    this.wait = setTimeout(async () => {
+      const asked = this.asked = {};
+      let shown;
+      try { shown = estimateText(await post("/estimates", this.body())); } catch (err) { shown = hint("What the run may cost is not known yet: ", bdi(err.message)); }
+      if (asked === this.asked) fill(this.estimated, shown);
+    }, after);
   }
 
   area(id, title, input, into) {
@@ -186,12 +297,17 @@ class StartForm {
     return field(id, [title, " ", input && labelChip(input.classification)], el);
   }
 
-  async start() {
+  // body is what starts the run.
+  body() {
     const filled = (m) => Object.fromEntries([...m].filter(([, el]) => el.value !== "").map(([k, el]) => [k, el.value]));
     const body = { spec: this.spec.name, inputs: filled(this.inputs), params: filled(this.params), reason: this.reason.value };
     if (this.spec.goal && this.goal?.value) body.goal = this.goal.value;
+    return body;
+  }
+
+  async start() {
     try {
-      const { runId } = await post("/runs", body);
+      const { runId } = await post("/runs", this.body());
       this.dialog.close();
       toast("The run has started");
       this.app.go("#/runs/" + runId);
@@ -201,3 +317,22 @@ class StartForm {
   }
 }
 
+// estimateText says which models a run calls, whether they cost money, and how much at most.
+function estimateText({ scripted, models, atMost, costBudget, missing, problem }) {
+  const names = (list) => list.map((x, i) => [i ? ", " : "", bold(x)]), line = (...text) => h("p", null, text);
+  if (problem) return hint("What the run may cost is not known yet: ", bdi(problem));
+  if (scripted) return line("No model is called: a script answers, so the run costs nothing.");
+  if (models.length === 0) return line("No model is called.");
+  const paid = models.filter((m) => !m.local && !m.free), most = atMost?.cost !== undefined ? money(atMost.cost) : costBudget > 0 ? money(costBudget) : "";
+  const unknown = [...new Set(paid.filter((m) => !m.priced).map((m) => m.model || "a model without a name"))];
+  return [
+    line(paid.length > 0 ? "Calls a paid model: " : "Calls no paid model: ", models.map((m, i) => [i ? ", " : "", bold(m.model || "a model without a name"), m.local ? " on this computer" : [" at ", bdi(hostOf(m.endpoint))], m.free && !m.local && ", which is free"]), "."),
+    paid.length > 0 && unknown.length > 0 && line("Price unknown: the spec has none under ", code("prices"), " for ", names(unknown), "."),
+    paid.length > 0 && most !== "" && line("Costs at most ", !atMost?.costBudget && atMost && "about ", h("b", { class: "num" }, most), atMost?.costBudget || !atMost ? ", its budget" : [" by the plan, for at most ", plural(atMost.calls, "call")], "."),
+    paid.length > 0 && unknown.length === 0 && most === "" && line("There is no highest cost: ", atMost?.unboundedAnswers?.length > 0 ? ["answers of ", names(atMost.unboundedAnswers), " have no ", code("maxTokens"), "."] : "the coordinator has to plan the tasks first.", " ", code("maxCostBudget"), " would bound it."),
+    paid.length > 0 && most !== "" && !atMost?.costBudget && atMost?.notCounted?.length > 0 && line("Not counted: calls of ", names(atMost.notCounted), "."),
+    missing.length > 0 && hint("Without the inputs that are missing: ", missing.map((x, i) => [i ? ", " : "", bdi(x)]), "."),
+  ];
+}
+
+function hostOf(url) { try { return new URL(url).host; } catch { return url; } }

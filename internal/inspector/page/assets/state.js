@@ -63,7 +63,7 @@ export class RunState {
     t.status = outcome(t, t.attempts > 0);
     t.log = was?.log ?? [];
     t.session = was?.session;
-    Object.assign(t, { messages: was?.messages, kids: was?.kids, chain: was?.chain });
+    Object.assign(t, { messages: was?.messages, kids: was?.kids, called: was?.called, chain: was?.chain });
     this.tasks.set(t.id, t);
     return t;
   }
@@ -90,11 +90,18 @@ export class RunState {
     }));
   }
 
-  // replay reads the events of a run that has ended.
-  async readEvents() {
-    if (this.stops || this.allRead) return;
+  // readEvents reads the events of a run that has ended, once.
+  readEvents() {
+    if (this.stops) return;
+    this.past ??= this.readPast().catch((err) => {
+      this.past = undefined;
+      throw err;
+    });
+    return this.past;
+  }
+
+  async readPast() {
     const { events } = await get(ofRun(this, "events"));
-    this.allRead = true;
     for (const e of events) this.apply(e, new Set(), true);
     this.tell(new Set(), true);
   }
@@ -205,6 +212,7 @@ export class RunState {
     const t = this.tasks.get(e.task), { attempt = 1 } = e;
     if (!t) return;
     if (e.type === "agent_spawn" || e.type === "agent_result") (t.kids ??= new Map()).set(e.child, e.type === "agent_result");
+    else if (e.type === "tool_start") (t.called ??= new Map()).set(e.from, (t.called.get(e.from) ?? 0) + 1);
     else if (e.type === "agent_start" && !e.child) t.turns = (t.turns ?? 0) + 1;
     else if (e.type === "agent_transfer") {
       if (t.chain?.attempt !== attempt) t.chain = { attempt, list: [] };
@@ -398,6 +406,12 @@ export function childrenOf(t) {
   if (!t.kids) return t.childCount ?? { working: 0, ended: 0 };
   const open = t.status === "in_progress" || t.status === "waiting", working = open ? [...t.kids.values()].filter((ended) => !ended).length : 0;
   return { working, ended: t.kids.size - working };
+}
+
+// toolsOf names the tools that a task has called, such as web_fetch ×3.
+export function toolsOf(t) {
+  const list = t.called ? [...t.called].map(([tool, calls]) => ({ tool: tool.replace("tool:", ""), calls })) : t.calledTools ?? [];
+  return list.map(({ tool, calls }) => tool + (calls > 1 ? " ×" + calls : "")).join(", ");
 }
 
 // holdersOf names the holders of a conversation that was transferred, such as triage → billing.

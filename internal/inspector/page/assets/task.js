@@ -202,14 +202,31 @@ export class TaskPanel {
         h("div", { class: "call-head" }, h("b", null, "attempt ", count(e.attempt), e.part && [" ", bdi(e.part.replace(/^\//, "").replaceAll("/", " "))]), h("span", null, bdi(e.model ?? e.agent)), h("span", { class: "muted num" }, e.startedAt && clock(e.startedAt), e.endedAt && " · " + duration(Date.parse(e.endedAt) - Date.parse(e.startedAt))), h("span", { class: "muted num" }, e.estimated && "about ", inOut(e.tokenUsage)), h("span", null, statusWord(e.state))),
         h("div", { class: "muted" }, [e.call?.endpoint, e.call?.finishReason && "finished: " + e.call.finishReason, e.call?.requestId, e.turns > 1 && plural(e.turns, "turn"), e.reused && "cached answer of run " + e.reused.slice(0, 8)].filter(Boolean).map((p, i) => [i ? " · " : "", bdi(p)])),
         e.warnings?.map((w) => h("p", { class: "notice" }, bdi(w))), e.error && h("p", { class: "notice bad" }, e.error.code && code(e.error.code), " ", bdi(e.error.message)), rejected(e))))),
+      this.doc.toolCalls?.length > 0 && section(["Calls of tools ", muted(count(this.doc.toolCalls.length))], h("ol", { class: "calls" }, this.doc.toolCalls.map((c) => this.toolCall(c)))),
       section(["Events ", muted(count(log.length))], log.length > 0 ? h("ol", { class: "log" }, log.slice(-300).map((e) => h("li", null, h("span", { class: "mono muted" }, clock(e.time)), " ", h("b", null, e.type.replaceAll("_", " ")), " ", muted(bdi(whatHappened(e)))))) : note("None yet.")),
     ];
+  }
+
+  // toolCall shows a call of a tool, with its arguments and its result once there is one.
+  toolCall(c) {
+    const words = { complete: "completed", working: "in_progress", interrupted: "cancelled" };
+    const part = (title, text) => {
+      if (!text) return null;
+      const view = textBlock(text, { label: title + " of " + c.tool, most: 12, onselect: origin(this.page, this.id) });
+      this.views.push(view);
+      return view.el;
+    };
+    return h("li", { class: "call tool-call s-" + ({ complete: "ok", working: "run", interrupted: "idle" }[c.status] ?? "bad") },
+      h("div", { class: "call-head" }, statusChip(words[c.status] ?? "failed", c.status), bold(c.tool), h("span", null, muted("by "), bdi(c.agent)), c.attempt > 1 && "attempt " + c.attempt,
+        h("span", { class: "muted num" }, clock(c.startedAt), c.endedAt && " · " + duration(Date.parse(c.endedAt) - Date.parse(c.startedAt))), c.effect && muted("effect: ", bdi(c.effect)), c.approvedBy && muted("approved by ", bdi(c.approvedBy)), labelChip(c.label)),
+      part("Arguments", c.arguments && indented(c.arguments)), part("Result", c.result),
+      !c.arguments && !c.result && note("The arguments and the result appear with the next turn of the agent."));
   }
 
   // newKey is what the panel shows of the task without reading its documents.
   newKey() {
     const t = this.task;
-    return stateOf(t) + Boolean(this.page.question(this.id)) + (t.attempts ?? 0) + t.label + this.state.live + (t.messages ?? "") + holdersOf(t) + (t.kids ? JSON.stringify(childrenOf(t)) + t.turns : "") + (t.error?.message ?? "");
+    return stateOf(t) + Boolean(this.page.question(this.id)) + (t.attempts ?? 0) + t.label + this.state.live + (t.messages ?? "") + holdersOf(t) + (t.kids ? JSON.stringify(childrenOf(t)) : "") + (t.kids || t.called ? t.turns + [...t.called?.values() ?? []].join() : "") + (t.error?.message ?? "");
   }
 
   update(changed, whole) {
@@ -234,6 +251,11 @@ export class TaskPanel {
       this.load();
     }, 700);
   }
+}
+
+// indented writes a JSON value in lines; any other text stays as it is.
+function indented(text) {
+  try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
 }
 
 function unsent(list) {
