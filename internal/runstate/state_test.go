@@ -73,7 +73,7 @@ func seen(s *runstate.State, id task.ID) string {
 	for _, q := range s.QuestionsOf(t) {
 		questions.WriteString(fmt.Sprint(q.ID(), q.Open(), q.Ended, len(q.Earlier)))
 	}
-	return fmt.Sprint(s.Status(t), s.EndOf(t), s.Attempts(t), s.Running(t), len(s.Interrupted(t)), len(t.Answered()), t.Usage(), t.LastNumber(), t.Canceled, t.Place, start, end, questions.String(), s.Replies(t), t.WaitFor("m"))
+	return fmt.Sprint(s.Status(t), s.EndOf(t), s.Attempts(t), s.Running(t), len(s.Interrupted(t)), len(t.Answered()), t.Usage(), t.LastNumber(), t.Canceled, t.Place, start, end, questions.String(), s.Replies(t), t.WaitFor("m"), s.Connection(t), t.Active)
 }
 
 // An entry changes what is known of its own task and of the run, and of no other task, in whatever order entries come.

@@ -74,10 +74,10 @@ func (t *Task) asked(c *record.CallStart, process int) {
 
 // begun notes that a prefetched call begins.
 func (t *Task) begun(b *record.PrefetchStart) {
-	t.activeAt(b.Time)
 	for i := range t.open {
 		if t.open[i].Session == b.Session {
 			t.open[i].waits = false
+			t.activeAt(b.Time)
 		}
 	}
 }
