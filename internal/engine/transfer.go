@@ -213,6 +213,15 @@ func reasonOf(x *modelCall, said *envelope.Envelope, call *llm.ToolCall) (*envel
 	return envelope.New(h, envelope.Text(given.Reason))
 }
 
+// holderPart returns the part of the agent to which a call transfers the conversation. In journals of earlier versions, it
+// has the ID of the call. A resumed run keeps that, so that a call with effects is recognized.
+func (a *attempt) holderPart(call *llm.ToolCall) string {
+	if old := a.part + record.ChildPrefix + call.ID; a.run.memo.Task(a.task.ID).Prompt(old).Part != "" {
+		return old
+	}
+	return a.part + record.HolderPart
+}
+
 // newHolder makes the attempt of a new holder, with what it is offered.
 func (a *attempt) newHolder(x *modelCall, said *envelope.Envelope, call *llm.ToolCall, to *plan.Neighbor) (*attempt, error) {
 	r := a.run
@@ -224,7 +233,7 @@ func (a *attempt) newHolder(x *modelCall, said *envelope.Envelope, call *llm.Too
 	own.Assignee = m.Name
 	h.request = request{
 		task: &own, number: a.number, does: m.Agent, by: a.by, caps: &r.team.Capabilities[to.Member], schema: a.schema, bound: a.bound, limits: r.team.MemberLimits(to.Member),
-		tools: m.Tools, part: a.part + record.HolderPart, start: time.Now(), began: time.Now(), existed: a.existed, holders: a.makers(),
+		tools: m.Tools, part: a.holderPart(call), start: time.Now(), began: time.Now(), existed: a.existed, holders: a.makers(),
 	}
 	if h.runtimeTools = plan.TransferTools(a.by, to.Member); len(h.runtimeTools) > 0 {
 		h.tools = slices.Clone(h.tools)

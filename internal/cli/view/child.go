@@ -176,9 +176,13 @@ func holdersOf(run string, t *runstate.Task) (list []Holder) {
 		if list == nil {
 			list = append(list, Holder{Agent: cmp.Or(t.AgentIn(start), t.Agent), Session: start, Attempt: attempt})
 		}
-		part, _ := placeOfCall(strings.TrimPrefix(x.Session, run+"/"+string(t.ID)))
+		part, call := placeOfCall(strings.TrimPrefix(x.Session, run+"/"+string(t.ID)))
+		session := start + part + record.HolderPart
+		if old := start + part + record.ChildPrefix + call; t.AgentIn(old) != "" { // in journals of earlier versions
+			session = old
+		}
 		list[len(list)-1].Turn = record.TurnOf(x.Session)
-		list = append(list, Holder{Agent: x.TransferredTo, Session: start + part + record.HolderPart, Attempt: attempt})
+		list = append(list, Holder{Agent: x.TransferredTo, Session: session, Attempt: attempt})
 	}
 	return list
 }
