@@ -227,6 +227,19 @@ func TestEqualBriefsGiveEqualBytes(t *testing.T) {
 	}
 }
 
+// The heading of a result names who did the task, and says unknown of one that was given to nobody.
+func TestHeadingOfAResultNamesItsAssignee(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	b := d.brief()
+	unassigned := d.offer(handoff.Dependency, "Two", "analyst", envelope.Text("second"))
+	unassigned.Assignee = ""
+	b.Dependencies = []gate.Sealed{d.dep("One", "analyst", "first"), d.gated(unassigned)}
+	text := build(t, b).Text()
+	require.Contains(t, text, "\n### One (by analyst)\n")
+	require.Contains(t, text, "\n### Two (by unknown)\n")
+}
+
 // Requirement: G33.
 func TestEachReasonHasItsLine(t *testing.T) {
 	t.Parallel()

@@ -82,3 +82,20 @@ func TestTransitionsAndResults(t *testing.T) {
 	q.SkipRemaining("", at)
 	require.Len(t, q.List(task.Completed, task.Skipped), 2)
 }
+
+// A queue returns a task by its ID, as it stands, and not by its title.
+func TestGetReturnsATaskByItsID(t *testing.T) {
+	t.Parallel()
+	q, err := queue.New(one("a", "x"), one("b", "y", "a"))
+	require.NoError(t, err)
+	b, ok := q.Get("b")
+	require.True(t, ok)
+	require.Equal(t, "T b", b.Title)
+	require.Equal(t, task.Blocked, b.Status)
+	require.NoError(t, q.Start("a", at))
+	a, ok := q.Get("a")
+	require.True(t, ok)
+	require.Equal(t, task.InProgress, a.Status)
+	_, ok = q.Get("T a")
+	require.False(t, ok)
+}

@@ -87,3 +87,18 @@ func TestTimeoutsOfAConversation(t *testing.T) {
 		}
 	})
 }
+
+// MaxTokens of an agent bounds the answer of each of its turns.
+func TestEachTurnHasTheLimitOnItsTokens(t *testing.T) {
+	t.Parallel()
+	model := &chat{replies: []llm.Response{calls("lookup", `{"name":"ann"}`), says("23")}}
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(model, agent.Options{Settings: llm.Settings{MaxTokens: 2000}}), Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None})}}}})
+	require.NoError(t, err)
+	res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "?", Assignee: "clerk"}}, nil)
+	require.NoError(t, err)
+	require.Equal(t, "ok", string(res.Status))
+	require.Len(t, model.requests, 2)
+	for _, r := range model.requests {
+		require.Equal(t, 2000, r.Settings.MaxTokens)
+	}
+}

@@ -93,3 +93,17 @@ func TestDecisionsHaveTheProvenanceOfTheValue(t *testing.T) {
 	require.Equal(t, envelope.ID("a"), o.Envelope.Header().DerivedFrom[0])
 	require.Equal(t, "draft", o.Envelope.Header().Tags[0])
 }
+
+// The terms of a pair are made from the rules once, and not again for each piece of context. The test counts allocations,
+// so it is not parallel.
+func TestTermsOfAPairAreMadeOnce(t *testing.T) {
+	p := handoff.Policy{}
+	for _, to := range []string{"writer", "critic", "*"} {
+		p.Rules = append(p.Rules, handoff.PairRule{From: "analyst", To: to, Block: []task.Path{"notes"}})
+	}
+	b := rulebook(t, p)
+	first := b.Between("analyst", "writer")
+	require.Same(t, first, b.Between("analyst", "writer"))
+	require.NotSame(t, first, b.Between("analyst", "critic"))
+	require.Zero(t, testing.AllocsPerRun(100, func() { b.Between("analyst", "writer") }))
+}
