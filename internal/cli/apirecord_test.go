@@ -237,10 +237,11 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"people.yaml": approvalSpec,
 		"open.yaml":   "name: open\ndescription: Says it.\nparams: {tone: , n: 1}\ninputs: {a: {classification: public}}\nagents: [{name: cat, backend: {kind: process, command: cat}}]\npolicy: {file: policy.yaml}\ntasks: [{title: T, assignee: cat, uses: [a], description: '${params.tone} ${params.n}'}, {title: V, value: {sum: 1}}]",
 		"policy.yaml": "policy: {}\n",
+		"talk.yaml":   "name: talk\nagents: [{name: cat, backend: {kind: process, command: cat}}]\nchat: {agent: cat}\n",
 		"slow.yaml":   "name: slow\nmodel: m\nagents: [{name: a}]\ntasks: [{title: Think, assignee: a, description: D.}, {title: Wait, assignee: a, description: W.}]",
 	})
 	var specs []string
-	for _, name := range []string{"people.yaml", "open.yaml", "slow.yaml"} {
+	for _, name := range []string{"people.yaml", "open.yaml", "slow.yaml", "talk.yaml"} {
 		specs = append(specs, filepath.Join(dir, name))
 	}
 	viewedRun(t, dir, label.Secret) // it is not there for the viewer, but questions of it are
@@ -253,6 +254,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	require.JSONEq(t, string(inspect.OpenAPI()), string(a.get("/openapi.json")))
 	a.recordPolicyOfSpec()
 	a.recordStarts(c)
+	a.recordChat()
 	a.recordPeople(c)
 	a.recordPerson(c)
 	a.recordSteering(c, calls)
@@ -276,6 +278,29 @@ func (a *recordedAPI) recordPolicyOfSpec() {
 	} {
 		status, answer := a.put("/specs/"+tt.spec+"/governance/handoff-rules", tt.digest, `{"policy":`+tt.policy+`}`)
 		require.Equal(a.t, tt.want, status, "%s", answer)
+	}
+}
+
+// recordChat records two turns of a session.
+func (a *recordedAPI) recordChat() {
+	say := func(message string, want int) (turn struct{ Session, RunID string }) {
+		status, answer := a.ask("POST", "/chats", message)
+		require.Equal(a.t, want, status, "%s", answer)
+		require.NoError(a.t, json.Unmarshal(answer, &turn))
+		return turn
+	}
+	ended := func(run string) {
+		require.Eventually(a.t, func() bool { return strings.Contains(string(a.get("/runs/"+run+"/session")), `"live":false`) }, 10*time.Second, 20*time.Millisecond)
+	}
+	first := say(`{"spec":"talk","text":"Mail ann@example.com","label":"public"}`, 202)
+	ended(first.RunID)
+	second := say(`{"session":"`+first.Session+`","text":"And now?"}`, 202)
+	ended(second.RunID)
+	session := string(a.get("/runs/" + second.RunID + "/session"))
+	require.Contains(a.t, session, `"message":"Mail [REDACTED:email]"`)
+	require.Contains(a.t, session, `"turn":2`)
+	for message, want := range map[string]int{`{"text":"x"}`: 422, `{"spec":"open","text":"x"}`: 404, `{"spec":"talk","text":" "}`: 422, `{"spec":"talk","text":"x","label":"red"}`: 422, `{"session":"none","text":"x"}`: 404} {
+		say(message, want)
 	}
 }
 

@@ -75,6 +75,22 @@ func (h *Handler) estimate(w http.ResponseWriter, r *http.Request) error {
 	return h.write(w, http.StatusOK, document)
 }
 
+// say sends a message of a chat.
+func (h *Handler) say(w http.ResponseWriter, r *http.Request) error {
+	var m Message
+	if err := decode(r, &m); err != nil {
+		return err
+	}
+	if (m.Spec == "") == (m.Session == "") {
+		return &Error{Code: Invalid, Message: "a message is for a spec or for a session", Hint: "send exactly one of spec and session"}
+	}
+	turn, err := h.o.Starter.Say(r.Context(), m)
+	if err != nil {
+		return err
+	}
+	return h.write(w, http.StatusAccepted, turn)
+}
+
 // start starts a run.
 func (h *Handler) start(w http.ResponseWriter, r *http.Request) error {
 	var s Start

@@ -81,6 +81,10 @@ func artifactsOf(ctx context.Context, o *Options, r *http.Request) (any, error) 
 	return o.Runs.Artifacts(ctx, r.PathValue("run"))
 }
 
+func sessionOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+	return o.Runs.Session(ctx, r.PathValue("run"))
+}
+
 func receiptsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 	query, err := queryOf(r, "task", "contains")
 	if err != nil {

@@ -79,6 +79,7 @@ type Runs interface {
 	Blocks(ctx context.Context, run, task string) (any, error)
 	Usage(ctx context.Context, run string) (any, error)
 	Artifacts(ctx context.Context, run string) (any, error)
+	Session(ctx context.Context, run string) (any, error) // the session of a chat that the run is a turn of
 }
 
 // Receipts returns the document of `runteam explain` for a run or one task. If contains is not empty, it
@@ -185,8 +186,18 @@ type Starter interface {
 	PolicyOfSpec(ctx context.Context, spec string) (doc any, digest string, err error)
 	// ReplacePolicyOfSpec replaces the policy of a spec that has this digest, for later runs, and returns the digest of the new one.
 	ReplacePolicyOfSpec(ctx context.Context, spec, digest string, p Policy) (string, error)
+	// Say sends a message of a chat, and returns its turn once that has begun.
+	Say(ctx context.Context, m Message) (any, error)
 	// Estimate says what a run could call and cost. It need not have all its inputs.
 	Estimate(ctx context.Context, s Start) (any, error)
+}
+
+// A Message is what a person says in a chat: in the session of a run, or in a new one with a served spec.
+type Message struct {
+	Spec    string `json:"spec"`
+	Session string `json:"session"`
+	Text    string `json:"text"`
+	Label   string `json:"label"` // empty means internal
 }
 
 // A Start selects a served spec and gives the inputs and parameters of its run.

@@ -31,6 +31,7 @@ type fake struct {
 	events  func(yield func([]inspector.Event, error) bool)
 }
 
+func (f *fake) Session(context.Context, string) (any, error)          { return "session", f.fail }
 func (f *fake) Filters() []string                                     { return []string{"search"} }
 func (f *fake) List(_ context.Context, p inspector.Page) (any, error) { return p, f.fail }
 func (f *fake) Run(_ context.Context, run string) (any, error) {

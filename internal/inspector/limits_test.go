@@ -325,6 +325,10 @@ func (w longWork) Start(ctx context.Context, _ inspector.Start) (string, error) 
 	return "made", w.wait(ctx)
 }
 
+func (w longWork) Say(ctx context.Context, _ inspector.Message) (any, error) {
+	return "turn", w.wait(ctx)
+}
+
 func (w longWork) Estimate(ctx context.Context, _ inspector.Start) (any, error) {
 	return "estimate", w.wait(ctx)
 }

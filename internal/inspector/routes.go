@@ -69,6 +69,7 @@ func readRoutes() []route {
 		get("/runs/{run}/tasks/{task}/blocks", hasRuns, document(blocksOf)),
 		get("/runs/{run}/usage", hasRuns, document(usageOf)),
 		get("/runs/{run}/artifacts", hasRuns, document(artifactsOf)),
+		get("/runs/{run}/session", hasRuns, document(sessionOf)),
 		get("/runs/{run}/receipts", hasReceipts, document(receiptsOf)),
 		get("/questions", hasQuestions, document(questionsOf)),
 		get("/runs/{run}/questions", hasQuestions, document(questionsOf)),
@@ -87,6 +88,7 @@ func writeRoutes() []route {
 	return []route{
 		post("/runs", hasStarter, (*Handler).start),
 		post("/estimates", hasStarter, (*Handler).estimate),
+		post("/chats", hasStarter, (*Handler).say),
 		post("/runs/{run}/questions/{question}/answer", hasSteerer, (*Handler).answer),
 		post("/questions/{question}/answer", hasSteerer, (*Handler).answer),
 		post("/runs/{run}/pause", hasSteerer, steerRun("pause")),

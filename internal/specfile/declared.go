@@ -17,6 +17,7 @@ type Declared struct {
 	Params      []DeclaredParam // by name
 
 	Policy *DeclaredPolicy // if it is in a file of its own
+	Chat   *Chat           // nil without the key chat
 
 	Goal        bool // it has no tasks, so that a goal is planned
 	GoalDefault bool // it has that goal
@@ -44,7 +45,7 @@ func Declare(ctx context.Context, o Options) (*Declared, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Declared{File: f, Name: f.Name, Path: f.Path, Description: f.Description, Goal: len(f.Tasks) == 0, GoalDefault: f.Goal != nil}
+	d := &Declared{File: f, Name: f.Name, Path: f.Path, Description: f.Description, Goal: len(f.Tasks) == 0, GoalDefault: f.Goal != nil, Chat: f.Chat}
 	if d.Policy, err = f.declaredPolicy(); err != nil {
 		return nil, err
 	}

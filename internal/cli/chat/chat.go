@@ -75,7 +75,7 @@ func chat(con *console.Console, cmd *cobra.Command, c *chatFlags) (err error) {
 		s.keys = newKeyboard(ctx, con)
 		c.ReadLine = s.keys.line
 	}
-	if s.turns, err = run.OpenTurns(ctx, con, cmd, &c.TurnJob); err != nil {
+	if s.turns, err = run.OpenTurns(ctx, con, cmd.Flags().Changed, &c.TurnJob); err != nil {
 		return err
 	}
 	defer s.turns.Close()

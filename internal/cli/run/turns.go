@@ -1,9 +1,11 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/runteam/runteam/agent"
@@ -19,7 +21,6 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
@@ -100,10 +101,12 @@ func (a *Answer) End(answer string) error { return a.stream.end(answer) }
 type View struct {
 	Events func(event.Event)
 	Stream func(event.Delta) // nil if the answer is shown when it is complete
+
+	Attend func(run string) *Attendant // returns what shows and steers the turn, in place of Stream; may be nil
 }
 
-// OpenTurns begins or resumes a session.
-func OpenTurns(ctx context.Context, con *console.Console, cmd *cobra.Command, j *TurnJob) (_ *Turns, err error) {
+// OpenTurns begins or resumes a session. given reports whether a flag was given, and so replaces that of the session.
+func OpenTurns(ctx context.Context, con *console.Console, given func(flag string) bool, j *TurnJob) (_ *Turns, err error) {
 	j.Command, j.Progress, j.Chat, j.CallsTools, j.Journal.Program = "chat", "none", true, true, con.Program
 	t := &Turns{x: &execution{con: con, job: &j.Job}}
 	defer func() {
@@ -112,7 +115,7 @@ func OpenTurns(ctx context.Context, con *console.Console, cmd *cobra.Command, j 
 		}
 	}()
 	if j.Newest || j.Resume != "" {
-		err = t.restore(cmd, con, j)
+		err = t.restore(ctx, given, con, j)
 	}
 	if err != nil {
 		return nil, err
@@ -150,14 +153,29 @@ func OpenTurns(ctx context.Context, con *console.Console, cmd *cobra.Command, j 
 	return t, nil
 }
 
+// LaunchTurns begins a session with who answers in the chat of the spec or, if the launch resumes a run, continues the
+// session of that run, as a client of a server asks for it.
+func LaunchTurns(ctx context.Context, con *console.Console, l Launch) (*Turns, error) {
+	j, err := l.job()
+	if err != nil {
+		return nil, err
+	}
+	own := *con // reading a spec changes the environment
+	own.Stdin, own.Stdout = bytes.NewReader(nil), io.Discard
+	given := func(flag string) bool {
+		return flag == "offline" && l.Answers.Offline || flag == "script" && l.Answers.Script != ""
+	}
+	return OpenTurns(ctx, &own, given, &TurnJob{Job: *j, Resume: l.Resume})
+}
+
 // restore reads the last turn of the session that is resumed, and sets the flags that it had.
-func (t *Turns) restore(cmd *cobra.Command, con *console.Console, j *TurnJob) error {
+func (t *Turns) restore(ctx context.Context, given func(flag string) bool, con *console.Console, j *TurnJob) error {
 	opened, err := j.open(con, journals.ToChange)
 	if err != nil {
 		return err
 	}
 	t.journal = opened
-	turns, err := opened.journal.LoadSession(cmd.Context(), j.Resume)
+	turns, err := opened.journal.LoadSession(ctx, j.Resume)
 	if errors.Is(err, journal.ErrNoSession) && j.Newest {
 		return exit.Usagef("%w; without --continue, runteam chat begins one", err)
 	}
@@ -165,18 +183,18 @@ func (t *Turns) restore(cmd *cobra.Command, con *console.Console, j *TurnJob) er
 		return exit.Usagef("%w; runteam runs lists the turns of sessions", err)
 	}
 	if err != nil {
-		return journals.ReadError(cmd.Context(), err)
+		return journals.ReadError(ctx, err)
 	}
 	last := &turns[len(turns)-1]
 	if last.Busy != nil {
-		return journals.ReadError(cmd.Context(), last.Busy)
+		return journals.ReadError(ctx, last.Busy)
 	}
 	asked := j.Agent
 	again := &resumed{openJournal: opened}
-	if err := again.load(cmd.Context(), &j.Job, last.Run); err != nil {
+	if err := again.load(ctx, &j.Job, last.Run); err != nil {
 		return err
 	}
-	if err := j.Job.restore(cmd.Context(), cmd.Flags().Changed, con, again); err != nil {
+	if err := j.Job.restore(ctx, given, con, again); err != nil {
 		return err
 	}
 	j.Resume, j.resumed, j.Turn = last.Run, nil, nil
@@ -196,7 +214,9 @@ func (t *Turns) connect(ctx context.Context, j *TurnJob) (tm *engine.Team, err e
 	if x.openAsker(); x.asker != nil {
 		x.asker.ReadLine = j.ReadLine
 	} else {
-		x.connector.Ask = func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater }
+		x.connector.Ask = func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+			return agent.Reply{}, awaitAnswer(ctx, x, tm)
+		}
 	}
 	x.connector.AllowNoKey = t.again != nil
 	x.file.Config.Logger = x.con.Log
@@ -246,6 +266,7 @@ func (t *Turns) Send(ctx context.Context, text string, level label.Classificatio
 			warnNoKey(t.x.con)
 		}
 	}
+	defer t.attend(&o, o.RunID, v)()
 	res, err := t.session.Send(ctx, text, level, &o)
 	if err = aboutLabel(err, level); err != nil {
 		return t.end(nil, err)
@@ -290,7 +311,21 @@ func (t *Turns) Resume(ctx context.Context, v View) (*engine.Result, error) {
 		return nil, err
 	}
 	o.Journal = w
+	defer t.attend(&o, run, v)()
 	return t.end(t.session.Resume(ctx, &o))
+}
+
+// attend has an attendant accompany the turn that is a run, until the returned function is called.
+func (t *Turns) attend(o *engine.RunOptions, run string, v View) (ended func()) {
+	if v.Attend == nil {
+		return func() {}
+	}
+	a := v.Attend(run)
+	t.x.attendant, o.Monitor, o.Stream = a, a.Monitor, a.Stream
+	return func() {
+		t.x.attendant = nil
+		a.Ended()
+	}
 }
 
 // options returns the options of a turn.

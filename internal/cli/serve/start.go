@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
@@ -101,6 +102,7 @@ type specDocument struct {
 	Inputs      []inputDocument `json:"inputs"`
 	Params      []paramDocument `json:"params"`
 	Goal        bool            `json:"goal"`             // a goal can be given
+	Chat        string          `json:"chat,omitempty"`   // who answers in its chat; empty without one
 	Policy      string          `json:"policy,omitempty"` // the file of its policy, if that is a file of its own
 }
 
@@ -120,6 +122,9 @@ func (s *starter) Specs(context.Context) (any, error) {
 	docs := make([]specDocument, len(s.specs))
 	for i, of := range s.specs {
 		docs[i] = specDocument{Name: of.name, Path: of.path, Description: of.Description, Inputs: []inputDocument{}, Params: []paramDocument{}, Goal: of.Goal}
+		if c := of.Declared.Chat; c != nil {
+			docs[i].Chat = cmp.Or(c.Agent, handoff.Coordinator)
+		}
 		if of.Policy != nil {
 			docs[i].Policy = of.Policy.Path
 		}

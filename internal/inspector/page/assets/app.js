@@ -1,6 +1,7 @@
 // The shell: routes, theme, shortcuts. The hash names what is shown, so that every view has a link.
 
 import { exported, get } from "./api.js";
+import { ChatPage } from "./chat.js";
 import { button, dialog, failure, fill, h, loading, s, visible } from "./dom.js";
 import { RunPage } from "./run.js";
 import { RunsPage } from "./runs.js";
@@ -85,6 +86,7 @@ export function parse(hash) {
 
 function route() {
   const { parts, query } = parse(location.hash);
+  if (parts[0] === "chats" && !exported && (parts[1] || query.get("spec"))) return show(() => new ChatPage(app, parts[1], query.get("spec")), "chats/" + (parts[1] ?? "?" + query.get("spec")), query);
   if (parts[0] !== "runs" || !parts[1]) {
     if (exported) {
       location.replace("#/runs/" + exported.run);

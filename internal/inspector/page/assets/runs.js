@@ -1,6 +1,7 @@
 // The list of runs, the open questions, and the form that starts a run.
 
 import { get, post } from "./api.js";
+import { chatButtons } from "./chat.js";
 import { ago, bdi, bold, button, clicks, code, compact, count, dialog, duration, empty, failure, field, fill, h, heads, hint, labelChip, loading, money, muted, plural, short, statusChip, statusWord, toast, told } from "./dom.js";
 import { showQuestions } from "./question.js";
 
@@ -84,7 +85,7 @@ export class RunsPage {
     this.app = app;
     app.title("Runs");
     fill(app.crumbs, h("span", { "aria-current": "page" }, "Runs"));
-    if (app.viewer.canStart && app.canWrite()) fill(app.actions, button("Start a run", () => this.startForm(), { class: "primary" }));
+    if (app.viewer.canStart && app.canWrite()) this.offer();
     this.questions = h("section", { class: "questions", "aria-label": "Open questions" });
     this.filter = new Filter(() => this.filtered());
     this.list = h("div", { class: "runs" }, loading("the runs"));
@@ -225,7 +226,7 @@ export class RunsPage {
     const tokens = r.tokens ? r.tokens.input + r.tokens.output : 0;
     return h("tr", { class: r.live ? "live-row" : "", data: { id: r.runId } },
       h("td", { class: "c-name" }, h("a", { href: "#/runs/" + encodeURIComponent(r.runId) }, bdi(r.name || "unnamed")), " ", h("span", { class: "mono muted" }, short(r.runId)),
-        " ", r.experiment && h("span", { class: "tag" }, "experiment"), " ", r.questions > 0 && h("span", { class: "tag warn" }, plural(r.questions, "question"))),
+        " ", r.experiment && h("span", { class: "tag" }, "experiment"), " ", r.session && h("a", { class: "tag", href: "#/chats/" + encodeURIComponent(r.session), title: "Open the chat" }, "turn ", r.turn), " ", r.questions > 0 && h("span", { class: "tag warn" }, plural(r.questions, "question"))),
       h("td", null, statusChip(r.status)),
       h("td", { class: "c-when" }, h("time", { datetime: r.startedAt, title: r.startedAt }, ago(r.startedAt))),
       h("td", { class: "c-took right num" }, took),
@@ -233,6 +234,12 @@ export class RunsPage {
       h("td", { class: "c-tokens right num", title: r.tokens && count(r.tokens.input) + " in, " + count(r.tokens.output) + " out" }, tokens ? compact(tokens) : none(), h("span", { class: "unit" }, " tokens")),
       h("td", { class: "c-cost right num" }, money(r.cost) || muted(none())),
       h("td", { class: "c-withheld right num" }, r.withheld > 0 ? count(r.withheld) : muted(none()), h("span", { class: "unit" }, " withheld")));
+  }
+
+  // offer shows what can be begun with the served specs.
+  async offer() {
+    const specs = await get("/specs").catch(() => []);
+    if (this.app.page === this) fill(this.app.actions, chatButtons(this.app, specs), button("Start a run", () => this.startForm(), { class: "primary" }));
   }
 
   async startForm() {
