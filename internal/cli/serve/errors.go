@@ -53,6 +53,7 @@ var codes = []struct {
 	{journal.ErrAnswered, inspector.Conflict},
 	{journal.ErrNoQuestion, inspector.Conflict},
 	{journal.ErrRefused, inspector.Conflict},
+	{journal.ErrLeased, inspector.Conflict},
 	{journal.ErrAnswerForm, inspector.Invalid},
 	{journal.ErrNoKey, inspector.Invalid},
 	{journal.ErrReadOnly, inspector.Forbidden},
