@@ -35,7 +35,7 @@ func drawEntries(t *rapid.T, p *handoff.Policy, from, to string) {
 
 // drawRulebook draws what a policy says of analyst and critic, for writer.
 func drawRulebook(t *rapid.T) *gate.Rulebook {
-	p := handoff.Policy{Default: rapid.SampledFrom([]handoff.Mode{"", handoff.Full, handoff.Scoped}).Draw(t, "default"), HideIdentity: rapid.Bool().Draw(t, "hides")}
+	p := handoff.Policy{Default: rapid.SampledFrom([]handoff.Mode{"", handoff.Full, handoff.Scoped}).Draw(t, "default"), HideIdentity: rapid.Bool().Draw(t, "hides"), NoTranslationByModel: rapid.IntRange(0, 3).Draw(t, "no model translates") == 0}
 	maxRules := rapid.IntRange(0, 5).Draw(t, "maximum of rules") // under many rules almost nothing is delivered
 	for _, pair := range [][2]string{{"analyst", "writer"}, {"critic", "writer"}, {"analyst", handoff.Anyone}, {"critic", handoff.Anyone}, {handoff.Anyone, "writer"}} {
 		if len(p.Rules) < maxRules && rapid.Bool().Draw(t, "rule") {
@@ -58,7 +58,7 @@ func drawRulebook(t *rapid.T) *gate.Rulebook {
 	for _, from := range []string{"analyst", "critic"} {
 		drawEntries(t, &p, from, "writer")
 	}
-	own := handoff.Policy{Default: p.Default, HideIdentity: p.HideIdentity}
+	own := handoff.Policy{Default: p.Default, HideIdentity: p.HideIdentity, NoTranslationByModel: p.NoTranslationByModel}
 	b := rulebook(t, own)
 	with := func(change func(p *handoff.Policy)) { // unless it does not load with that
 		more := own
