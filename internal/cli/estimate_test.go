@@ -37,7 +37,7 @@ func TestEstimateOfARun(t *testing.T) {
 	s := serveHere(t, call{dir: dir, args: []string{"team.yaml"}, env: map[string]string{"OPENAI_API_KEY": "none"}})
 	none := estimated(t, s, `{"spec": "estimated"}`)
 	require.False(t, none.Scripted)
-	require.Equal(t, []run.EstimatedModel{{Model: "gpt-x", Endpoint: "https://llm.example/v1", Priced: true, Agents: []string{"clerk"}}}, none.Models)
+	require.Equal(t, []run.EstimatedModel{{Model: "gpt-x", Endpoint: "https://llm.example", Priced: true, Agents: []string{"clerk"}}}, none.Models)
 	require.Equal(t, []string{"note"}, none.Missing)
 	require.Equal(t, 1, none.AtMost.Calls)
 	require.Greater(t, *none.AtMost.Cost, 1.0, "500 tokens of an answer cost a dollar")

@@ -3,11 +3,15 @@ package cli
 import (
 	"encoding/json"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/history"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/stretchr/testify/require"
 )
 
@@ -107,5 +111,32 @@ func TestFiltersDoNotFindWhatTheViewerMayNotSee(t *testing.T) {
 	require.Contains(t, s.get("/runs"), "Claims desk")
 	for _, query := range []string{"search=letters", "spec=letters", "status=ok&search=letters.yaml", "min-cost=5"} {
 		require.JSONEq(t, `{"runs":[],"more":false}`, s.get("/runs?"+query), query)
+	}
+}
+
+// TestAFailedSearchIsForgotten checks that a search which could not read the journal leaves later ones as they would be.
+func TestAFailedSearchIsForgotten(t *testing.T) {
+	t.Parallel()
+	dir := filterFolder(t)
+	open := func() *journal.Journal {
+		j, err := journal.Open(filepath.Join(dir, ".runteam", "runs.db"), journal.Options{ReadOnly: true})
+		require.NoError(t, err)
+		return j
+	}
+	j, closed := open(), open()
+	t.Cleanup(func() { require.NoError(t, j.Close()) })
+	require.NoError(t, closed.Close())
+	list, err := j.Runs(t.Context())
+	require.NoError(t, err)
+	for _, term := range []string{"search", "spec"} {
+		f, err := history.ParseRunFilter(func(of string) string { return map[string]string{term: "letters.yaml"}[of] }, func(of string) string { return of }, time.Now())
+		require.NoError(t, err)
+		finder := &history.RunFinder{Journal: closed, Now: time.Now}
+		_, err = finder.Find(t.Context(), list, &f, len(list), time.Time{})
+		require.Error(t, err)
+		finder.Journal = j
+		found, err := finder.Find(t.Context(), list, &f, len(list), time.Time{})
+		require.NoError(t, err)
+		require.Len(t, found.Runs, 1, term)
 	}
 }

@@ -30,13 +30,16 @@ func TestServeRefusesPoliciesThatAreNone(t *testing.T) {
 		require.Equal(t, status, got, "%.80s: %.300s", body, text)
 		require.Less(t, len(text), 1000, "%.80s", body)
 	}
+	got, text := s.do("PUT", "/governance/handoff-rules", `{"text":"rules: []\rmodel: m\ragents: [{name: reader, systemPrompt: {file: team.yaml}}]\r"}`, `If-Match: "`+digest+`"`)
+	require.Equal(t, 422, got, text)
+	require.Contains(t, text, "a policy has no other key")
 	require.Equal(t, before, s.get("/governance/handoff-rules"))
 
 	own := `{"rules":[{"from":"writer","to":"reader","block":["ssn"]}]`
 	put := func(of *served, body string) (int, string) {
 		return of.do("PUT", "/governance/handoff-rules", body, `If-Match: "`+digest+`"`)
 	}
-	got, text := put(s, `{"policy":`+own+`}}`)
+	got, text = put(s, `{"policy":`+own+`}}`)
 	require.Equal(t, 200, got, text)
 	require.Contains(t, text, digest, "it is the current policy")
 	got, text = put(s, `{"policy":`+own+`,"assert":["task Second never reaches user"]}}`)

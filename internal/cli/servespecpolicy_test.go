@@ -15,7 +15,7 @@ import (
 const relaySpec = `name: relay
 offline: script.yaml
 inputs: {facts: {classification: confidential}}
-agents: [{name: reader, accepts: confidential}, {name: writer, accepts: confidential}, {name: letters, accepts: internal}]
+agents: [{name: reader, accepts: confidential}, {name: writer, accepts: confidential}, {name: letters, accepts: internal}, {name: shared, accepts: internal}]
 policy: {file: policy.yaml}
 assert: [task Second never reaches letters]
 tasks:
@@ -28,7 +28,7 @@ func governedFolder(t *testing.T) string {
 	t.Helper()
 	return clitest.Folder(t, map[string]string{
 		"team.yaml": relaySpec, "other.yaml": "name: other\nagents: [{name: a, accepts: confidential}]\ntasks: [{title: T, assignee: a, description: d}]\nmodel: m\n",
-		"policy.yaml": "# kept by hand\npolicy:\n  rules:\n    - {from: reader, to: writer, block: [ssn]}\n", "notes.txt": "canary-4711",
+		"policy.yaml": "# kept by hand\npolicy:\n  rules:\n    - {from: reader, to: writer, block: [ssn]}\n  assert: [input facts never reaches shared]\n", "notes.txt": "canary-4711",
 		"script.yaml": "replies: [{task: First, text: the story}, {text: '{{ .Text }}'}]\n",
 	})
 }
@@ -42,7 +42,7 @@ func TestThePolicyOfASpecIsReplaced(t *testing.T) {
 	const path = "/specs/relay/governance/handoff-rules"
 	was := object(t, s.get(path))
 	require.Equal(t, "policy.yaml", was["file"])
-	require.Equal(t, map[string]any{"rules": []any{map[string]any{"from": "reader", "to": "writer", "block": []any{"ssn"}}}}, was["policy"])
+	require.Equal(t, map[string]any{"rules": []any{map[string]any{"from": "reader", "to": "writer", "block": []any{"ssn"}}}, "assert": []any{"input facts never reaches shared"}}, was["policy"])
 	digest := was["digest"].(string)
 	put := func(policy, match string) (int, string) {
 		return s.do("PUT", path, `{"policy":`+policy+`,"reason":"a test"}`, match)
@@ -58,7 +58,9 @@ func TestThePolicyOfASpecIsReplaced(t *testing.T) {
 		{`{"rules":[]}`, current, 409, "start serve with --allow-widening"},
 		{`{"rules":[{"from":"reader","to":"wirter","mode":"minimal"},{"from":"reader"}]}`, current, 422, `"pointer":"/policy/rules/0/to"`},
 		{`{"rules":[{"from":"reader","to":"wirter","mode":"minimal"},{"from":"reader"}]}`, current, 422, `"pointer":"/policy/rules/1"`},
-		{`{"rules":[{"from":"reader","to":"writer","mode":"minimal"}]}`, current, 422, "task Second never reaches letters: letters receives"},
+		{`{"rules":[{"from":"reader","to":"writer","mode":"minimal"}],"assert":["input facts never reaches shared"]}`, current, 422, "the assertion \\\"task Second never reaches letters\\\" does not hold"},
+		{`{"rules":[{"from":"reader","to":"writer","block":["ssn"]}]}`, current, 409, "leaves out the assertion \\\"input facts never reaches shared\\\""},
+		{`{"rules":[{"from":"reader","to":"writer","block":["ssn"]}],"assert":["input facts never reaches shared","b never reaches reader"]}`, current, 422, "b never reaches reader"},
 		{`{"file":"notes.txt"}`, current, 422, "names no other file"},
 		{`null`, current, 422, "policy"},
 		{`"x"`, current, 422, `"pointer":"/policy"`},
@@ -73,13 +75,13 @@ func TestThePolicyOfASpecIsReplaced(t *testing.T) {
 	require.Contains(t, text, "policy: {file: PATH}")
 	require.Equal(t, was, object(t, s.get(path)), "nothing was replaced")
 
-	got, text = put(`{"rules":[{"name":"no names","from":"reader","to":"writer","block":["ssn","name"]}]}`, current)
+	got, text = put(`{"rules":[{"name":"no names","from":"reader","to":"writer","block":["ssn","name"]}],"assert":["input facts never reaches shared"]}`, current)
 	require.Equal(t, 200, got, text)
 	now := object(t, s.get(path))
 	require.Equal(t, object(t, text)["digest"], now["digest"])
 	file, err := os.ReadFile(filepath.Join(dir, "policy.yaml"))
 	require.NoError(t, err)
-	require.Equal(t, "policy:\n  rules:\n    - name: no names\n      from: reader\n      to: writer\n      block: [ssn, name]\n", string(file))
+	require.Equal(t, "policy:\n  rules:\n    - name: no names\n      from: reader\n      to: writer\n      block: [ssn, name]\n  assert: [input facts never reaches shared]\n", string(file))
 	got, text = put(`{"rules":[]}`, current)
 	require.Equal(t, 412, got, text)
 	got, text = s.do("PUT", path, `{"policy":{},"reason":"`+strings.Repeat("x", 64<<10+1)+`"}`, `If-Match: "`+now["digest"].(string)+`"`)
@@ -130,4 +132,21 @@ func TestAPolicyInAFileOfItsOwn(t *testing.T) {
 		require.Contains(t, got.stderr, tt.want, name)
 		require.NotContains(t, got.stderr, "canary", name)
 	}
+}
+
+// TestSpecsThatShareAPolicy checks that a policy with which one spec can be run is refused if another one has the same file
+// and cannot.
+func TestSpecsThatShareAPolicy(t *testing.T) {
+	t.Parallel()
+	const strict = "name: strict\noffline: script.yaml\ninputs: {facts: {text: x}}\nagents: [{name: reader}, {name: writer}, {name: shared}]\npolicy: {file: policy.yaml}\n" +
+		"tasks: [{title: Take, assignee: reader, uses: [facts], description: d}]\n"
+	dir := governedFolder(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "strict.yaml"), []byte(strict), 0o600))
+	s := serveHere(t, call{dir: dir, args: []string{"team.yaml", "strict.yaml", "--offline", "--allow-widening"}})
+	const path = "/specs/relay/governance/handoff-rules"
+	was := s.get(path)
+	got, text := s.do("PUT", path, `{"policy":{"rules":[{"from":"writer","to":"letters","block":["n"]}]}}`, `If-Match: "`+object(t, was)["digest"].(string)+`"`)
+	require.Equal(t, 422, got, text)
+	require.Contains(t, text, `unknown agent \"letters\"`)
+	require.Equal(t, was, s.get(path))
 }

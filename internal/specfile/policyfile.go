@@ -1,6 +1,7 @@
 package specfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +32,20 @@ func LoadPolicy(dir workdir.Dir, path string, stdin io.Reader, members func() []
 		return nil, nil, &Error{[]Problem{{File: f.Path, Message: fmt.Sprint(err), Hint: "write fewer rules", Err: ErrInvalid}}}
 	}
 	return f, p, nil
+}
+
+// LoadPolicyText reads a policy that comes from elsewhere than this computer, as [LoadPolicy] does. Its text may have the key
+// policy alone, so that it names no files and programs of this computer.
+func LoadPolicyText(text []byte, members func() []string) (*File, *handoff.Policy, error) {
+	src := newSource("-", "", string(text))
+	if n, _ := parse(src); n != nil && n.is == isObject { // else nothing of it is used
+		for i := range n.kids {
+			if k := &n.kids[i]; k.key != "policy" {
+				return nil, nil, &Error{locate([]finding{{src, k.keyAt, Problem{Message: fmt.Sprintf("%s: a policy has no other key", quote(k.key)), Hint: "send the policy alone", Err: ErrInvalid}}})}
+			}
+		}
+	}
+	return LoadPolicy("", "-", bytes.NewReader(text), members)
 }
 
 // AssertionsOf returns the assertions of a file as texts, in the order of the pointers /assert/0, /assert/1 and

@@ -90,6 +90,21 @@ func TestAPolicyReadsNoFile(t *testing.T) {
 	require.Equal(t, "${HOME}", p.Redact.Patterns[0].Regexp)
 }
 
+// A policy that comes from elsewhere has no other key, in whichever way its lines end.
+func TestAPolicyFromElsewhereHasNoOtherKey(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("notes.txt", []byte("canary-4711"), 0o600))
+	for _, end := range []string{"\n", "\r\n", "\r"} {
+		text := strings.ReplaceAll("policy:\n  default: minimal\nmodel: m\nagents: [{name: a, systemPrompt: {file: notes.txt}}]\n", "\n", end)
+		_, _, err := specfile.LoadPolicyText([]byte(text), nil)
+		require.ErrorContains(t, err, `"model": a policy has no other key`, "%q", end)
+		require.NotContains(t, err.Error(), "canary")
+		_, p, err := specfile.LoadPolicyText([]byte("policy:"+end+"  default: minimal"+end), nil)
+		require.NoError(t, err, "%q", end)
+		require.Equal(t, handoff.Minimal, p.Default)
+	}
+}
+
 // A file that a run never gets, because it has other problems, is checked with the names of the run.
 func TestAllProblemsOfAPolicyFileAreReported(t *testing.T) {
 	t.Parallel()

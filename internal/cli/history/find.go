@@ -169,14 +169,17 @@ func (d *RunFinder) fits(ctx context.Context, s *journal.Summary, f *RunFilter) 
 	if len(f.statuses) > 0 && !slices.Contains(f.statuses, s.Status) {
 		return false, nil
 	}
-	if f.spec != "" && strings.ToLower(s.Name) != f.spec && !endsWithPath(strings.ToLower(d.specOf(ctx, s)), f.spec) {
-		return false, nil
+	if f.spec != "" && strings.ToLower(s.Name) != f.spec {
+		if path, err := d.specOf(ctx, s); err != nil || !endsWithPath(strings.ToLower(path), f.spec) {
+			return false, err
+		}
 	}
 	text := strings.ToLower(strings.Join([]string{s.Name, s.Run, s.Session}, "\n"))
 	isIn := func(word string) bool { return strings.Contains(text, word) }
 	if !all(f.words, isIn) {
-		if text += "\n" + strings.ToLower(d.specOf(ctx, s)); !all(f.words, isIn) {
-			return false, nil
+		path, err := d.specOf(ctx, s)
+		if text += "\n" + strings.ToLower(path); err != nil || !all(f.words, isIn) {
+			return false, err
 		}
 	}
 	if f.minCost == nil && f.maxCost == nil {
@@ -197,22 +200,26 @@ func endsWithPath(path, end string) bool {
 	return strings.HasSuffix(path, end) || strings.HasSuffix(strings.TrimSuffix(path, filepath.Ext(path)), end)
 }
 
-// specOf returns the path of the spec of a run, or nothing if another program began it.
-func (d *RunFinder) specOf(ctx context.Context, s *journal.Summary) string {
+// specOf returns the path of the spec of a run, or nothing if another program began it or it was removed meanwhile.
+func (d *RunFinder) specOf(ctx context.Context, s *journal.Summary) (path string, err error) {
 	d.mu.Lock()
 	path, known := d.paths[s.Run]
 	d.mu.Unlock()
 	if known {
-		return path
+		return path, nil
 	}
-	if stored, err := d.Journal.LoadStart(ctx, s.Run); err == nil {
-		path = journals.InvocationOf(&stored.Info).Found
+	stored, err := d.Journal.LoadStart(ctx, s.Run)
+	if errors.Is(err, journal.ErrUnknownRun) {
+		return "", nil
+	} else if err != nil {
+		return "", journals.ReadError(ctx, fmt.Errorf("run %s: %w", s.Run, err))
 	}
+	path = journals.InvocationOf(&stored.Info).Found
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.paths = kept(d.paths)
 	d.paths[s.Run] = path
-	return path
+	return path, nil
 }
 
 // kept returns a map that can take one more entry.
@@ -226,8 +233,10 @@ func kept[V any](facts map[string]V) map[string]V {
 // costOf returns what a run has cost, as its document says.
 func (d *RunFinder) costOf(ctx context.Context, s *journal.Summary) (c runCost, err error) {
 	row, err := d.Journal.LastRow(ctx, s.Run)
-	if err != nil {
-		return c, nil //nolint:nilerr // it was removed meanwhile
+	if errors.Is(err, journal.ErrUnknownRun) {
+		return c, nil // it was removed meanwhile
+	} else if err != nil {
+		return c, journals.ReadError(ctx, fmt.Errorf("run %s: %w", s.Run, err))
 	}
 	d.mu.Lock()
 	c, known := d.costs[s.Run]

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/url"
 	"slices"
 
 	"github.com/runteam/runteam/handoff"
@@ -32,8 +33,8 @@ type Estimate struct {
 // An EstimatedModel is a model that a run could call, in JSON.
 type EstimatedModel struct {
 	Model    string   `json:"model"`
-	Endpoint string   `json:"endpoint"`
-	Local    bool     `json:"local"` // the endpoint is on this computer
+	Endpoint string   `json:"endpoint"` // without a path, which may come from a variable
+	Local    bool     `json:"local"`    // the endpoint is on this computer
 	Priced   bool     `json:"priced"`
 	Free     bool     `json:"free"` // its price is zero
 	Agents   []string `json:"agents"`
@@ -88,7 +89,7 @@ func (e *Estimate) add(agent string, own specfile.Connection, file *specfile.Fil
 	}
 	for i, to := range append([]specfile.Connection{own}, own.Fallback...) {
 		price, priced := file.Config.Prices[to.ModelAsWritten()]
-		m := EstimatedModel{Model: to.ModelAsWritten(), Endpoint: bases[i], Local: endpoint.IsLocal(bases[i]), Priced: priced, Free: priced && pricing.MaxCost(price, llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0}
+		m := EstimatedModel{Model: to.ModelAsWritten(), Endpoint: origin(bases[i]), Local: endpoint.IsLocal(bases[i]), Priced: priced, Free: priced && pricing.MaxCost(price, llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0}
 		k := slices.IndexFunc(e.Models, func(of EstimatedModel) bool { return of.Model == m.Model && of.Endpoint == m.Endpoint })
 		if k < 0 {
 			k, e.Models = len(e.Models), append(e.Models, m)
@@ -96,4 +97,13 @@ func (e *Estimate) add(agent string, own specfile.Connection, file *specfile.Fil
 		e.Models[k].Agents = append(e.Models[k].Agents, agent)
 	}
 	return nil
+}
+
+// origin returns a base URL without its path.
+func origin(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
 }

@@ -116,7 +116,7 @@ func (g governor) Replace(ctx context.Context, name, digest string, given inspec
 	if err != nil {
 		return "", &inspector.Error{Code: inspector.BadRequest, Message: err.Error()}
 	}
-	f, p, err := specfile.LoadPolicy("", "-", bytes.NewReader(source.file), func() []string {
+	f, p, err := specfile.LoadPolicyText(source.file, func() []string {
 		_, had, err := g.policiesOf(ctx, run)
 		if err != nil {
 			return nil

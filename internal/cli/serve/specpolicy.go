@@ -102,6 +102,19 @@ func (s *starter) ReplacePolicyOfSpec(ctx context.Context, name, digest string, 
 	if err != nil {
 		return "", err
 	}
+	for i := range s.specs { // others may share the file
+		of := &s.specs[i]
+		if of.name == name || of.Policy == nil || of.Policy.Path != was.File {
+			continue
+		}
+		other, err := s.policyOf(ctx, of.name)
+		if err != nil {
+			return "", err
+		}
+		if _, err := s.checkPolicyOfSpec(ctx, other, &source); err != nil {
+			return "", err
+		}
+	}
 	now := digestOfText(d.Policy.JSON)
 	if now == was.Digest {
 		return now, nil
@@ -125,63 +138,88 @@ func because(reason string) string {
 	return ": " + terminal.CleanLine(oneline.Of(reason))
 }
 
-// checkPolicyOfSpec checks a spec with another text in the file of its policy: everything that a run checks before it
-// begins and that the spec has passed so far, and that the policy delivers no more than before. A spec that lacks inputs
-// or parameters need not pass all of it.
+// checkPolicyOfSpec checks a spec with another text in the file of its policy: that nothing is wrong with it that was not
+// before, and that the policy delivers no more. A spec lacks inputs and parameters, so some of it may be wrong.
 func (s *starter) checkPolicyOfSpec(ctx context.Context, was *specPolicy, source *policySource) (*specfile.Declared, error) {
 	of, err := s.find(was.Spec)
 	if err != nil {
 		return nil, err
 	}
-	refuse := func(err error) error { return policyRefused(err, was.File, source) }
 	spec := s.flags.spec(of.path)
 	spec.Results = s.flags.Results(s.con)
 	spec.Stored = []specfile.StoredFile{{Path: was.File, Found: was.File, Text: string(source.file), Label: label.Internal, Instead: true}}
 	d, err := spec.Declare(ctx, s.con)
 	if err != nil {
-		return nil, refuse(err)
+		return nil, policyRefused(err, was.File, source)
 	}
 	next, err := connect.BuildTeam(d.File, connect.Unconnected(s.con.LookupEnv))
 	if err != nil {
-		return nil, refuse(err)
+		return nil, policyRefused(err, was.File, source)
 	}
 	now, err := connect.BuildTeam(was.declared.File, connect.Unconnected(s.con.LookupEnv))
 	if err != nil {
 		return nil, problem(err)
 	}
-	if err := next.Widening(now); err != nil && !s.flags.allowWidening {
-		e := &inspector.Error{}
-		if errors.As(refused(err), &e) {
-			e.Hint = "narrow it, or start serve with --allow-widening"
+	if !s.flags.allowWidening {
+		if err := wider(next, now, d.File, was.declared.File); err != nil {
+			return nil, err
 		}
-		return nil, e
 	}
-	before, err := planned(ctx, now, was.declared.File)
-	if err != nil || len(d.File.Tasks) == 0 {
-		return d, nil //nolint:nilerr // the spec lacks something else, which its next run says
-	}
-	after, err := planned(ctx, next, d.File)
+	known, err := s.wrong(ctx, now, was.declared.File)
 	if err != nil {
-		return nil, refuse(d.File.Locate(err))
+		return nil, err
 	}
-	if len(after) > len(before) {
-		return nil, &inspector.Error{Code: inspector.Invalid, Message: "an assertion of the spec does not hold with this policy", Problems: after}
+	found, err := s.wrong(ctx, next, d.File)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(p specfile.Problem) bool {
+		return slices.ContainsFunc(known, func(of specfile.Problem) bool { return of.Message == p.Message })
+	})
+	if len(found) > 0 {
+		return nil, policyRefused(&specfile.Error{Problems: found}, was.File, source)
 	}
 	return d, nil
 }
 
-// planned plans the tasks of a spec, and returns the assertions that do not hold.
-func planned(ctx context.Context, t *engine.Team, f *specfile.File) (broken []inspector.Problem, err error) {
+// wider returns an error for a policy that delivers more, or that leaves out an assertion.
+func wider(next, now *engine.Team, file, was *specfile.File) error {
+	const hint = "narrow it, or start serve with --allow-widening"
+	if err := next.Widening(now); err != nil {
+		e := &inspector.Error{}
+		if errors.As(refused(err), &e) {
+			e.Hint = hint
+			return e
+		}
+		return problem(err)
+	}
+	kept := specfile.AssertionsOf(file)
+	for _, text := range specfile.AssertionsOf(was) {
+		if !slices.Contains(kept, text) {
+			return &inspector.Error{Code: inspector.Widening, Message: fmt.Sprintf("the policy leaves out the assertion %q", text), Hint: hint}
+		}
+	}
+	return nil
+}
+
+// wrong returns what is wrong with the tasks of a spec, and the assertions that do not hold.
+func (s *starter) wrong(ctx context.Context, t *engine.Team, f *specfile.File) (found []specfile.Problem, err error) {
+	if len(f.Tasks) == 0 {
+		return nil, nil
+	}
 	p, err := files.Await(ctx, func() (*engine.Plan, error) { return t.Plan(f.Tasks, &f.Run) })
 	if err != nil {
-		return nil, err
+		if found = exit.Problems(f.Locate(err)); len(found) == 0 {
+			return nil, problem(err)
+		}
+		return found, nil
 	}
 	for i := range p.Findings {
 		if a := &p.Findings[i]; !a.Holds {
-			broken = append(broken, inspector.Problem{Pointer: "/policy", Message: a.Assertion.String() + ": " + a.Why})
+			found = append(found, specfile.Problem{Message: fmt.Sprintf("the assertion %q does not hold", a.Assertion.String()), Hint: a.Why})
 		}
 	}
-	return broken, nil
+	return found, nil
 }
 
 // policyRefused returns the error for a policy with which a spec cannot be run, with all problems. Those in the text of
@@ -189,11 +227,14 @@ func planned(ctx context.Context, t *engine.Team, f *specfile.File) (broken []in
 func policyRefused(err error, path string, source *policySource) error {
 	e := &inspector.Error{Code: inspector.Invalid, Message: "the spec cannot be run with this policy"}
 	for _, p := range exit.Problems(err) {
-		if p.File == path {
+		switch at := p.At(); {
+		case p.File == path:
 			e.Problems = append(e.Problems, source.problem(&p))
-			continue
+		case at != "":
+			e.Problems = append(e.Problems, inspector.Problem{Message: at + ": " + p.Message, Hint: p.Hint})
+		default:
+			e.Problems = append(e.Problems, inspector.Problem{Message: p.Message, Hint: p.Hint})
 		}
-		e.Problems = append(e.Problems, inspector.Problem{Message: p.At() + ": " + p.Message, Hint: p.Hint})
 	}
 	if len(e.Problems) == 0 {
 		return problem(err)
