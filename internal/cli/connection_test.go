@@ -181,4 +181,6 @@ tasks:
 	require.Equal(t, []string{"connected", "connected"}, []string{seen.Connection, hidden.Connection})
 	require.Greater(t, seen.LastActivityAt, seen.StartedAt, "the second turn began")
 	require.Equal(t, hidden.StartedAt, hidden.LastActivityAt)
+	require.Zero(t, seen.EndedAt, "only a turn has ended")
+	require.Zero(t, hidden.EndedAt)
 }

@@ -159,8 +159,9 @@ func (d *Events) exchange(x *record.AgentCall) {
 		return
 	}
 	ev := d.about(event.AgentComplete, x.Task, x.Session, x.Agent, x.Attempt)
-	ev.Status, ev.Partial = task.Completed, x.IsPartial()
-	if ev.SetUsage(x.Usage()); !x.Partial {
+	hidden := x.Partial || d.hidden[x.Task] // perhaps only a later turn, which the duration and the call would tell of
+	ev.Status, ev.Partial = task.Completed, hidden || x.IsPartial()
+	if ev.SetUsage(x.Usage()); !hidden {
 		ev.Duration, ev.Bytes = between(x.Start, x.End), sizeOf(x)
 		if ev.Truncated = x.Result != nil && x.Result.Truncated; x.Call != (llm.CallInfo{}) {
 			ev.Call = &x.Call

@@ -113,7 +113,7 @@ type RunFinder struct {
 type runCost struct {
 	row   int64
 	money llm.Money
-	known bool // not if a model has no price
+	known bool // not if a model has no price, or the caller may not see what all calls took
 }
 
 // maxFacts is the number of runs of which facts are kept.
@@ -249,7 +249,7 @@ func (d *RunFinder) costOf(ctx context.Context, s *journal.Summary) (c runCost, 
 		return c, journals.ReadError(ctx, fmt.Errorf("run %s: %w", s.Run, err))
 	}
 	total := view.Of(journals.NewStoredRun(*s, new(trace.Trace), loaded, d.Now())).Usages().Total
-	c = runCost{row, total.Money, !total.Unpriced}
+	c = runCost{row, total.Money, !total.Unpriced && !total.Partial}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.costs = kept(d.costs)

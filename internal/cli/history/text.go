@@ -288,10 +288,10 @@ func writeCall(w io.Writer, e *view.Call) {
 	if e.Named != "" {
 		attempt += " " + e.Named
 	}
-	if !e.Ended.IsZero() {
+	if !e.Ended.IsZero() && !e.Partial {
 		took = format.Elapsed(e.Ended.Sub(e.Started))
 	}
-	fmt.Fprint(w, format.Dotted(attempt, e.Agent, e.Model, e.State, format.Time(e.Started), took, format.Tokens(e.Usage, "")))
+	fmt.Fprint(w, format.Dotted(attempt, e.Agent, e.Model, e.State, format.Time(e.Started), took, format.Partial(format.Tokens(e.Usage, ""), e.Partial)))
 	if e.Estimate {
 		fmt.Fprint(w, " (estimated)")
 	}

@@ -19,28 +19,23 @@ func hideFromCaller(s *journal.Stored) {
 	hideCalls(&s.History)
 }
 
-// hideCalls leaves out of a history what its caller may not learn of calls that are hidden: all
-// that they took, and the turns, tools and children of their tasks. Documents read what is left,
-// and need not know which calls are hidden. The log that it had does not change.
+// hideCalls leaves out of a history what its caller may not learn of tasks with calls that are hidden: their turns, tools
+// and children, and all that their attempts took, which are partial. Documents read what is left, and need not know which
+// calls are hidden. The log that it had does not change.
 func hideCalls(h *record.History) {
 	hidden := map[task.ID]bool{}
-	h.Log = slices.Clone(h.Log)
 	for i := range h.Log {
 		e := &h.Log[i]
-		for _, of := range []**record.AgentCall{&e.Exchange, &e.Turn, &e.Rejected} {
-			if *of != nil && (*of).Partial {
-				x := new(**of)
-				*of, hidden[x.Task] = x, true
-				x.Spent, x.SavedTokens, x.From = record.Spent{Partial: true}, record.SavedTokens{}, ""
-				x.Context = event.Context{Withheld: x.Context.Withheld}
-				x.Call, x.Warnings = llm.CallInfo{}, nil
+		for _, x := range []*record.AgentCall{e.Exchange, e.Turn, e.Rejected} {
+			if x != nil && x.Partial {
+				hidden[x.Task] = true
 			}
 		}
 		if e.Asked != nil && e.Asked.Partial {
 			hidden[e.Asked.Task] = true
 		}
 	}
-	h.Log = slices.DeleteFunc(h.Log, func(e record.Entry) bool {
+	h.Log = slices.DeleteFunc(slices.Clone(h.Log), func(e record.Entry) bool {
 		switch {
 		case e.Exchange != nil:
 			return hidden[e.Exchange.Task] && record.IsInner(e.Exchange.Session)
@@ -61,4 +56,22 @@ func hideCalls(h *record.History) {
 		}
 		return false
 	})
+	for i := range h.Log {
+		e := &h.Log[i]
+		if e.Asked != nil && hidden[e.Asked.Task] {
+			e.Asked = new(*e.Asked)
+			e.Asked.Partial = true
+		}
+		if e.Exchange != nil && hidden[e.Exchange.Task] {
+			e.Exchange = new(*e.Exchange)
+			hideCost(e.Exchange)
+		}
+	}
+}
+
+// hideCost leaves out of the end of an attempt what the attempt took, and what its last turn says of the model.
+func hideCost(x *record.AgentCall) {
+	x.Spent, x.SavedTokens, x.From = record.Spent{Partial: true}, record.SavedTokens{}, ""
+	x.Context = event.Context{Withheld: x.Context.Withheld}
+	x.Call, x.Warnings = llm.CallInfo{}, nil
 }

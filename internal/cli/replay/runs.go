@@ -48,6 +48,7 @@ func newComparedRun(k *journals.StoredRun, of *view.Run) comparedRun {
 			continue
 		}
 		cost, known := t.Cost(of.Terms.Prices)
+		r.Partial = r.Partial || t.Partial
 		r.Usage, sum, all = r.Usage.Add(t.Usage), sum.Add(cost), all && known
 	}
 	if all && (len(of.Terms.Prices) > 0 || sum != 0) { // without prices it is unknown, even before the first call has ended

@@ -30,9 +30,10 @@ type listedRun struct {
 // figures are counted from all lines of a run.
 type figures struct {
 	Tokens    tokens `json:"tokens"`
-	Cost      string `json:"cost,omitempty"` // none if a model has no price
-	Withheld  int    `json:"withheld"`       // values and parts of values that agents were not given
-	Questions int    `json:"questions"`      // open ones
+	Cost      string `json:"cost,omitempty"`    // none if a model has no price
+	Partial   bool   `json:"partial,omitempty"` // the tokens and the cost leave out what the caller may not see
+	Withheld  int    `json:"withheld"`          // values and parts of values that agents were not given
+	Questions int    `json:"questions"`         // open ones
 }
 
 type tokens struct {
@@ -142,7 +143,7 @@ func (d *documents) figuresOf(ctx context.Context, s *journal.Summary, may bool)
 func countFigures(k *journals.StoredRun) (f figures) {
 	r := view.Of(k)
 	total := r.Usages().Total
-	f.Withheld = r.Withheld
+	f.Withheld, f.Partial = r.Withheld, total.Partial
 	f.Tokens = tokens{total.Usage.InputTokens, total.Usage.OutputTokens}
 	if !total.Unpriced {
 		f.Cost = total.Money.String()

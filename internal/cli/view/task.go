@@ -114,7 +114,9 @@ func newTask(k *journals.StoredRun, ran *journals.Invocation, s *runstate.Task) 
 		Usage: k.State.Usage(s), Partial: s.IsPartial(), Took: k.State.Worked(s).Milliseconds(),
 		Connection: k.State.Connection(s), Active: s.Active,
 	}
-	t.Started, t.Ended = s.Span()
+	if t.Started, t.Ended = s.Span(); made.Running > 0 {
+		t.Ended = time.Time{} // a turn has ended, and its attempt has not
+	}
 	for _, x := range s.Transfers() {
 		t.Transfers = append(t.Transfers, x.TransferredTo)
 	}
