@@ -2,11 +2,12 @@
 
 import { follow, get, ofRun, post } from "./api.js";
 import { bdi, bold, button, code, failure, fill, h, labelChip, loading, muted, short, statusChip, told, visible } from "./dom.js";
+import { answerBlock } from "./markdown.js";
 
 export class ChatPage {
   // spec is that of a new session.
   constructor(app, session, spec) {
-    Object.assign(this, { app, session, spec });
+    Object.assign(this, { app, session, spec, answers: new Map() });
     app.title("Chat");
     this.head = h("header", { class: "chat-head" });
     this.said = h("ol", { class: "said plain", "aria-live": "polite", "aria-label": "What was said" });
@@ -24,7 +25,10 @@ export class ChatPage {
 
   go() { if (!this.doc) this.load(); }
 
-  close() { this.stop?.(); }
+  close() {
+    this.stop?.();
+    for (const view of this.answers.values()) view.close();
+  }
 
   async load() {
     if (!this.doc && this.session) fill(this.said, loading("the chat"));
@@ -54,8 +58,16 @@ export class ChatPage {
     const run = h("a", { class: "mono muted", href: "#/runs/" + encodeURIComponent(t.runId) }, "run ", short(t.runId));
     return [
       h("li", { class: "said-person" }, h("div", { class: "said-head" }, bold("You"), labelChip(t.label), muted("turn ", t.turn)), h("p", null, bdi(t.message))),
-      h("li", { class: "said-agent", data: { run: t.runId } }, h("div", { class: "said-head" }, bold(this.doc.agent), t.status !== "ok" && statusChip(t.status), run), h("p", null, bdi(t.answer || (t.live ? "…" : "There is no answer.")))),
+      h("li", { class: "said-agent", data: { run: t.runId } }, h("div", { class: "said-head" }, bold(this.doc.agent), t.status !== "ok" && statusChip(t.status), run), this.answer(t)),
     ];
+  }
+
+  // answer shows the answer of a turn, which does not change once it is there.
+  answer(t) {
+    if (t.live || !t.answer) return h("p", null, bdi(t.answer || (t.live ? "…" : "There is no answer.")));
+    const view = this.answers.get(t.runId) ?? answerBlock(this, t.answer, { label: "Turn " + t.turn, path: ofRun({ id: t.runId }, "blocks"), most: 60 });
+    this.answers.set(t.runId, view);
+    return view.el;
   }
 
   busy(on) {
