@@ -27,19 +27,20 @@ tasks: [{title: Card, assignee: card, description: Card.}]
 func TestCountsWithoutHiddenTurnsArePartial(t *testing.T) {
 	t.Parallel()
 	commands := []string{"show", "show Card", "show -o json", "show Card -o json", "show --usage", "show --usage -o json"}
-	const list = "GET /runs"
+	const list, result = "GET /runs", "run -o json"
 	shown := func(reads int) map[string]string {
 		script := `replies:
   - {task: Card, toolCalls: [{name: file_write, arguments: {path: c.txt, content: hi}}]}
 ` + strings.Repeat("  - {task: Card, toolCalls: [{name: file_read, arguments: {path: c.txt}}]}\n", reads) + "  - {task: Card, text: fine}\n"
 		dir := clitest.Folder(t, map[string]string{"team.yaml": cardSpec, "script.yaml": script})
-		got := offlineRun(t, call{dir: dir}, "team.yaml")
+		got := offlineRun(t, call{dir: dir}, "team.yaml", "-o", "json")
 		require.Equal(t, exit.StatusOK, got.status, got.stderr)
 		s, forms := serveHere(t, call{dir: dir}), map[string]string{}
 		forms[list] = s.get("/runs")
 		for _, line := range commands {
 			forms[line] = call{dir: dir, args: strings.Fields(line)}.run(t).stdout
 		}
+		forms[result] = got.stdout
 		_, run, _ := strings.Cut(forms[list], `"runId":"`)
 		for name, text := range forms {
 			forms[name] = strings.ReplaceAll(withoutTimes(text, run[:36]), dir, "DIR")
@@ -51,7 +52,7 @@ func TestCountsWithoutHiddenTurnsArePartial(t *testing.T) {
 	}
 	one, three := shown(1), shown(3)
 	require.Equal(t, one, three)
-	for _, name := range append(commands, list) {
+	for _, name := range append(commands, list, result) {
 		require.Contains(t, one[name], "partial", name)
 		require.NotContains(t, one[name], "derivedFrom", name)
 	}

@@ -35,7 +35,7 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 	if t.Truncated = a.envelope.Truncated() && !a.isPartial(); t.Truncated {
 		r.warn(fmt.Sprintf("task %q: the answer was truncated by a limit on tokens, and acceptTruncated takes it", t.Title))
 	}
-	call := a.visibility().callInfo(a.reply.Call)
+	call := visibility{t.Metrics.Partial}.callInfo(a.reply.Call)
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	t.Call = call
 	t.Files, t.OutputFiles = a.outputs, outputFiles(a.outputs, a.outputsText)
