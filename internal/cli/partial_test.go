@@ -55,6 +55,7 @@ func TestCountsWithoutHiddenTurnsArePartial(t *testing.T) {
 	for _, name := range append(commands, list, result) {
 		require.Contains(t, one[name], "partial", name)
 		require.NotContains(t, one[name], "derivedFrom", name)
+		require.NotContains(t, one[name], "requestId", name)
 	}
 	require.Contains(t, one["show Card -o json"], `"result":"fine"`)
 }
