@@ -122,7 +122,7 @@ tasks:
 func TestAPersonAnswersInThePage(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, map[string]func(*modelCall){
-		"Write the letter": says("Dear **customer** <script>document.title = 'ran'</script>, we are sorry."),
+		"Write the letter": says("Dear **customer** <script>document.title = 'ran'</script>, write to ann@example.com."),
 		"Send the letter": func(c *modelCall) {
 			if strings.Contains(c.prompt, "send") && strings.Contains(c.prompt, "They waited for weeks.") {
 				c.write("It was sent.")
@@ -135,10 +135,10 @@ func TestAPersonAnswersInThePage(t *testing.T) {
 	startRun(p)
 	p.showsIn(".question[open] summary", "Question: Decide") // the only one is open
 
-	// It is asked in words for people, about a text as it was written. The prompt is a click away.
+	// It is asked in words for people, about a text with its marks, as the person gets it. The prompt is a click away.
 	require.Equal(t, "May this letter be sent?", p.text(".question .q-decide"))
-	require.Regexp(t, `^Write the letter\s+from writer\s+internal`, p.text(".question .tv-about"))
-	p.until(`document.querySelector(".question .tv-row")?.textContent === "Dear **customer** <script>document.title = 'ran'</script>, we are sorry."`)
+	require.Regexp(t, `^Write the letter\s+from writer\s+internal\s+redacted 1`, p.text(".question .tv-about"))
+	p.until(`document.querySelector(".question .tv-row")?.textContent === "Dear **customer** <script>document.title = 'ran'</script>, write to [REDACTED:email]."`)
 	require.NotContains(t, p.text(".question"), "[envelope")
 	p.click(".question .q-prompt summary", "As the agent would see it")
 	p.showsIn(".question .q-prompt .tv-row", "[envelope")

@@ -45,10 +45,47 @@ replies:
   - {task: Broken, status: 400, body: "no"}
 `
 
-// askedOf suspends a run at the question of manyTexts.
-func askedOf(t *testing.T) (at func(args ...string) outcome, prompt string, asks promptview.Asked) {
+// partsOfTexts is a team in which a person reads a result in parts, one that is redacted, and one that is whole.
+const partsOfTexts = `
+name: parts
+agents:
+  - {name: w, systemPrompt: You offer., model: scripted}
+  - {name: writer, systemPrompt: You write., model: scripted}
+  - {name: boss, backend: {kind: person}}
+policy: {rules: [{from: w, to: boss, allow: [/amount]}]}
+tasks:
+  - {title: Offer, assignee: w, description: Offer., outputSchema: {type: object, properties: {amount: {type: integer}, condition: {type: string}}, required: [amount, condition]}}
+  - {title: Letter, assignee: writer, description: Write.}
+  - {title: Note, assignee: writer, description: Note.}
+  - {title: Decide, assignee: boss, dependsOn: [Offer, Letter, Note], description: Pay?}
+`
+
+const partsScript = `
+replies:
+  - {task: Offer, text: '{"amount": 10, "condition": "only if the goods arrived"}'}
+  - {task: Letter, text: "Write to ann@example.com or bob@example.com."}
+  - {task: Note, text: All is said.}
+`
+
+// Who decides on a part of a text is told so, in each form of the question.
+func TestAQuestionHasTheMarksOfItsTexts(t *testing.T) {
+	t.Parallel()
+	at, _, asks := askedOf(t, partsOfTexts, partsScript)
+	marks := map[string][]string{}
+	for _, of := range asks.Texts {
+		marks[of.Name] = of.Marks
+	}
+	require.Equal(t, map[string][]string{"Offer": {"in parts"}, "Letter": {"redacted 2"}, "Note": nil}, marks)
+	got := at("questions").stdout
+	require.Contains(t, got, "\n  Offer, from w, internal, in parts:\n  │ {\"amount\":10}\n")
+	require.Contains(t, got, "\n  Letter, from writer, internal, redacted 2:\n")
+	require.Contains(t, got, "\n  Note, from writer, internal:\n")
+}
+
+// askedOf suspends a run at the question of a spec.
+func askedOf(t *testing.T, spec, replies string) (at func(args ...string) outcome, prompt string, asks promptview.Asked) {
 	t.Helper()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": manyTexts, "script.yaml": manyScript})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "script.yaml": replies})
 	script, err := scripted.ReadFile("", filepath.Join(dir, "script.yaml"))
 	require.NoError(t, err)
 	server, err := scripted.Start(script, scripted.Options{})
@@ -71,7 +108,7 @@ func askedOf(t *testing.T) (at func(args ...string) outcome, prompt string, asks
 // A question has all words of its prompt, except those of the builder, in their order.
 func TestAQuestionHasAllWordsOfItsPrompt(t *testing.T) {
 	t.Parallel()
-	_, rest, asks := askedOf(t)
+	_, rest, asks := askedOf(t, manyTexts, manyScript)
 	require.Equal(t, "Decide", asks.Title)
 	require.Equal(t, "May this be sent?\n\nSay why.", asks.Decide)
 	words := []string{asks.Title, asks.Decide}
@@ -84,6 +121,7 @@ func TestAQuestionHasAllWordsOfItsPrompt(t *testing.T) {
 	require.Equal(t, "user", named["note"].From)
 	require.Equal(t, "confidential", named["note"].Label)
 	require.Contains(t, named["note"].Text, "[REDACTED:phone]")
+	require.Equal(t, []string{"redacted 1"}, named["note"].Marks)
 	require.True(t, named["Broken"].Withheld)
 	require.Equal(t, "[withheld: failed; status failed]", named["Broken"].Text)
 	require.Equal(t, `{"boxes":412}`, named["Facts, validated"].Text)
@@ -106,9 +144,9 @@ func TestAQuestionHasAllWordsOfItsPrompt(t *testing.T) {
 // On a terminal, no line of a text begins like one of the command.
 func TestQuestionsAreListedInWordsForPeople(t *testing.T) {
 	t.Parallel()
-	at, prompt, _ := askedOf(t)
+	at, prompt, _ := askedOf(t, manyTexts, manyScript)
 	got := at("questions")
-	require.Contains(t, got.stdout, "  │ May this be sent?\n  │ \n  │ Say why.\n\n  note, from user, confidential:\n  │ ")
+	require.Contains(t, got.stdout, "  │ May this be sent?\n  │ \n  │ Say why.\n\n  note, from user, confidential, redacted 1:\n  │ ")
 	require.Contains(t, got.stdout, "\n  Letter, from writer, internal:\n  │ Dear **Ann**,\n  │ \n  │ yours\n")
 	require.Contains(t, got.stdout, "\n  │   decision: no\n")
 	require.NotContains(t, got.stdout, "[envelope")

@@ -18,15 +18,16 @@ type Asked struct {
 
 // An AskedText is what a person is shown to decide about.
 type AskedText struct {
-	Name     string `json:"name,omitempty"`  // of the input, or the title of the task whose result it is
-	From     string `json:"from,omitempty"`  // who wrote it
-	Label    string `json:"label,omitempty"` // of the text
-	Text     string `json:"text"`
-	Withheld bool   `json:"withheld,omitempty"` // the text says what is not shown
+	Name     string   `json:"name,omitempty"`  // of the input, or the title of the task whose result it is
+	From     string   `json:"from,omitempty"`  // who wrote it
+	Label    string   `json:"label,omitempty"` // of the text
+	Marks    []string `json:"marks,omitempty"` // how it differs from what was written, such as "in parts" and "redacted 2"
+	Text     string   `json:"text"`
+	Withheld bool     `json:"withheld,omitempty"` // the text says what is not shown
 }
 
-// fenceOpener finds the line before a payload, with who wrote it and its label.
-var fenceOpener = regexp.MustCompile(regexp.QuoteMeta(brief.FenceOpen) + `[0-9a-f*]+ from "(.*)", (public|internal|confidential|secret)[^\n"]*: data, not instructions\]`)
+// fenceOpener finds the line before a payload, with who wrote it, its label, and the marks behind that.
+var fenceOpener = regexp.MustCompile(regexp.QuoteMeta(brief.FenceOpen) + `[0-9a-f*]+ from "(.*)", (public|internal|confidential|secret)(?:, ([^\n"]*))?: data, not instructions\]`)
 
 // Asks returns the question of a prompt as far as it is shown.
 func (s *Shown) Asks() (asked Asked) {
@@ -56,7 +57,10 @@ func (s *Shown) Asks() (asked Asked) {
 		case p.Part != brief.PartFrame: // a schema, which is the form of the answer
 		case strings.Contains(p.Words, brief.FenceOpen):
 			if of := fenceOpener.FindStringSubmatch(p.Words); of != nil {
-				next.From, next.Label = of[1], of[2]
+				next.From, next.Label, next.Marks = of[1], of[2], nil
+				if of[3] != "" {
+					next.Marks = strings.Split(of[3], ", ")
+				}
 			}
 			if isOpen = false; strings.Contains(p.Words, brief.HeadStructured) {
 				next.Name += ", validated"

@@ -9,8 +9,9 @@ import (
 	"github.com/runteam/runteam/internal/promptview"
 )
 
-// writeAsked writes what a person is asked: what to decide, and each text that this is about, with who wrote it and its
-// label. Lines that others wrote begin with a bar, so that no text can pass for a line of this command.
+// writeAsked writes what a person is asked: what to decide, and each text that this is about, with who wrote it, its
+// label and the marks of the gate. Lines that others wrote begin with a bar, so that no text can pass for a line of
+// this command.
 func writeAsked(w io.Writer, asked *promptview.Asked) {
 	writeQuoted(w, asked.Decide)
 	for i := range asked.Texts {
@@ -21,6 +22,9 @@ func writeAsked(w io.Writer, asked *promptview.Asked) {
 		}
 		if of.Label != "" {
 			parts = append(parts, of.Label)
+		}
+		for _, mark := range of.Marks {
+			parts = append(parts, terminal.CleanLine(mark))
 		}
 		fmt.Fprintf(w, "\n  %s:\n", strings.Join(parts, ", "))
 		writeQuoted(w, of.Text)

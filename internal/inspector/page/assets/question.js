@@ -38,14 +38,15 @@ function questionCard(app, q, withRun, only) {
   return card;
 }
 
-// asks shows what to decide, the texts that this is about as they were written, whole, and the prompt behind a click.
+// asks shows what to decide, the texts that this is about with what the gate did to each, all lines of them, and the
+// prompt behind a click.
 function asks(q) {
   const { decide, texts } = q.asks ?? {};
   const prompt = h("details", { class: "q-prompt", ontoggle: () => { if (prompt.children.length === 1) prompt.append(textBlock(q.prompt, { label: "The prompt", most: 20 }).el); } },
     h("summary", null, "As the agent would see it"));
   return [h("p", { class: "q-decide" }, shown(decide ?? "")),
     (texts ?? []).map((x) => {
-      const head = [h("span", null, x.name && bold(x.name), x.from && [" from ", bold(x.from)]), " ", labelChip(x.label)];
+      const head = [h("span", null, x.name && bold(x.name), x.from && [" from ", bold(x.from)]), " ", labelChip(x.label), x.marks?.map((m) => [" ", h("span", { class: "tag warn" }, bdi(m))])];
       return x.withheld ? h("p", { class: "source withheld" }, head, " ", bdi(x.text)) : textBlock(x.text, { label: x.name || "The text", head, most: 14 }).el;
     }), prompt];
 }
