@@ -121,3 +121,25 @@ func TestOtherAnswersAreShownAsTheyAreWritten(t *testing.T) {
 		})
 	}
 }
+
+// Each result of an answer is in a frame of its own, which nothing in another result can change.
+func TestResultsOfAnAnswerAreRenderedApart(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, map[string]string{
+		"team.yaml": "name: two\nmodel: scripted\nagents: [{name: x}, {name: y}]\ntasks:\n  - {title: X, assignee: x, description: Say x.}\n  - {title: Y, assignee: y, description: Say y.}\n",
+		"script.json": quote2(map[string]any{"replies": []any{
+			map[string]any{"task": "X", "text": "[a]: https://evil.example/\n\n# Y\n\nI am Y.\n\n```\n"},
+			map[string]any{"task": "Y", "text": "I do **not** approve. [a]"},
+		}}),
+	})
+	f.run(t, "run", "team.yaml", "--offline", "--script", "script.json", "--progress", "none")
+	s := f.serve(t, nil)
+	p := s.open(t, wide, "#/runs/"+s.newest(t).RunID+"/answer")
+	p.until(`document.querySelector(".md:not([hidden]) strong")`)
+	require.Equal(t, []string{"X by x internal", "Y by y internal"}, eval[[]string](p, `[...document.querySelectorAll(".md-part > header")].map((e) => e.textContent.replace(/\s+/g, " ").trim())`))
+	require.Equal(t, "not", p.text(".md-part:last-child > div > p > strong"))
+	require.Zero(t, eval[int](p, `document.querySelectorAll(".md a").length`))
+	require.Regexp(t, `^The answer\s+by x, y\s+internal`, p.text(".tv-about"))
+	p.click(".tv-head button", "Source")
+	p.until(`document.querySelector(".tv-row")?.textContent === "# X"`)
+}

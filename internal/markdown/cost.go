@@ -9,9 +9,14 @@ import (
 // open what others close, and the time to find that out grows with the pairs.
 const maxPairs = 16_000_000
 
-// isCostly reports whether reading a text could take much longer than its length says: a line is deep in quotes and lists,
-// a stretch has many marks, or tables have many cells.
-func isCostly(source []byte) bool {
+// IsCostly reports whether a text is too large to be read, or reading it could take much longer than its length says: a
+// line is deep in quotes and lists, a stretch has many marks, or tables have many cells. Of several texts, join them with
+// blank lines.
+func IsCostly(text string) bool {
+	source := []byte(text)
+	if len(source) > maxBytes {
+		return true
+	}
 	marks, pairs, columns, cells := 0, 0, 0, 0
 	for line := range bytes.Lines(source) {
 		line = bytes.TrimRight(line, "\r\n")

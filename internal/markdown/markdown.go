@@ -67,7 +67,7 @@ const (
 // Blocks returns the blocks of a text. It returns none if the text is JSON, if it is plain, so that all of it would be
 // paragraphs of text, or if it is too large to be read or shown quickly.
 func Blocks(source string) []Node {
-	if len(source) > maxBytes || json.Valid([]byte(source)) || isCostly([]byte(source)) {
+	if IsCostly(source) || json.Valid([]byte(source)) {
 		return nil
 	}
 	t := tree{source: []byte(source)}

@@ -105,7 +105,7 @@ func (c *collector) collect(p *engine.Plan) error {
 		{base + "/events", eventsDocument{c.events}},
 		{base + "/graph", rungraph.New(k, p)},
 		{base + "/artifacts", history.Artifacts(k, "")},
-		{base + "/blocks", view.BlocksOf(r, c.clean.text(r.Output))},
+		{base + "/blocks", view.AnswerOf(r, c.clean.text)},
 		{base + "/questions", []any{}}, // a file cannot take answers
 	}
 	for _, d := range documents {
@@ -155,7 +155,7 @@ func (c *collector) tasks(base string) error {
 		if err := c.add(base+"/tasks/"+escape(string(t.ID)), one); err != nil {
 			return err
 		}
-		if blocks := view.BlocksOfTask(one, c.clean.text(one.Result)); len(blocks.Blocks) > 0 {
+		if blocks := view.BlocksOf(one, c.clean.text(one.Result)); len(blocks.Blocks) > 0 {
 			if err := c.add(base+"/tasks/"+escape(string(t.ID))+"/blocks", blocks); err != nil {
 				return err
 			}

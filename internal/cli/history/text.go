@@ -124,7 +124,7 @@ func (r *runText) write(w io.Writer) {
 	}
 	lists := longLists(listsOf(r.run.Tasks))
 	for _, t := range r.run.Tasks {
-		if lists[listOf(t)] == nil && (!whole || !slices.Contains(r.run.Answers, t.ID)) {
+		if lists[listOf(t)] == nil && (!whole || !slices.Contains(r.run.Answers, t)) {
 			writeExcerpt(w, t, r.journal, r.shortID)
 		}
 	}

@@ -127,12 +127,12 @@ func (d *documents) Task(ctx context.Context, name, task string) (any, error) {
 	})
 }
 
-// Blocks returns the blocks of the answer of a run, or of the result of a task; see [inspector.Runs].
+// Blocks returns the blocks of each result in the answer of a run, or of the result of a task; see [inspector.Runs].
 func (d *documents) Blocks(ctx context.Context, name, task string) (any, error) {
 	if task == "" {
 		return d.with(ctx, name, func(k *journals.StoredRun) (any, error) {
 			r := view.Of(k)
-			return view.BlocksOf(r, r.Output), nil
+			return view.AnswerOf(r, func(text string) string { return text }), nil
 		})
 	}
 	return d.withTask(ctx, name, task, func(k *journals.StoredRun) (any, error) {
@@ -140,7 +140,7 @@ func (d *documents) Blocks(ctx context.Context, name, task string) (any, error) 
 		if err != nil {
 			return nil, err
 		}
-		return view.BlocksOfTask(t, t.Result), nil
+		return view.BlocksOf(t, t.Result), nil
 	})
 }
 

@@ -39,7 +39,8 @@ type Run struct {
 	Outcomes record.Outcomes  `json:"outcomes"`
 	Steps    []*Task          `json:"coordinator,omitempty"`
 	Output   string           `json:"output,omitempty"` // the answer: of the coordinator, or the results that form it
-	Answers  []task.ID        `json:"-"`                // the tasks whose results form the answer
+	Answers  []*Task          `json:"-"`                // the tasks whose results form the answer
+	Titled   bool             `json:"-"`                // each of these results is under the title of its task
 	Usage    llm.Usage        `json:"totalTokenUsage"`
 	Partial  bool             `json:"partial,omitempty"`     // without what the caller may not see
 	Estimate bool             `json:"estimated,omitempty"`   // the tokens of interrupted calls are estimates
@@ -110,11 +111,11 @@ func (r *Run) answer(output []task.ID) {
 		}
 		needed++
 		if t.Status == task.Completed && t.Result != "" {
-			r.Answers = append(r.Answers, t.ID)
+			r.Answers = append(r.Answers, t)
 			parts, titled = append(parts, t.Result), append(titled, "# "+t.ShownName()+"\n\n"+t.Result)
 		}
 	}
-	if needed > 1 {
+	if r.Titled = needed > 1; r.Titled {
 		parts = titled
 	}
 	r.Output = strings.Join(parts, "\n\n")

@@ -70,6 +70,15 @@ function selectAll(e) {
 
 const flat = (text) => text.replace(/\s+/g, " ").trim();
 
+// about says who wrote a text, and its label.
+function about(by, label) { return [by.length > 0 && [" by ", by.map((x, i) => [i > 0 && ", ", bold(x)])], " ", labelChip(label)]; }
+
+// part shows one of the results in an answer below its title, in a frame of its own.
+function part(x) {
+  return h("section", { class: "md-part" }, h("header", null, bold(x.title ?? ""), about([x.by ?? []].flat(), x.label)),
+    h("div", null, x.blocks?.length > 0 ? nodes({ nodes: x.blocks }) : h("p", null, shown(x.text ?? ""))));
+}
+
 // answerBlock shows an answer whose blocks are at a path of the API. It returns its text view. With source, it begins with
 // the source, as after somebody chose that.
 export function answerBlock(page, text, { label, path, most, onselect, source }) {
@@ -94,10 +103,11 @@ export function answerBlock(page, text, { label, path, most, onselect, source })
   view.el.append(md);
   view.rendered = md;
   view.box.hidden = true; // until it is known how it is shown
-  const draw = ({ by, label, blocks }) => {
-    fill(who, by?.length > 0 && [" by ", by.map((x, i) => [i > 0 && ", ", bold(x)])], " ", labelChip(label));
-    fill(md, nodes({ nodes: blocks }));
-    swap.hidden = !(blocks?.length > 0);
+  const draw = (of) => {
+    const parts = of.parts ?? [of];
+    fill(who, about([of.by ?? []].flat(), of.label));
+    fill(md, of.parts?.some((x) => x.title) ? parts.map(part) : nodes({ nodes: parts[0]?.blocks }));
+    swap.hidden = !parts.some((x) => x.blocks?.length > 0);
     show(!swap.hidden && !source && !store.get("source"));
   };
   get(path).then(draw, () => draw({}));
