@@ -6,7 +6,7 @@ SOAK ?= 5m
 GRAPHS ?= 10000
 PAIRS ?= 2000
 MUTANTS ?= all
-SAMPLE ?= 2
+SAMPLE ?= 1
 
 # Of a pipe, every command must succeed.
 SHELL = bash

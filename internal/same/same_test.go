@@ -308,7 +308,7 @@ func copyFile(t *testing.T, to, from string) {
 func TestBeginningsOfRuns(t *testing.T) {
 	t.Parallel()
 	c := programs(t)
-	every := 40
+	every := 80
 	if os.Getenv("SAME") == "all" {
 		every = 1
 	}
