@@ -45,7 +45,7 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	`rule in line \d+ has this name too`, `pattern ".*": (duplicate name|another)`,
 	`from: results of earlier runs are `,
 	`outputSchema: no schema `, `^chat: (agent|inputs): (unknown|".*" is a person)`, // names
-	`needs the shared memory`, `answers the goal`, // what two keys say together
+	`the policy is in a file of its own`, `needs the shared memory`, `answers the goal`, // what two keys say together
 	`fallback \d: it is the same as`, // what two entries say together
 	`(from|cut|maxContextBytes): an input with dir is a folder`, `dir: .*cannot read`, `exclude: the input is not a folder`, `not a valid glob`, `only whole names can be`, `a part of the path is empty`, `the path leaves the workspace`, `workspace: (it continues the folder of|which folder a task continues)`,
 	`unknown tool`, `neither a built-in tool nor`, `is a built-in tool`, `no effect on `, `either command or url`, `only with `, `does not fit the other keys`, `stateless: not with`, `is below accepts`,
