@@ -9,11 +9,13 @@ func (r *reader) policyFields(n *node) *fields {
 	if path == nil {
 		return f
 	}
-	for _, other := range n.parts() {
-		if other.key != "file" {
-			r.badKey(other, ErrInvalid, "write it in the file, or leave file out", "%s: the policy is in a file of its own", other.key)
-			return nil
+	if n.len() > 1 {
+		for _, other := range n.parts() {
+			if other.key != "file" {
+				r.badKey(other, ErrInvalid, "write it in the file, or leave file out", "%s: the policy is in a file of its own", other.key)
+			}
 		}
+		return f // what else is wrong with them is reported too
 	}
 	if r.o.policyAlone {
 		r.bad(path, "give that file itself", "file: a policy that replaces another one names no file")
