@@ -2,17 +2,14 @@ package cli
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/promptview"
-	"github.com/runteam/runteam/internal/scripted"
 )
 
 // manyTexts is a team in which a person reads texts of each kind, with lines like those of the builder and the terminal.
@@ -85,15 +82,7 @@ func TestAQuestionHasTheMarksOfItsTexts(t *testing.T) {
 // askedOf suspends a run at the question of a spec.
 func askedOf(t *testing.T, spec, replies string) (at func(args ...string) outcome, prompt string, asks promptview.Asked) {
 	t.Helper()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "script.yaml": replies})
-	script, err := scripted.ReadFile("", filepath.Join(dir, "script.yaml"))
-	require.NoError(t, err)
-	server, err := scripted.Start(script, scripted.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = server.Close() })
-	at = func(args ...string) outcome {
-		return call{dir: dir, args: args, env: map[string]string{"OPENAI_BASE_URL": server.URL()}}.run(t)
-	}
+	_, at = scriptedFolder(t, spec, replies)
 	got := at("run", "team.yaml")
 	require.Equal(t, exit.StatusWaiting, got.status, "%s\n%s", got.stdout, got.stderr)
 	var docs []struct {

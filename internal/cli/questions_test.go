@@ -24,18 +24,24 @@ func openQuestions(t *testing.T, at func(args ...string) outcome) (list []askedQ
 	return list
 }
 
-// waitingPlan runs a team whose plan waits for a person.
-func waitingPlan(t *testing.T) (dir string, at func(args ...string) outcome, q askedQuestion) {
+// scriptedFolder returns a folder with a spec, and a function that runs a command in it while a server answers from a script.
+func scriptedFolder(t *testing.T, spec, replies string) (dir string, at func(args ...string) outcome) {
 	t.Helper()
-	dir = clitest.Folder(t, map[string]string{"team.yaml": approvedPlan, "script.yaml": planScript})
+	dir = clitest.Folder(t, map[string]string{"team.yaml": spec, "script.yaml": replies})
 	script, err := scripted.ReadFile("", filepath.Join(dir, "script.yaml"))
 	require.NoError(t, err)
 	server, err := scripted.Start(script, scripted.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close() })
-	at = func(args ...string) outcome {
+	return dir, func(args ...string) outcome {
 		return call{dir: dir, args: args, env: map[string]string{"OPENAI_BASE_URL": server.URL()}}.run(t)
 	}
+}
+
+// waitingPlan runs a team whose plan waits for a person.
+func waitingPlan(t *testing.T) (dir string, at func(args ...string) outcome, q askedQuestion) {
+	t.Helper()
+	dir, at = scriptedFolder(t, approvedPlan, planScript)
 	require.Equal(t, exit.StatusWaiting, at("run").status)
 	return dir, at, openQuestions(t, at)[0]
 }

@@ -267,9 +267,11 @@ func (c *labelCheck) checkEdges(h handoffPlan) {
 			if len(h.tasks[from]) == 0 || n.Delegate && delegatesAlong(h, from, n) {
 				continue
 			}
-			kept, hint := cannotTransfer(h, from, n)
-			if n.Transfer && kept == "" {
-				continue
+			kept, hint := "", ""
+			if n.Transfer {
+				if kept, hint = cannotTransfer(h, from, n); kept == "" {
+					continue
+				}
 			}
 			sender, reader := c.team.Config.Agents[from].Name, c.team.Config.Agents[n.Member].Name
 			detail := ""

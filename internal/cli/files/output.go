@@ -264,6 +264,26 @@ func WriteSynced(file *os.File, data []byte) error {
 	return err
 }
 
+// Replace writes a file at a path of the file system. At any time, it is there as it was or as it is to be.
+func Replace(path string, data []byte, mode fs.FileMode) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".runteam-*")
+	if err != nil {
+		return err
+	}
+	if err = temp.Chmod(mode); err == nil {
+		err = WriteSynced(temp, data)
+	} else {
+		_ = temp.Close()
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+	}
+	return err
+}
+
 var errTaken = errors.New("another file was created there while the command ran, and is left as it is")
 
 // renameNew renames a file in a folder without replacing another one, even one created meanwhile.

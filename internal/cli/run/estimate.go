@@ -1,10 +1,8 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/url"
 	"slices"
 
@@ -46,13 +44,12 @@ func (l Launch) Estimate(ctx context.Context, con *console.Console, missing []st
 	if err != nil {
 		return nil, err
 	}
-	own := *con // reading a spec changes the environment
-	own.Stdin, own.Stdout = bytes.NewReader(nil), io.Discard
-	file, err := j.loadSpec(ctx, &own)
+	con = silent(con)
+	file, err := j.loadSpec(ctx, con)
 	if err != nil {
 		return nil, err
 	}
-	t, err := connect.BuildTeam(file, connect.Unconnected(own.LookupEnv))
+	t, err := connect.BuildTeam(file, connect.Unconnected(con.LookupEnv))
 	if err != nil {
 		return nil, located(file, err)
 	}
@@ -72,11 +69,11 @@ func (l Launch) Estimate(ctx context.Context, con *console.Console, missing []st
 	}
 	for i := range file.Agents {
 		if a := &file.Agents[i]; a.Process == nil && !a.Person && works(a.Member.Name) {
-			err = errors.Join(err, e.add(a.Member.Name, a.Connection, file, own.LookupEnv))
+			err = errors.Join(err, e.add(a.Member.Name, a.Connection, file, con.LookupEnv))
 		}
 	}
 	if c := file.Coordinator; c != nil && file.Goal != nil {
-		err = errors.Join(err, e.add(handoff.Coordinator, c.Connection, file, own.LookupEnv))
+		err = errors.Join(err, e.add(handoff.Coordinator, c.Connection, file, con.LookupEnv))
 	}
 	return e, err
 }

@@ -126,15 +126,14 @@ func (l Launch) Prepare(ctx context.Context, con *console.Console) (*Prepared, e
 	if err != nil {
 		return nil, err
 	}
-	own := *con // reading a spec changes the environment
-	own.Stdin, own.Stdout = bytes.NewReader(nil), io.Discard
+	con = silent(con)
 	if l.Resume != "" {
-		if err := l.resume(ctx, &own, j); err != nil {
+		if err := l.resume(ctx, con, j); err != nil {
 			return nil, err
 		}
 	}
-	x := &execution{con: &own, job: j}
-	if x.file, err = j.loadSpec(ctx, &own); err != nil {
+	x := &execution{con: con, job: j}
+	if x.file, err = j.loadSpec(ctx, con); err != nil {
 		if j.resumed != nil {
 			_ = j.resumed.journal.Close() // nothing was written
 		}
@@ -146,6 +145,18 @@ func (l Launch) Prepare(ctx context.Context, con *console.Console) (*Prepared, e
 		return nil, located(x.file, err)
 	}
 	return p, nil
+}
+
+// silent returns a console of its own for a launch, since reading a spec changes the environment: without input and output.
+func silent(con *console.Console) *console.Console {
+	own := *con
+	own.Stdin, own.Stdout = bytes.NewReader(nil), io.Discard
+	return &own
+}
+
+// gives reports whether the launch replaces a flag of the run that it resumes.
+func (l *Launch) gives(flag string) bool {
+	return flag == "offline" && l.Answers.Offline || flag == "script" && l.Answers.Script != ""
 }
 
 // resume has the job resume a stored run, with the flags of that run. The journal stays open if there is
@@ -163,10 +174,7 @@ func (l *Launch) resume(ctx context.Context, con *console.Console, j *Job) error
 		if here, err := con.WorkDir.Getwd(); err != nil || here != again.invocation.Folder {
 			return exit.Usagef("run %s was begun in another folder, %s: resume it there", journals.ShortRun(l.Resume), again.invocation.Folder)
 		}
-		given := func(flag string) bool {
-			return flag == "offline" && l.Answers.Offline || flag == "script" && l.Answers.Script != ""
-		}
-		return j.restore(ctx, given, con, again)
+		return j.restore(ctx, l.gives, con, again)
 	}
 	if err := restore(); err != nil {
 		return errors.Join(err, opened.journal.Close())

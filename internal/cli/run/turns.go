@@ -1,11 +1,9 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/runteam/runteam/agent"
@@ -160,12 +158,7 @@ func LaunchTurns(ctx context.Context, con *console.Console, l Launch) (*Turns, e
 	if err != nil {
 		return nil, err
 	}
-	own := *con // reading a spec changes the environment
-	own.Stdin, own.Stdout = bytes.NewReader(nil), io.Discard
-	given := func(flag string) bool {
-		return flag == "offline" && l.Answers.Offline || flag == "script" && l.Answers.Script != ""
-	}
-	return OpenTurns(ctx, &own, given, &TurnJob{Job: *j, Resume: l.Resume})
+	return OpenTurns(ctx, silent(con), l.gives, &TurnJob{Job: *j, Resume: l.Resume})
 }
 
 // restore reads the last turn of the session that is resumed, and sets the flags that it had.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -184,11 +183,11 @@ func (s *starter) launchTurn(ctx context.Context, given *inspector.Message) (l r
 		l.Resume = found.Run
 		return l, level, s.serves(ctx, found.Run)
 	}
-	i := slices.IndexFunc(s.specs, func(of servedSpec) bool { return of.name == given.Spec })
-	if i < 0 || s.specs[i].Chat == nil {
+	of, err := s.find(given.Spec)
+	if err != nil || of.Chat == nil {
 		return l, 0, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("no spec %q with a chat is served", given.Spec), Hint: "GET " + inspector.API + "/specs lists the specs"}
 	}
-	l.Spec = *s.flags.spec(s.specs[i].path)
+	l.Spec = *s.flags.spec(of.path)
 	return l, level, nil
 }
 
@@ -200,10 +199,7 @@ func (s *starter) serves(ctx context.Context, id string) error {
 	}
 	of := journals.InvocationOf(&stored.Info)
 	here, err := s.con.WorkDir.Getwd()
-	if err != nil || of.Folder != here || !slices.ContainsFunc(s.specs, func(spec servedSpec) bool {
-		path, err := s.con.WorkDir.Abs(spec.Declared.Path)
-		return err == nil && path == of.Found
-	}) {
+	if err != nil || of.Folder != here || !s.isServed(of.Found) {
 		return &inspector.Error{Code: inspector.Conflict, Message: "this server does not serve the spec of the session", Hint: "continue it with runteam chat --resume " + journals.ShortRun(id)}
 	}
 	return nil

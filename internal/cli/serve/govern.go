@@ -161,8 +161,8 @@ type policySource struct {
 	line, column int  // by how much its lines and columns are less than those of the file
 }
 
-// policySourceOf returns the file for what a client sent. It has the key policy and nothing else, so that it cannot name
-// files or programs of this computer.
+// policySourceOf returns the file for what a client sent, below the key policy unless a text has that key. Whoever reads the
+// file refuses other keys, by which a client could name files or programs of this computer.
 func policySourceOf(given *inspector.Policy) (s policySource, err error) {
 	switch {
 	case len(given.Policy) > 0:

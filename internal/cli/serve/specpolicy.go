@@ -165,11 +165,11 @@ func (s *starter) checkPolicyOfSpec(ctx context.Context, was *specPolicy, source
 			return nil, err
 		}
 	}
-	known, err := s.wrong(ctx, now, was.declared.File)
+	known, err := wrong(ctx, now, was.declared.File)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.wrong(ctx, next, d.File)
+	found, err := wrong(ctx, next, d.File)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func wider(next, now *engine.Team, file, was *specfile.File) error {
 }
 
 // wrong returns what is wrong with the tasks of a spec, and the assertions that do not hold.
-func (s *starter) wrong(ctx context.Context, t *engine.Team, f *specfile.File) (found []specfile.Problem, err error) {
+func wrong(ctx context.Context, t *engine.Team, f *specfile.File) (found []specfile.Problem, err error) {
 	if len(f.Tasks) == 0 {
 		return nil, nil
 	}
@@ -242,30 +242,17 @@ func policyRefused(err error, path string, source *policySource) error {
 	return e
 }
 
-// writePolicy replaces a file, which is either the old one or the new one at any time.
+// writePolicy replaces the file of a policy, or the one that a link leads to.
 func (s *starter) writePolicy(path string, text []byte) error {
 	at, err := filepath.EvalSymlinks(s.con.WorkDir.Path(path))
 	if err != nil {
 		return exit.FileError(path, err)
 	}
 	info, err := os.Stat(at)
-	if err != nil {
-		return exit.FileError(path, err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(at), ".runteam-policy-*")
-	if err != nil {
-		return exit.FileError(path, err)
-	}
-	if err = f.Chmod(info.Mode().Perm()); err == nil {
-		err = files.WriteSynced(f, text)
-	} else {
-		_ = f.Close()
-	}
 	if err == nil {
-		err = os.Rename(f.Name(), at)
+		err = files.Replace(at, text, info.Mode().Perm())
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
 		return exit.FileError(path, err)
 	}
 	return nil

@@ -153,7 +153,10 @@ func (s *starter) Estimate(ctx context.Context, given inspector.Start) (any, err
 	if err != nil {
 		return nil, err
 	}
-	of := s.specs[slices.IndexFunc(s.specs, func(of servedSpec) bool { return of.name == given.Spec })]
+	of, err := s.find(given.Spec)
+	if err != nil {
+		return nil, err
+	}
 	texts, missing := map[string]string{}, []string(nil)
 	for _, in := range of.Inputs {
 		text := l.Texts[in.Name]
@@ -181,17 +184,21 @@ func (s *starter) Resume(ctx context.Context, id string) error {
 	if err != nil {
 		return problem(journals.ReadError(ctx, err))
 	}
-	of := journals.InvocationOf(&stored.Info)
-	if !slices.ContainsFunc(s.specs, func(spec servedSpec) bool {
-		path, err := s.con.WorkDir.Abs(spec.Declared.Path)
-		return err == nil && path == of.Found
-	}) {
+	if !s.isServed(journals.InvocationOf(&stored.Info).Found) {
 		return steerer{s.site}.notRunning(ctx, id)
 	}
 	l := s.flags.launch(s.accepts)
 	l.Resume, l.Attend = id, s.attend
 	_, err = s.perform(ctx, l)
 	return err
+}
+
+// isServed reports whether a path is that of a served spec.
+func (s *starter) isServed(found string) bool {
+	return slices.ContainsFunc(s.specs, func(of servedSpec) bool {
+		path, err := s.con.WorkDir.Abs(of.Declared.Path)
+		return err == nil && path == found
+	})
 }
 
 // perform begins a run, and returns its ID once it has begun.

@@ -124,17 +124,7 @@ func (s *TrustStore) Write(c *Consent) error {
 	if len(text) >= maxConsent {
 		return errors.New("the list of variables is too long")
 	}
-	temp, err := os.CreateTemp(s.Folder, ".new-*") // with the mode 0600
-	if err != nil {
-		return err
-	}
-	if err = files.WriteSynced(temp, append(text, '\n')); err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(s.Folder, c.file()))
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
-	return err
+	return files.Replace(filepath.Join(s.Folder, c.file()), append(text, '\n'), 0o600)
 }
 
 // List returns all consents, sorted by spec.

@@ -102,7 +102,7 @@ func newChild(k *journals.StoredRun, t *runstate.Task, s *record.CallStart) Chil
 	c.Goal, c.GoalLabel = textOf(k.Trace, func(session string) bool { return session == c.Session }, gate.Source{Kind: handoff.Plan, Name: string(t.ID) + c.Part}, brief.PartDescription)
 	switch x := t.Result(s.Session); {
 	case x != nil:
-		c.Ended, c.Code, c.Status = x.End, x.Code, statusOfChild(x.Code)
+		c.Ended, c.Code, c.Status = x.End, x.Code, statusOfCall(x.Code)
 		inTurn := func(session string) bool { return strings.HasPrefix(session, start+parent+record.TurnPrefix) }
 		c.Result, c.Label = textOf(k.Trace, inTurn, gate.Source{Kind: handoff.ToolResult, Name: call}, brief.PartPayload)
 	case worksOn(k, t, s.Time):
@@ -124,8 +124,8 @@ func placeOfCall(id string) (part, call string) {
 	return part, call
 }
 
-// statusOfChild returns the status of a child that has ended, by the code of its error.
-func statusOfChild(code string) string {
+// statusOfCall returns the status of a child or a call of a tool that has ended, by the code of its error.
+func statusOfCall(code string) string {
 	switch code {
 	case "":
 		return childComplete

@@ -10,7 +10,6 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
@@ -32,7 +31,7 @@ type ToolCall struct {
 	Agent      string                `json:"agent"` // who called it
 	Attempt    int                   `json:"attempt"`
 	Part       string                `json:"part,omitempty"` // the conversation, if it is that of a child or a later holder
-	Status     string                `json:"status"`         // working, complete, failed, interrupted
+	Status     string                `json:"status"`         // working, complete, failed, timeout, interrupted
 	Effect     string                `json:"effect,omitempty"`
 	ApprovedBy string                `json:"approvedBy,omitempty"` // a person
 	Arguments  string                `json:"arguments,omitempty"`  // as the agent wrote them, or why they are withheld; empty before its next turn
@@ -87,12 +86,8 @@ func newToolCall(k *journals.StoredRun, t *runstate.Task, s *record.CallStart) T
 		c.Arguments, _ = textOf(k.Trace, func(string) bool { return true }, gate.Source{Kind: handoff.Arguments, Name: s.Session}, brief.PartPayload)
 	}
 	switch x := t.Result(s.Session); {
-	case x != nil && x.Code == "":
-		c.Ended, c.Status = x.End, childComplete
-	case x != nil && x.Code == codes.Timeout:
-		c.Ended, c.Status = x.End, childTimeout
 	case x != nil:
-		c.Ended, c.Status = x.End, ChildFailed
+		c.Ended, c.Status = x.End, statusOfCall(x.Code)
 	case worksOn(k, t, s.Time):
 		c.Status = childWorking
 	}
