@@ -29,7 +29,7 @@ func TestAPersonChatsInThePageAndOnTheTerminal(t *testing.T) {
 			c.write("where breakfast is at seven.")
 			return
 		}
-		c.write([]string{"You **said** more.", "On the terminal.", "And here again."}[n-2])
+		c.write([]string{"You **said** more.\n\n- One.\n- Two.", "On the terminal.", "And here again."}[n-2])
 	}
 	f := newFolder(t, map[string]string{"team.yaml": "name: desk team\nmodel: scripted\nagents: [{name: desk, systemPrompt: You help.}]\nchat: {agent: desk}\n"})
 	s := f.serve(t, m.env(), "team.yaml")
@@ -49,6 +49,7 @@ func TestAPersonChatsInThePageAndOnTheTerminal(t *testing.T) {
 	p.click(".chat-form button", "Send")
 	p.showsIn(".said-agent", "You said more.")
 	p.until(`document.querySelector(".said-agent strong")?.textContent === "said"`)
+	require.Equal(t, "0px", eval[string](p, `getComputedStyle(document.querySelector(".said-agent .md li")).borderTopWidth`), "an item is not a message of its own")
 	p.until(`!document.querySelector("#chat-text").disabled`)
 	prompt := func(turn string) string {
 		_, body := s.call(t, http.MethodGet, "/api/v1/runs/"+eval[string](p, `document.querySelectorAll(".said-agent")[`+turn+` - 1].dataset.run`)+"/receipts", "")
