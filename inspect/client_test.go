@@ -317,7 +317,7 @@ func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := client(t,
 			stream(": \n\nevent: delta\ndata: {\"task\":\"t\",\"title\":\"Draft\",\"agent\":\"w\",\"attempt\":1,\"reset\":true,\"text\":\"De\",\"done\":false}\n\nevent: news\ndata: {}\n\n"),
-			answer(404, "application/json", `{"error":{"code":"not_found","message":"the run has ended"}}`),
+			stream("event: end\ndata: {}\n\n"), // the run has ended meanwhile
 		)
 		var got []inspect.Delta
 		for d, err := range c.Stream(t.Context(), "r1") {

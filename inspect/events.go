@@ -49,22 +49,17 @@ type Delta struct {
 }
 
 // Stream yields what the models of a run write, until the run has ended. The first delta of each task has
-// Reset and the text so far. If the connection breaks, it connects again, as [Client.Events] does. If
-// another process works on the run, or none, the error is an [*Error] with the code not_found.
+// Reset and the text so far. If the connection breaks, it connects again, as [Client.Events] does. If no process works
+// on the run, there are no deltas. If another process does, the error is an [*Error] with the code not_found.
 func (c *Client) Stream(ctx context.Context, run string) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
-		begun := false
 		err := c.follow(ctx, runPath(run, "stream"), nil, func(m message) bool {
-			begun = true
 			var d Delta
 			if err := json.Unmarshal(m.data, &d); m.kind != "delta" || err != nil {
 				return true // ignore what a newer server may send
 			}
 			return yield(d, nil)
 		})
-		if refused, ok := errors.AsType[*Error](err); ok && begun && refused.Code == "not_found" {
-			return // the run has ended meanwhile
-		}
 		if err != nil {
 			yield(Delta{}, err)
 		}

@@ -203,12 +203,14 @@ func TestServeAnswersAsTheCommandPrints(t *testing.T) {
 	require.Contains(t, s.get("/runs/"+run+"/receipts"), `\u202e`, "what could deceive is escaped")
 	for path, code := range map[string]string{
 		"/runs/none": "not_found", "/runs/" + run + "/tasks/none": "not_found", "/runs/" + run + "/receipts?task=none": "not_found",
-		"/runs/none/events": "not_found", "/runs/none/stream": "not_found", "/runs/" + run + "/stream": "not_found", "/runs?before=none": "not_found",
+		"/runs/none/events": "not_found", "/runs/none/stream": "not_found", "/runs?before=none": "not_found",
 	} {
 		_, text := s.do("GET", path, "")
 		require.Contains(t, text, `"code":"`+code+`"`, path)
 	}
-	status, text := s.do("POST", "/runs/"+run+"/cancel", "{}")
+	status, text := s.do("GET", "/runs/"+run+"/stream", "")
+	require.Equal(t, []any{200, ": \n\nevent: end\ndata: {}\n\n"}, []any{status, text}, "a client may come after the end")
+	status, text = s.do("POST", "/runs/"+run+"/cancel", "{}")
 	require.Equal(t, 409, status, text)
 	require.Contains(t, text, "is not running (ok)")
 	ended := s.stop()
@@ -327,7 +329,10 @@ func TestServeWatchesRunsOfOtherProcesses(t *testing.T) {
 	id = id[:36]
 	lines := s.follow(t.Context(), "/runs/"+id+"/events")
 	await(t, lines, `"title":"Second"`)
-	status, text := s.do("POST", "/runs/"+id+"/nodes/Second/cancel", `{"reason":"why"}`)
+	status, text := s.do("GET", "/runs/"+id+"/stream", "")
+	require.Equal(t, 404, status, text)
+	require.Contains(t, text, "another process works on the run")
+	status, text = s.do("POST", "/runs/"+id+"/nodes/Second/cancel", `{"reason":"why"}`)
 	require.Equal(t, 200, status, text)
 	await(t, lines, `"type":"steered"`)
 	await(t, lines, `"type":"run_complete"`)

@@ -141,13 +141,14 @@ func (s *subscriber) wake() {
 	}
 }
 
-// Subscribe subscribes to the run with an ID; see [Streams].
-func (f *Fanout) Subscribe(run string) (Subscription, error) {
+// Subscribe subscribes to the run with an ID; see [Streams]. For a run that it does not have, it returns a subscription
+// that has ended.
+func (f *Fanout) Subscribe(run string) Subscription {
 	f.mu.Lock()
 	b := f.runs[run]
 	f.mu.Unlock()
 	if b == nil {
-		return nil, &Error{Code: NotFound, Message: "no model output: this server's process does not work on the run", Hint: "read its events and results"}
+		b = &broadcast{subs: map[*subscriber]bool{}, ended: true}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -163,7 +164,7 @@ func (f *Fanout) Subscribe(run string) (Subscription, error) {
 	if b.ended {
 		s.wake()
 	}
-	return s, nil
+	return s
 }
 
 // Writing returns the tasks of a run whose models are writing, and when the last piece of each came. It is empty for a

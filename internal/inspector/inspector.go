@@ -142,8 +142,9 @@ type Event struct {
 
 // Streams yields what models are writing in runs of this process.
 type Streams interface {
-	// Subscribe subscribes to a run. The first pieces have what the running tasks have written so far.
-	// If this process does not work on the run, the error is an [Error] with the code NotFound.
+	// Subscribe subscribes to a run. The first pieces have what the running tasks have written so far. If no process
+	// works on the run, the subscription has ended. If another process does, the error is an [Error] with the code
+	// NotFound.
 	Subscribe(ctx context.Context, run string) (Subscription, error)
 }
 

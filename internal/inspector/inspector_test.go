@@ -399,7 +399,8 @@ func TestStreamOfARun(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	s := serve(t, f, func(o *inspector.Options) { o.Streams = named{f} })
-	require.Equal(t, 404, s.request("GET", "/api/v1/runs/r/stream", "").status)
+	over := s.request("GET", "/api/v1/runs/r/stream", "")
+	require.Equal(t, []any{200, ": \n\nevent: end\ndata: {}\n\n"}, []any{over.status, over.body}, "no process works on it")
 	push, end := f.Begin("r")
 	push(event.Delta{Task: "t", Title: "T", Agent: "a", Attempt: 1, Text: "Hel"})
 	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.addr+"/api/v1/runs/r/stream", nil)
@@ -462,5 +463,5 @@ func TestHeadOfAStream(t *testing.T) {
 type named struct{ f *fake }
 
 func (n named) Subscribe(_ context.Context, run string) (inspector.Subscription, error) {
-	return n.f.Fanout.Subscribe(run)
+	return n.f.Fanout.Subscribe(run), nil
 }

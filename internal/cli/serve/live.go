@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
 )
@@ -69,7 +70,10 @@ func (s streams) Subscribe(ctx context.Context, name string) (inspector.Subscrip
 	if err != nil {
 		return nil, problem(err)
 	}
-	return s.live.fanout.Subscribe(found.Run)
+	if found.Live() && *found.Holder != journal.ThisHolder() {
+		return nil, &inspector.Error{Code: inspector.NotFound, Message: "no model output: another process works on the run", Hint: "read its events and results"}
+	}
+	return s.live.fanout.Subscribe(found.Run), nil
 }
 
 // escaped returns a writer that escapes JSON as in all output of the command.
