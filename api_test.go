@@ -71,6 +71,8 @@ var opaque = map[string]string{
 	"record.Log":          "of the methods of a journal that only a team calls",
 	"record.StoredTurn":   "of the methods of a journal that only a team calls",
 	"record.History":      "of the methods of a journal that only a team calls",
+	"journal.Options":     "of the method by which package journal/postgres opens a journal",
+	"journal.Journal":     "of the method by which package journal/postgres opens a journal",
 	"engine.Team":         "what a team.Team is; package spec converts the team of a file into one",
 	"mailbox.Bus":         "what the engine delivers messages with; programs pass buses on",
 

@@ -7,7 +7,7 @@
 //	res, err = tm.Resume(ctx, "audit", &team.RunOptions{Tasks: tasks, Journal: j}) // after a crash
 //
 // A journal is one SQLite file that many processes may use at once; each run belongs to
-// one process at a time. It stores results whole: values above confidential are
+// one process at a time. Package journal/postgres opens one in a database that several hosts share. A journal stores results whole: values above confidential are
 // encrypted under [Options.Key], and without a key only a keyed digest of them is
 // stored. A program links SQLite only if it imports this package.
 package journal
@@ -42,7 +42,14 @@ type Journal struct{ stored *journal.Journal }
 // digests, without which no run can be resumed. The error wraps one of this package's
 // variables where these apply.
 func Open(path string, o Options) (*Journal, error) {
-	j, err := journal.Open(path, journal.Options{Key: o.Key, AuditKey: o.AuditKey, ReadOnly: o.ReadOnly, Logger: o.Logger})
+	return OpenWith(o, func(o journal.Options) (*journal.Journal, error) { return journal.Open(path, o) })
+}
+
+// OpenWith is for [postgres.Open], and opens a journal elsewhere than in a file. Its types are opaque.
+//
+// [postgres.Open]: https://pkg.go.dev/github.com/runteam/runteam/journal/postgres#Open
+func OpenWith(o Options, open func(journal.Options) (*journal.Journal, error)) (*Journal, error) {
+	j, err := open(journal.Options{Key: o.Key, AuditKey: o.AuditKey, ReadOnly: o.ReadOnly, Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +63,8 @@ func InMemory() *Journal { return &Journal{journal.InMemory(journal.Options{})} 
 // optional line feed. `openssl rand -hex 32` makes one.
 func ParseKey(text []byte) ([]byte, error) { return journal.ParseKey(text) }
 
-// Path returns the absolute path of the file of the journal, empty for one in memory.
+// Path returns the absolute path of the file of the journal, empty for one in memory; of a database the address without
+// user and settings.
 func (j *Journal) Path() string { return j.stored.Path() }
 
 // Close waits until everything that the runs appended is durable, releases the leases of
@@ -140,6 +148,7 @@ var (
 	ErrLocked     = journal.ErrLocked     // another process has locked the file for too long
 	ErrCorrupt    = journal.ErrCorrupt    // the file is damaged
 	ErrGone       = journal.ErrGone       // the file was removed or replaced while it was open
+	ErrAway       = journal.ErrAway       // the server of the database could not be reached for too long
 
 	ErrNoQuestion    = journal.ErrNoQuestion // the run has no such question, or does not ask it any more
 	ErrAnswered      = journal.ErrAnswered   // the question was answered before; the first answer counts

@@ -153,7 +153,7 @@ func TestCommandIsForOneProcessAndOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.NoError(t, r.Refuse(t.Context(), n, "no"))
-	_, err = j.store.write.ExecContext(t.Context(), "update commands set outcome = '', line = ?", line)
+	_, err = j.store.db.(*sqliteDB).write.db.ExecContext(t.Context(), "update commands set outcome = '', line = ?", line)
 	require.NoError(t, err)
 	list, err = r.Commands(t.Context())
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestCommandIsForOneProcessAndOnce(t *testing.T) {
 	require.Equal(t, "it was for a process that has ended", outcome)
 	_, err = j.store.commands.leave(t.Context(), r.row.n, first, nil)
 	require.ErrorIs(t, err, steer.ErrNotRunning)
-	j.store.commands.version = withCommands
+	j.store.db.(*sqliteDB).form = withCommands
 	require.ErrorIs(t, j.Steer(t.Context(), "r", steer.Command{Kind: steer.Pause, By: "ann"}), ErrFull)
 }
 

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -39,14 +38,11 @@ var errCommandWaits = errors.New("an equal command waits")
 // errOldForm reports a file of an earlier version, which the disk has no room to migrate.
 var errOldForm = fmt.Errorf("%w: the journal has an earlier form, to which nothing can be added; remove runs, and try again", ErrFull)
 
-// A commandTable is the table of commands in a file of a version.
-type commandTable struct {
-	*database
-	version int
-}
+// A commandTable is the table of commands.
+type commandTable struct{ db Database }
 
-// has reports whether the file has the form of a version.
-func (s *commandTable) has(version int) bool { return s.version >= version }
+// has reports whether the database has the form of a version.
+func (s *commandTable) has(version int) bool { return s.db.Form() >= version }
 
 // A storedCommand is a row of the table.
 type storedCommand struct {
@@ -61,22 +57,21 @@ var errAskedMeanwhile = errors.New("a person was asked meanwhile")
 // command's number. The error is errCommandWaits if an answer to it waits or was taken, and
 // errAskedMeanwhile if a row behind the last one that was seen may have a question.
 func (s *commandTable) addAnswer(ctx context.Context, run, seen int64, key record.Key, line []byte) (n int64, err error) {
-	err = s.update(ctx, func(tx *sql.Tx) error {
-		rows, err := markedRows(ctx, tx, run, seen)
+	err = s.db.Write(ctx, func(tx Tx, again bool) error {
+		rows, err := queryAll(ctx, tx, scanMarks, selectMarks, run, seen)
 		if err != nil {
 			return err
 		}
 		if slices.ContainsFunc(rows, func(r markedRow) bool { return r.hasQuestions() }) {
 			return errAskedMeanwhile
 		}
-		done, err := tx.ExecContext(ctx, "insert or ignore into commands (run, kind, subject, outcome, line) values (?, ?, ?, '', ?)", run, commandAnswer, key[:], line)
-		if err != nil {
-			return err
+		err = queryRow(ctx, tx, "insert into commands (run, kind, subject, outcome, line) values ($1, $2, $3, '', $4) on conflict do nothing returning n", []any{run, commandAnswer, key[:], line}, &n)
+		if again && errors.Is(err, sql.ErrNoRows) { // it may be there since the first time
+			err = queryRow(ctx, tx, "select n from commands where run = $1 and kind = $2 and subject = $3 and line = $4", []any{run, commandAnswer, key[:], line}, &n)
 		}
-		if added, err := done.RowsAffected(); err != nil || added == 0 {
-			return cmp.Or(err, errCommandWaits)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errCommandWaits
 		}
-		n, err = done.LastInsertId()
 		return err
 	})
 	return n, err
@@ -85,31 +80,30 @@ func (s *commandTable) addAnswer(ctx context.Context, run, seen int64, key recor
 // answerTo returns the answer to the question with a key that waits; nil if there is none.
 func (s *commandTable) answerTo(ctx context.Context, run int64, key record.Key) (*storedCommand, error) {
 	var c storedCommand
-	err := s.read.QueryRowContext(ctx, "select n, line from commands where run = ? and kind = ? and subject = ? and outcome = ''", run, commandAnswer, key[:]).Scan(&c.n, &c.line)
+	err := readRow(ctx, s.db, "select n, line from commands where run = $1 and kind = $2 and subject = $3 and outcome = ''", []any{run, commandAnswer, key[:]}, &c.n, &c.line)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
-	return &c, s.explain(err)
+	return &c, err
 }
+
+// selectCommands returns the commands of a kind that wait or are claimed, the oldest first.
+const selectCommands = "select n, line from commands where run = $1 and kind = $2 and outcome in ('', $3) order by n"
+
+func scanCommand(rows *sql.Rows, c *storedCommand) error { return rows.Scan(&c.n, &c.line) }
 
 // waiting returns the commands of a kind that wait, the oldest first.
 func (s *commandTable) waiting(ctx context.Context, run int64, kind string) ([]storedCommand, error) {
 	if !s.has(withCommands) {
 		return nil, nil
 	}
-	list, err := queryCommands(ctx, s.read, run, kind)
-	return list, s.explain(err)
-}
-
-func queryCommands(ctx context.Context, from querier, run int64, kind string) ([]storedCommand, error) {
-	scan := func(rows *sql.Rows, c *storedCommand) error { return rows.Scan(&c.n, &c.line) }
-	return queryAll(ctx, from, scan, "select n, line from commands where run = ? and kind = ? and outcome in ('', ?) order by n", run, kind, commandClaimed)
+	return readAll(ctx, s.db, scanCommand, selectCommands, run, kind, commandClaimed)
 }
 
 // outcome returns what became of a command; empty if it waits.
 func (s *commandTable) outcome(ctx context.Context, n int64) (outcome string, err error) {
-	err = s.read.QueryRowContext(ctx, "select outcome from commands where n = ?", n).Scan(&outcome)
-	return outcome, s.explain(err)
+	err = readRow(ctx, s.db, "select outcome from commands where n = $1", []any{n}, &outcome)
+	return outcome, err
 }
 
 // end sets the outcome of a command that waits, and reports whether it did. A command that
@@ -119,16 +113,16 @@ func (s *commandTable) end(ctx context.Context, n int64, outcome string) (ended 
 	if outcome == commandWithdrawn {
 		claimed = ""
 	}
-	err = s.update(ctx, func(tx *sql.Tx) error {
-		done, err := tx.ExecContext(ctx, "update commands set outcome = ?, line = x'' where n = ? and outcome in ('', ?)", outcome, n, claimed)
-		if err != nil {
-			return err
+	g := &Group{Statements: []Statement{{Query: "update commands set outcome = $1, line = $2 where n = $3 and outcome in ('', $4)", Args: []any{outcome, []byte{}, n, claimed}}}}
+	err = s.db.Commit(ctx, []*Group{g})
+	if errors.Is(err, ErrUncertain) {
+		is, err := s.outcome(ctx, n)
+		if err == nil && (is == "" || is == claimed) {
+			return s.end(ctx, n, outcome)
 		}
-		changed, err := done.RowsAffected()
-		ended = changed > 0
-		return err
-	})
-	return ended, err
+		return is == outcome, err
+	}
+	return g.Statements[0].Changed > 0, err
 }
 
 // waitingAnswers returns the answers that wait for a process to take them. A row that cannot be read as an

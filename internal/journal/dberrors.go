@@ -13,7 +13,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Errors of the file of a journal. An [*Error] wraps them.
+// Errors of the file or the database of a journal. An [*Error] wraps them.
 var (
 	ErrFull       = errors.New("the disk is full: make room; what was written before is safe")
 	ErrLocked     = errors.New("another process has kept the file locked for too long")
@@ -21,6 +21,7 @@ var (
 	ErrUnreadable = errors.New("the file cannot be read: see whose it is, and the modes of it and of its folders")
 	ErrCorrupt    = errors.New("the file is damaged: restore it from a backup, or move it away to begin a new one")
 	ErrGone       = errors.New("the file was removed or replaced while it was open, so nothing more is stored: put it back, or begin again")
+	ErrAway       = errors.New("the server of the database cannot be reached: see that it runs, and that this host may connect to it; what was written before is safe")
 	errForeign    = errors.New("the file is no journal of runteam: give another path")
 	errNoJournal  = errors.New("there is no journal yet; a run makes one")
 )
@@ -40,8 +41,8 @@ func code(err error) int {
 	return sqlite3.SQLITE_OK
 }
 
-// explain returns the error that an error of SQLite or of the file system means.
-func (d *database) explain(err error) error {
+// Explain returns the error that an error of SQLite or of the file system means.
+func (d *sqliteDB) Explain(err error) error {
 	why, ok := reasons[code(err)&0xff]
 	if !ok && writing(code(err)) && isDiskFull(filepath.Dir(d.path)) {
 		why, ok = ErrFull, true

@@ -54,7 +54,7 @@ func checkFiles(path string) error {
 
 // checkPresent returns [ErrGone] if the path leads to another file than that which was opened, or to none. What is
 // written then would end with this process, and other processes would not read it.
-func (d *database) checkPresent() error {
+func (d *sqliteDB) checkPresent() error {
 	if d.opened == nil {
 		return nil
 	}

@@ -17,6 +17,7 @@ package journal
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -69,14 +70,35 @@ type place struct {
 	closed atomic.Bool
 }
 
-// newJournal returns a journal in an open store.
-func newJournal(path string, o Options, s *store, v *vault) *Journal {
-	c := &catalog{place: &place{path: path}, store: s, me: *o.Holder, now: o.Now, accepts: label.Secret, labels: &sync.Map{}}
-	j := &Journal{archive: &archive{catalog: c, vault: v}, o: o, closing: &closing{}}
+// New returns a journal in an open database, whose name errors have. digestKey has 32 bytes and belongs to the journal for
+// as long as it lasts. After an error the database is closed.
+func New(name string, db Database, digestKey []byte, o Options) (j *Journal, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}()
+	if o, err = o.checked(); err != nil {
+		return nil, err
+	}
+	sealer, err := newSealer(o.Key, rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newStore(context.Background(), db, o)
+	if err != nil {
+		return nil, err
+	}
+	v := &vault{sealer: sealer}
+	if digestKey != nil {
+		v.digests = newDigester(digestKey)
+	}
+	c := &catalog{place: &place{path: name}, store: s, me: *o.Holder, now: o.Now, accepts: label.Secret, labels: &sync.Map{}}
+	j = &Journal{archive: &archive{catalog: c, vault: v}, o: o, closing: &closing{}}
 	if !o.ReadOnly {
 		j.writer = newWriter(j)
 	}
-	return j
+	return j, nil
 }
 
 // For returns the journal for a viewer with a clearance. Runs with a higher label do not exist in it: methods that list
@@ -97,14 +119,14 @@ func (j *Journal) Close() error {
 			lost = j.writer.stop()
 			j.writer.opening.Wait()
 		}
-		j.closing.err = errors.Join(lost, j.fail("close", j.store.close()))
+		j.closing.err = errors.Join(lost, j.fail("close", j.store.db.Close()))
 		j.closed.Store(true)
 	})
 	return j.closing.err
 }
 
 // Path returns the absolute path of the file of the journal, empty in memory.
-func (j *Journal) Path() string { return j.store.path }
+func (j *Journal) Path() string { return j.store.db.Identity() }
 
 // Masked returns the stored form of a fingerprint: a digest of it under the digest key of
 // the journal, which reveals nothing of the spec without that key. An [Info] that the

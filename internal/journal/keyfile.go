@@ -2,8 +2,10 @@ package journal
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"github.com/runteam/runteam/internal/workdir"
@@ -16,8 +18,8 @@ import (
 
 // loadDigestKey reads the key file of a journal. If the file does not exist and create is
 // set, it is created: of several processes that start at once, one creates it and all use it.
-func loadDigestKey(dir workdir.Dir, path string, random io.Reader, create bool) (*digester, error) {
-	key, err := readKeyFile(dir, path)
+func loadDigestKey(dir workdir.Dir, path string, random io.Reader, create bool) (key []byte, err error) {
+	key, err = readKeyFile(dir, path)
 	if create && errors.Is(err, fs.ErrNotExist) {
 		if err = makeKeyFile(dir, path, random); err == nil || errors.Is(err, fs.ErrExist) {
 			key, err = readKeyFile(dir, path)
@@ -29,10 +31,52 @@ func loadDigestKey(dir workdir.Dir, path string, random io.Reader, create bool) 
 		}
 		return nil, fmt.Errorf("the key file %s is missing: without it the digests in the journal verify nothing, so that no run in it can be resumed or reused. Restore the file from a backup, or move the journal away to begin a new one: %w", path, fs.ErrNotExist)
 	}
+	return key, err
+}
+
+// NewDigestKey returns a new key for the digests of a journal.
+func NewDigestKey(random io.Reader) ([]byte, error) {
+	key := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(random, key); err != nil {
+		return nil, fmt.Errorf("read randomness: %w", err)
+	}
+	return key, nil
+}
+
+// ErrKeyMissing reports a database for whose journal no key was given.
+var ErrKeyMissing = errors.New("no journal key was given")
+
+// SealDigestKey returns the key of the digests encrypted under the journal key, as a database of several hosts has it.
+func SealDigestKey(journalKey, digestKey []byte) ([]byte, error) {
+	s, err := newSealer(journalKey, rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	return newDigester(key), nil
+	sealed, err := s.seal(digestKey, joinLengths("digest key"), false)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(sealed)
+}
+
+// OpenDigestKey decrypts what [SealDigestKey] returned. The error says if it was another journal key.
+func OpenDigestKey(journalKey, stored []byte) ([]byte, error) {
+	s, err := newSealer(journalKey, rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	var sealed sealedText
+	if err := json.Unmarshal(stored, &sealed); err != nil {
+		return nil, fmt.Errorf("the key of the digests cannot be read: %w", err)
+	}
+	key, err := s.open(sealed, joinLengths("digest key"))
+	if err == nil && len(key) != sha256.Size {
+		err = ErrDamaged
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the key of the digests is %w", err)
+	}
+	return key, nil
 }
 
 // isMissing reports whether there is no file or folder with this name.
@@ -78,9 +122,9 @@ func makeKeyFile(dir workdir.Dir, path string, random io.Reader) (err error) {
 			err = fmt.Errorf("make the key file %s: %w", path, err)
 		}
 	}()
-	key := make([]byte, sha256.Size)
-	if _, err := io.ReadFull(random, key); err != nil {
-		return fmt.Errorf("read randomness: %w", err)
+	key, err := NewDigestKey(random)
+	if err != nil {
+		return err
 	}
 	at := dir.Path(path)
 	draft, err := writeDraft(at, append(hex.AppendEncode(nil, key), '\n'))

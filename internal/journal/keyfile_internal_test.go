@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/runteam/runteam/internal/workdir"
 	"github.com/stretchr/testify/require"
 )
 
@@ -53,7 +55,7 @@ func TestDigesterKeepsItsKey(t *testing.T) {
 func TestKeyFileIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db.key")
-	made, err := loadDigestKey("", path, bytes.NewReader(someKey(7)), true)
+	made, err := loadDigests("", path, bytes.NewReader(someKey(7)), true)
 	require.NoError(t, err)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -64,7 +66,7 @@ func TestKeyFileIsMadeOnce(t *testing.T) {
 	require.Equal(t, []string{"runs.db.key"}, names(t, filepath.Dir(path)))
 
 	for _, create := range []bool{true, false} {
-		again, err := loadDigestKey("", path, nil, create)
+		again, err := loadDigests("", path, nil, create)
 		require.NoError(t, err)
 		require.Equal(t, made.mac("k", []byte("x")), again.mac("k", []byte("x")))
 	}
@@ -76,9 +78,9 @@ func TestSecondProcessUsesTheExistingKey(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db.key")
 	var first *digester
-	second, err := loadDigestKey("", path, readerFunc(func(p []byte) (int, error) {
+	second, err := loadDigests("", path, readerFunc(func(p []byte) (int, error) {
 		var err error
-		first, err = loadDigestKey("", path, bytes.NewReader(someKey(1)), true)
+		first, err = loadDigests("", path, bytes.NewReader(someKey(1)), true)
 		return copy(p, someKey(2)), err
 	}), true)
 	require.NoError(t, err)
@@ -94,13 +96,13 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestMissingKeyFileIsNotCreatedNextToRuns(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db.key")
-	_, err := loadDigestKey("", path, rand.Reader, false)
+	_, err := loadDigests("", path, rand.Reader, false)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "the key file "+path+" is missing: ")
 	require.ErrorContains(t, err, "Restore the file from a backup")
 
 	folder := filepath.Join(t.TempDir(), "none")
-	_, err = loadDigestKey("", filepath.Join(folder, "x.db.key"), rand.Reader, true)
+	_, err = loadDigests("", filepath.Join(folder, "x.db.key"), rand.Reader, true)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "the folder "+folder+" does not exist: create it, or name another file")
 	require.Empty(t, names(t, filepath.Dir(path)))
@@ -127,7 +129,7 @@ func TestInvalidKeyFileIsRefused(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "runs.db.key")
 		require.NoError(t, os.WriteFile(path, []byte(tt.text), tt.mode))
 		require.NoError(t, os.Chmod(path, tt.mode))
-		_, err := loadDigestKey("", path, rand.Reader, true)
+		_, err := loadDigests("", path, rand.Reader, true)
 		require.ErrorContains(t, err, tt.want, name)
 		require.ErrorContains(t, err, path, name)
 		require.NotContains(t, err.Error(), "abab", name)
@@ -136,7 +138,7 @@ func TestInvalidKeyFileIsRefused(t *testing.T) {
 		require.Equal(t, tt.text, string(text), "%s: it stays as it is", name)
 	}
 	folder := t.TempDir()
-	_, err := loadDigestKey("", folder, rand.Reader, true)
+	_, err := loadDigests("", folder, rand.Reader, true)
 	require.ErrorContains(t, err, "is not a regular file")
 }
 
@@ -144,7 +146,7 @@ func TestKeyFileMayBeReadOnly(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db.key")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("ab", 32)+"\n"), 0o400))
-	d, err := loadDigestKey("", path, nil, false)
+	d, err := loadDigests("", path, nil, false)
 	require.NoError(t, err)
 	require.Equal(t, newDigester(bytes.Repeat([]byte{0xab}, 32)).mac("k", nil), d.mac("k", nil))
 }
@@ -152,16 +154,16 @@ func TestKeyFileMayBeReadOnly(t *testing.T) {
 func TestKeyFileThatCannotBeMadeLeavesNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	_, err := loadDigestKey("", filepath.Join(folder, "runs.db.key"), strings.NewReader("short"), true)
+	_, err := loadDigests("", filepath.Join(folder, "runs.db.key"), strings.NewReader("short"), true)
 	require.ErrorContains(t, err, "read randomness")
 	require.Empty(t, names(t, folder))
 
-	_, err = loadDigestKey("", filepath.Join(folder, "absent", "runs.db.key"), rand.Reader, true)
+	_, err = loadDigests("", filepath.Join(folder, "absent", "runs.db.key"), rand.Reader, true)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.Empty(t, names(t, folder))
 
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(folder, "link")))
-	_, err = loadDigestKey("", filepath.Join(folder, "link"), rand.Reader, true)
+	_, err = loadDigests("", filepath.Join(folder, "link"), rand.Reader, true)
 	require.Error(t, err)
 	require.Equal(t, []string{"link"}, names(t, folder))
 }
@@ -194,13 +196,13 @@ func TestProcessesThatBeginAtOnceGetOneKey(t *testing.T) {
 	macs := make([]string, 6)
 	for i := range macs {
 		children.Go(func() {
-			if d, err := loadDigestKey("", path, rand.Reader, true); err == nil {
+			if d, err := loadDigests("", path, rand.Reader, true); err == nil {
 				macs[i] = macLine(d)
 			}
 		})
 	}
 	children.Wait()
-	d, err := loadDigestKey("", path, nil, false)
+	d, err := loadDigests("", path, nil, false)
 	require.NoError(t, err)
 	for i := range macs {
 		require.Equal(t, macLine(d), macs[i])
@@ -211,7 +213,7 @@ func TestProcessesThatBeginAtOnceGetOneKey(t *testing.T) {
 
 func printMac(t *testing.T, path string) {
 	t.Helper()
-	d, err := loadDigestKey("", path, rand.Reader, true)
+	d, err := loadDigests("", path, rand.Reader, true)
 	require.NoError(t, err)
 	_, err = os.Stdout.WriteString(macLine(d) + "\n")
 	require.NoError(t, err)
@@ -221,4 +223,13 @@ func printMac(t *testing.T, path string) {
 func macLine(d *digester) string {
 	sum := d.mac("test", []byte("text"))
 	return "mac " + hex.EncodeToString(sum[:])
+}
+
+// loadDigests returns what makes digests with the key in a file.
+func loadDigests(dir workdir.Dir, path string, random io.Reader, create bool) (*digester, error) {
+	key, err := loadDigestKey(dir, path, random, create)
+	if err != nil {
+		return nil, err
+	}
+	return newDigester(key), nil
 }

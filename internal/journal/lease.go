@@ -35,7 +35,7 @@ func (e *LeaseError) who() string {
 	switch {
 	case e.Holder == e.Me:
 		return "this process"
-	case e.Me.sees(e.Holder):
+	case e.Me.sees(e.Holder) && e.Me.Boot == e.Holder.Boot:
 		return fmt.Sprintf("process %d on this host (%s)", e.Holder.PID, e.Holder.Host)
 	case e.Holder.Host == e.Me.Host:
 		return e.Holder.String() + " (in another container)"
@@ -47,7 +47,7 @@ func (e *LeaseError) advice() string {
 	switch {
 	case e.Holder == e.Me:
 		return "wait until that ends"
-	case e.Me.sees(e.Holder):
+	case e.Me.sees(e.Holder) && e.Me.Boot == e.Holder.Boot:
 		return "wait until it ends, or stop it; the run can be resumed as soon as it is gone"
 	}
 	return fmt.Sprintf("wait until it ends, or stop it there; the run can be resumed %d s after it is gone", leaseTime/time.Second)
@@ -64,8 +64,13 @@ type lease struct {
 	Taken   time.Time // by the holder's clock
 	Renewed time.Time // the same
 
-	before time.Time // when the lease that it replaced was renewed; zero if there was none. It is not stored
+	// These are not stored.
+	read   time.Time // by the clock of the database when it was read; zero if the clocks of the holders count
+	before time.Time // when the lease that it replaced was renewed; zero if there was none
 }
+
+// ofServer reports whether the lease is in a database of several hosts, whose clock alone counts.
+func (l *lease) ofServer() bool { return !l.read.IsZero() }
 
 // next returns the lease that h writes to take or renew l. A nil lease means that there is
 // none yet.
@@ -88,21 +93,39 @@ type tenure struct {
 func (l *lease) tenure() tenure { return tenure{l.Holder, nanos(l.Taken)} }
 
 // same reports whether two reads of the lease found it unchanged.
-func (l *lease) same(m *lease) bool { return l.Beat == m.Beat && l.Holder == m.Holder }
+func (l *lease) same(m *lease) bool {
+	return l == m || l != nil && m != nil && l.Beat == m.Beat && l.Holder == m.Holder
+}
 
-// recent reports whether the lease was renewed within its time before now, if
-// both clocks are right.
+// liveness returns whether the holder of the lease runs, as me sees it. Hosts that share a database may have the same name,
+// so there a host is its kernel.
+func (l *lease) liveness(me Holder) liveness {
+	if l.ofServer() && l.Holder.Boot != me.Boot {
+		return unknown
+	}
+	return me.liveness(l.Holder, findProcess)
+}
+
+// age returns for how long the lease has not been renewed: at now, if both clocks are right, or by the clock of the database.
+func (l *lease) age(now time.Time) time.Duration {
+	if l.ofServer() {
+		now = l.read
+	}
+	return now.Sub(l.Renewed)
+}
+
+// recent reports whether the lease was renewed within its time before now.
 func (l *lease) recent(now time.Time) bool {
-	age := now.Sub(l.Renewed)
+	age := l.age(now)
 	return age >= 0 && age < leaseTime
 }
 
-// stale reports whether the time of the lease was over at now, if both clocks are right.
-func (l *lease) stale(now time.Time) bool { return now.Sub(l.Renewed) >= leaseTime }
+// stale reports whether the time of the lease was over at now.
+func (l *lease) stale(now time.Time) bool { return l.age(now) >= leaseTime }
 
 // live reports, after one read, whether a process may work on the run.
 func (l *lease) live(now time.Time, of liveness) bool {
-	return l != nil && of != dead && (of == alive || !l.stale(now))
+	return l != nil && of != dead && (of == alive && !l.ofServer() || !l.stale(now))
 }
 
 // A leaseVerdict is whether a lease can be taken.
@@ -128,10 +151,11 @@ type watch struct {
 // A holder that is alive keeps its lease, and one that is dead loses it, whatever the clocks
 // say. If that is unknown, the beat decides: a new beat within the time of a lease means
 // that a process works on the run. The clock of the holder counts only if it says that the
-// lease is old.
+// lease is old. The clock of a database decides alone: also a holder that is alive loses a lease
+// that it does not renew.
 func (w watch) rule(l *lease, of liveness, since time.Duration) (leaseVerdict, time.Duration) {
 	switch {
-	case l == nil || of == dead:
+	case l == nil || of == dead || l.ofServer() && l.stale(w.at):
 		return free, 0
 	case l.Holder == w.self && w.first != nil && w.first.recent(w.at): // another run of this process
 		return taken, 0
@@ -141,6 +165,9 @@ func (w watch) rule(l *lease, of liveness, since time.Duration) (leaseVerdict, t
 		return taken, 0
 	case l.Holder != w.self && w.first.stale(w.at), since >= leaseTime:
 		return free, 0
+	}
+	if l.ofServer() {
+		since = l.age(w.at)
 	}
 	return watched, min(lookEvery, leaseTime-since)
 }

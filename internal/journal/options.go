@@ -54,8 +54,8 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// withDefaults returns a copy with every default filled in.
-func (o Options) withDefaults() Options {
+// checked returns a copy with every default filled in, or the error of [Options.Check].
+func (o Options) checked() (Options, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -71,5 +71,5 @@ func (o Options) withDefaults() Options {
 	if o.busy == 0 {
 		o.busy = 30 * time.Second
 	}
-	return o
+	return o, o.Check()
 }

@@ -5,20 +5,23 @@ import (
 	"database/sql"
 )
 
-// querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+// readAll returns all rows of a query, each as scan reads it.
+func readAll[T any](ctx context.Context, from Database, scan func(*sql.Rows, *T) error, query string, args ...any) (list []T, err error) {
+	err = from.Read(ctx, func(q Querier) (err error) {
+		list, err = queryAll(ctx, q, scan, query, args...)
+		return err
+	})
+	return list, err
 }
 
-// queryAll returns all rows of a query, each as scan reads it.
-func queryAll[T any](ctx context.Context, from querier, scan func(*sql.Rows, *T) error, query string, args ...any) (list []T, err error) {
+// readRow scans the first row of a query, if there is one; otherwise the error is [sql.ErrNoRows].
+func readRow(ctx context.Context, from Database, query string, args []any, into ...any) error {
+	return from.Read(ctx, func(q Querier) error { return queryRow(ctx, q, query, args, into...) })
+}
+
+// queryAll is [readAll] within a transaction.
+func queryAll[T any](ctx context.Context, from Querier, scan func(*sql.Rows, *T) error, query string, args ...any) (list []T, _ error) {
 	rows, err := from.QueryContext(ctx, query, args...)
-	return scanAll(rows, err, scan)
-}
-
-// scanAll returns all rows of a query that returned these rows and this error, each as scan reads it.
-func scanAll[T any](rows *sql.Rows, err error, scan func(*sql.Rows, *T) error) (list []T, _ error) {
 	if err != nil {
 		return nil, err
 	}
@@ -31,4 +34,13 @@ func scanAll[T any](rows *sql.Rows, err error, scan func(*sql.Rows, *T) error) (
 		list = append(list, one)
 	}
 	return list, rows.Err()
+}
+
+// queryRow is [readRow] within a transaction.
+func queryRow(ctx context.Context, from Querier, query string, args []any, into ...any) error {
+	list, err := queryAll(ctx, from, func(rows *sql.Rows, _ *struct{}) error { return rows.Scan(into...) }, query, args...)
+	if err == nil && len(list) == 0 {
+		return sql.ErrNoRows
+	}
+	return err
 }

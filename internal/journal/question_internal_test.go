@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -67,7 +66,7 @@ func TestAnAlteredAnswerGivesWay(t *testing.T) {
 	require.NoError(t, answer("ann"))
 	require.ErrorIs(t, answer("bob"), ErrAnswered)
 	for _, change := range [][2]string{{`"send"`, `"stop"`}, {`"task":"t"`, `"task":"u"`}, {`{`, `x`}} { // the last one is no line
-		require.NoError(t, j.store.commands.update(t.Context(), func(tx *sql.Tx) error {
+		require.NoError(t, j.store.db.Write(t.Context(), func(tx Tx, _ bool) error {
 			done, err := tx.ExecContext(t.Context(), "update commands set line = cast(replace(cast(line as text), ?, ?) as blob) where outcome = ''", change[0], change[1])
 			require.NoError(t, err)
 			changed, err := done.RowsAffected()

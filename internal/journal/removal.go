@@ -15,10 +15,13 @@ const removed = "removed"
 // to write. It is checked between statements.
 const removalTime = 10 * time.Millisecond
 
-// A removal removes runs from a file.
+// A removal removes runs.
 type removal struct {
-	db   *store
-	idle func(*lease) bool
+	db    Database
+	space Trimmer
+	me    Holder
+	now   func() time.Time
+	idle  func(*lease) bool
 
 	others bool // another process holds a run, and may write
 
@@ -26,9 +29,6 @@ type removal struct {
 	// the disk may be full: then each transaction changes few pages, and a checkpoint after
 	// it keeps the write-ahead log short. It doubles with each success.
 	most int64
-
-	leases     *sql.Stmt
-	statements [len(removeRows)]*sql.Stmt
 }
 
 // mostRows is how many rows one statement of a removal removes at most.
@@ -43,7 +43,7 @@ func (m *removal) shouldRetry(ctx context.Context) bool {
 		return false
 	}
 	m.most = 1
-	m.db.checkpoint(ctx)
+	m.space.Checkpoint(ctx)
 	return true
 }
 
@@ -52,7 +52,7 @@ func (m *removal) shouldRetry(ctx context.Context) bool {
 // time that it took if no other process has a run.
 func (m *removal) yield(ctx context.Context, began time.Time) error {
 	if m.careful() {
-		m.db.checkpoint(ctx)
+		m.space.Checkpoint(ctx)
 		m.most *= 2
 	}
 	rest := min(6*time.Since(began), 30*removalTime)
@@ -70,29 +70,27 @@ func (m *removal) budget() time.Duration {
 	return 4 * removalTime
 }
 
-// remove removes the rows of runs and shrinks the file.
+// remove removes the rows of runs, and gives back their space.
 func (s *store) remove(ctx context.Context, runs []row, idle func(*lease) bool) (gone []row, bytes int64, err error) {
-	before, err := s.size(ctx)
+	space, err := s.db.Trim(ctx)
 	if err != nil {
-		return nil, 0, s.explain(err)
+		return nil, 0, err
 	}
-	// Free pages are cut off at the end, so only deleted rows in pages that stay in use have
-	// to be overwritten.
-	if _, err := s.write.ExecContext(ctx, "pragma secure_delete = fast; pragma wal_autocheckpoint = 1000"); err != nil {
-		return nil, 0, s.explain(err)
+	defer space.Close(context.WithoutCancel(ctx))
+	before, err := space.Size(ctx)
+	if err != nil {
+		return nil, 0, err
 	}
-	defer s.write.ExecContext(context.WithoutCancel(ctx), "pragma wal_autocheckpoint = 4000") //nolint:errcheck // it sets a number
-	m := &removal{db: s, idle: idle, most: mostRows}
-	defer m.close()
-	if err := m.prepare(ctx); err != nil {
-		return nil, 0, s.explain(err)
+	m := &removal{db: s.db, space: space, me: *s.o.Holder, now: s.o.Now, idle: idle, most: mostRows}
+	if err := s.db.Prepare(ctx, append(m.statements(), selectLease(s.db))...); err != nil {
+		return nil, 0, err
 	}
 	// First write the log of a killed process to the file. The file may have to grow, and
 	// the log must not take the room for it.
-	s.checkpoint(ctx)
+	space.Checkpoint(ctx)
 	gone, err = m.run(ctx, runs)
-	if errors.Is(err, ErrFull) && s.useReserve() {
-		s.checkpoint(ctx)
+	if errors.Is(err, ErrFull) && space.UseReserve() {
+		space.Checkpoint(ctx)
 		var more []row
 		more, err = m.run(ctx, runs) // it does not find the runs that are gone
 		gone = append(gone, more...)
@@ -100,14 +98,13 @@ func (s *store) remove(ctx context.Context, runs []row, idle func(*lease) bool) 
 	if err != nil {
 		return gone, 0, err
 	}
-	s.keepReserve()
-	after, err := s.size(ctx)
-	return gone, before - after, s.explain(err)
+	after, err := space.Size(ctx)
+	return gone, before - after, err
 }
 
 // run removes what an interrupted removal left, then the runs, and shrinks the file.
 func (m *removal) run(ctx context.Context, runs []row) (gone []row, err error) {
-	left, err := m.db.halfRemoved(ctx)
+	left, err := halfRemoved(ctx, m.db)
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +118,8 @@ func (m *removal) run(ctx context.Context, runs []row) (gone []row, err error) {
 }
 
 // halfRemoved returns the runs that an interrupted removal left rows of.
-func (s *store) halfRemoved(ctx context.Context) (list []row, err error) {
-	list, err = queryAll(ctx, s.read, func(rows *sql.Rows, r *row) error { return rows.Scan(&r.n) }, "select run from turns where status = ?", removed)
-	return list, s.explain(err)
+func halfRemoved(ctx context.Context, db Database) ([]row, error) {
+	return readAll(ctx, db, func(rows *sql.Rows, r *row) error { return rows.Scan(&r.n) }, "select run from turns where status = $1", removed)
 }
 
 // removeAll removes runs and returns those that are gone. After an error, these
@@ -153,14 +149,14 @@ func (m *removal) removeAll(ctx context.Context, list []row) (gone []row, err er
 
 // otherLeases reports whether a process works on a run. A run that is being removed
 // has a lease too, which does not count.
-const otherLeases = "select exists (select 1 from leases where renewed > ? and not exists (select 1 from turns where run = leases.run and status = ?))"
+const otherLeases = "select exists (select 1 from leases where renewed > $1 and not exists (select 1 from turns where run = leases.run and status = $2))"
 
 // removeSome removes, in one transaction, as much as its time allows. It returns how
 // many runs at the front of the list are done with, and which runs are gone.
 func (m *removal) removeSome(ctx context.Context, list []row) (done int, gone []row, err error) {
-	err = m.db.update(ctx, func(tx *sql.Tx) error {
+	err = m.db.Write(ctx, func(tx Tx, _ bool) error {
 		done, gone = 0, nil
-		err := tx.QueryRowContext(ctx, otherLeases, nanos(m.db.o.Now().Add(-leaseTime)), removed).Scan(&m.others)
+		err := queryRow(ctx, tx, otherLeases, []any{nanos(m.now().Add(-leaseTime)), removed}, &m.others)
 		if err != nil {
 			return err
 		}
@@ -191,14 +187,19 @@ func (m *removal) removeSome(ctx context.Context, list []row) (done int, gone []
 // works on it. went says that the run is gone, whole that none of its rows are
 // left. If some are, removePart takes the lease of the run and marks it as
 // removed, so that no process can work on it from then on.
-func (m *removal) removePart(ctx context.Context, tx *sql.Tx, run int64) (idle, went, whole bool, err error) {
-	l, err := scanLease(tx.StmtContext(ctx, m.leases).QueryRowContext(ctx, run))
+func (m *removal) removePart(ctx context.Context, tx Tx, run int64) (idle, went, whole bool, err error) {
+	if lock := m.db.Lock(); lock != "" { // nobody takes a lease of the run meanwhile
+		if err := queryRow(ctx, tx, "select n from runs where n = $1"+lock, []any{run}, &run); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return false, false, false, err
+		}
+	}
+	l, err := leaseOf(ctx, tx, m.db, run, m.db.Lock())
 	if err != nil {
 		return false, false, false, err
 	}
 	marked := false
-	if l != nil && l.Holder == *m.db.o.Holder {
-		err = tx.QueryRowContext(ctx, "select exists (select 1 from turns where run = ? and status = ?)", run, removed).Scan(&marked)
+	if l != nil && l.Holder == m.me {
+		err = queryRow(ctx, tx, "select exists (select 1 from turns where run = $1 and status = $2)", []any{run, removed}, &marked)
 	}
 	if err != nil || !marked && !m.idle(l) {
 		return false, false, false, err
@@ -212,14 +213,17 @@ func (m *removal) removePart(ctx context.Context, tx *sql.Tx, run int64) (idle, 
 }
 
 // markRemoved marks a run as removed, and reports whether it was there and not marked before.
-func (m *removal) markRemoved(ctx context.Context, tx *sql.Tx, run int64, l *lease) (bool, error) {
-	now := m.db.o.Now()
-	next := l.next(*m.db.o.Holder, now)
-	if err := putLease(ctx, tx, run, &next); err != nil {
+func (m *removal) markRemoved(ctx context.Context, tx Tx, run int64, l *lease) (bool, error) {
+	now := m.now()
+	take, err := swap(run, l, new(l.next(m.me, now)))
+	if err != nil {
 		return false, err
 	}
-	added, err := tx.ExecContext(ctx, `insert into turns (run, at, status, tasks) select n, ?, ?, '{}' from runs
-where n = ? and not exists (select 1 from turns where run = runs.n and status = ?)`, nanos(now), removed, run, removed)
+	if _, err := tx.ExecContext(ctx, take.Query, take.Args...); err != nil {
+		return false, err
+	}
+	added, err := tx.ExecContext(ctx, `insert into turns (run, at, status, tasks) select n, $1, $2, '{}' from runs
+where n = $3 and not exists (select 1 from turns where run = runs.n and status = $2)`, nanos(now), removed, run)
 	if err != nil {
 		return false, err
 	}
@@ -228,33 +232,42 @@ where n = ? and not exists (select 1 from turns where run = runs.n and status = 
 }
 
 // removeCommands removes the commands of a run. Files of earlier versions have none.
-const removeCommands = "delete from commands where run = ?"
+const removeCommands = "delete from commands where run = $1"
 
 // removeTurns removes what the table of sessions has of a run. Files of earlier versions have none.
-const removeTurns = "delete from sessions where run = ?"
+const removeTurns = "delete from sessions where run = $1"
 
 // The statements of a removal, in their order: answers lead to batches, so they
 // go first, and the run itself goes last, so that its number is not given to
 // another one before. The first two remove some rows, the others all.
 var removeRows = [...]string{
-	"delete from answers where (key, batch) in (select key, batch from answers where run = ? limit ?)",
-	"delete from batches where n in (select n from batches where run = ? limit ?)",
-	"delete from turns where run = ?", removeCommands, removeTurns, "delete from leases where run = ?", "delete from runs where n = ?",
+	"delete from answers where (key, batch) in (select key, batch from answers where run = $1 limit $2)",
+	"delete from batches where n in (select n from batches where run = $1 limit $2)",
+	"delete from turns where run = $1", removeCommands, removeTurns, "delete from leases where run = $1", "delete from runs where n = $1",
+}
+
+// statements returns the statements of a removal that the form of the database has tables for.
+func (m *removal) statements() (list []string) {
+	has := commandTable{m.db}
+	for _, s := range removeRows {
+		if s == removeCommands && !has.has(withCommands) || s == removeTurns && !has.has(withSessions) {
+			continue
+		}
+		list = append(list, s)
+	}
+	return list
 }
 
 // deleteRows removes some rows of a run, and reports whether none are left, and whether
 // the run was there.
-func (m *removal) deleteRows(ctx context.Context, tx *sql.Tx, run int64) (there, whole bool, err error) {
+func (m *removal) deleteRows(ctx context.Context, tx Tx, run int64) (there, whole bool, err error) {
 	n := int64(0)
-	for i, s := range m.statements {
-		if s == nil {
-			continue
-		}
+	for i, s := range m.statements() {
 		args := []any{run, m.most}
 		if i > 1 {
 			args = args[:1]
 		}
-		done, err := tx.StmtContext(ctx, s).ExecContext(ctx, args...)
+		done, err := tx.ExecContext(ctx, s, args...)
 		if err != nil {
 			return false, false, err
 		}
@@ -265,76 +278,22 @@ func (m *removal) deleteRows(ctx context.Context, tx *sql.Tx, run int64) (there,
 	return n > 0, true, nil
 }
 
-// prepare prepares the statements.
-func (m *removal) prepare(ctx context.Context) (err error) {
-	if m.leases, err = m.db.write.PrepareContext(ctx, selectLease); err != nil {
-		return err
-	}
-	for i, s := range removeRows {
-		if s == removeCommands && !m.db.commands.has(withCommands) || s == removeTurns && !m.db.commands.has(withSessions) {
-			continue
-		}
-		if m.statements[i], err = m.db.write.PrepareContext(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *removal) close() {
-	for _, s := range append(m.statements[:], m.leases) {
-		if s != nil {
-			_ = s.Close() // nothing depends on it
-		}
-	}
-}
-
-// shrink cuts off the free pages, some at a time, and then runs a checkpoint.
+// shrink gives back the free space, some at a time.
 func (m *removal) shrink(ctx context.Context) error {
 	for {
-		began := time.Now()
-		var free int64
-		err := m.db.write.QueryRowContext(ctx, "pragma freelist_count").Scan(&free)
-		if err == nil && free > 0 {
-			err = m.db.retryWhileLocked(ctx, func() error { return m.cut(ctx) })
-		}
+		began, n := time.Now(), int64(0)
+		more, err := m.space.Trim(ctx, func() bool {
+			n++
+			return time.Since(began) >= m.budget() || m.careful() && n >= m.most
+		})
 		switch {
 		case err != nil && m.shouldRetry(ctx):
 			continue
-		case err != nil:
-			return m.db.explain(err)
-		case free == 0:
-			m.db.checkpoint(ctx)
-			return nil
+		case err != nil || !more:
+			return err
 		}
 		if err := m.yield(ctx, began); err != nil {
 			return err
 		}
 	}
-}
-
-// cut cuts some pages off, one with each row that is read.
-func (m *removal) cut(ctx context.Context) error {
-	rows, err := m.db.write.QueryContext(ctx, "pragma incremental_vacuum")
-	if err != nil {
-		return err
-	}
-	defer rows.Close() //nolint:errcheck // the pages that were cut are committed
-	for began, n := time.Now(), int64(1); rows.Next() && time.Since(began) < m.budget() && (!m.careful() || n < m.most); n++ {
-	}
-	return rows.Err()
-}
-
-// checkpoint copies the write-ahead log to the file and empties it, except for pages that
-// other processes are reading.
-func (d *database) checkpoint(ctx context.Context) {
-	if _, err := d.write.ExecContext(ctx, "pragma wal_checkpoint(truncate)"); err != nil {
-		d.o.Logger.Debug("the checkpoint of the journal failed", "path", d.path, "error", err)
-	}
-}
-
-// size returns how many bytes the rows take.
-func (d *database) size(ctx context.Context) (n int64, err error) {
-	err = d.write.QueryRowContext(ctx, "select page_count * page_size from pragma_page_count, pragma_page_size").Scan(&n)
-	return n, err
 }

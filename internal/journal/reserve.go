@@ -12,11 +12,11 @@ import (
 // pages, and their index, to its log.
 const reserveBytes = 256 << 10
 
-func (d *database) reserve() string { return d.path + ".reserve" }
+func (d *sqliteDB) reserve() string { return d.path + ".reserve" }
 
 // keepReserve creates the reserve file if it does not exist and the disk has room.
 // Its bytes are random, so that no file system can store less.
-func (d *database) keepReserve() {
+func (d *sqliteDB) keepReserve() {
 	if d.path == "" {
 		return
 	}
@@ -33,7 +33,7 @@ func (d *database) keepReserve() {
 }
 
 // useReserve gives the reserve back to the disk, and reports whether there was one.
-func (d *database) useReserve() bool {
+func (d *sqliteDB) useReserve() bool {
 	if d.path == "" {
 		return false
 	}

@@ -140,14 +140,14 @@ func (j *Journal) takeLease(ctx context.Context, row runRow) (lease, error) {
 		}
 		of := unknown
 		if l != nil {
-			of = j.me.liveness(l.Holder, findProcess)
+			of = l.liveness(j.me)
 		}
 		verdict, pause := w.rule(l, of, time.Since(began))
 		switch verdict {
 		case free:
 			next := l.next(j.me, j.o.Now())
 			if l != nil {
-				next.before = l.Renewed
+				next.before = j.o.Now().Add(-l.age(j.o.Now()))
 			}
 			if ok, err := j.store.swapLease(ctx, row.n, l, &next); err != nil || ok {
 				return next, j.fail("write", err)

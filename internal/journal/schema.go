@@ -63,7 +63,7 @@ create table leases (
 }
 
 // indexAnswers indexes the answers of a run, for removals. Everything else works without
-// the index; see [database.migrate]. The index has the batch so that a commit adds to its
+// the index; see [sqliteDB.migrate]. The index has the batch so that a commit adds to its
 // end; files of earlier programs have it without the batch.
 func indexAnswers(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, "create index answers_of on answers (run, batch)")
@@ -149,13 +149,13 @@ func (e *VersionError) Error() string {
 
 // migrate brings a file to the newest version, in one transaction, and returns what it is then. If the disk
 // is too full for that, the file stays at its version, so that runs can be removed to make room. Nothing is added to it.
-func (d *database) migrate(ctx context.Context) (is ident, err error) {
+func (d *sqliteDB) migrate(ctx context.Context) (is ident, err error) {
 	is, err = identity(ctx, d.write)
 	if err != nil || is.version == version {
 		return is, err
 	}
-	now, err := migrate(ctx, d.write)
-	if is.version >= 1 && errors.Is(d.explain(err), ErrFull) {
+	now, err := migrate(ctx, d.write.db)
+	if is.version >= 1 && errors.Is(d.Explain(err), ErrFull) {
 		d.o.Logger.Warn("the disk has no room to bring the journal to its newest form", "path", d.path, "error", err)
 		return is, nil
 	}
@@ -194,8 +194,8 @@ type ident struct {
 	tables      int
 }
 
-func identity(ctx context.Context, q querier) (is ident, err error) {
-	err = q.QueryRowContext(ctx, "select application_id, user_version, (select count(*) from sqlite_schema) from pragma_application_id, pragma_user_version").Scan(&is.application, &is.version, &is.tables)
+func identity(ctx context.Context, q Querier) (is ident, err error) {
+	err = queryRow(ctx, q, "select application_id, user_version, (select count(*) from sqlite_schema) from pragma_application_id, pragma_user_version", nil, &is.application, &is.version, &is.tables)
 	return is, err
 }
 

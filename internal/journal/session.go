@@ -2,12 +2,9 @@ package journal
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
-
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/runteam/runteam/internal/record"
 )
@@ -70,22 +67,21 @@ func rowOf(info *Info) runRow {
 }
 
 // addTurn adds a run to its session.
-func (s *store) addTurn(ctx context.Context, tx *sql.Tx, r *runRow) error {
+func (s *store) addTurn(ctx context.Context, tx Tx, r *runRow) error {
 	if r.session == "" {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, "insert into sessions (session, turn, run) values (?, ?, ?)", r.session, r.place, r.n)
-	if code(err)&0xff == sqlite3.SQLITE_CONSTRAINT {
+	_, err := tx.ExecContext(ctx, "insert into sessions (session, turn, run) values ($1, $2, $3)", r.session, r.place, r.n)
+	if s.db.IsDuplicate(err) {
 		return fmt.Errorf("%w: turn %d of session %s is there already", ErrTurnTaken, r.place, r.session)
 	}
 	return err
 }
 
 // sessionRuns returns the runs of a session, in the order of its turns.
-func (s *store) sessionRuns(ctx context.Context, session string) (list []row, err error) {
-	list, err = queryAll(ctx, s.read, scanRun, s.selectRuns()+`
-where s.session = ?1 and coalesce(t.status, '') <> ?2 order by s.turn`, session, removed)
-	return list, s.explain(err)
+func (s *store) sessionRuns(ctx context.Context, session string) ([]row, error) {
+	return readAll(ctx, s.db, scanRun, s.selectRuns()+`
+where s.session = $1 and coalesce(t.status, '') <> $2 order by s.turn`, session, removed)
 }
 
 // LoadSession returns the turns of the session that a run is a turn of, in order. The run is named as

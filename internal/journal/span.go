@@ -88,8 +88,7 @@ func (s *store) turnsOf(ctx context.Context, run int64) ([]storedTurn, error) {
 		}
 		return err
 	}
-	list, err := queryAll(ctx, s.read, scan, `select t.at, t.status, t.tasks, (select max(b.at) from batches b where b.run = t.run and b.at >= t.at
+	return readAll(ctx, s.db, scan, `select t.at, t.status, t.tasks, (select max(b.at) from batches b where b.run = t.run and b.at >= t.at
 and b.at < coalesce((select min(u.at) from turns u where u.run = t.run and u.n > t.n), 9223372036854775807))
-from turns t where t.run = ? order by t.n`, run)
-	return list, s.explain(err)
+from turns t where t.run = $1 order by t.n`, run)
 }

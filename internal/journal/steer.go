@@ -58,22 +58,29 @@ func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error 
 // leave adds a command for the process that has the lease of a run, and returns its number.
 // line returns the line of a command with a number.
 func (s *commandTable) leave(ctx context.Context, run int64, of tenure, line func(n int64) ([]byte, error)) (n int64, err error) {
-	err = s.update(ctx, func(tx *sql.Tx) error {
-		l, err := leaseOf(ctx, tx, run)
+	err = s.db.Write(ctx, func(tx Tx, again bool) error {
+		l, err := leaseOf(ctx, tx, s.db, run, s.db.Lock())
 		if err == nil && (l == nil || l.tenure() != of) {
 			err = steer.ErrNotRunning
 		}
 		if err != nil {
 			return err
 		}
-		if err := tx.QueryRowContext(ctx, "select coalesce(max(n), 0) + 1 from commands").Scan(&n); err != nil {
+		if again && n > 0 {
+			err := queryRow(ctx, tx, "select n from commands where n = $1", []any{n}, &n)
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+		// The row gets its number first, which its line is bound to.
+		if err := queryRow(ctx, tx, "insert into commands (run, kind, subject, outcome, line) values ($1, $2, $3, '', $3) returning n", []any{run, commandSteer, []byte{}}, &n); err != nil {
 			return err
 		}
 		text, err := line(n)
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "insert into commands (n, run, kind, subject, outcome, line) values (?, ?, ?, ?, '', ?)", n, run, commandSteer, binary.BigEndian.AppendUint64(nil, uint64(n)), text)
+		_, err = tx.ExecContext(ctx, "update commands set subject = $1, line = $2 where n = $3", binary.BigEndian.AppendUint64(nil, uint64(n)), text, n)
 		return err
 	})
 	return n, err
@@ -87,15 +94,15 @@ func (s *commandTable) claim(ctx context.Context, run int64, of tenure) (list []
 	if err != nil || len(waiting) == 0 {
 		return nil, err
 	}
-	err = s.update(ctx, func(tx *sql.Tx) error {
-		l, err := leaseOf(ctx, tx, run)
+	err = s.db.Write(ctx, func(tx Tx, _ bool) error {
+		l, err := leaseOf(ctx, tx, s.db, run, s.db.Lock())
 		if err != nil || l == nil || l.tenure() != of {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "update commands set outcome = ? where run = ? and kind = ? and outcome = ''", commandClaimed, run, commandSteer); err != nil {
+		if _, err := tx.ExecContext(ctx, "update commands set outcome = $1 where run = $2 and kind = $3 and outcome = ''", commandClaimed, run, commandSteer); err != nil {
 			return err
 		}
-		list, err = queryCommands(ctx, tx, run, commandSteer)
+		list, err = queryAll(ctx, tx, scanCommand, selectCommands, run, commandSteer, commandClaimed)
 		return err
 	})
 	return list, err
@@ -189,7 +196,7 @@ func (s *sentCommand) lookUp(ctx context.Context) (outcome string, gone bool, er
 	if err != nil {
 		return "", false, j.fail("read", err)
 	}
-	gone = l == nil || l.tenure() != s.run.held.tenure() || j.me.liveness(l.Holder, findProcess) == dead
+	gone = l == nil || l.tenure() != s.run.held.tenure() || l.liveness(j.me) == dead
 	outcome, err = j.store.commands.outcome(ctx, s.n)
 	if errors.Is(err, sql.ErrNoRows) { // the run was removed
 		return "", true, errEndedFirst

@@ -238,7 +238,7 @@ func (s *Summary) Add(st *runstate.State) {
 func (c *catalog) live(l *lease) bool { return l != nil && c.liveAt(l, c.now()) }
 
 func (c *catalog) liveAt(l *lease, now time.Time) bool {
-	return l != nil && l.live(now, c.me.liveness(l.Holder, findProcess))
+	return l != nil && l.live(now, l.liveness(c.me))
 }
 
 // progress returns how far the tasks of a run are that did not end, and whether it is paused.

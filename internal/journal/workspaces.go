@@ -23,7 +23,7 @@ const memoryDir = "/dev/shm"
 // workspaces returns the folders that have the workspaces of all runs; none in memory. Other
 // users cannot know the name of the one in memory.
 func (j *Journal) workspaces() []string {
-	path := j.store.path
+	path := j.Path()
 	if path == "" || j.vault.digests == nil {
 		return nil
 	}
