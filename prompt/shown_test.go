@@ -87,6 +87,31 @@ func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 	require.Equal(t, []int32{0}, lengths)
 }
 
+// A viewer who may not see the messages in a conversation gets none of their words: of a reply to a call, and of what
+// comes between the turns.
+func TestShowWithholdsMessagesOfAConversation(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	first, _ := built(t, d.brief())
+	turn := d.sealTurn(2, "I ask.", "looked")
+	turn.Results[0] = d.seal(handoff.Message, "", "critic", envelope.Text("the canary-reply"))
+	turn.Messages = []gate.Sealed{d.seal(handoff.Message, "", "analyst", envelope.Text("a canary-note"))}
+	p, receipt, err := prompt.Continue(first, &turn)
+	require.NoError(t, err)
+	require.Contains(t, p.Added(), "canary-reply")
+	require.Contains(t, p.Added(), "canary-note")
+	s, hid := promptview.Show(p, receipt, label.Public, nil)
+	require.True(t, hid)
+	require.NotContains(t, words(s.Text), "canary")
+	for _, at := range s.Text {
+		require.Less(t, int(at.Source), len(s.Receipt.Sources))
+		require.Equal(t, at.Withheld, at.Words == "")
+	}
+	same, hid := promptview.Show(p, receipt, label.Internal, nil)
+	require.False(t, hid)
+	require.Equal(t, p.Added(), words(same.Text))
+}
+
 // What a task that gave the reader nothing has in a prompt is its title, its status and the reason, which everybody may
 // see: a prompt with no other hidden source is shown whole, and so is the call that it was for. Only the decision about
 // the value is an outline.

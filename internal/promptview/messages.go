@@ -10,20 +10,16 @@ import (
 )
 
 // withoutMessages returns s without the hidden messages in its section of messages, and the hidden sources in what is
-// left. A message leaves nothing: how many there are depends on what their senders read.
+// left. Such a message leaves nothing: how many there are depends on what their senders read. One in a conversation, such
+// as a reply to a call, stays as a hidden source.
 func (s *Shown) withoutMessages(hidden sourceSet) (left *Shown, still sourceSet) {
-	dropped := make(sourceSet, len(hidden))
-	text := withoutItems(s.Text, func(source int32) bool {
-		if !hidden.has(source) {
-			return false
-		}
+	isMessage := func(source int32) bool {
 		d := s.Receipt.Sources[source].Decision
-		dropped[source] = d != nil && d.Source.Kind == handoff.Message
-		return dropped[source]
-	})
+		return hidden[source] && d != nil && d.Source.Kind == handoff.Message
+	}
+	text, dropped := withoutItems(s.Text, len(hidden), isMessage)
 	for i := range s.Receipt.Sources { // a message that is withheld from the reader has no words
-		d := s.Receipt.Sources[i].Decision
-		dropped[i] = dropped[i] || hidden[i] && d != nil && d.Source.Kind == handoff.Message && !isIn(s.Text, int32(i))
+		dropped[i] = dropped[i] || isMessage(int32(i)) && !isIn(s.Text, int32(i))
 	}
 	if !slices.Contains(dropped, true) {
 		return s, hidden
@@ -51,14 +47,17 @@ func isIn(text []Piece, source int32) bool {
 	return slices.ContainsFunc(text, func(p Piece) bool { return p.Source == source })
 }
 
-// withoutItems returns a text without items of its section of messages, and without the section if none is left.
-func withoutItems(from []Piece, drop func(source int32) bool) (out []Piece) {
+// withoutItems returns a text without items of its section of messages, and without the section if none is left, and
+// which of so many sources these items had.
+func withoutItems(from []Piece, sources int, drop func(source int32) bool) (out []Piece, dropped sourceSet) {
+	dropped = make(sourceSet, sources)
 	if !slices.ContainsFunc(from, func(p Piece) bool { return p.Source >= 0 && drop(p.Source) }) {
-		return from
+		return from, dropped
 	}
 	for i := 0; i < len(from); i++ {
 		p := from[i]
 		if last := len(out) - 1; p.Source >= 0 && drop(p.Source) && last >= 0 && strings.HasSuffix(out[last].Words, itemOpener) {
+			dropped[p.Source] = true
 			out[last].Words = strings.TrimSuffix(out[last].Words, itemOpener)
 			for n := i + 1; n < len(from) && (from[n].Source == p.Source || from[n].Source < 0); n++ {
 				if from[n].Source == p.Source {
@@ -78,7 +77,7 @@ func withoutItems(from []Piece, drop func(source int32) bool) (out []Piece) {
 			p.Words = emptySection.ReplaceAllString(p.Words, "$1")
 		}
 	}
-	return out
+	return out, dropped
 }
 
 // itemOpener begins an item of the section of messages.
