@@ -113,16 +113,18 @@ func (s *commandTable) end(ctx context.Context, n int64, outcome string) (ended 
 	if outcome == commandWithdrawn {
 		claimed = ""
 	}
-	g := &Group{Statements: []Statement{{Query: "update commands set outcome = $1, line = $2 where n = $3 and outcome in ('', $4)", Args: []any{outcome, []byte{}, n, claimed}}}}
-	err = s.db.Commit(ctx, []*Group{g})
-	if errors.Is(err, ErrUncertain) {
-		is, err := s.outcome(ctx, n)
-		if err == nil && (is == "" || is == claimed) {
-			return s.end(ctx, n, outcome)
+	for repeated := false; ; repeated = true {
+		g := &Group{Statements: []Statement{{Query: "update commands set outcome = $1, line = $2 where n = $3 and outcome in ('', $4)", Args: []any{outcome, []byte{}, n, claimed}}}}
+		err = s.db.Commit(ctx, []*Group{g})
+		ended = err == nil && g.Statements[0].Changed > 0
+		if !errors.Is(err, ErrUncertain) && (ended || err != nil || !repeated) {
+			return ended, err
 		}
-		return is == outcome, err
+		is, err := s.outcome(ctx, n) // what was sent first may have set it
+		if err != nil || is != "" && is != claimed {
+			return is == outcome, err
+		}
 	}
-	return g.Statements[0].Changed > 0, err
 }
 
 // waitingAnswers returns the answers that wait for a process to take them. A row that cannot be read as an

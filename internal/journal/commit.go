@@ -165,7 +165,11 @@ func (w *writer) write() {
 // commit writes the rows of a commit and answers its requests.
 func (w *writer) commit(c *commit) {
 	if list, drafts := c.batches(); len(list) > 0 {
-		if w.err = w.j.fail("write", w.j.store.commit(context.Background(), list)); w.err != nil {
+		w.err = w.j.fail("write", w.j.store.commit(context.Background(), list))
+		for i, b := range list {
+			drafts[i].run.lease = b.lease
+		}
+		if w.err != nil {
 			for r := range c.runs {
 				w.refuseRun(c, r, w.err)
 			}

@@ -154,7 +154,11 @@ const otherLeases = "select exists (select 1 from leases where renewed > $1 and 
 // removeSome removes, in one transaction, as much as its time allows. It returns how
 // many runs at the front of the list are done with, and which runs are gone.
 func (m *removal) removeSome(ctx context.Context, list []row) (done int, gone []row, err error) {
-	err = m.db.Write(ctx, func(tx Tx, _ bool) error {
+	earlier := map[int64]bool{} // runs that a transaction removed which may have been committed
+	err = m.db.Write(ctx, func(tx Tx, again bool) error {
+		for _, r := range gone {
+			earlier[r.n] = again
+		}
 		done, gone = 0, nil
 		err := queryRow(ctx, tx, otherLeases, []any{nanos(m.now().Add(-leaseTime)), removed}, &m.others)
 		if err != nil {
@@ -165,7 +169,7 @@ func (m *removal) removeSome(ctx context.Context, list []row) (done int, gone []
 			if err != nil {
 				return err
 			}
-			if went {
+			if went || idle && earlier[list[done].n] {
 				gone = append(gone, list[done])
 			}
 			if whole || !idle {

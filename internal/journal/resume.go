@@ -26,7 +26,7 @@ func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error)
 }
 
 // reopen opens a stored run once opened has returned, which is called with its lease.
-func (j *Journal) reopen(ctx context.Context, run string, opened func(context.Context, int64, lease) error) (*Run, *Stored, error) {
+func (j *Journal) reopen(ctx context.Context, run string, opened func(context.Context, int64, *lease) error) (*Run, *Stored, error) {
 	if err := j.writable(); err != nil {
 		return nil, nil, j.fail("write", err)
 	}
@@ -45,7 +45,8 @@ func (j *Journal) reopen(ctx context.Context, run string, opened func(context.Co
 	defer leave()
 	r, s, err := j.reopenRow(ctx, row.runRow, l)
 	if err == nil {
-		err = opened(ctx, row.n, l)
+		err = opened(ctx, row.n, &l)
+		r.lease = l
 	}
 	if err == nil {
 		err = r.reportForged(ctx)
@@ -70,7 +71,7 @@ func (j *Journal) reopenRow(ctx context.Context, row runRow, l lease) (*Run, *St
 	}
 	r := j.run(s.Info, row)
 	s.History.Alive = l.before
-	r.lease, r.tenure, r.history = l, l.tenure(), &s.History
+	r.tenure, r.history = l.tenure(), &s.History
 	for i := range s.History.Log {
 		r.encoder.above.learn(&s.History.Log[i])
 		if x := s.History.Log[i].Exchange; x != nil && x.Missing != "" {
@@ -85,10 +86,11 @@ func (j *Journal) reopenRow(ctx context.Context, row runRow, l lease) (*Run, *St
 }
 
 // recordTurn records that this process, which has the lease, continues a run.
-func (j *Journal) recordTurn(ctx context.Context, run int64, l lease) error {
+func (j *Journal) recordTurn(ctx context.Context, run int64, l *lease) error {
 	now := j.o.Now()
-	b := &batch{run: run, lease: l, at: now, empty: true, turns: []turn{{at: now}}}
-	if err := j.store.commit(ctx, []*batch{b}); err != nil {
+	b := &batch{run: run, lease: *l, at: now, empty: true, turns: []turn{{at: now}}}
+	err := j.store.commit(ctx, []*batch{b})
+	if *l = b.lease; err != nil {
 		return j.fail("write", err)
 	}
 	if b.lost {

@@ -31,12 +31,10 @@ func (s *store) head(ctx context.Context) (state []byte, err error) {
 // begin adds a run with its lease, and sets its number. The error is errRunExists if there
 // is a run with its ID.
 func (s *store) begin(ctx context.Context, r *runRow, b *batch) error {
-	return s.db.Write(ctx, func(tx Tx, again bool) error {
-		err := queryRow(ctx, tx, "select r.n from runs r join batches b on b.run = r.n where r.id = $1 and b.state = $2", []any{r.id, b.state}, &r.n)
-		if again && err == nil {
-			return nil
-		}
-		err = queryRow(ctx, tx, "insert into runs (id, name, command, started) values ($1, $2, $3, $4) returning n", []any{r.id, r.name, r.command, nanos(r.started)}, &r.n)
+	repeated := false
+	err := s.db.Write(ctx, func(tx Tx, again bool) error {
+		repeated = again
+		err := queryRow(ctx, tx, "insert into runs (id, name, command, started) values ($1, $2, $3, $4) returning n", []any{r.id, r.name, r.command, nanos(r.started)}, &r.n)
 		if s.db.IsDuplicate(err) {
 			return errRunExists
 		}
@@ -62,9 +60,16 @@ func (s *store) begin(ctx context.Context, r *runRow, b *batch) error {
 		}
 		return nil
 	})
+	if repeated && errors.Is(err, errRunExists) { // the run may be that of an earlier transaction
+		found := readRow(ctx, s.db, "select r.n from runs r join batches b on b.run = r.n where r.id = $1 and b.state = $2", []any{r.id, b.state}, &r.n)
+		if found == nil {
+			return nil
+		}
+	}
+	return err
 }
 
-// commit adds all batches whose leases are unchanged, in one transaction.
+// commit adds all batches whose leases are unchanged, in one transaction. It renews leases if it has to send it again.
 func (s *store) commit(ctx context.Context, list []*batch) error {
 	if len(list) == 0 {
 		return nil
@@ -208,16 +213,18 @@ func swap(run int64, old, now *lease) (s Statement, err error) {
 // swapLease replaces the lease of a run, and reports whether it was still the old one. Nil
 // is no lease.
 func (s *store) swapLease(ctx context.Context, run int64, old, now *lease) (ok bool, err error) {
-	for {
-		change, err := swap(run, old, now)
-		if err != nil {
-			return false, err
-		}
+	change, err := swap(run, old, now)
+	if err != nil {
+		return false, err
+	}
+	for repeated := false; ; repeated = true {
 		g := &Group{Statements: []Statement{change}}
-		if err = s.db.Commit(ctx, []*Group{g}); !errors.Is(err, ErrUncertain) {
-			return err == nil && g.Statements[0].Changed > 0, err
+		err := s.db.Commit(ctx, []*Group{g})
+		ok = err == nil && g.Statements[0].Changed > 0
+		if !errors.Is(err, ErrUncertain) && (ok || err != nil || !repeated) {
+			return ok, err
 		}
-		is, err := s.lease(ctx, run)
+		is, err := s.lease(ctx, run) // what was sent first may have replaced it
 		if err != nil || !is.same(old) {
 			return is.same(now), err
 		}

@@ -460,8 +460,14 @@ func isPassing(err error) bool {
 	return ofNetwork || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.SafeToRetry(err)
 }
 
-// retry calls do until the server answers, the time for it is over, or the context ends. Opening waits only for a server
-// that is starting. It logs that the server is away, and that it is back, once each.
+// isUnreached reports whether there is no server.
+func isUnreached(err error) bool {
+	_, ok := errors.AsType[*pgconn.ConnectError](err)
+	return ok && !is(err, "57P03") // it is starting
+}
+
+// retry calls do until the server answers, the time for it is over, or the context ends. Opening does not wait for a server
+// that cannot be reached, unless it is starting. It logs that the server is away, and that it is back, once each.
 func (d *database) retry(ctx context.Context, do func(context.Context) error) error {
 	limit := patience
 	if d.hurry.Err() != nil {
@@ -482,7 +488,7 @@ func (d *database) retry(ctx context.Context, do func(context.Context) error) er
 		if limited.Err() == nil || last == nil {
 			last = err
 		}
-		if errors.Is(err, journal.ErrUncertain) || !isPassing(err) || !d.opened.Load() && !is(err, "57P03") {
+		if errors.Is(err, journal.ErrUncertain) || !isPassing(err) || !d.opened.Load() && isUnreached(err) {
 			err = backoff.Permanent(err)
 		} else if limited.Err() == nil && d.away.CompareAndSwap(false, true) {
 			d.o.Logger.Warn("the database of the journal cannot be reached; waiting for it", "journal", d.name, "error", err)
@@ -510,7 +516,9 @@ func (d *database) Explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case !ok && isPassing(err) && !errors.Is(err, journal.ErrUncertain) && !errors.Is(err, journal.ErrAway):
+	case errors.Is(err, journal.ErrUncertain) || errors.Is(err, journal.ErrAway):
+		return err
+	case !ok && isPassing(err):
 		return fmt.Errorf("%w (%w)", journal.ErrAway, err)
 	case errors.Is(err, sql.ErrConnDone):
 		return journal.ErrClosed
