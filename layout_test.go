@@ -154,6 +154,23 @@ func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
 	}
 }
 
+// Only the command, and programs that import journal/postgres, link the driver of PostgreSQL.
+func TestOthersDoNotLinkThePostgresDriver(t *testing.T) {
+	t.Parallel()
+	for pkg, files := range sources(t) {
+		for name, file := range files {
+			for _, to := range importsOf(file) {
+				if strings.HasPrefix(to, "github.com/jackc/pgx") && pkg != "internal/journal/postgres" && pkg != "internal/pgtest" {
+					t.Errorf("%s imports %s", name, to)
+				}
+				if to == module+"/internal/journal/postgres" && pkg != "journal/postgres" && !strings.HasPrefix(pkg, "internal/cli") {
+					t.Errorf("%s imports %s", name, to)
+				}
+			}
+		}
+	}
+}
+
 func TestPureCoreHasNoEffects(t *testing.T) {
 	t.Parallel()
 	all := sources(t)

@@ -35,7 +35,7 @@ func documentsIn(t *testing.T, dir string) *storedDocuments {
 	t.Helper()
 	con, _, _ := clitest.Console(t)
 	con.WorkDir = workdir.Dir(dir)
-	return &storedDocuments{con, &journals.Flags{Path: filepath.Join(dir, journals.FolderName, journals.FileName)}, t}
+	return &storedDocuments{con, &journals.Flags{Named: filepath.Join(dir, journals.FolderName, journals.FileName)}, t}
 }
 
 // load reads a run, the newest unless an ID is given.

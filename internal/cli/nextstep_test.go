@@ -96,7 +96,7 @@ func TestShellQuoteIsOneWord(t *testing.T) {
 		require.Equal(t, terminal.CleanLine(quoted), quoted)
 		require.Equal(t, []string{text}, typed(t, "runteam "+quoted), quoted)
 	}
-	g := &journals.Flags{Path: "-j.db"}
+	g := &journals.Flags{Named: "-j.db"}
 	require.Equal(t, []string{"show", "--journal", "./-j.db", "--", "1f", "-x"}, typed(t, g.Command("show", "1f", "-x")))
 	require.Equal(t, []string{"chat", "--resume=-x y", "--journal", "./-j.db"}, typed(t, g.ChatCommand("-x y")))
 }

@@ -48,7 +48,7 @@ func BenchmarkOpenRun(b *testing.B) {
 	dir := clitest.Folder(b, nil)
 	largeRun(b, dir, 5000)
 	con, _, _ := clitest.Console(b)
-	j, _, err := journals.Open(con, &journals.Flags{Path: filepath.Join(dir, "runs.db")}, journals.ToRead)
+	j, _, err := journals.Open(con, &journals.Flags{Named: filepath.Join(dir, "runs.db")}, journals.ToRead)
 	require.NoError(b, err)
 	defer j.Close() //nolint:errcheck // nothing was written
 	for b.Loop() {

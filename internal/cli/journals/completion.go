@@ -79,21 +79,27 @@ func (c Completer) tasks(cmd *cobra.Command, run, before, word string) []cobra.C
 	})
 }
 
-// offer returns what find finds in the journal, within the time limit.
-func (c Completer) offer(cmd *cobra.Command, find func(context.Context, *journal.Journal) ([]cobra.Completion, error)) []cobra.Completion {
+// offer returns what read finds in the journal, within the time limit.
+func (c Completer) offer(cmd *cobra.Command, read func(context.Context, *journal.Journal) ([]cobra.Completion, error)) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), cmp.Or(c.con.CompletionTime, time.Second))
 	defer cancel()
 	out, err := files.Await(ctx, func() ([]cobra.Completion, error) {
-		path, err := findPath(c.con, c.journal, ToRead)
+		at, err := find(c.con, c.journal, ToRead)
 		if err != nil {
 			return nil, err
 		}
-		j, err := journal.Open(path, journal.Options{Dir: c.con.WorkDir, ReadOnly: true, Now: c.con.Now})
+		o := journal.Options{Dir: c.con.WorkDir, ReadOnly: true, Now: c.con.Now}
+		if at.address != "" { // which requires it
+			if o.Key, err = JournalKey(c.con, c.journal.KeyFile); err != nil {
+				return nil, err
+			}
+		}
+		j, err := at.Open(c.con, o)
 		if err != nil {
 			return nil, err
 		}
 		defer j.Close() //nolint:errcheck // nothing was written
-		return find(ctx, j)
+		return read(ctx, j)
 	})
 	if err != nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 
 // Flags name the journal in which a command stores runs or looks for them.
 type Flags struct {
-	Path     string // empty means the one of the working directory
+	Named    string // of --journal: a path, or an address that may have a password; empty means the one of the environment or the working directory
 	None     bool
 	KeyFile  string
 	AuditKey string // the file of --audit-key; empty means the key of the environment
@@ -18,7 +18,7 @@ type Flags struct {
 // AddTo adds the flags of a command that works with runs in a journal.
 func (g *Flags) AddTo(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&g.Path, "journal", "", "the journal is in `FILE` (default: "+FolderName+"/"+FileName+" here, or in a folder above up to that of .git)")
+	f.StringVar(&g.Named, "journal", "", "the journal is in `FILE`, or in the database postgres://… (default: $"+EnvJournal+", or "+FolderName+"/"+FileName+" here, or in a folder above up to that of .git)")
 	f.StringVar(&g.KeyFile, "journal-key", "", "the `FILE` with the key for what is above confidential in the journal (default: $"+EnvJournalKey+")")
 }
 

@@ -14,10 +14,15 @@ import (
 )
 
 // Command returns a command about a run of the journal that works in the same folder: it has the
-// flags for the journal and the keys.
+// flags for the journal, without passwords, and the keys.
 func (g *Flags) Command(verb string, words ...string) string {
 	var flags []string
-	for _, flag := range []struct{ name, path string }{{"--journal", g.Path}, {"--journal-key", g.KeyFile}, {"--audit-key", g.AuditKey}} {
+	if at, err := ParseLocation("--journal", g.Named); err == nil && at.address != "" {
+		flags = append(flags, "--journal", format.ShellWord(at.public))
+	} else if err == nil && at.file != "" {
+		flags = append(flags, "--journal", format.ShellPath(at.file))
+	}
+	for _, flag := range []struct{ name, path string }{{"--journal-key", g.KeyFile}, {"--audit-key", g.AuditKey}} {
 		if flag.path != "" && (flag.name != "--audit-key" || verb == "resume") {
 			flags = append(flags, flag.name, format.ShellPath(flag.path))
 		}

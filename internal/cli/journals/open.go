@@ -40,27 +40,26 @@ const (
 // NoJournal says that there is no journal, and what to do.
 const NoJournal = `there is no journal here or in a folder above; "runteam run" creates one, and --journal FILE names another`
 
-// Open opens the journal that the flags name, and returns its path as people know it. The caller
-// closes it. To keep a run, Open creates a missing folder and file; for other purposes a missing
+// Open opens the journal that the flags name, and returns where it is. The caller closes it. To keep a run, Open creates a missing folder and file; for other purposes a missing
 // journal is an error, which says how to create one.
-func Open(con *console.Console, g *Flags, why Purpose) (*journal.Journal, string, error) {
+func Open(con *console.Console, g *Flags, why Purpose) (*journal.Journal, Location, error) {
 	o := journal.Options{Dir: con.WorkDir, ReadOnly: why == ToRead, UseReserve: why == ToRemove, Hurry: con.Stopping, Now: con.Now, Logger: con.Log}
 	var err error
 	if o.Key, err = JournalKey(con, g.KeyFile); err != nil {
-		return nil, "", err
+		return nil, Location{}, err
 	}
 	if o.AuditKey, err = AuditKey(con, "audit-key", g.AuditKey); err != nil {
-		return nil, "", err
+		return nil, Location{}, err
 	}
-	path, err := findPath(con, g, why)
+	at, err := find(con, g, why)
 	if err != nil {
-		return nil, "", err
+		return nil, Location{}, err
 	}
-	j, err := journal.Open(path, o)
+	j, err := at.Open(con, o)
 	if err != nil {
-		return nil, "", OpenError(err, why)
+		return nil, Location{}, at.OpenError(err, why)
 	}
-	return j, path, nil
+	return j, at, nil
 }
 
 // Results returns a function that reads the result of a task of an earlier run from the journal.
@@ -91,9 +90,17 @@ func (g *Flags) Conversation(con *console.Console) func(ctx context.Context, t *
 }
 
 // OpenError adds to the error about an unusable journal what to do.
-func OpenError(err error, why Purpose) error {
-	if errors.Is(err, journal.ErrLeased) { // another journal would not help
+func (l Location) OpenError(err error, why Purpose) error {
+	_, classified := errors.AsType[*exit.Error](err)
+	switch {
+	case classified:
+		return err
+	case errors.Is(err, journal.ErrLeased): // another journal would not help
 		return exit.Errorf(exit.KindRuntime, "%w", err)
+	case l.address != "" && why == ToStore:
+		return exit.Errorf(exit.KindRuntime, "%w; nothing was run", addKeyHint(err))
+	case l.address != "":
+		return exit.Errorf(exit.KindRuntime, "%w", addKeyHint(err))
 	}
 	advice := "use --journal FILE for another one"
 	switch why {
@@ -105,40 +112,45 @@ func OpenError(err error, why Purpose) error {
 	return exit.Errorf(exit.KindRuntime, "%w; %s", err, advice)
 }
 
-// findPath returns the path of the journal, after checking that one can be opened there.
-func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
-	if g.Path != "" {
-		return g.Path, namedJournal(con.WorkDir, g.Path, why)
+// find returns where the journal is, after checking that a file can be opened there.
+func find(con *console.Console, g *Flags, why Purpose) (Location, error) {
+	at, named, err := g.location(con)
+	if err != nil {
+		return at, err
+	}
+	if named {
+		return at, at.check(con.WorkDir, why)
 	}
 	folder, found, err := findFolder(con)
 	if err != nil {
-		return "", OpenError(err, why)
+		return at, at.OpenError(err, why)
 	}
-	path := filepath.Join(folder, FileName)
+	at.file = filepath.Join(folder, FileName)
 	if why != ToStore && why != ToServe {
-		if _, err := con.WorkDir.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return "", exit.Errorf(exit.KindIO, "%s", NoJournal)
+		if _, err := con.WorkDir.Stat(at.file); errors.Is(err, fs.ErrNotExist) {
+			return at, exit.Errorf(exit.KindIO, "%s", NoJournal)
 		}
-		return path, nil
+		return at, nil
 	}
 	if !found {
 		if err := MakeFolder(con.WorkDir.Path(folder)); err != nil {
-			return "", OpenError(fmt.Errorf("create the folder of the journal %s: %w", folder, exit.WithoutPath(err)), why)
+			return at, at.OpenError(fmt.Errorf("create the folder of the journal %s: %w", folder, exit.WithoutPath(err)), why)
 		}
 		if !g.Quiet {
 			con.Say("runteam: created %s to store runs; use --no-journal to store nothing", terminal.CleanLine(folder))
 		}
 	}
-	return path, nil
+	return at, nil
 }
 
-// CheckOutputs returns an error if an output is a file of a journal: of the journal that the flags
-// name, of the one found without flags, or of one in another journal folder.
+// CheckOutputs returns an error if an output is a file of a journal: of the journal that the flags or
+// the environment name, of the one found without these, or of one in another journal folder.
 func CheckOutputs(con *console.Console, g *Flags, outputs ...*files.Output) error {
-	var known []string
-	if g.Path != "" {
-		known = journal.Files(g.Path)
+	at, _, err := g.location(con)
+	if err != nil {
+		return err
 	}
+	known := at.Files()
 	if folder, _, err := findFolder(con); err == nil {
 		known = append(known, journal.Files(filepath.Join(folder, FileName))...)
 	}
@@ -156,13 +168,17 @@ func CheckOutputs(con *console.Console, g *Flags, outputs ...*files.Output) erro
 	return nil
 }
 
-// namedJournal refuses a path that cannot hold a journal.
-func namedJournal(dir workdir.Dir, path string, why Purpose) error {
+// check refuses a path that cannot hold a journal.
+func (l Location) check(dir workdir.Dir, why Purpose) error {
+	if l.address != "" {
+		return nil // the server says it
+	}
+	path := l.file
 	bad := func(text string) error {
-		return exit.Errorf(exit.KindIO, "--journal %s: %s", path, text)
+		return exit.Errorf(exit.KindIO, "%s %s: %s", l.by, path, text)
 	}
 	if err := journal.CheckFolder(dir, filepath.Dir(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return OpenError(err, why)
+		return l.OpenError(err, why)
 	}
 	at, err := dir.Lstat(path)
 	switch {
@@ -238,9 +254,9 @@ func MakeFolder(folder string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Missing reports whether the journal does not exist yet, unless a flag names it.
+// Missing reports whether the journal does not exist yet, unless a flag or the environment names it.
 func Missing(con *console.Console, g *Flags) bool {
-	if g.Path != "" {
+	if _, named, _ := g.location(con); named {
 		return false
 	}
 	folder, _, err := findFolder(con)

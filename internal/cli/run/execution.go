@@ -67,7 +67,7 @@ func (x *execution) openRecords(cmd *cobra.Command) (err error) {
 		}
 		x.recording = &connect.Recording{File: &j.record, Models: &scripted.Recorder{Ended: engine.CallEnd}}
 	}
-	used = append(used, j.record.Path, j.Journal.Path, j.Journal.KeyFile)
+	used = append(used, j.record.Path, j.Journal.KeyFile)
 	if x.trace, err = j.trace.Begin(cmd, x.con, x.file, j.record.Force, used...); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,8 +47,8 @@ func (r recordedRun) Append(entries []record.Entry, done func(error)) {
 // An openJournal is the journal that a run is stored in.
 type openJournal struct {
 	journal *journal.Journal
-	place   string // the file that was named, or the folder that was found, as people know it
-	hasKey  bool   // so that what is above confidential is stored too
+	at      journals.Location
+	hasKey  bool // so that what is above confidential is stored too
 }
 
 // open opens the journal of a run.
@@ -58,11 +57,8 @@ func (j *Job) open(con *console.Console, why journals.Purpose) (o openJournal, e
 	if err != nil {
 		return o, err
 	}
-	opened, path, err := journals.Open(con, &j.Journal, why)
-	if j.Journal.Path == "" {
-		path = filepath.Dir(path)
-	}
-	return openJournal{opened, path, key != nil}, err
+	opened, at, err := journals.Open(con, &j.Journal, why)
+	return openJournal{opened, at, key != nil}, err
 }
 
 // NewJournalWriter opens the journal of a run, unless it is not to have one, and claims the stored run
@@ -104,7 +100,7 @@ func (c *JournalWriter) OpenRun(ctx context.Context, o record.Opening) (record.L
 		err = c.run.Update(ctx, c.Info)
 	}
 	if err != nil {
-		return nil, journals.OpenError(err, journals.ToStore)
+		return nil, c.at.OpenError(err, journals.ToStore)
 	}
 	if c.recording != nil {
 		return recordedRun{c.run, c.recording}, nil

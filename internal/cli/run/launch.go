@@ -243,7 +243,7 @@ func (p *Prepared) problem() string {
 		fmt.Fprintf(&b, "runteam: the journal does not have the end of the run: %v\n", err)
 	}
 	run := x.journal.shortID(res.RunID)
-	fmt.Fprintf(&b, "Run %s is saved in %s%s. Next, where this server runs:\n", run, x.journal.place, withoutEnd(res))
+	fmt.Fprintf(&b, "Run %s is saved in %s%s. Next, where this server runs:\n", run, x.journal.at.Place(), withoutEnd(res))
 	for _, next := range x.nextCommands(run) {
 		fmt.Fprintf(&b, "  # %s\n  %s\n", next.question, next.command)
 	}

@@ -60,7 +60,7 @@ func (x *execution) journalNotes() (lines []string) {
 		lines = append(lines, "reused:  "+saved)
 	}
 	run := x.journal.shortID(x.result.RunID)
-	lines = append(lines, "", fmt.Sprintf("Run %s is saved in %s%s. Next:", run, terminal.CleanLine(x.journal.place), withoutEnd(x.result)))
+	lines = append(lines, "", fmt.Sprintf("Run %s is saved in %s%s. Next:", run, x.journal.at.Place(), withoutEnd(x.result)))
 	for _, next := range x.nextCommands(run) {
 		lines = append(lines, "  # "+next.question, "  "+next.command)
 	}

@@ -119,7 +119,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	case len(specs) > 0:
 		why = journals.ToServe
 	}
-	j, path, err := journals.Open(con, &s.Flags, why)
+	j, at, err := journals.Open(con, &s.Flags, why)
 	if err != nil {
 		return whereToBegin(con, err)
 	}
@@ -144,7 +144,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 		starts = &starter{site: site, flags: s, specs: specs}
 		site.starts, o.Starter, o.Viewer.CanStart = starts, starts, !s.readOnly
 	}
-	return s.work(ctx, con, l, path, o, starts)
+	return s.work(ctx, con, l, at, o, starts)
 }
 
 // programToken returns the token of programs, after a check of the file that will have it.
@@ -158,7 +158,7 @@ func (s *serveFlags) programToken(con *console.Console) (string, error) {
 }
 
 // work serves on a listener, starts runs, and prints links, until ctx ends.
-func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Listener, journal string, o inspector.Options, starts *starter) error {
+func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Listener, journal journals.Location, o inspector.Options, starts *starter) error {
 	s.announce(con, l.Addr(), journal)
 	links, _ := printLinks(con, "open ", func() string { return linkOf(l.Addr(), o.Access.Logins.NewKey()) })
 	defer links.stop()
@@ -177,8 +177,8 @@ func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Liste
 }
 
 // announce prints the journal and the address, and a warning if others on the network can read the traffic.
-func (s *serveFlags) announce(con *console.Console, at net.Addr, journal string) {
-	con.Say("runteam: serving %s at %s", terminal.CleanLine(journal), addressOf(at))
+func (s *serveFlags) announce(con *console.Console, at net.Addr, journal journals.Location) {
+	con.Say("runteam: serving %s at %s", journal, addressOf(at))
 	if !isLoopback(at) {
 		con.Say("runteam: warning: --listen %s: others on the network can reach this server and read what it sends, since it does not encrypt", terminal.CleanLine(s.listen))
 	}

@@ -8,6 +8,7 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -34,6 +36,9 @@ const (
 	// [journal.Options].Hurry is closed.
 	patience    = 30 * time.Second
 	hurriedWait = time.Second
+
+	// connectTime limits one attempt to connect, if the address does not.
+	connectTime = 10 * time.Second
 
 	// stuckTime is after how long the server ends a transaction whose client does nothing, such as a stopped process.
 	stuckTime = 5 * time.Second
@@ -127,7 +132,7 @@ const clock = "least(" + now + ", renewed + (extract(epoch from clock_timestamp(
 func Open(ctx context.Context, address string, o journal.Options) (*journal.Journal, error) {
 	config, err := parse(address)
 	if err != nil {
-		return nil, &journal.Error{Op: "open", Path: "postgres://", Err: err}
+		return nil, &journal.Error{Op: "open", Path: "in PostgreSQL", Err: err}
 	}
 	name := Name(config)
 	d, key, err := connect(ctx, config, name, o)
@@ -154,23 +159,52 @@ func Name(c *pgx.ConnConfig) string {
 	return u.String()
 }
 
+var errAddress = errors.New("the address cannot be read: write postgres://USER@HOST:PORT/DATABASE, with % and two hex digits for characters with a meaning in it")
+
+// Public returns an address without passwords, for messages and commands. Neither the address nor the error has them. It
+// accepts only a URL in which no part of a password can be taken for another part.
+func Public(address string) (string, error) {
+	u, err := url.Parse(address)
+	switch _, behind, _ := strings.Cut(address, "@"); {
+	case err != nil, u.Scheme != "postgres" && u.Scheme != "postgresql", u.Opaque != "", strings.ContainsAny(behind, "@#"):
+		return "", errAddress
+	case u.User == nil && strings.ContainsAny(address, "@#"): // behind a /, a ? or a #
+		return "", errAddress
+	case u.User != nil:
+		u.User = url.User(u.User.Username())
+	}
+	u.RawQuery = strings.Join(slices.DeleteFunc(strings.Split(u.RawQuery, "&"), func(setting string) bool {
+		plain, err := url.QueryUnescape(setting)
+		return err != nil || strings.Contains(strings.ToLower(plain), "password")
+	}), "&")
+	return u.String(), nil
+}
+
 // parse reads the address of a database. Without sslmode, a server on another host must prove who it is; with a weaker
 // one, it is refused.
 func parse(address string) (*pgx.ConnConfig, error) {
+	_, settings, isURL := strings.Cut(address, "://")
+	if isURL {
+		if _, err := Public(address); err != nil {
+			return nil, err
+		}
+	}
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
-		return nil, errors.New("the address cannot be read: write postgres://USER@HOST:PORT/DATABASE, with % and two hex digits for characters with a meaning in it")
+		return nil, errAddress
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTime
 	}
 	if isVerified(config) {
 		return config, nil
 	}
-	if u, err := url.Parse(address); err == nil && !u.Query().Has("sslmode") {
-		q := u.Query()
-		q.Set("sslmode", "verify-full")
-		u.RawQuery = q.Encode()
-		if config, err = pgx.ParseConfig(u.String()); err == nil && isVerified(config) {
-			return config, nil
+	if isURL && !strings.Contains(settings, "sslmode=") {
+		join := "?"
+		if strings.Contains(settings, "?") {
+			join = "&"
 		}
+		return parse(address + join + "sslmode=verify-full")
 	}
 	return nil, errors.New("the server is on another host, and the connection would not verify it: write sslmode=verify-full in the address, and sslrootcert=FILE if its certificate is signed by an authority of your own")
 }
@@ -519,7 +553,10 @@ func (d *database) Explain(err error) error {
 	case errors.Is(err, journal.ErrUncertain) || errors.Is(err, journal.ErrAway):
 		return err
 	case !ok && isPassing(err):
-		return fmt.Errorf("%w (%w)", journal.ErrAway, err)
+		if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+			return fmt.Errorf("the server has no certificate that proves its name: write sslrootcert=FILE in the address if it is signed by an authority of your own (%w)", e)
+		}
+		return fmt.Errorf("%w (%w)", journal.ErrAway, cause(err))
 	case errors.Is(err, sql.ErrConnDone):
 		return journal.ErrClosed
 	case !ok:
@@ -549,6 +586,20 @@ func (d *database) Explain(err error) error {
 		return err
 	}
 	return fmt.Errorf("%s (%s)", why, e.Message)
+}
+
+// cause returns what the network says of a connection, without the address of each attempt.
+func cause(err error) error {
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return e
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return errors.New(strings.Join(strings.Fields(err.Error()), " "))
+	}
+	return err
 }
 
 func (d *database) Close() error {
