@@ -151,7 +151,11 @@ func (j *Journal) answer(ctx context.Context, run string, isMeant func(*runstate
 	case err != nil:
 		return false, err
 	}
-	return (&sentCommand{j, r, n}).awaitTaken(ctx, q)
+	if taken, err = (&sentCommand{j, r, n}).awaitTaken(ctx, q); taken || err != nil {
+		return taken, err
+	}
+	_, err = j.requeue(ctx, r)
+	return false, err
 }
 
 // leaveAnswer adds the answer to the question that is meant to the commands of the run, and returns

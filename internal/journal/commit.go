@@ -133,7 +133,7 @@ func (c *commit) batches() (list []*batch, drafts []*rowDraft) {
 		}
 	}
 	for _, d := range slices.Concat(c.full, c.open) {
-		b := &batch{run: d.run.row.n, lease: d.run.lease, at: c.now, state: d.state, empty: d.lines.size == 0, answers: d.answers, taken: d.taken, turns: d.turns, marks: packMarks(d.marks), release: d.close}
+		b := &batch{run: d.run.row.n, lease: d.run.lease, at: c.now, state: d.state, empty: d.lines.size == 0, answers: d.answers, taken: d.taken, turns: d.turns, marks: packMarks(d.marks), release: d.close, queue: d.run.queueState()}
 		if b.lines = d.lines.finish(); !b.empty || len(b.turns) > 0 || b.release {
 			list, drafts = append(list, b), append(drafts, d)
 		}
@@ -271,7 +271,8 @@ func (w *writer) logLease(text string, r *Run, err error) {
 // releaseRuns releases the runs that were not closed.
 func (w *writer) releaseRuns() {
 	for _, r := range w.openRuns() {
-		if _, err := w.j.store.swapLease(context.Background(), r.row.n, &r.lease, nil); err != nil {
+		b := &batch{run: r.row.n, lease: r.lease, at: w.j.o.Now(), empty: true, release: true, queue: r.queueState()}
+		if err := w.j.store.commit(context.Background(), []*batch{b}); err != nil {
 			w.logLease("a run of the journal could not be released", r, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 )
 
 // A Database holds the tables of a journal. A journal asks every database the same queries; a Database is what differs:
@@ -34,9 +35,16 @@ type Database interface {
 	// Lock is the end of a query whose rows must not change until the transaction ends.
 	Lock() string
 
-	// Clock is the time of the database in nanoseconds since 1970, in a query for leases; null if the clocks of the
-	// processes count, which are those of one host.
+	// SkipLocked is the end of a query that leaves out rows which another transaction has locked, and locks the others.
+	SkipLocked() string
+
+	// Now is the time of the database in nanoseconds since 1970, as a query has it, and Clock what leases are compared
+	// with. Both are null if the clocks of the processes count, which are those of one host.
+	Now() string
 	Clock() string
+
+	// Await waits until a run may have been submitted, or given back, but no longer than this.
+	Await(ctx context.Context, most time.Duration) error
 
 	// IsDuplicate reports whether an error says that a unique value is there already.
 	IsDuplicate(err error) bool

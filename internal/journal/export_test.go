@@ -28,3 +28,11 @@ func Decompress(text []byte) ([]byte, error) { return decompress(text) }
 
 // Compress compresses lines.
 func Compress(lines []byte) []byte { return compressor().EncodeAll(lines, nil) }
+
+// Abandon ends a journal without releasing its runs, as if the process were killed.
+func Abandon(j *Journal) {
+	for _, r := range j.writer.openRuns() {
+		j.writer.removeRun(r)
+	}
+	_ = j.Close()
+}

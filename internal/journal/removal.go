@@ -241,20 +241,23 @@ const removeCommands = "delete from commands where run = $1"
 // removeTurns removes what the table of sessions has of a run. Files of earlier versions have none.
 const removeTurns = "delete from sessions where run = $1"
 
+// removeSubmission removes what the queue has of a run. Files of earlier versions have none.
+const removeSubmission = "delete from submissions where run = $1"
+
 // The statements of a removal, in their order: answers lead to batches, so they
 // go first, and the run itself goes last, so that its number is not given to
 // another one before. The first two remove some rows, the others all.
 var removeRows = [...]string{
 	"delete from answers where (key, batch) in (select key, batch from answers where run = $1 limit $2)",
 	"delete from batches where n in (select n from batches where run = $1 limit $2)",
-	"delete from turns where run = $1", removeCommands, removeTurns, "delete from leases where run = $1", "delete from runs where n = $1",
+	"delete from turns where run = $1", removeCommands, removeTurns, removeSubmission, "delete from leases where run = $1", "delete from runs where n = $1",
 }
 
 // statements returns the statements of a removal that the form of the database has tables for.
 func (m *removal) statements() (list []string) {
 	has := commandTable{m.db}
 	for _, s := range removeRows {
-		if s == removeCommands && !has.has(withCommands) || s == removeTurns && !has.has(withSessions) {
+		if s == removeCommands && !has.has(withCommands) || s == removeTurns && !has.has(withSessions) || s == removeSubmission && !has.has(withQueue) {
 			continue
 		}
 		list = append(list, s)

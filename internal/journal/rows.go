@@ -33,9 +33,10 @@ type runRow struct {
 // A row is what is known of a run without reading its lines.
 type row struct {
 	runRow
-	held  *lease // nil if no process has it
-	turn  turn   // the last
-	turns int    // how many there are
+	held  *lease      // nil if no process has it
+	queue *QueuePlace // nil if it was not submitted, or needs no worker
+	turn  turn        // the last
+	turns int         // how many there are
 }
 
 // A turn records that a process began or resumed a run, or that the run ended.
@@ -63,6 +64,7 @@ type batch struct {
 	turns   []turn
 	marks   []byte // which tasks the lines are about
 	release bool   // end the lease
+	queue   string // the state of the run in the queue after that
 
 	lost bool // set by the database: another process has the lease, and nothing was added
 }

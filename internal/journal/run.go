@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/steer"
 )
 
 // ErrShared reports a [Run] that two runs of a team write to. The journal accepts no more
@@ -33,6 +34,8 @@ type Run struct {
 	begun   bool           // a run of a team writes to it
 	shared  bool           // a second one does too
 	decided map[int64]bool // commands that were taken or refused
+	ended   bool           // its end was appended
+	paused  bool           // a pause was appended, and not its end
 
 	history *record.History // of a resumed run; nil of a new one
 	worked  atomic.Bool     // more was appended than what was stored
@@ -49,43 +52,18 @@ type Run struct {
 // Begin begins a run, which this process leases until it is closed. The chain of its
 // decisions names the head of the run before it.
 func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
-	if err := j.writable(); err != nil {
-		return nil, j.fail("write", err)
-	}
-	if info.Run == "" {
-		return nil, j.fail("write", errors.New("a run needs an id"))
-	}
-	if info.Time.IsZero() {
-		info.Time = j.o.Now()
-	}
-	info.Fingerprint = j.Masked(info.Fingerprint)
-	leave, err := j.writer.keepOpen()
+	leave, err := j.enter()
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	previous, err := j.newest(ctx)
-	if err != nil {
-		return nil, j.fail("read", err)
-	}
-	r := j.run(info, rowOf(&info))
-	r.lines = trace.NewLines(trace.Options{Run: info.Run, Name: info.Name, Time: info.Time, Inputs: info.Inputs, Key: j.o.AuditKey, Previous: previous})
-	r.encoder.lines = r.lines.Encoder()
 	now := j.o.Now()
-	r.lease = (*lease)(nil).next(j.me, now)
-	r.tenure = r.lease.tenure()
-	b := &batch{lease: r.lease, at: now, turns: []turn{{at: now}}, marks: packMarks([]mark{wholeRun})}
-	if err = r.open(b); err == nil {
-		err = j.store.begin(ctx, &r.row, b)
-	}
-	if errors.Is(err, ErrTurnTaken) {
-		return nil, err
-	}
-	if errors.Is(err, errRunExists) { // the journal is fine
-		return nil, fmt.Errorf("run ID %q %w: choose another, or call Resume", info.Run, err)
+	r, b, err := j.prepare(ctx, info, turn{at: now})
+	if err == nil {
+		err = j.store.begin(ctx, &r.row, b, nil)
 	}
 	if err != nil {
-		return nil, j.fail("write", err)
+		return nil, j.beginError(info.Run, err)
 	}
 	r.head = r.lines.State().Head()
 	if err := j.writer.addRun(r); err != nil { // the journal is being closed
@@ -95,6 +73,48 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 		j.o.Logger.Warn("old workspaces could not be removed", "error", err)
 	}
 	return r, nil
+}
+
+// enter keeps the journal open for a run that begins, until leave is called.
+func (j *Journal) enter() (leave func(), err error) {
+	if err := j.writable(); err != nil {
+		return nil, j.fail("write", err)
+	}
+	return j.writer.keepOpen()
+}
+
+// prepare returns a run that is not stored yet, and its first row.
+func (j *Journal) prepare(ctx context.Context, info Info, turns ...turn) (*Run, *batch, error) {
+	if info.Run == "" {
+		return nil, nil, errors.New("a run needs an id")
+	}
+	if info.Time.IsZero() {
+		info.Time = j.o.Now()
+	}
+	info.Fingerprint = j.Masked(info.Fingerprint)
+	previous, err := j.newest(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := j.run(info, rowOf(&info))
+	r.lines = trace.NewLines(trace.Options{Run: info.Run, Name: info.Name, Time: info.Time, Inputs: info.Inputs, Key: j.o.AuditKey, Previous: previous})
+	r.encoder.lines = r.lines.Encoder()
+	now := j.o.Now()
+	r.lease = (*lease)(nil).next(j.me, now)
+	r.tenure = r.lease.tenure()
+	b := &batch{lease: r.lease, at: now, turns: turns, marks: packMarks([]mark{wholeRun})}
+	return r, b, r.open(b)
+}
+
+// beginError returns the error of a run that could not be added.
+func (j *Journal) beginError(run string, err error) error {
+	switch {
+	case errors.Is(err, ErrTurnTaken), errors.Is(err, ErrQueueFull): // the journal is fine
+		return err
+	case errors.Is(err, errRunExists):
+		return fmt.Errorf("run ID %q %w: choose another, or call Resume", run, err)
+	}
+	return j.fail("write", err)
 }
 
 // releaseLease releases the lease of a run that was not opened after all.
@@ -163,6 +183,10 @@ func (r *Run) Append(entries []record.Entry, done func(error)) {
 	for i := range entries {
 		if entries[i].Begin != nil {
 			r.begun, r.shared = true, r.begun
+		}
+		r.ended = r.ended || entries[i].End != nil
+		if c := entries[i].Command; c != nil && (c.Kind == steer.Pause || c.Kind == steer.Resume) {
+			r.paused = c.Kind == steer.Pause
 		}
 	}
 	for _, n := range o.taken {

@@ -12,7 +12,7 @@ const application = 0x72746a31
 
 // migrations bring a file from one version of the schema to the next. The first turns an
 // empty file into version 1. They cannot be undone.
-var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering, addSessions, addLabels, keepTaskEvents, storeOnce}
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands, allowSteering, addSessions, addLabels, keepTaskEvents, storeOnce, addQueue}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
@@ -130,14 +130,44 @@ func keepTaskEvents(context.Context, *sql.Tx) error { return nil }
 // which a process begins lists the tasks of the run. Earlier programs would find neither.
 func storeOnce(context.Context, *sql.Tx) error { return nil }
 
+// addQueue adds the table of runs that were submitted, and that of who submits them.
+func addQueue(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `
+create table if not exists submissions (
+	run       integer primary key,
+	spec      text not null, -- its name
+	version   text not null, -- of the spec and its agents, masked
+	submitter text not null,
+	request   text not null, -- empty, or unique among what the submitter asks of the spec
+	due       integer not null,
+	priority  integer not null,
+	state     text not null, -- queued, taken, aside, or empty: it needs no worker
+	losses    integer not null, -- of owners, since an agent replied
+	replies   integer not null, -- of agents, when it was taken
+	reason    text not null -- why it was set aside
+) strict;
+create unique index if not exists submissions_once on submissions (submitter, spec, request) where request <> '';
+create index if not exists submissions_queued on submissions (spec, version, submitter, priority desc, due, run) where state = 'queued';
+create index if not exists submissions_taken on submissions (submitter, run) where state = 'taken';
+create table if not exists callers ( -- who submits
+	spec    text not null,
+	version text not null,
+	name    text not null,
+	claimed integer not null, -- when a run of theirs was last taken
+	primary key (spec, version, name)
+) strict, without rowid;`)
+	return err
+}
+
 // withCommands is the first version that has the table commands, withSessions the first that has the table sessions,
-// withLabels the first whose runs may have labels, and withTaskList the first whose starts of processes have all that is
-// written of the tasks.
+// withLabels the first whose runs may have labels, withTaskList the first whose starts of processes have all that is
+// written of the tasks, and withQueue the first that has the table submissions.
 const (
 	withCommands = 5
 	withSessions = 7
 	withLabels   = 8
 	withTaskList = 10
+	withQueue    = 11
 )
 
 // A VersionError reports a journal that a newer program wrote.

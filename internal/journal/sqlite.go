@@ -175,7 +175,16 @@ func (d *sqliteDB) Form() int { return d.form }
 // Lock needs no words: a transaction that writes locks the whole file.
 func (d *sqliteDB) Lock() string { return "" }
 
+func (d *sqliteDB) SkipLocked() string { return "" }
+
+func (d *sqliteDB) Now() string { return "null" }
+
 func (d *sqliteDB) Clock() string { return "null" }
+
+// Await looks often, since nobody tells it.
+func (d *sqliteDB) Await(ctx context.Context, most time.Duration) error {
+	return wait(ctx, min(most, 100*time.Millisecond))
+}
 
 func (d *sqliteDB) IsDuplicate(err error) bool { return code(err)&0xff == sqlite3.SQLITE_CONSTRAINT }
 

@@ -28,9 +28,9 @@ func (s *store) head(ctx context.Context) (state []byte, err error) {
 	return state, err
 }
 
-// begin adds a run with its lease, and sets its number. The error is errRunExists if there
-// is a run with its ID.
-func (s *store) begin(ctx context.Context, r *runRow, b *batch) error {
+// begin adds a run with its lease and what also adds, if that is not nil, and sets its number. The error is errRunExists if
+// there is a run with its ID.
+func (s *store) begin(ctx context.Context, r *runRow, b *batch, also func(Tx) error) error {
 	repeated := false
 	err := s.db.Write(ctx, func(tx Tx, again bool) error {
 		repeated = again
@@ -44,6 +44,11 @@ func (s *store) begin(ctx context.Context, r *runRow, b *batch) error {
 		b.run = r.n
 		if err := s.addTurn(ctx, tx, r); err != nil {
 			return err
+		}
+		if also != nil {
+			if err := also(tx); err != nil {
+				return err
+			}
 		}
 		take, err := swap(r.n, nil, &b.lease)
 		if err != nil {
@@ -173,6 +178,9 @@ func (s *store) group(b *batch) (*Group, error) {
 		add("update commands set outcome = $1, line = $2 where n = $3", commandTaken, []byte{}, n)
 	}
 	if b.release {
+		if s.commands.has(withQueue) {
+			add(leaveQueue, b.queue, b.run, isTaken)
+		}
 		add("delete from leases where run = $1 and beat = $2 and holder = $3", owned()...)
 	}
 	return g, nil
@@ -311,6 +319,12 @@ func (s *store) selectRuns() string {
 	if s.commands.has(withSessions) {
 		columns, join = "coalesce(s.session, ''), coalesce(s.turn, 0)", "left join sessions s on s.run = r.n"
 	}
+	if s.commands.has(withQueue) {
+		columns += ", q.state, q.spec, q.version, q.submitter, q.due, q.priority, q.reason"
+		join += " left join submissions q on q.run = r.n"
+	} else {
+		columns += ", null, null, null, null, null, null, null"
+	}
 	return "select r.n, r.id, r.name, r.command, r.started, " + s.labels() + ", " + columns + ", l.holder, l.beat, l.taken, l.renewed, " + s.db.Clock() + `, t.at, t.status, t.tasks,
 (select count(*) from turns where run = r.n)
 from runs r left join leases l on l.run = r.n ` + join + `
@@ -323,7 +337,9 @@ func scanRun(rows *sql.Rows, r *row) (err error) {
 	var status, tasks sql.NullString
 	var level, at sql.NullInt64
 	var held leaseRow
-	into := append([]any{&r.n, &r.id, &r.name, &r.command, &started, &level, &r.session, &r.place}, held.columns()...)
+	var queue queueRow
+	into := append([]any{&r.n, &r.id, &r.name, &r.command, &started, &level, &r.session, &r.place}, queue.columns()...)
+	into = append(into, held.columns()...)
 	if err := rows.Scan(append(into, &at, &status, &tasks, &r.turns)...); err != nil {
 		return err
 	}
@@ -331,6 +347,7 @@ func scanRun(rows *sql.Rows, r *row) (err error) {
 	if level.Valid {
 		r.label = new(label.Classification(level.Int64))
 	}
+	r.queue = queue.place()
 	r.held, err = held.lease()
 	return err
 }

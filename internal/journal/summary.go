@@ -20,6 +20,8 @@ const (
 	Running     = "running"     // a process works on it
 	Paused      = "paused"      // it was paused and not resumed; a process works on it, or none does
 	Interrupted = "interrupted" // no process works on it, and it was not paused
+	Queued      = "queued"      // it was submitted, and a worker is to take it
+	SetAside    = "set aside"   // it was submitted, and no worker takes it, since it lost its process too often
 )
 
 // Counts are how many tasks have which status, as [runstate.State.Shown] returns it.
@@ -46,6 +48,8 @@ type Summary struct {
 	Outcomes record.Outcomes `json:"outcomes"`
 
 	Holder *Holder `json:"holder,omitempty"` // the process that works on it
+
+	Queue *QueuePlace `json:"queue,omitempty"` // nil unless it was submitted, and needs a worker
 
 	Session string `json:"session,omitempty"` // of which it is a turn; empty if it is none
 	Turn    int    `json:"turn,omitempty"`    // which, from 1
@@ -195,9 +199,16 @@ func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summar
 
 // head returns the summary of a row.
 func (c *catalog) head(ctx context.Context, r row) (s Summary, err error) {
-	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status, Session: r.session, Turn: r.place}
+	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status, Session: r.session, Turn: r.place, Queue: r.queue}
 	if c.live(r.held) {
 		s.Holder = &r.held.Holder
+	}
+	if s.Holder == nil && r.queue.waits() {
+		s.Status = Queued
+		if r.queue.Aside != "" {
+			s.Status = SetAside
+		}
+		return s, c.addSpan(ctx, &r, &s)
 	}
 	if r.turn.status != "" {
 		s.Ended = r.turn.at
@@ -228,7 +239,7 @@ func (s *Summary) Add(st *runstate.State) {
 	if !s.Ended.IsZero() {
 		return
 	}
-	if st.Paused {
+	if st.Paused && !s.Queue.waits() {
 		s.Status = Paused
 	}
 	s.Tasks, s.Outcomes = st.Count()

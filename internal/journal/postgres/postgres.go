@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -110,6 +111,35 @@ var schema = []string{
 		line    bytea not null
 	)`,
 	`create unique index commands_of on commands (run, kind, subject) where outcome in ('', 'taken')`,
+	`create table submissions (
+		run       bigint primary key,
+		spec      text not null,
+		version   text not null,
+		submitter text not null,
+		request   text not null,
+		due       bigint not null,
+		priority  bigint not null,
+		state     text not null,
+		losses    bigint not null,
+		replies   bigint not null,
+		reason    text not null
+	)`,
+	`create unique index submissions_once on submissions (submitter, spec, request) where request <> ''`,
+	`create index submissions_queued on submissions (spec, version, submitter, priority desc, due, run) where state = 'queued'`,
+	`create index submissions_taken on submissions (submitter, run) where state = 'taken'`,
+	`create table callers (
+		spec    text not null,
+		version text not null,
+		name    text not null,
+		claimed bigint not null,
+		primary key (spec, version, name)
+	)`,
+	`create function tell_workers() returns trigger language plpgsql as $$
+	begin
+		perform pg_notify('` + channel + `', '');
+		return null;
+	end $$`,
+	`create trigger tell after insert or update of state on submissions for each row when (new.state = 'queued') execute function tell_workers()`,
 	`create table sessions (
 		session text not null,
 		turn    bigint not null,
@@ -119,7 +149,10 @@ var schema = []string{
 }
 
 // form is the version of the schema: that of files when PostgreSQL was added.
-const form = 10
+const form = 11
+
+// channel is what workers listen to.
+const channel = "runteam_queue"
 
 // now is the time of the server in nanoseconds since 1970.
 const now = "(extract(epoch from clock_timestamp()) * 1000000000)::bigint"
@@ -234,7 +267,11 @@ type database struct {
 	hurry  context.Context // ends when [journal.Options].Hurry is closed
 	ignore context.CancelFunc
 	opened atomic.Bool
-	away   atomic.Bool // the last operation did not reach the server
+	config *pgx.ConnConfig
+
+	listening sync.Mutex  // guards listener
+	listener  *pgx.Conn   // of Await; nil until it is used
+	away      atomic.Bool // the last operation did not reach the server
 }
 
 // connect connects to a database, creates the tables if necessary, and returns the key of the digests.
@@ -250,7 +287,7 @@ func connect(ctx context.Context, config *pgx.ConnConfig, name string, o journal
 	if o.ReadOnly {
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
-	d = &database{name: name, o: o, pool: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(prepareSession))}
+	d = &database{name: name, o: o, config: config, pool: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(prepareSession))}
 	d.pool.SetMaxOpenConns(maxConnections)
 	d.pool.SetMaxIdleConns(maxConnections)
 	d.pool.SetConnMaxIdleTime(time.Minute)
@@ -375,7 +412,39 @@ func (d *database) Form() int { return form }
 
 func (d *database) Lock() string { return " for update" }
 
+func (d *database) SkipLocked() string { return " for update skip locked" }
+
+func (d *database) Now() string { return now }
+
 func (d *database) Clock() string { return clock }
+
+// Await listens on a connection of its own, which it keeps. A server that is away is looked for once in this time.
+func (d *database) Await(ctx context.Context, most time.Duration) error {
+	d.listening.Lock()
+	defer d.listening.Unlock()
+	limited, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	if d.listener == nil || d.listener.IsClosed() {
+		c, err := pgx.ConnectConfig(limited, d.config)
+		if err == nil {
+			_, err = c.Exec(limited, "listen "+channel)
+		}
+		if err != nil {
+			if c != nil {
+				_ = c.Close(context.WithoutCancel(ctx)) // it is of no use
+			}
+			<-limited.Done()
+			return context.Cause(ctx)
+		}
+		d.listener = c
+		return nil // something may have come before
+	}
+	if _, err := d.listener.WaitForNotification(limited); err != nil && limited.Err() == nil { // the connection broke
+		_ = d.listener.Close(context.WithoutCancel(ctx))
+		<-limited.Done()
+	}
+	return context.Cause(ctx)
+}
 
 // Prepare has nothing to do: the driver prepares each query when it is first used.
 func (d *database) Prepare(context.Context, ...string) error { return nil }
@@ -604,6 +673,11 @@ func cause(err error) error {
 
 func (d *database) Close() error {
 	d.ignore()
+	d.listening.Lock()
+	defer d.listening.Unlock()
+	if d.listener != nil {
+		_ = d.listener.Close(context.Background()) // nothing was sent
+	}
 	return d.pool.Close()
 }
 
@@ -621,7 +695,7 @@ type trimmer struct{ d *database }
 func (trimmer) Checkpoint(context.Context) {}
 
 func (t trimmer) Trim(ctx context.Context, _ func() bool) (more bool, err error) {
-	_, err = t.d.pool.ExecContext(ctx, "vacuum (skip_locked) answers, batches, turns, commands, sessions, leases, runs")
+	_, err = t.d.pool.ExecContext(ctx, "vacuum (skip_locked) answers, batches, turns, commands, sessions, submissions, leases, runs")
 	return false, t.d.Explain(err)
 }
 

@@ -1,0 +1,426 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/internal/runstate"
+)
+
+// A Submission is a run that is stored without a process. Workers that serve its spec in its version may claim it.
+type Submission struct {
+	Info     Info // with the inputs, which a worker reads back
+	Spec     string
+	Version  string    // of the spec and its agents; stored in the form of [Journal.Masked]
+	By       string    // who submits it, its caller
+	Request  string    // names it among what By submits for Spec, so that it is stored once; empty if it has no name
+	Due      time.Time // when it may begin; zero means at once
+	Priority int       // of the runs of one caller, those with the highest begin first
+	Most     int       // how many runs of the caller may wait; 0 means any number
+}
+
+// ErrQueueFull reports a submission of a caller for whom enough runs wait.
+var ErrQueueFull = errors.New("as many of your runs wait as may: submit more when some of them have begun")
+
+// The states of a submitted run in the queue. It has none while it needs no worker: it has ended, is paused or waits for a
+// person.
+const (
+	isQueued = "queued"
+	isTaken  = "taken" // a process works on it, or was lost
+	isAside  = "aside" // nobody takes it, since it lost its owner too often
+	isNone   = ""
+)
+
+// A QueuePlace says where a submitted run is in the queue.
+type QueuePlace struct {
+	Spec     string    `json:"spec"`
+	Version  string    `json:"version"` // masked
+	By       string    `json:"by"`
+	Due      time.Time `json:"due"`
+	Priority int       `json:"priority"`
+	Aside    string    `json:"aside,omitempty"` // why nobody takes it
+
+	state string
+}
+
+// waits reports whether the run is for the next worker, or set aside.
+func (q *QueuePlace) waits() bool { return q != nil && q.state != isTaken }
+
+// Submit stores a run that no process has begun, and returns its ID. If By submitted the same request for the spec before,
+// added is false, and the ID is that of the first run.
+func (j *Journal) Submit(ctx context.Context, s Submission) (run string, added bool, err error) {
+	leave, err := j.enter()
+	if err != nil {
+		return "", false, err
+	}
+	defer leave()
+	r, b, err := j.prepare(ctx, s.Info)
+	if err == nil {
+		b.release, b.queue = true, isQueued
+		s.Version = j.Masked(s.Version)
+		run, err = j.store.submit(ctx, &r.row, b, &s)
+	}
+	if err != nil {
+		return "", false, j.beginError(s.Info.Run, err)
+	}
+	return run, run == s.Info.Run, nil
+}
+
+// errRequested reports that there is a run for the request.
+var errRequested = errors.New("it was submitted before")
+
+// submit adds a submitted run, and returns its ID, or that of the run of the same request.
+func (s *store) submit(ctx context.Context, r *runRow, b *batch, of *Submission) (run string, err error) {
+	due := of.Due
+	if due.IsZero() {
+		due = b.at
+	}
+	err = s.begin(ctx, r, b, func(tx Tx) error {
+		if of.Most > 0 {
+			var waiting int
+			if err := queryRow(ctx, tx, "select count(*) from submissions where submitter = $1 and state = $2", []any{of.By, isQueued}, &waiting); err != nil {
+				return err
+			}
+			if waiting >= of.Most {
+				return ErrQueueFull
+			}
+		}
+		added, err := tx.ExecContext(ctx, `insert into submissions (run, spec, version, submitter, request, due, priority, state, losses, replies, reason)
+values ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, '') on conflict do nothing`, r.n, of.Spec, of.Version, of.By, of.Request, nanos(due), of.Priority, isQueued)
+		if err != nil {
+			return err
+		}
+		if n, err := added.RowsAffected(); err != nil || n == 0 {
+			return cmp.Or(err, errRequested)
+		}
+		_, err = tx.ExecContext(ctx, "insert into callers (spec, version, name, claimed) values ($1, $2, $3, 0) on conflict do nothing", of.Spec, of.Version, of.By)
+		return err
+	})
+	if errors.Is(err, errRequested) {
+		return run, readRow(ctx, s.db, "select r.id from submissions q join runs r on r.n = q.run where q.submitter = $1 and q.spec = $2 and q.request = $3", []any{of.By, of.Spec, of.Request}, &run)
+	}
+	return r.id, err
+}
+
+// A Worker says which runs a process takes.
+type Worker struct {
+	Serves     []Served
+	MaxRunning int // how many runs of one caller may be worked on at once, by all workers; 0 means any number
+}
+
+// A Served is a spec that a worker serves in one version, as in a [Submission].
+type Served struct{ Spec, Version string }
+
+// A Claim is a submitted run that this process has taken.
+type Claim struct {
+	Run    *Run
+	Stored *Stored
+	Queue  QueuePlace
+}
+
+// ErrNoneQueued reports that no run waits for a worker.
+var ErrNoneQueued = errors.New("no run waits for a worker")
+
+// maxLosses is how often a run may lose its owner, without an agent having replied in between, until it is set aside.
+const maxLosses = 3
+
+// Claim takes a submitted run of a spec that w serves: one whose process was lost, else the first of the caller who has
+// waited longest since a run of theirs was last taken. The error is [ErrNoneQueued] if there is none now; see [Journal.Await].
+func (j *Journal) Claim(ctx context.Context, w Worker) (*Claim, error) {
+	leave, err := j.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	for i := range w.Serves {
+		w.Serves[i].Version = j.Masked(w.Serves[i].Version)
+	}
+	for {
+		n, l, err := j.store.claim(ctx, j.catalog, &w)
+		if errors.Is(err, ErrNoneQueued) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, j.fail("write", err)
+		}
+		c, err := j.openClaimed(ctx, n, l)
+		if c != nil || err != nil {
+			return c, err
+		}
+	}
+}
+
+// openClaimed opens a run whose lease this process has taken; nil if it was set aside instead.
+func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, err error) {
+	defer func() {
+		if c == nil {
+			err = errors.Join(err, j.releaseLease(ctx, n, &l))
+		}
+	}()
+	row, losses, replies, err := j.store.claimed(ctx, n)
+	if err != nil {
+		return nil, j.fail("read", err)
+	}
+	r, s, err := j.reopenRow(ctx, row.runRow, l)
+	if err != nil {
+		return nil, err
+	}
+	r.paused = runstate.Of(&s.History).Paused
+	now := 0
+	for i := range s.History.Log {
+		if s.History.Log[i].Exchange != nil {
+			now++
+		}
+	}
+	if now > replies {
+		losses = min(losses, 1)
+	}
+	state, why := isTaken, ""
+	if losses >= maxLosses {
+		state, why = isAside, fmt.Sprintf("it lost the process that worked on it %d times, and no agent replied in between", losses)
+	}
+	if err := j.store.note(ctx, n, state, losses, now, why); err != nil {
+		return nil, j.fail("write", err)
+	}
+	if state == isAside {
+		j.o.Logger.Warn("a run was set aside", "run", row.id, "reason", why)
+		return nil, nil
+	}
+	if err := j.recordTurn(ctx, n, &l); err != nil {
+		return nil, err
+	}
+	r.lease = l
+	if err := r.reportForged(ctx); err != nil {
+		return nil, err
+	}
+	if err := j.writer.addRun(r); err != nil {
+		return nil, err
+	}
+	return &Claim{r, s, *row.queue}, nil
+}
+
+// leaveQueue sets the state of a run in the queue that a process gives up.
+const leaveQueue = "update submissions set state = $1 where run = $2 and state = $3"
+
+// claim takes the lease of a run that waits for a worker.
+func (s *store) claim(ctx context.Context, c *catalog, w *Worker) (run int64, l lease, err error) {
+	err = s.db.Write(ctx, func(tx Tx, again bool) error {
+		if again && run != 0 {
+			if is, err := leaseOf(ctx, tx, s.db, run, ""); err != nil || is.same(&l) {
+				return err
+			}
+		}
+		var lost bool
+		if run, lost, err = s.candidate(ctx, tx, c, w); err != nil {
+			return err
+		}
+		old, err := leaseOf(ctx, tx, s.db, run, s.db.Lock())
+		if err != nil {
+			return err
+		}
+		l = old.next(c.me, c.now())
+		if old != nil {
+			l.before = c.now().Add(-old.age(c.now()))
+		}
+		take, err := swap(run, old, &l)
+		if err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, take.Query, take.Args...)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return cmp.Or(err, ErrNoneQueued)
+		}
+		more := 0
+		if lost {
+			more = 1
+		}
+		_, err = tx.ExecContext(ctx, "update submissions set state = $1, losses = losses + $2 where run = $3", isTaken, more, run)
+		return err
+	})
+	return run, l, err
+}
+
+// candidate returns a run that may be taken, and whether its owner was lost.
+func (s *store) candidate(ctx context.Context, tx Tx, c *catalog, w *Worker) (run int64, lost bool, err error) {
+	for _, of := range w.Serves {
+		if run, err = s.abandoned(ctx, tx, c, of); run != 0 || err != nil {
+			return run, true, err
+		}
+	}
+	callers, err := s.callers(ctx, tx, w)
+	if err != nil {
+		return 0, false, err
+	}
+	for _, of := range callers {
+		for {
+			err := queryRow(ctx, tx, `select run from submissions where spec = $1 and version = $2 and submitter = $3 and state = 'queued' and due <= coalesce(`+s.db.Now()+`, $4)
+order by priority desc, due, run limit 1`+s.db.SkipLocked(), []any{of.Spec, of.Version, of.name, nanos(c.now())}, &run)
+			if errors.Is(err, sql.ErrNoRows) {
+				break
+			}
+			if err != nil {
+				return 0, false, err
+			}
+			l, err := leaseOf(ctx, tx, s.db, run, "")
+			if err != nil {
+				return 0, false, err
+			}
+			if c.live(l) { // somebody resumed it
+				if _, err := tx.ExecContext(ctx, "update submissions set state = $1 where run = $2", isTaken, run); err != nil {
+					return 0, false, err
+				}
+				continue
+			}
+			_, err = tx.ExecContext(ctx, "update callers set claimed = coalesce("+s.db.Now()+", $1) where spec = $2 and version = $3 and name = $4", nanos(c.now()), of.Spec, of.Version, of.name)
+			return run, false, err
+		}
+	}
+	return 0, false, ErrNoneQueued
+}
+
+// A caller submits runs of a spec.
+type caller struct {
+	Served
+	name    string
+	claimed int64
+}
+
+// callers returns the callers of whom runs may be taken, whoever has waited longest first.
+func (s *store) callers(ctx context.Context, tx Tx, w *Worker) (all []caller, err error) {
+	for _, of := range w.Serves {
+		scan := func(rows *sql.Rows, c *caller) error {
+			c.Served = of
+			return rows.Scan(&c.name, &c.claimed)
+		}
+		list, err := queryAll(ctx, tx, scan, `select name, claimed from callers c where spec = $1 and version = $2
+and exists (select 1 from submissions q where q.spec = c.spec and q.version = c.version and q.submitter = c.name and q.state = 'queued')
+and ($3 = 0 or (select count(*) from submissions q where q.submitter = c.name and q.state = 'taken') < $3)
+order by claimed, name`, of.Spec, of.Version, int64(w.MaxRunning))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	slices.SortStableFunc(all, func(a, b caller) int { return cmp.Compare(a.claimed, b.claimed) })
+	return all, nil
+}
+
+// abandoned returns a run whose owner was lost; 0 if there is none.
+func (s *store) abandoned(ctx context.Context, tx Tx, c *catalog, of Served) (run int64, err error) {
+	type taken struct {
+		run int64
+		leaseRow
+	}
+	list, err := queryAll(ctx, tx, func(rows *sql.Rows, t *taken) error {
+		return rows.Scan(append([]any{&t.run}, t.columns()...)...)
+	}, "select q.run, holder, beat, taken, renewed, "+s.db.Clock()+" from submissions q left join leases l on l.run = q.run where q.state = 'taken' and q.spec = $1 and q.version = $2", of.Spec, of.Version)
+	if err != nil {
+		return 0, err
+	}
+	for i := range list {
+		l, err := list[i].lease()
+		if err != nil {
+			return 0, err
+		}
+		if c.live(l) {
+			continue
+		}
+		err = queryRow(ctx, tx, "select run from submissions where run = $1 and state = 'taken'"+s.db.SkipLocked(), []any{list[i].run}, &run)
+		if errors.Is(err, sql.ErrNoRows) { // another worker takes it now
+			continue
+		}
+		return run, err
+	}
+	return 0, nil
+}
+
+// claimed returns the row of a run that was taken, and how often it lost its owner since it had so many replies.
+func (s *store) claimed(ctx context.Context, n int64) (r row, losses, replies int, err error) {
+	list, err := readAll(ctx, s.db, scanRun, s.selectRuns()+" where r.n = $1", n)
+	if err == nil && len(list) == 0 {
+		err = ErrUnknownRun
+	}
+	if err != nil {
+		return r, 0, 0, err
+	}
+	return list[0], losses, replies, readRow(ctx, s.db, "select losses, replies from submissions where run = $1", []any{n}, &losses, &replies)
+}
+
+// note sets what is known of a run that was taken.
+func (s *store) note(ctx context.Context, run int64, state string, losses, replies int, why string) error {
+	g := &Group{Statements: []Statement{{Query: "update submissions set state = $1, losses = $2, replies = $3, reason = $4 where run = $5", Args: []any{state, losses, replies, why, run}}}}
+	err := s.db.Commit(ctx, []*Group{g})
+	if errors.Is(err, ErrUncertain) { // once more does the same
+		err = s.db.Commit(ctx, []*Group{g})
+	}
+	return err
+}
+
+// Requeue gives a submitted run that has no process back to the workers, such as one that was paused, set aside, or whose
+// question was answered. It reports whether the run was submitted and needed that.
+func (j *Journal) Requeue(ctx context.Context, run string) (bool, error) {
+	if err := j.writable(); err != nil {
+		return false, j.fail("write", err)
+	}
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return false, err
+	}
+	return j.requeue(ctx, r)
+}
+
+func (j *Journal) requeue(ctx context.Context, r row) (bool, error) {
+	if !j.store.commands.has(withQueue) || j.live(r.held) {
+		return false, nil
+	}
+	g := &Group{Statements: []Statement{{
+		Query: "update submissions set state = $1, losses = 0, reason = '', due = coalesce(" + j.store.db.Now() + ", $2) where run = $3 and state in ('', $4)",
+		Args:  []any{isQueued, nanos(j.o.Now()), r.n, isAside},
+	}}}
+	err := j.store.db.Commit(ctx, []*Group{g})
+	if errors.Is(err, ErrUncertain) {
+		err = j.store.db.Commit(ctx, []*Group{g})
+	}
+	return err == nil && g.Statements[0].Changed > 0, j.fail("write", err)
+}
+
+// Await waits until a run may have been submitted or given back, but no longer than this.
+func (j *Journal) Await(ctx context.Context, most time.Duration) error {
+	return j.fail("read", j.store.db.Await(ctx, most))
+}
+
+// queueState returns the state in the queue of a run that its process gives up.
+func (r *Run) queueState() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended || r.paused {
+		return isNone
+	}
+	return isQueued
+}
+
+// A queueRow is the part of a row of submissions that lists of runs have; null if the run was not submitted.
+type queueRow struct {
+	state, spec, version, submitter, reason sql.NullString
+	due, priority                           sql.NullInt64
+}
+
+func (q *queueRow) columns() []any {
+	return []any{&q.state, &q.spec, &q.version, &q.submitter, &q.due, &q.priority, &q.reason}
+}
+
+// place returns where the run is in the queue.
+func (q *queueRow) place() *QueuePlace {
+	if q.state.String == isNone {
+		return nil
+	}
+	return &QueuePlace{Spec: q.spec.String, Version: q.version.String, By: q.submitter.String, Due: fromNanos(q.due.Int64), Priority: int(q.priority.Int64), Aside: q.reason.String, state: q.state.String}
+}

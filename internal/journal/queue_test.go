@@ -1,0 +1,361 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journal/postgres"
+	"github.com/runteam/runteam/internal/pgtest"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/steer"
+)
+
+var queueKey = bytes.Repeat([]byte{7}, journal.KeyBytes)
+
+// onBothStores runs a test with journals in a file and in PostgreSQL. Each call of open opens the same journal.
+func onBothStores(t *testing.T, test func(t *testing.T, open openFunc)) {
+	t.Parallel()
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "runs.db")
+		test(t, func(o journal.Options) (*journal.Journal, error) {
+			o.Key = queueKey
+			return journal.Open(path, o)
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		address := pgtest.Address(t)
+		test(t, func(o journal.Options) (*journal.Journal, error) {
+			o.Key = queueKey
+			return postgres.Open(t.Context(), address, o)
+		})
+	})
+}
+
+// openQueue opens a journal by the real clock, which is closed with the test.
+func openQueue(t *testing.T, open openFunc, o journal.Options) *journal.Journal {
+	t.Helper()
+	j, err := open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, j.Close()) })
+	return j
+}
+
+// submission is a run of ann.
+func submission(id string) journal.Submission {
+	return journal.Submission{
+		Info: journal.Info{Run: id, Name: "claims", Command: "submit", Files: []journal.File{{Path: "--input claim", Text: "the claim of " + id, Label: label.Confidential}}, Label: label.Confidential},
+		Spec: "claims", Version: "v1", By: "ann",
+	}
+}
+
+func submit(t *testing.T, j *journal.Journal, list ...journal.Submission) {
+	t.Helper()
+	for _, s := range list {
+		id, added, err := j.Submit(t.Context(), s)
+		require.NoError(t, err)
+		require.True(t, added)
+		require.Equal(t, s.Info.Run, id)
+	}
+}
+
+func claims() journal.Worker {
+	return journal.Worker{Serves: []journal.Served{{Spec: "claims", Version: "v1"}}}
+}
+
+// claim takes a run, which must be there.
+func claim(t *testing.T, j *journal.Journal) *journal.Claim {
+	t.Helper()
+	c, err := j.Claim(t.Context(), claims())
+	require.NoError(t, err)
+	return c
+}
+
+func requireNone(t *testing.T, j *journal.Journal, w journal.Worker) {
+	t.Helper()
+	_, err := j.Claim(t.Context(), w)
+	require.ErrorIs(t, err, journal.ErrNoneQueued)
+}
+
+// statusOf returns the status of a run in the list.
+func statusOf(t *testing.T, j *journal.Journal, id string) string {
+	t.Helper()
+	s, err := j.Find(t.Context(), id)
+	require.NoError(t, err)
+	return s.Status
+}
+
+// works is what a worker appends to a run that it ends.
+func works(t *testing.T, c *journal.Claim, id string) {
+	t.Helper()
+	require.NoError(t, appendEntries(c.Run, newFakeRun(id, 1).all(1)...))
+	endRun(t, c.Run)
+}
+
+func TestSubmittedRunIsWorkedOnOnce(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		requireNone(t, j, claims())
+		submit(t, j, submission("r1"))
+		require.Equal(t, journal.Queued, statusOf(t, j, "r1"))
+		require.NotNil(t, mustFind(t, j, "r1").Queue)
+		requireNone(t, j, journal.Worker{Serves: []journal.Served{{Spec: "claims", Version: "v2"}, {Spec: "other", Version: "v1"}}})
+
+		c := claim(t, j)
+		require.Equal(t, "the claim of r1", c.Stored.Info.Files[0].Text, "the worker reads the input back")
+		require.Equal(t, "ann", c.Queue.By)
+		require.Empty(t, c.Stored.History.Begins)
+		require.Equal(t, journal.Running, statusOf(t, j, "r1"))
+		requireNone(t, j, claims())
+		works(t, c, "r1")
+		require.Equal(t, "ok", statusOf(t, j, "r1"))
+		require.Nil(t, mustFind(t, j, "r1").Queue)
+		requireNone(t, j, claims())
+		requireVerified(t, j, "r1", nil, c.Run.Head())
+		_, err := j.Requeue(t.Context(), "r1")
+		require.NoError(t, err)
+	})
+}
+
+func mustFind(t *testing.T, j *journal.Journal, id string) journal.Summary {
+	t.Helper()
+	s, err := j.Find(t.Context(), id)
+	require.NoError(t, err)
+	return s
+}
+
+// The same request of one caller for one spec is one run, also when many submit it at once.
+func TestARequestIsOneRun(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		ids, firsts := map[string]bool{}, 0
+		for i := range 8 {
+			all.Go(func() {
+				s := submission(fmt.Sprint("r", i))
+				s.Request = "2026-11-30"
+				id, added, err := j.Submit(t.Context(), s)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					t.Error(err)
+				}
+				if ids[id] = true; added {
+					firsts++
+				}
+			})
+		}
+		all.Wait()
+		require.Len(t, ids, 1)
+		require.Equal(t, 1, firsts)
+		for _, change := range []func(*journal.Submission){func(s *journal.Submission) { s.By = "bob" }, func(s *journal.Submission) { s.Spec = "other" }, func(s *journal.Submission) { s.Request = "" }} {
+			s := submission(fmt.Sprint("other", len(ids)))
+			s.Request = "2026-11-30"
+			change(&s)
+			id, added, err := j.Submit(t.Context(), s)
+			require.NoError(t, err)
+			require.True(t, added)
+			ids[id] = true
+		}
+		require.Len(t, ids, 4)
+		runs, err := j.Runs(t.Context())
+		require.NoError(t, err)
+		require.Len(t, runs, 4, "nothing is left of what was not added")
+	})
+}
+
+func TestQueueHasAnOrder(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		later, urgent, bobs := submission("later"), submission("urgent"), submission("bobs")
+		later.Due = time.Now().Add(time.Hour)
+		urgent.Priority, bobs.By = 1, "bob"
+		submit(t, j, later, submission("first"), submission("second"), urgent, bobs)
+		order := []string{}
+		for range 4 {
+			order = append(order, claim(t, j).Stored.Info.Run)
+		}
+		require.Equal(t, []string{"urgent", "bobs", "first", "second"}, order, "callers alternate")
+		requireNone(t, j, claims())
+		require.WithinDuration(t, later.Due, mustFind(t, j, "later").Queue.Due, time.Microsecond)
+	})
+}
+
+func TestLimitsOfACaller(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		for _, id := range []string{"r1", "r2"} {
+			s := submission(id)
+			s.Most = 2
+			submit(t, j, s)
+		}
+		s := submission("r3")
+		s.Most = 2
+		_, _, err := j.Submit(t.Context(), s)
+		require.ErrorIs(t, err, journal.ErrQueueFull)
+		s.By = "bob"
+		submit(t, j, s)
+		w := claims()
+		w.MaxRunning = 1
+		got := map[string]bool{}
+		for range 2 {
+			c, err := j.Claim(t.Context(), w)
+			require.NoError(t, err)
+			got[c.Queue.By] = true
+		}
+		require.Equal(t, map[string]bool{"ann": true, "bob": true}, got)
+		requireNone(t, j, w)
+	})
+}
+
+// Of many workers that claim at once, one gets each run.
+func TestWorkersShareTheQueue(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		const runs, workers = 40, 4
+		first := openQueue(t, open, journal.Options{})
+		for i := range runs {
+			s := submission(fmt.Sprint("r", i))
+			s.By = fmt.Sprint("caller", i%3)
+			submit(t, first, s)
+		}
+		var mu sync.Mutex
+		got := map[string]int{}
+		var all sync.WaitGroup
+		for n := range workers {
+			me := journal.ThisHolder()
+			me.Host = fmt.Sprint("host", n)
+			j := openQueue(t, open, journal.Options{Holder: &me})
+			all.Go(func() {
+				for {
+					c, err := j.Claim(t.Context(), claims())
+					if errors.Is(err, journal.ErrNoneQueued) {
+						return
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					id := c.Stored.Info.Run
+					mu.Lock()
+					got[id]++
+					mu.Unlock()
+					if err := appendEntries(c.Run, newFakeRun(id, 1).all(1)...); err != nil {
+						t.Error(err)
+					}
+					if _, err := c.Run.End(context.WithoutCancel(t.Context())); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		require.Len(t, got, runs)
+		for id, n := range got {
+			require.Equal(t, 1, n, id)
+		}
+	})
+}
+
+// A run that its process gives up goes back to the queue, without a loss.
+func TestAGivenUpRunIsQueuedAgain(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		submit(t, j, submission("r1"))
+		for range 5 { // more often than a run may be lost
+			worker, err := open(journal.Options{})
+			require.NoError(t, err)
+			c := claim(t, worker)
+			require.NoError(t, appendEntries(c.Run, newFakeRun("r1", 1).beginning(1)))
+			require.NoError(t, worker.Close(), "as a server that drains")
+			require.Equal(t, journal.Queued, statusOf(t, j, "r1"))
+		}
+	})
+}
+
+// A run whose process dies is taken by another one. If no agent replies in between, it is set aside after the third time.
+func TestALostRunIsTakenAndSetAside(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		submit(t, j, submission("r1"))
+		die := func(entries ...record.Entry) {
+			gone := journal.ThisHolder()
+			gone.PID, gone.Started = 1<<22+1, "1" // no process has it
+			dying, err := open(journal.Options{Holder: &gone})
+			require.NoError(t, err)
+			c := claim(t, dying)
+			require.NoError(t, appendEntries(c.Run, entries...))
+			journal.Abandon(dying)
+		}
+		begin := newFakeRun("r1", 1).beginning(3)
+		die(begin)
+		die(begin)
+		before, after := newFakeRun("r1", 1).Complete(0, 10)
+		die(append(append([]record.Entry{begin}, before...), after...)...)
+		die(begin) // the reply before made it start anew
+		die(begin)
+		requireNone(t, j, claims())
+		s := mustFind(t, j, "r1")
+		require.Equal(t, journal.SetAside, s.Status)
+		require.Contains(t, s.Queue.Aside, "3 times")
+		again, err := j.Requeue(t.Context(), "r1")
+		require.NoError(t, err)
+		require.True(t, again)
+		require.Equal(t, journal.Queued, statusOf(t, j, "r1"))
+		c := claim(t, j)
+		require.NotEmpty(t, c.Stored.History.Log)
+		endRun(t, c.Run)
+	})
+}
+
+// A paused run leaves the queue when its process gives it up.
+func TestAPausedRunNeedsNoWorker(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		submit(t, j, submission("r1"))
+		c := claim(t, j)
+		require.NoError(t, appendEntries(c.Run, newFakeRun("r1", 1).beginning(1), record.Entry{Command: &record.Command{Kind: steer.Pause, By: "ann", Time: time.Now()}}))
+		endRun(t, c.Run)
+		require.Equal(t, journal.Paused, statusOf(t, j, "r1"))
+		requireNone(t, j, claims())
+		again, err := j.Requeue(t.Context(), "r1")
+		require.NoError(t, err)
+		require.True(t, again)
+		claim(t, j)
+	})
+}
+
+func TestAwaitNoticesASubmission(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		require.NoError(t, j.Await(t.Context(), time.Second)) // it listens from now on
+		began := time.Now()
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			_, _, err := j.Submit(context.Background(), submission("r1"))
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		for {
+			_, err := j.Claim(t.Context(), claims())
+			if err == nil {
+				break
+			}
+			require.ErrorIs(t, err, journal.ErrNoneQueued)
+			require.NoError(t, j.Await(t.Context(), 10*time.Second))
+		}
+		require.Less(t, time.Since(began), 5*time.Second)
+	})
+}
