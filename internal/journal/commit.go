@@ -164,6 +164,7 @@ func (w *writer) write() {
 
 // commit writes the rows of a commit and answers its requests.
 func (w *writer) commit(c *commit) {
+	w.settle(c)
 	if list, drafts := c.batches(); len(list) > 0 {
 		w.err = w.j.fail("write", w.j.store.commit(context.Background(), list))
 		for i, b := range list {
@@ -188,6 +189,21 @@ func (w *writer) commit(c *commit) {
 	}
 	for _, d := range slices.Concat(c.full, c.open) {
 		d.lines.release()
+	}
+}
+
+// settle renews the leases of which it is not known whether they were renewed, since the rows of a commit name them. It
+// waits for the database as long as a commit does.
+func (w *writer) settle(c *commit) {
+	var err error
+	for r := range c.runs {
+		if r.unsure && err == nil {
+			err = w.j.fail("write", w.renewLease(context.Background(), r))
+		}
+		if r.unsure {
+			w.err = err
+			w.refuseRun(c, r, err)
+		}
 	}
 }
 
@@ -237,26 +253,33 @@ func (w *writer) renew(runs ...*Run) {
 		if errors.Is(r.failure(), ErrLost) {
 			continue
 		}
-		next := new(r.lease.next(w.j.me, w.j.o.Now()))
-		if r.over {
-			next = nil
-		}
-		ok, err := w.j.store.swapLease(ctx, r.row.n, &r.lease, next)
-		if err == nil {
+		if err := w.renewLease(ctx, r); err != nil { // the next commit finds out whether the lease is still held
+			w.logLease("the lease of a run could not be written", r, err)
+		} else {
 			w.err = nil // the journal can be written again
 		}
-		switch {
-		case err != nil: // the next commit finds out whether the lease is still held
-			w.logLease("the lease of a run could not be written", r, err)
-		case !ok:
-			r.fail(ErrLost)
-			w.removeRun(r)
-		case r.over:
-			w.removeRun(r)
-		default:
-			r.lease = *next
-		}
 	}
+}
+
+// renewLease renews the lease of a run, or releases it if the run is over.
+func (w *writer) renewLease(ctx context.Context, r *Run) error {
+	next := new(r.lease.next(w.j.me, w.j.o.Now()))
+	if r.over {
+		next = nil
+	}
+	ok, err := w.j.store.swapLease(ctx, r.row.n, &r.lease, next)
+	r.unsure = err != nil && (r.unsure || errors.Is(err, ErrUncertain))
+	switch {
+	case err != nil:
+	case !ok:
+		r.fail(ErrLost)
+		w.removeRun(r)
+	case r.over:
+		w.removeRun(r)
+	default:
+		r.lease = *next
+	}
+	return err
 }
 
 // logLease logs that the lease of a run could not be changed. A run that has failed has reported why.

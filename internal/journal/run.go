@@ -45,8 +45,9 @@ type Run struct {
 	err   error // the first: nothing is added after it
 
 	// These belong to the committer.
-	lease lease
-	over  bool // it was closed after an error; only its lease is left to release
+	lease  lease
+	unsure bool // the lease may have been renewed, but the answer was lost
+	over   bool // it was closed after an error; only its lease is left to release
 }
 
 // Begin begins a run, which this process leases until it is closed. The chain of its

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 	"unicode/utf8"
@@ -219,7 +220,7 @@ func swap(run int64, old, now *lease) (s Statement, err error) {
 }
 
 // swapLease replaces the lease of a run, and reports whether it was still the old one. Nil
-// is no lease.
+// is no lease. After [ErrUncertain], the lease may be replaced, also later.
 func (s *store) swapLease(ctx context.Context, run int64, old, now *lease) (ok bool, err error) {
 	change, err := swap(run, old, now)
 	if err != nil {
@@ -228,13 +229,19 @@ func (s *store) swapLease(ctx context.Context, run int64, old, now *lease) (ok b
 	for repeated := false; ; repeated = true {
 		g := &Group{Statements: []Statement{change}}
 		err := s.db.Commit(ctx, []*Group{g})
-		ok = err == nil && g.Statements[0].Changed > 0
-		if !errors.Is(err, ErrUncertain) && (ok || err != nil || !repeated) {
+		lost := errors.Is(err, ErrUncertain)
+		if ok = err == nil && g.Statements[0].Changed > 0; ok || !lost && !repeated {
 			return ok, err
 		}
-		is, err := s.lease(ctx, run) // what was sent first may have replaced it
-		if err != nil || !is.same(old) {
-			return is.same(now), err
+		var is *lease
+		if err == nil || lost {
+			is, err = s.lease(ctx, run) // what was sent first may have replaced it
+		}
+		switch {
+		case err != nil:
+			return false, fmt.Errorf("%w: %w", ErrUncertain, err)
+		case !is.same(old):
+			return is.same(now), nil
 		}
 	}
 }

@@ -60,6 +60,12 @@ func requireStored(t *testing.T, j *journal.Journal, run string, tasks ...string
 		}
 	}
 	require.Equal(t, tasks, got)
+	requireVerified(t, j, run)
+}
+
+// requireVerified fails unless the chain of a run is whole.
+func requireVerified(t *testing.T, j *journal.Journal, run string) {
+	t.Helper()
 	report, err := j.Verify(t.Context(), run, audit.VerifyOptions{})
 	require.NoError(t, err)
 	require.NotEqual(t, audit.Broken, report.Status, report.Why)

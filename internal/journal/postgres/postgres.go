@@ -163,12 +163,17 @@ const clock = "least(" + now + ", renewed + (extract(epoch from clock_timestamp(
 // Open opens the journal in a database, whose tables it creates if there are none in the schema in use, unless the
 // journal is read-only. The key in o is required. ctx limits opening only.
 func Open(ctx context.Context, address string, o journal.Options) (*journal.Journal, error) {
+	return open(ctx, address, o, patience)
+}
+
+// open is [Open] with a time for which an operation waits for the server.
+func open(ctx context.Context, address string, o journal.Options, patience time.Duration) (*journal.Journal, error) {
 	config, err := parse(address)
 	if err != nil {
 		return nil, &journal.Error{Op: "open", Path: "in PostgreSQL", Err: err}
 	}
 	name := Name(config)
-	d, key, err := connect(ctx, config, name, o)
+	d, key, err := connect(ctx, config, name, o, patience)
 	if err != nil {
 		return nil, &journal.Error{Op: "open", Path: name, Err: err}
 	}
@@ -261,21 +266,22 @@ func isHere(host string) bool {
 
 // A database is a [journal.Database] of PostgreSQL.
 type database struct {
-	name   string
-	o      journal.Options
-	pool   *sql.DB
-	hurry  context.Context // ends when [journal.Options].Hurry is closed
-	ignore context.CancelFunc
-	opened atomic.Bool
-	config *pgx.ConnConfig
+	name     string
+	o        journal.Options
+	patience time.Duration
+	config   *pgx.ConnConfig
+	pool     *sql.DB
+	hurry    context.Context // ends when [journal.Options].Hurry is closed
+	ignore   context.CancelFunc
+	opened   atomic.Bool
+	away     atomic.Bool // the last operation did not reach the server
 
-	listening sync.Mutex  // guards listener
-	listener  *pgx.Conn   // of Await; nil until it is used
-	away      atomic.Bool // the last operation did not reach the server
+	listening sync.Mutex // guards listener
+	listener  *pgx.Conn  // of Await; nil until it is used
 }
 
 // connect connects to a database, creates the tables if necessary, and returns the key of the digests.
-func connect(ctx context.Context, config *pgx.ConnConfig, name string, o journal.Options) (d *database, key []byte, err error) {
+func connect(ctx context.Context, config *pgx.ConnConfig, name string, o journal.Options, patience time.Duration) (d *database, key []byte, err error) {
 	if o.Key == nil {
 		return nil, nil, fmt.Errorf("a journal in PostgreSQL needs a journal key, which is not stored there: make one with `openssl rand -hex 32`, and keep it: %w", journal.ErrKeyMissing)
 	}
@@ -287,7 +293,7 @@ func connect(ctx context.Context, config *pgx.ConnConfig, name string, o journal
 	if o.ReadOnly {
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
-	d = &database{name: name, o: o, config: config, pool: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(prepareSession))}
+	d = &database{name: name, o: o, patience: patience, config: config, pool: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(prepareSession))}
 	d.pool.SetMaxOpenConns(maxConnections)
 	d.pool.SetMaxIdleConns(maxConnections)
 	d.pool.SetConnMaxIdleTime(time.Minute)
@@ -572,7 +578,7 @@ func isUnreached(err error) bool {
 // retry calls do until the server answers, the time for it is over, or the context ends. Opening does not wait for a server
 // that cannot be reached, unless it is starting. It logs that the server is away, and that it is back, once each.
 func (d *database) retry(ctx context.Context, do func(context.Context) error) error {
-	limit := patience
+	limit := d.patience
 	if d.hurry.Err() != nil {
 		limit = hurriedWait
 	}
