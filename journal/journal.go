@@ -7,9 +7,10 @@
 //	res, err = tm.Resume(ctx, "audit", &team.RunOptions{Tasks: tasks, Journal: j}) // after a crash
 //
 // A journal is one SQLite file that many processes may use at once; each run belongs to
-// one process at a time. Package journal/postgres opens one in a database that several hosts share. A journal stores results whole: values above confidential are
-// encrypted under [Options.Key], and without a key only a keyed digest of them is
-// stored. A program links SQLite only if it imports this package.
+// one process at a time. Package journal/postgres opens one in a database that several
+// hosts share. A journal stores results whole: values above confidential, or from
+// [Options.EncryptFrom] on, are encrypted under [Options.Key], and without a key only a
+// keyed digest of them is stored. A program links SQLite only if it imports this package.
 package journal
 
 import (
@@ -20,12 +21,19 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
 )
 
 // Options say how a journal stores runs. The zero value stores only digests of values
 // above confidential, and its chain of gate decisions has no key.
 type Options struct {
-	Key      []byte       // 32 bytes that encrypt values above confidential; see [ParseKey]
+	Key []byte // 32 bytes that encrypt values above confidential; see [ParseKey]
+
+	// EncryptFrom is the lowest label of values that are encrypted under Key, for a journal
+	// that others can read; nil means secret. It holds for what is written from now on, and
+	// needs a Key.
+	EncryptFrom *label.Classification
+
 	AuditKey []byte       // at least 16 bytes that sign the chain of gate decisions
 	ReadOnly bool         // nothing is written; the folder need not be writable
 	Logger   *slog.Logger // nil discards
@@ -49,7 +57,7 @@ func Open(path string, o Options) (*Journal, error) {
 //
 // [postgres.Open]: https://pkg.go.dev/github.com/runteam/runteam/journal/postgres#Open
 func OpenWith(o Options, open func(journal.Options) (*journal.Journal, error)) (*Journal, error) {
-	j, err := open(journal.Options{Key: o.Key, AuditKey: o.AuditKey, ReadOnly: o.ReadOnly, Logger: o.Logger})
+	j, err := open(journal.Options{Key: o.Key, EncryptFrom: o.EncryptFrom, AuditKey: o.AuditKey, ReadOnly: o.ReadOnly, Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}

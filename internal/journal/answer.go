@@ -170,7 +170,7 @@ func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*runstate
 		return nil, 0, err
 	}
 	a, err := answerOf(q, answer)
-	if err == nil && a.Label > plainLimit && j.vault.sealer == nil {
+	if err == nil && j.vault.hides(a.Label) && j.vault.sealer == nil {
 		err = fmt.Errorf("%w: the question is above confidential, and without a key the journal can keep no answer to it", ErrNoKey)
 	}
 	if err != nil {

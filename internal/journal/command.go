@@ -6,14 +6,16 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
 )
 
 // commandLine is the stored form of a record.Command.
 type commandLine struct {
 	record.Command
-	Hidden *hidden       `json:"hidden,omitempty"` // the reason, if the task has context above the plainLimit
+	Hidden *hidden       `json:"hidden,omitempty"` // the reason, if the task has context above the plaintext limit
 	Event  *hidden       `json:"event,omitempty"`  // the same of the reason as events have it
+	Rules  *hidden       `json:"rules,omitempty"`  // the text of the policy, if it is above the plaintext limit
 	Digest record.Digest `json:"digest"`
 }
 
@@ -46,11 +48,14 @@ func (e *encoder) command(c *record.Command) (*commandLine, error) {
 	out := &commandLine{Command: *c}
 	out.Time, out.Taken = out.Time.UTC().Round(0), out.Taken.UTC().Round(0)
 	out.Digest = e.vault.digest("command", out.digestInput(e.run))
+	var err error
+	if out.Policy, out.Rules, err = e.vault.hidePolicy(c.Policy, record.KindCommand, e.run); err != nil {
+		return nil, err
+	}
 	if c.Reason == "" || !e.above.has(c.Task) {
 		return out, nil
 	}
-	var err error
-	out.Reason, out.EventReason = withheld, ""
+	out.Reason, out.EventReason = e.vault.withheld(), ""
 	out.Hidden, err = e.vault.hide([]byte(c.Reason), record.KindCommand, e.run, string(c.Task))
 	if err == nil && c.EventReason != "" {
 		out.Event, err = e.vault.hide([]byte(c.EventReason), record.KindCommand, e.run, string(c.Task), "event")
@@ -76,6 +81,9 @@ func (d *decoder) command(value []byte) (*record.Command, error) {
 		text, _ := d.vault.show(x.Event, record.KindCommand, d.run, string(c.Task), "event") // the digest covers it
 		c.EventReason = string(text)
 	}
+	if d.vault.showPolicy(c.Policy, x.Rules, record.KindCommand, d.run); c.Policy != nil && c.Policy.Unreadable != "" {
+		return c, nil
+	}
 	if d.vault.digests != nil && d.vault.digest("command", x.digestInput(d.run)) != x.Digest {
 		if c.Kind != steer.ReplacePolicy && c.Policy == nil {
 			return nil, nil
@@ -91,12 +99,17 @@ type leftLine struct {
 	Time   time.Time
 	For    tenure
 	Policy *record.Policy `json:",omitempty"` // of the command; its digest is not known yet
-	Hidden *hidden        `json:",omitempty"` // the leftWords, if they are above the plainLimit
+	Hidden *hidden        `json:",omitempty"` // the leftWords, if they are above the plaintext limit
 	Digest record.Digest
+
+	level label.Classification // of the run, which the reason may quote
 }
 
 // leftWords is what the sender of a command wrote.
-type leftWords struct{ Text, Reason string }
+type leftWords struct {
+	Text, Reason string
+	Policy       json.RawMessage `json:",omitempty"` // its text
+}
 
 // digestInput returns what the digest of the command with a number covers.
 func (l *leftLine) digestInput(run string, n int64) []byte {
@@ -114,8 +127,13 @@ func (l *leftLine) digestInput(run string, n int64) []byte {
 func encodeLeft(v *vault, run string, n int64, l leftLine) ([]byte, error) {
 	l.Time = l.Time.UTC().Round(0)
 	l.Digest = v.digest("left command", l.digestInput(run, n))
-	if l.Classification > plainLimit {
-		text, err := json.Marshal(leftWords{l.Text, l.Reason})
+	if v.hides(l.Classification.Join(l.level)) {
+		words := leftWords{Text: l.Text, Reason: l.Reason}
+		if l.Policy != nil && v.hides(unlabeled) {
+			l.Policy, words.Policy = new(*l.Policy), l.Policy.Text
+			l.Policy.Text = withheldPolicy
+		}
+		text, err := json.Marshal(words)
 		if err == nil {
 			l.Text, l.Reason = "", ""
 			l.Hidden, err = v.hide(text, commandSteer, run, strconv.FormatInt(n, 10))
@@ -143,7 +161,9 @@ func (d *decoder) left(value []byte, n int64) (c record.LeftCommand, of tenure) 
 				c.Missing = err.Error()
 			}
 		}
-		x.Text, x.Reason, c.Text, c.Reason = w.Text, w.Reason, w.Text, w.Reason
+		if x.Text, x.Reason, c.Text, c.Reason = w.Text, w.Reason, w.Text, w.Reason; x.Policy != nil && w.Policy != nil {
+			x.Policy.Text = w.Policy
+		}
 	}
 	if c.Missing == "" && (d.vault.digests == nil || d.vault.digest("left command", x.digestInput(d.run, n)) != x.Digest) {
 		c.Missing = ErrAltered.Error()

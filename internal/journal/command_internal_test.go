@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
@@ -55,6 +56,62 @@ func TestAlteredCommandIsNotRead(t *testing.T) {
 	require.Contains(t, got.Missing, "no key was given")
 }
 
+// Texts without a label of their own are internal: why a command was sent, and what the policy of a run or of a command
+// says. If that is hidden, only the key shows it, and nothing takes the rest of a policy for one.
+func TestUnlabeledTextsAreHidden(t *testing.T) {
+	t.Parallel()
+	j := InMemory(Options{Key: bytes.Repeat([]byte{1}, KeyBytes), EncryptFrom: new(label.Internal)})
+	defer j.Close() //nolint:errcheck // it ends with the test
+	d, locked := &decoder{run: "r", vault: j.vault}, &decoder{run: "r", vault: &vault{digests: j.vault.digests}}
+	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Block: []task.Path{"canary"}}}}
+	stored, err := record.NewPolicy(policy, "0f", nil)
+	require.NoError(t, err)
+	encode := func(line any, err error) []byte {
+		require.NoError(t, err)
+		text, err := json.Marshal(line)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "canary")
+		return text
+	}
+	requireLocked := func(p *record.Policy) {
+		_, err := p.Policy()
+		require.ErrorContains(t, err, "the stored policy cannot be read: it is encrypted under the key")
+	}
+	e := &encoder{run: "r", lines: trace.NewEncoder(nil), vault: j.vault, above: newSensitiveTasks(j.vault)}
+	e.above.learn(&record.Entry{Begin: &record.RunStart{Label: new(label.Internal)}})
+	begin := &record.RunStart{Run: "r", Policy: stored}
+	raw := encode(e.begin(begin))
+	begun, err := d.start(raw)
+	require.NoError(t, err)
+	require.Equal(t, stored, begun.Policy)
+	begun, err = locked.start(raw)
+	require.NoError(t, err)
+	requireLocked(begun.Policy)
+	var old beginLine // as a program reads it that does not know of hidden policies
+	require.NoError(t, json.Unmarshal(raw, &old))
+	_, err = old.Policy.Policy()
+	require.Error(t, err)
+
+	sent := &record.Command{Kind: steer.ReplacePolicy, By: "ann", Reason: "canary", EventReason: "canary", Policy: stored, Time: time.Unix(7, 0).UTC()}
+	raw = encode(e.command(sent))
+	c, err := d.command(raw)
+	require.NoError(t, err)
+	require.Equal(t, sent, c)
+	c, err = locked.command(raw)
+	require.NoError(t, err)
+	require.NotNil(t, c)
+
+	given := leftLine{Command: steer.Command{Kind: steer.ReplacePolicy, By: "ann", Reason: "canary", Policy: policy, Replaces: "0f", Classification: label.Public}, Policy: stored, Time: time.Now(), For: tenure{Holder{Host: "h"}, 9}}
+	raw, err = encodeLeft(j.vault, "r", 3, given)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "canary")
+	got, _ := d.left(raw, 3)
+	require.Empty(t, got.Missing)
+	require.Equal(t, given.Command, got.Command)
+	got, _ = locked.left(raw, 3)
+	require.Contains(t, got.Missing, "no key was given")
+}
+
 // A policy that was altered on its way to the run is not read.
 func TestAlteredPolicyIsNotRead(t *testing.T) {
 	t.Parallel()
@@ -76,7 +133,7 @@ func TestAlteredPolicyIsNotRead(t *testing.T) {
 		require.Nil(t, got.Command.Policy)
 	}
 
-	e := &encoder{run: "r", vault: j.vault, above: &sensitiveTasks{}}
+	e := &encoder{run: "r", vault: j.vault, above: newSensitiveTasks(j.vault)}
 	sent.Digest, sent.Parties = "2f", []gate.Party{{Name: "a"}, {Name: "b"}}
 	taken := &record.Command{Kind: steer.ReplacePolicy, By: "ann", Time: time.Unix(7, 0).UTC(), Policy: sent}
 	line, err := e.command(taken)
@@ -100,7 +157,7 @@ func TestLineOfACommand(t *testing.T) {
 	t.Parallel()
 	j := InMemory(Options{Key: bytes.Repeat([]byte{1}, KeyBytes)})
 	defer j.Close() //nolint:errcheck // it ends with the test
-	e, d := &encoder{run: "r", vault: j.vault, above: &sensitiveTasks{}}, &decoder{run: "r", vault: j.vault}
+	e, d := &encoder{run: "r", vault: j.vault, above: newSensitiveTasks(j.vault)}, &decoder{run: "r", vault: j.vault}
 	given := &record.Command{Kind: steer.Interrupt, Task: "t", Title: "T", Agent: "a", By: "ann", Reason: "because", EventReason: "as asked", Time: time.Unix(7, 0).UTC(), Taken: time.Unix(9, 0).UTC()}
 	encode := func() []byte {
 		line, err := e.command(given)
@@ -119,7 +176,7 @@ func TestLineOfACommand(t *testing.T) {
 		require.Nil(t, got, change[0])
 	}
 	require.Contains(t, string(raw), `,"taken":"1970-01-01T00:00:09Z"`)
-	e.above.add("t", true, false)
+	e.above.add("t", label.Secret, false)
 	raw = encode()
 	require.NotContains(t, string(raw), "because")
 	require.NotContains(t, string(raw), "as asked")
@@ -128,7 +185,7 @@ func TestLineOfACommand(t *testing.T) {
 	require.Equal(t, given, got)
 	got, err = (&decoder{run: "r", vault: &vault{digests: j.vault.digests}}).command(raw)
 	require.NoError(t, err)
-	require.Equal(t, []string{withheld, ""}, []string{got.Reason, got.EventReason})
+	require.Equal(t, []string{j.vault.withheld(), ""}, []string{got.Reason, got.EventReason})
 }
 
 // A command whose sender was killed does not wait for another process, and a row that is put back

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,22 +38,22 @@ func (f *fakeRun) Short(of *task.Task, ttl time.Duration, key record.Key) *recor
 }
 
 // secretEntries returns the entries of a run whose caller may see secrets. They have
-// secrets in the prompt, in results and their shown form, in errors, reasons and the answer.
-func secretEntries(run string) []record.Entry {
+// values with a label in the prompt, in results and their shown form, in errors, reasons and the answer.
+func secretEntries(run string, level label.Classification) []record.Entry {
 	t := newFakeRun(run, 3)
-	t.Label = label.Secret
+	t.Label = level
 	done, failed := t.Task(0), t.Task(1)
-	asks := t.Ask(done, label.Secret)
+	asks := t.Ask(done, level)
 	answer := t.Answer(done, "It says "+canary, answerKey(0))
 	answer.Shown = &record.ShownResult{Text: "shown " + canary}
 	answer.Call = llm.CallInfo{Model: canary, Endpoint: "http://localhost:1/v1", RequestID: canary, FinishReason: canary}
 	answer.Warnings = []string{"look at " + canary}
-	asksAgain := t.Ask(failed, label.Secret)
+	asksAgain := t.Ask(failed, level)
 	failure := t.Answer(failed, "", answerKey(1))
 	failure.Result, failure.Code, failure.Error = nil, "SCHEMA", "not a number: "+canary
 	failure.Call = llm.CallInfo{RequestID: canary}
-	failure.Refused = &record.LabeledText{Text: "refused " + canary, Problem: "found " + canary, Label: label.Secret}
-	answer.Reasoning = &record.LabeledText{Text: "first " + canary, Label: label.Secret}
+	failure.Refused = &record.LabeledText{Text: "refused " + canary, Problem: "found " + canary, Label: level}
+	answer.Reasoning = &record.LabeledText{Text: "first " + canary, Label: level}
 	failedEvents := t.Events(failed, event.Error)
 	failedEvents[0].Event.Message = "not a number: " + canary
 	warned := event.Event{Seq: failedEvents[0].Event.Seq + 1, Type: event.Warning, Time: t.now(), Run: run, Problem: event.Problem{Message: "answered by " + canary}}
@@ -64,32 +65,41 @@ func secretEntries(run string) []record.Entry {
 		Time: t.now(), Status: "error", Answer: "In short: " + canary, Warnings: []string{"look at " + canary},
 		Errors: []record.Failure{{Code: "X", Message: canary}},
 	}
-	raise(asks[0].Record.Prompt)
-	raise(asksAgain[0].Record.Prompt)
+	raise(asks[0].Record.Prompt, level)
+	raise(asksAgain[0].Record.Prompt, level)
 	list := append(asks, record.Entry{Exchange: answer})
 	list = append(append(list, asksAgain...), record.Entry{Rejected: t.Rejected(failed, canary, answerKey(1))}, record.Entry{Exchange: failure})
 	return append(append(list, failedEvents...), record.Entry{Exchange: t.Answer(&step, "In short: "+canary, answerKey(2))}, record.Entry{End: end})
 }
 
-// secretInfo is an Info with a file above confidential.
-func secretInfo(run string) journal.Info {
-	return journal.Info{Run: run, Name: "claims", Time: noon, Label: label.Secret, Files: []journal.File{
+// secretInfo is an Info with an internal file and one with this label. Its flags, which are internal, have the canary too
+// if that is as sensitive at most.
+func secretInfo(run string, level label.Classification) journal.Info {
+	info := journal.Info{Run: run, Name: "claims", Time: noon, Label: level, Invocation: json.RawMessage(`{"goal":true}`), Files: []journal.File{
 		{Path: "team.yaml", Text: "tasks: []"},
-		{Path: "claim.md", Text: "of " + canary, Label: label.Secret},
+		{Path: "claim.md", Text: "of " + canary, Label: level},
 	}}
+	if level <= label.Internal {
+		info.Invocation = json.RawMessage(`{"request":"` + canary + `"}`)
+	}
+	return info
 }
 
 func secretsNeedTheirKey(t *testing.T, open openFunc) {
-	key := []byte("0123456789abcdef0123456789abcdef")
-	for name, k := range map[string][]byte{"with": key, "without": nil} {
-		j, err := open(journal.Options{Key: k, Now: func() time.Time { return noon.Add(time.Hour) }})
-		if k == nil && errors.Is(err, journal.ErrKeyMissing) {
+	for name, o := range map[string]journal.Options{"with": {Key: oneKey}, "without": {}, "from": {Key: oneKey, EncryptFrom: new(label.Public)}} {
+		level := label.Secret
+		if o.EncryptFrom != nil {
+			level = *o.EncryptFrom
+		}
+		o.Now = func() time.Time { return noon.Add(time.Hour) }
+		j, err := open(o)
+		if o.Key == nil && errors.Is(err, journal.ErrKeyMissing) {
 			continue // there is no journal without one
 		}
 		require.NoError(t, err)
-		r, err := j.Begin(t.Context(), secretInfo(name))
+		r, err := j.Begin(t.Context(), secretInfo(name, level))
 		require.NoError(t, err)
-		list := secretEntries(name)
+		list := secretEntries(name, level)
 		require.NoError(t, appendEntries(r, list...))
 		endRun(t, r)
 		text, err := journaltest.Text(j.Lines(t.Context(), name))
@@ -100,14 +110,14 @@ func secretsNeedTheirKey(t *testing.T, open openFunc) {
 		tr, err := j.Trace(t.Context(), name)
 		require.NoError(t, err)
 		require.Len(t, tr.Prompts, 2)
-		if k != nil {
+		if o.Key != nil {
 			for i := range list {
 				if a := list[i].Asked; a != nil {
 					a.Bytes = bytesize.Class(a.Bytes) // with or without the key
 				}
 			}
 			requireHistory(t, list, &s.History)
-			require.Equal(t, secretInfo(name), s.Info)
+			require.Equal(t, secretInfo(name, level), s.Info)
 			require.Equal(t, list[0].Record.Prompt.Text, tr.Prompts[0].Text)
 			require.NotEmpty(t, tr.Contains(canary).Occurrences)
 		} else {
@@ -119,13 +129,13 @@ func secretsNeedTheirKey(t *testing.T, open openFunc) {
 	}
 }
 
-// raise makes what was granted for a prompt secret, as it is where a policy
+// raise gives what was granted for a prompt a label, as it is where a policy
 // says so, and puts the canary into it.
-func raise(s *promptview.Shown) {
-	s.Receipt.Classification = label.Secret
+func raise(s *promptview.Shown, level label.Classification) {
+	s.Receipt.Classification = level
 	for i := range s.Receipt.Sources {
 		if src := &s.Receipt.Sources[i]; src.Decision != nil {
-			src.Classification = label.Secret
+			src.Classification = level
 		}
 	}
 	for i := range s.Text {

@@ -84,7 +84,7 @@ func (d *decoder) decode(kind string, value []byte) (l historyLine, err error) {
 	case record.KindInfo:
 		l.info, err = d.info(value)
 	case record.KindRunStart:
-		l.Begin, err = decodeBegin(value)
+		l.Begin, err = d.start(value)
 	case record.KindCallStart:
 		l.Asked, err = decodeStart(value)
 	case record.KindPrefetchStart:
@@ -204,6 +204,11 @@ func (d *decoder) info(value []byte) (*infoLine, error) {
 		}
 		x.Info.Files = append(x.Info.Files, f.File)
 	}
+	if x.Args != nil {
+		var text []byte
+		text, x.Info.Unreadable = d.vault.show(x.Args, record.KindInfo, d.run, "", "invocation")
+		x.Info.Invocation = text
+	}
 	x.Info.Fingerprint = d.vault.masked(x.Info.Fingerprint)
 	x.Info.takeTurn()
 	return x, nil
@@ -272,10 +277,11 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 			e.SizeClasses, e.Context = true, event.Context{Prompts: e.Context.Prompts}
 		}
 		if x.Result != nil {
-			e.Missing, e.Shown = missing, &record.ShownResult{Text: withheld}
+			e.Missing, e.MissingLabel = missing, x.Result.Classification
+			e.Shown = &record.ShownResult{Text: x.Hidden.withheld()}
 		}
 		if e.Code != "" {
-			e.Error = withheld
+			e.Error = x.Hidden.withheld()
 		}
 		return false
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
 )
 
 // An encoder encodes entries as lines. It is safe for concurrent use.
@@ -104,14 +105,6 @@ func (e *encoder) start(of *record.CallStart) *startLine {
 	return x
 }
 
-// sizeAt returns the stored size of a value with this label.
-func sizeAt(level label.Classification, bytes int) int {
-	if level > plainLimit {
-		return bytesize.Class(bytes)
-	}
-	return bytes
-}
-
 // key returns the stored form of a key; nil for the zero key.
 func (e *encoder) key(k record.Key) *record.Digest {
 	if k == (record.Key{}) {
@@ -130,20 +123,44 @@ func (e *encoder) event(ev event.Event) (low event.Event, hiddenText json.RawMes
 	}
 	ev.Call = nil                                      // the line of the agent call has it
 	ofRun := ev.Task == "" && ev.Type == event.Warning // it may quote the context of any task
-	if ev.Message == "" || !e.above.has(ev.Task) && !e.above.has(ev.Root) && !(ofRun && e.above.any()) {
+	sensitive := func(id task.ID) bool { return id != "" && e.above.has(id) }
+	if !sensitive(ev.Task) && !sensitive(ev.Root) && !(ofRun && e.above.any()) {
 		return ev, nil, nil
 	}
-	if c := record.ChangeOf(&ev); c != nil {
-		h, err := e.vault.hide([]byte(ev.Message), changePlace(e.run, ev.Seq, c)...)
-		if err != nil {
-			return ev, nil, err
+	var h hiddenEvent
+	c := record.ChangeOf(&ev)
+	if ev.Message != "" {
+		if c != nil {
+			of, err := e.vault.hide([]byte(ev.Message), changePlace(e.run, ev.Seq, c)...)
+			if err != nil {
+				return ev, nil, err
+			}
+			h.hidden = *of
 		}
-		if hiddenText, err = json.Marshal(h); err != nil {
-			return ev, nil, err
-		}
+		ev.Message = e.vault.withheld()
 	}
-	ev.Message = withheld
-	return ev, hiddenText, nil
+	if e.vault.hides(maxKey) {
+		if c != nil && ev.Name != "" {
+			if h.Name, err = e.vault.hide([]byte(ev.Name), append(changePlace(e.run, ev.Seq, c), "name")...); err != nil {
+				return ev, nil, err
+			}
+		}
+		ev.Name, ev.Because = "", ""
+	}
+	if h != (hiddenEvent{}) {
+		hiddenText, err = json.Marshal(h)
+	}
+	return ev, hiddenText, err
+}
+
+// maxKey is the highest label of the keys of items, by which instances are named.
+const maxKey = label.Confidential
+
+// hiddenEvent is the stored form of the texts of an event above the plaintext limit: its message, and the name of the
+// instance that it is about.
+type hiddenEvent struct {
+	hidden
+	Name *hidden `json:"name,omitempty"`
 }
 
 // changePlace is the place of the hidden message of an event, by its number.
@@ -156,11 +173,11 @@ func changePlace(run string, seq int, c *record.TaskChange) []string {
 func (e *encoder) record(b *trace.Batch, r *record.Prompt) error {
 	low := record.Prompt{Handoffs: make([]event.Handoff, len(r.Handoffs))}
 	for i := range r.Handoffs {
-		low.Handoffs[i] = record.LowerHandoff(&r.Handoffs[i], plainLimit)
+		low.Handoffs[i] = record.LowerHandoff(&r.Handoffs[i], e.vault.plainLimit())
 	}
 	cut := false
 	if r.Prompt != nil {
-		low.Prompt, cut = r.Prompt.Lower(plainLimit)
+		low.Prompt, cut = r.Prompt.Lower(e.vault.plainLimit())
 	}
 	if err := e.lines.Record(b, low); err != nil || !cut {
 		return err
@@ -184,7 +201,8 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 		return nil, err
 	}
 	s := secrets{Shown: x.Shown, Error: x.Error, EventError: x.EventError}
-	if e.above.isExact(x.Task) || x.Partial && (e.above.has(x.Task) || x.Result != nil && x.Result.Classification > plainLimit) {
+	hides := e.above.has(x.Task) || x.Result != nil && e.vault.hides(x.Result.Classification)
+	if e.above.isExact(x.Task) || x.Partial && hides {
 		s.Sizes = &sizes{x.Spent, x.SavedTokens, x.Context}
 		s.Sizes.classes().set(&out.AgentCall)
 	}
@@ -192,7 +210,7 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 		s.words = wordsOf(x.Result)
 		out.Result = &resultLine{Header: x.Result.Header, Digest: e.vault.digest("envelope", out.digestInput(e.run, record.DigestOf(x.Result.Digest)))}
 	}
-	if s.Sizes == nil && !e.above.has(x.Task) && (x.Result == nil || x.Result.Classification <= plainLimit) && !aboveCeiling(x.Refused, x.Reasoning) {
+	if s.Sizes == nil && !hides && !e.hidesAny(x.Refused, x.Reasoning) {
 		if out.Result != nil {
 			out.Result.words = s.words
 		}
@@ -212,9 +230,9 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	return out, err
 }
 
-// aboveCeiling reports whether a labeled text is above the plaintext limit. Nil is not.
-func aboveCeiling(list ...*record.LabeledText) bool {
-	return slices.ContainsFunc(list, func(a *record.LabeledText) bool { return a != nil && a.Label > plainLimit })
+// hidesAny reports whether a labeled text is above the plaintext limit. Nil is not.
+func (e *encoder) hidesAny(list ...*record.LabeledText) bool {
+	return slices.ContainsFunc(list, func(a *record.LabeledText) bool { return a != nil && e.vault.hides(a.Label) })
 }
 
 // message returns the stored form of a message. Above the plaintext limit its payload is hidden.
@@ -225,7 +243,7 @@ func (e *encoder) message(m *record.SentMessage) (*messageLine, error) {
 	}
 	out := &messageLine{SentMessage: *m, Key: e.key(m.Key), Message: resultLine{Header: r.Header}}
 	out.Message.Digest = e.vault.digest("message", out.digestInput(e.run, record.DigestOf(r.Digest)))
-	if out.Bytes = sizeAt(r.Classification, m.Bytes); r.Classification <= plainLimit {
+	if out.Bytes = e.vault.sizeAt(r.Classification, m.Bytes); !e.vault.hides(r.Classification) {
 		out.Message.words = wordsOf(r)
 		return out, nil
 	}
@@ -274,7 +292,7 @@ func (e *encoder) end(of *record.RunEnd) (*endLine, error) {
 	hides := false
 	hide := func(words *string, above bool) {
 		if above && *words != "" {
-			*words, hides = withheld, true
+			*words, hides = e.vault.withheld(), true
 		}
 	}
 	coordinated := e.above.coordinator()
@@ -303,9 +321,16 @@ func (e *encoder) end(of *record.RunEnd) (*endLine, error) {
 // info returns the stored form of an Info.
 func (e *encoder) info(of *Info) (*infoLine, error) {
 	x := &infoLine{Info: *of}
+	if of.Invocation != nil && e.vault.hides(unlabeled) {
+		var err error
+		if x.Args, err = e.vault.hide(of.Invocation, record.KindInfo, e.run, "", "invocation"); err != nil {
+			return nil, err
+		}
+		x.Invocation = nil
+	}
 	for _, f := range of.Files {
 		line := fileLine{File: f}
-		if f.Label > plainLimit {
+		if e.vault.hides(f.Label) {
 			h, err := e.vault.hide([]byte(f.Text), record.KindInfo, e.run, f.Path)
 			if err != nil {
 				return nil, err

@@ -23,6 +23,9 @@ type Info struct {
 	Invocation  json.RawMessage      `json:"invocation,omitempty"`  // the flags of the command, for a later process
 	Prices      json.RawMessage      `json:"prices,omitempty"`
 
+	// Unreadable says why the stored Invocation cannot be read, such as that it is encrypted; empty if it can.
+	Unreadable string `json:"-"`
+
 	// Turn says which turn of a session the run is; nil if it is none. Its Text is among the Files.
 	Turn *record.SessionTurn `json:"turn,omitempty"`
 }

@@ -89,10 +89,7 @@ func New(name string, db Database, digestKey []byte, o Options) (j *Journal, err
 	if err != nil {
 		return nil, err
 	}
-	v := &vault{sealer: sealer}
-	if digestKey != nil {
-		v.digests = newDigester(digestKey)
-	}
+	v := newVault(o, sealer, digestKey)
 	c := &catalog{place: &place{path: name}, store: s, me: *o.Holder, now: o.Now, accepts: label.Secret, labels: &sync.Map{}}
 	j = &Journal{archive: &archive{catalog: c, vault: v}, o: o, closing: &closing{}}
 	if !o.ReadOnly {

@@ -17,12 +17,13 @@ import (
 type infoLine struct {
 	Info
 	Files []fileLine   `json:"files,omitempty"`
+	Args  *hidden      `json:"args,omitempty"`  // the invocation, if it is above the plaintext limit
 	Tasks []trace.Task `json:"tasks,omitempty"` // in files before version 10
 }
 
 type fileLine struct {
 	File
-	Hidden *hidden       `json:"hidden,omitempty"` // the text, if it is above the plainLimit
+	Hidden *hidden       `json:"hidden,omitempty"` // the text, if it is above the plaintext limit
 	Digest record.Digest `json:"digest"`
 }
 
@@ -39,7 +40,7 @@ type exchangeLine struct {
 	Reuse  *record.Digest `json:"reuse,omitempty"`
 	Files  *record.Digest `json:"files,omitempty"`
 	Result *resultLine    `json:"result,omitempty"`
-	Hidden *hidden        `json:"hidden,omitempty"` // the payload, if it is above the plainLimit
+	Hidden *hidden        `json:"hidden,omitempty"` // the payload, if it is above the plaintext limit
 
 	Provider *providerLine `json:"provider,omitempty"`
 }
@@ -89,7 +90,7 @@ type messageLine struct {
 	record.SentMessage
 	Key     *record.Digest `json:"key,omitempty"` // masked
 	Message resultLine     `json:"message"`
-	Hidden  *hidden        `json:"hidden,omitempty"` // the payload, if it is above the plainLimit
+	Hidden  *hidden        `json:"hidden,omitempty"` // the payload, if it is above the plaintext limit
 }
 
 // digestInput returns what the digest of a message covers: the envelope, the run, the
@@ -159,7 +160,7 @@ func (s sizes) areClasses() bool {
 type endLine struct {
 	record.RunEnd
 	Tasks  []record.TaskEnd `json:"tasks,omitempty"`  // of earlier versions
-	Hidden *hidden          `json:"hidden,omitempty"` // the whole RunEnd, if texts of it are above the plainLimit
+	Hidden *hidden          `json:"hidden,omitempty"` // the whole RunEnd, if texts of it are above the plaintext limit
 }
 
 // sealedLine has the pieces of the prompt in the line before it, which has only those up to

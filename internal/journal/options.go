@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/workdir"
+	"github.com/runteam/runteam/label"
 )
 
 // Options configure a journal. The zero value stores only keyed digests of values above
@@ -30,6 +31,10 @@ type Options struct {
 	// Driver is the name of a driver of SQLite in database/sql; empty means sqlite. Tests count rows with another one.
 	Driver string
 
+	// EncryptFrom is the lowest label of values that are encrypted under Key; nil means secret. It holds for what is
+	// written from now on, and needs a Key.
+	EncryptFrom *label.Classification
+
 	// Closing Hurry limits each wait for a file that other processes lock to 1 s. Otherwise
 	// a wait takes up to 30 s.
 	Hurry <-chan struct{}
@@ -44,6 +49,11 @@ func (o *Options) Check() error {
 	var problems []string
 	if err := checkKey(o.Key); err != nil {
 		problems = append(problems, err.Error())
+	}
+	if c := o.EncryptFrom; c != nil && !c.Valid() {
+		problems = append(problems, fmt.Sprintf("EncryptFrom is %v; use one of %s", *c, strings.Join(label.Classifications(), ", ")))
+	} else if c != nil && o.Key == nil && !o.ReadOnly {
+		problems = append(problems, fmt.Sprintf("EncryptFrom is %v, and there is no Key to encrypt under; set Key to %d bytes, or leave EncryptFrom out", *c, KeyBytes))
 	}
 	if n := len(o.AuditKey); n > 0 && n < audit.MinKey {
 		problems = append(problems, fmt.Sprintf("AuditKey has %s; use at least %d", bytesize.Text(n), audit.MinKey))

@@ -57,7 +57,7 @@ func TestJournalWithoutPaddingOpens(t *testing.T) {
 		require.NoError(t, err)
 		put(t, path+suffix, string(text))
 	}
-	want := secretEntries("r1")
+	want := secretEntries("r1", label.Secret)
 	for i := range want {
 		if want[i].Event != nil { // which are not in the history of this version
 			want[i] = record.Entry{}

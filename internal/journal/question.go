@@ -11,13 +11,13 @@ type questionLine struct {
 	record.Question
 	Key    *record.Digest `json:"key,omitempty"`
 	List   *record.Digest `json:"list,omitempty"`
-	Hidden *hidden        `json:"hidden,omitempty"` // the schema, if the prompt is above the plainLimit
+	Hidden *hidden        `json:"hidden,omitempty"` // the schema, if the prompt is above the plaintext limit
 }
 
 // question returns a Question with a masked key. Its schema may quote the task.
 func (e *encoder) question(q *record.Question) (*questionLine, error) {
 	out := &questionLine{Question: *q, Key: e.key(q.Key), List: e.key(q.List)}
-	if q.Label <= plainLimit || q.Schema == "" {
+	if !e.vault.hides(q.Label) || q.Schema == "" {
 		return out, nil
 	}
 	var err error
@@ -44,7 +44,7 @@ func (d *decoder) question(value []byte) (*record.Question, error) {
 type answerLine struct {
 	record.Answer
 	Key    *record.Digest `json:"key,omitempty"`
-	Hidden *hidden        `json:"hidden,omitempty"` // the answerWords, if they are above the plainLimit
+	Hidden *hidden        `json:"hidden,omitempty"` // the answerWords, if they are above the plaintext limit
 	Digest record.Digest  `json:"digest"`
 }
 
@@ -64,7 +64,7 @@ func (e *encoder) answer(a *record.Answer) (*answerLine, error) {
 	out := &answerLine{Answer: *a, Key: new(record.Digest(a.Key))}
 	out.Time = out.Time.UTC().Round(0)
 	out.Digest = e.vault.digest("answer", out.digestInput(e.run))
-	if a.Label <= plainLimit {
+	if !e.vault.hides(a.Label) {
 		return out, nil
 	}
 	text, err := json.Marshal(answerWords{a.Text, a.Reason})

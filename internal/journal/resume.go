@@ -74,9 +74,6 @@ func (j *Journal) reopenRow(ctx context.Context, row runRow, l lease) (*Run, *St
 	r.tenure, r.history = l.tenure(), &s.History
 	for i := range s.History.Log {
 		r.encoder.above.learn(&s.History.Log[i])
-		if x := s.History.Log[i].Exchange; x != nil && x.Missing != "" {
-			r.encoder.above.add(x.Task, true, !x.Partial)
-		}
 	}
 	if r.lines, err = j.continueLines(ctx, r); err != nil {
 		return nil, nil, j.fail("read", fmt.Errorf("run %s: %w", row.id, err))

@@ -126,7 +126,7 @@ func (j *Journal) releaseLease(ctx context.Context, run int64, l *lease) error {
 
 // run returns a Run that is not open yet.
 func (j *Journal) run(info Info, row runRow) *Run {
-	return &Run{j: j, row: row, info: info, encoder: &encoder{run: row.id, vault: j.vault, above: &sensitiveTasks{}}, decided: map[int64]bool{}}
+	return &Run{j: j, row: row, info: info, encoder: &encoder{run: row.id, vault: j.vault, above: newSensitiveTasks(j.vault)}, decided: map[int64]bool{}}
 }
 
 // newest returns the head of the newest run.

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
 )
 
 var (
@@ -19,35 +20,35 @@ var (
 	otherKey = []byte("fedcba9876543210fedcba9876543210")
 )
 
-// The files of a journal have nothing above confidential in them, with a key and
+// The files of a journal have nothing above its plaintext limit in them, with a key and
 // without one, while it is written and afterwards.
 //
 // Requirement: G19.
 func TestNoFileOfAJournalHasASecret(t *testing.T) {
 	t.Parallel()
-	for name, key := range map[string][]byte{"with a key": oneKey, "without a key": nil} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			folder := t.TempDir()
-			path := filepath.Join(folder, "runs.db")
-			j, err := journal.Open(path, journal.Options{Key: key})
-			require.NoError(t, err)
-			r, err := j.Begin(t.Context(), secretInfo("r1"))
-			require.NoError(t, err)
-			for _, e := range secretEntries("r1") {
-				require.NoError(t, appendEntries(r, e))
-			}
-			require.NoError(t, r.Update(t.Context(), secretInfo("r1")))
-			require.Contains(t, files(t, folder), "runs.db-wal")
-			require.Contains(t, files(t, folder), "runs.db-shm")
-			requireNoCanary(t, path)
-			_, err = r.Close(t.Context())
-			require.NoError(t, err)
-			requireNoCanary(t, path)
-			require.NoError(t, j.Close())
-			requireNoCanary(t, path)
-		})
-	}
+	eachLimit(t, func(t *testing.T, o journal.Options, level label.Classification, hidden bool) {
+		if !hidden {
+			return
+		}
+		folder := t.TempDir()
+		path := filepath.Join(folder, "runs.db")
+		j, err := journal.Open(path, o)
+		require.NoError(t, err)
+		r, err := j.Begin(t.Context(), secretInfo("r1", level))
+		require.NoError(t, err)
+		for _, e := range secretEntries("r1", level) {
+			require.NoError(t, appendEntries(r, e))
+		}
+		require.NoError(t, r.Update(t.Context(), secretInfo("r1", level)))
+		require.Contains(t, files(t, folder), "runs.db-wal")
+		require.Contains(t, files(t, folder), "runs.db-shm")
+		requireNoCanary(t, path)
+		_, err = r.Close(t.Context())
+		require.NoError(t, err)
+		requireNoCanary(t, path)
+		require.NoError(t, j.Close())
+		requireNoCanary(t, path)
+	})
 }
 
 // requireNoCanary looks for the canary in all files and in all blobs.
@@ -78,10 +79,10 @@ func requireNoCanary(t *testing.T, path string) {
 func TestWrongKeyIsAnError(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
-	list := secretEntries("r1")
+	list := secretEntries("r1", label.Secret)
 	j, err := journal.Open(path, journal.Options{Key: oneKey})
 	require.NoError(t, err)
-	r, err := j.Begin(t.Context(), secretInfo("r1"))
+	r, err := j.Begin(t.Context(), secretInfo("r1", label.Secret))
 	require.NoError(t, err)
 	require.NoError(t, appendEntries(r, list...))
 	require.NoError(t, j.Close())
@@ -118,7 +119,7 @@ func TestSecretTaskStaysHiddenWithoutTheKey(t *testing.T) {
 	require.NoError(t, err)
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
-	list := secretEntries("r1")
+	list := secretEntries("r1", label.Secret)
 	require.NoError(t, appendEntries(r, list...))
 	require.NoError(t, j.Close())
 	j, err = journal.Open(path, journal.Options{})
@@ -134,6 +135,41 @@ func TestSecretTaskStaysHiddenWithoutTheKey(t *testing.T) {
 	}
 	requireNoCanary(t, path)
 	require.NoError(t, j.Close())
+}
+
+// What a process adds to a run follows its own limit, also about tasks of which only earlier processes know the labels.
+// What is stored already stays as it is.
+func TestALaterProcessHasItsOwnLimit(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	list := secretEntries("r1", label.Internal)
+	begin := record.Entry{Begin: &record.RunStart{Run: "r1", Time: noon, Label: new(label.Internal)}}
+	var failed *event.Event // a task without a result
+	for _, from := range []*label.Classification{nil, new(label.Internal), nil} {
+		now := func() time.Time { return noon.Add(time.Hour) }
+		j, err := journal.Open(path, journal.Options{Key: oneKey, EncryptFrom: from, Now: now})
+		require.NoError(t, err)
+		before := strings.Count(allText(t, path), canary)
+		if failed == nil {
+			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+			require.NoError(t, err)
+			require.NoError(t, appendEntries(r, append([]record.Entry{begin}, list[:len(list)-1]...)...))
+			for _, e := range list {
+				if e.Event != nil && e.Event.Type == event.Error && e.Event.Root == "" {
+					failed = e.Event
+				}
+			}
+			require.NoError(t, j.Close())
+			require.Positive(t, strings.Count(allText(t, path), canary))
+			continue
+		}
+		r, stored, err := j.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		require.Contains(t, reasonOf(&stored.History, failed.Task), canary)
+		require.NoError(t, appendEntries(r, begin, record.Entry{Event: failed}))
+		require.NoError(t, j.Close())
+		require.Equal(t, from != nil, strings.Count(allText(t, path), canary) == before)
+	}
 }
 
 // A payload that was altered in the file makes an envelope that the gate takes for
@@ -179,7 +215,9 @@ func TestInvalidKeys(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	for name, o := range map[string]journal.Options{
-		"short": {Key: oneKey[1:]}, "long": {Key: append(oneKey[:32:32], 'x')}, "empty": {Key: []byte{}}, "one that can be guessed": {AuditKey: oneKey[:15]},
+		"none to encrypt from internal": {EncryptFrom: new(label.Internal)}, "none to encrypt from secret": {EncryptFrom: new(label.Secret)},
+		"no level": {Key: oneKey, EncryptFrom: new(label.Secret + 1)},
+		"short":    {Key: oneKey[1:]}, "long": {Key: append(oneKey[:32:32], 'x')}, "empty": {Key: []byte{}}, "one that can be guessed": {AuditKey: oneKey[:15]},
 	} {
 		want := o.Check()
 		require.Error(t, want, name)
@@ -190,4 +228,5 @@ func TestInvalidKeys(t *testing.T) {
 	require.Empty(t, files(t, filepath.Dir(path)))
 	require.NoError(t, new(journal.Options{}).Check())
 	require.NoError(t, new(journal.Options{Key: oneKey, AuditKey: oneKey}).Check())
+	require.NoError(t, new(journal.Options{EncryptFrom: new(label.Internal), ReadOnly: true}).Check(), "stored forms say how they are read")
 }

@@ -18,6 +18,7 @@ type beginLine struct {
 	record.RunStart
 	Tasks  []taskLine  `json:"tasks,omitempty"`
 	Inputs []inputLine `json:"inputs,omitempty"`
+	Hidden *hidden     `json:"hidden,omitempty"` // the text of the policy, if it is above the plaintext limit
 }
 
 // taskLine is the stored form of a task of the run.
@@ -39,7 +40,7 @@ type inputLine struct {
 	Key *record.Digest `json:"key,omitempty"`
 }
 
-// begin returns a RunStart with masked keys, and without exact sizes of values above the
+// begin returns a RunStart with masked keys, and without a policy and exact sizes of values above the
 // plaintext limit.
 func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
 	if b.Run != e.run {
@@ -48,8 +49,12 @@ func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
 	e.lines.Learn(b.Tasks)
 	x := &beginLine{RunStart: *b, Tasks: taskLines(b.Tasks)}
 	x.Version = version
+	var err error
+	if x.Policy, x.Hidden, err = e.vault.hidePolicy(b.Policy, record.KindRunStart, e.run); err != nil {
+		return nil, err
+	}
 	for _, in := range b.Inputs {
-		in.Bytes = sizeAt(in.Classification, in.Bytes)
+		in.Bytes = e.vault.sizeAt(in.Classification, in.Bytes)
 		x.Inputs = append(x.Inputs, inputLine{Input: in, Key: e.key(in.Key)})
 	}
 	return x, nil
@@ -85,11 +90,20 @@ func taskLines(tasks []event.Planned) []taskLine {
 // titleMember is what the title of a task begins with.
 var titleMember = []byte(`"title":`)
 
-// decodeBegin returns a RunStart of its stored form.
-func decodeBegin(value []byte) (*record.RunStart, error) {
+// start decodes a RunStart, with its policy or the reason why that cannot be read.
+func (d *decoder) start(value []byte) (*record.RunStart, error) {
+	b, h, err := decodeBegin(value)
+	if err == nil {
+		d.vault.showPolicy(b.Policy, h, record.KindRunStart, d.run)
+	}
+	return b, err
+}
+
+// decodeBegin returns a RunStart of its stored form, and the text of its policy if that is hidden.
+func decodeBegin(value []byte) (*record.RunStart, *hidden, error) {
 	x := beginLine{Tasks: make([]taskLine, 0, bytes.Count(value, titleMember))} // growing it would take as long as the rest
 	if err := json.Unmarshal(value, &x); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b, edges := &x.RunStart, 0
 	for i := range x.Tasks {
@@ -110,7 +124,7 @@ func decodeBegin(value []byte) (*record.RunStart, error) {
 		first := len(all)
 		for _, place := range x.Tasks[i].After {
 			if place < 0 || place >= len(b.Tasks) {
-				return nil, fmt.Errorf("task %q depends on one that the list does not have", b.Tasks[i].Title)
+				return nil, nil, fmt.Errorf("task %q depends on one that the list does not have", b.Tasks[i].Title)
 			}
 			all = append(all, b.Tasks[place].Task)
 		}
@@ -122,7 +136,7 @@ func decodeBegin(value []byte) (*record.RunStart, error) {
 		in.Input.Key = keyOf(in.Key)
 		b.Inputs = append(b.Inputs, in.Input)
 	}
-	return b, nil
+	return b, x.Hidden, nil
 }
 
 // FindTask returns the task of a run, which is named as for [Journal.Find], that a person means by a name; see

@@ -28,7 +28,7 @@ func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error 
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if c.Classification > plainLimit && j.vault.sealer == nil {
+	if j.vault.hides(c.Classification) && j.vault.sealer == nil {
 		return fmt.Errorf("%w: the text is above confidential, and without a key the journal cannot hand it on", ErrNoKey)
 	}
 	r, err := j.find(ctx, run)
@@ -40,6 +40,11 @@ func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error 
 	}
 	of := r.held.tenure()
 	left := leftLine{Command: c, Time: j.now(), For: of}
+	if j.vault.sealer != nil { // else the process could not read it, and the row has it only until that takes it
+		if left.level, err = j.labelOf(ctx, &r); err != nil {
+			return j.fail("read", err)
+		}
+	}
 	if c.Policy != nil {
 		if left.Policy, err = record.NewPolicy(c.Policy, "", nil); err != nil {
 			return fmt.Errorf("%w: %w", steer.ErrInvalid, err)

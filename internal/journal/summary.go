@@ -282,7 +282,7 @@ func addProgress(s *runstate.State, kind string, value []byte) (err error) {
 	var e record.Entry
 	switch kind {
 	case record.KindRunStart:
-		e.Begin, err = decodeBegin(value)
+		e.Begin, _, err = decodeBegin(value)
 	case record.KindCommand:
 		e.Command = new(record.Command)
 		err = json.Unmarshal(value, e.Command)

@@ -294,10 +294,17 @@ func (d *decoder) change(c *record.TaskChange, seq int, hiddenText json.RawMessa
 	if c == nil || d.only != nil && c.Task != "" && !slices.Contains(d.only, c.Task) {
 		return nil
 	}
-	var h hidden
-	if hiddenText != nil && json.Unmarshal(hiddenText, &h) == nil {
-		if text, missing := d.vault.show(&h, changePlace(d.run, seq, c)...); missing == "" {
-			c.Message = string(text)
+	var h hiddenEvent
+	if hiddenText == nil || json.Unmarshal(hiddenText, &h) != nil {
+		return c
+	}
+	place := changePlace(d.run, seq, c)
+	if text, missing := d.vault.show(&h.hidden, place...); missing == "" {
+		c.Message = string(text)
+	}
+	if h.Name != nil {
+		if text, missing := d.vault.show(h.Name, append(place, "name")...); missing == "" {
+			c.Name = string(text)
 		}
 	}
 	return c

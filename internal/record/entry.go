@@ -185,8 +185,9 @@ type AgentCall struct {
 	Provider *ProviderData `json:"-"` // what the provider needs back with the calls of tools; nil if it needs nothing
 
 	// Missing says why the result cannot be read, such as that it is encrypted under a key that
-	// was not given; empty if it can.
-	Missing string `json:"-"`
+	// was not given; empty if it can. MissingLabel is the label of such a result.
+	Missing      string               `json:"-"`
+	MissingLabel label.Classification `json:"-"`
 
 	// SizeClasses says that what it took is in size classes, since the exact numbers are encrypted under a key that was not
 	// given. Budgets count the classes, and nobody is shown them.

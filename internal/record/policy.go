@@ -18,6 +18,8 @@ type Policy struct {
 	Origins []provenance.Position `json:"origins,omitempty"` // where its rules and entries are written
 	Parties []gate.Party          `json:"parties,omitempty"` // whom it may name
 	Missing string                `json:"missing,omitempty"` // why it has no Text: a program can make a policy that no file can have
+
+	Unreadable string `json:"-"` // why the stored Text cannot be read, such as that it is encrypted; empty if it can
 }
 
 // ErrPolicyAltered reports a stored policy that is not the one of its digest.
@@ -51,6 +53,9 @@ func (p *Policy) Names() []string {
 
 // Policy returns the policy that was stored. The error wraps [ErrPolicyAltered] or [ErrPolicyUnwritten].
 func (p *Policy) Policy() (*handoff.Policy, error) {
+	if p.Unreadable != "" {
+		return nil, fmt.Errorf("the stored policy cannot be read: it is %s", p.Unreadable)
+	}
 	if p.Missing != "" {
 		return nil, fmt.Errorf("%w: %s", ErrPolicyUnwritten, p.Missing)
 	}
