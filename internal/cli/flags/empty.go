@@ -12,6 +12,7 @@ var values = map[string]string{
 	"audit-anchor": "name a file",
 	"audit-key":    "name a file",
 	"diff":         "write the ID of a run",
+	"encrypt-from": "write a label",
 	"from":         "name an input or a task",
 	"head":         "write the head that the run printed",
 	"journal":      "name a file",

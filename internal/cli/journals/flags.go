@@ -2,6 +2,9 @@ package journals
 
 import (
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/label"
 	"github.com/spf13/cobra"
 )
 
@@ -13,13 +16,37 @@ type Flags struct {
 	AuditKey string // the file of --audit-key; empty means the key of the environment
 	Program  string // as [console.Console.Program]
 	Quiet    bool   // do not report a new folder
+
+	EncryptFrom string // the lowest label of what is encrypted; empty means the default
 }
 
 // AddTo adds the flags of a command that works with runs in a journal.
 func (g *Flags) AddTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&g.Named, "journal", "", "the journal is in `FILE`, or in the database postgres://… (default: $"+EnvJournal+", or "+FolderName+"/"+FileName+" here, or in a folder above up to that of .git)")
-	f.StringVar(&g.KeyFile, "journal-key", "", "the `FILE` with the key for what is above confidential in the journal (default: $"+EnvJournalKey+")")
+	f.StringVar(&g.KeyFile, "journal-key", "", "the `FILE` with the key for what is encrypted in the journal (default: $"+EnvJournalKey+")")
+}
+
+// AddStoringTo adds the flags of a command that also stores something in a journal.
+func (g *Flags) AddStoringTo(cmd *cobra.Command) {
+	g.AddTo(cmd)
+	cmd.Flags().StringVar(&g.EncryptFrom, "encrypt-from", "", "encrypt what has this `LABEL` or a higher one in the journal: "+format.List(label.Classifications(), 4)+" (default: secret, if there is a key)")
+	flags.Complete(cmd, "encrypt-from", label.Classifications())
+}
+
+// encryptFrom returns the lowest label of what a journal encrypts under a key; nil means the default.
+func (g *Flags) encryptFrom(key []byte) (*label.Classification, error) {
+	if g.EncryptFrom == "" {
+		return nil, nil
+	}
+	level, err := label.ParseClassification(g.EncryptFrom)
+	switch {
+	case err != nil:
+		return nil, exit.Usagef("--encrypt-from: %w", err)
+	case key == nil:
+		return nil, exit.Usagef("--encrypt-from %v: there is no key to encrypt with; give --journal-key FILE or %s (`openssl rand -hex 32` makes a key)", level, EnvJournalKey)
+	}
+	return &level, nil
 }
 
 // AddNoJournalTo adds --no-journal to a command.
@@ -35,6 +62,8 @@ func (g *Flags) Check(cmd *cobra.Command) error {
 		return exit.Usagef("--journal and --no-journal contradict each other: leave one of them out")
 	case g.None && changed("journal-key"):
 		return exit.Usagef("--journal-key has no effect with --no-journal: leave one of them out")
+	case g.None && changed("encrypt-from"):
+		return exit.Usagef("--encrypt-from has no effect with --no-journal: leave one of them out")
 	}
 	return nil
 }

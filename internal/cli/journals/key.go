@@ -72,6 +72,9 @@ func LoadRun(ctx context.Context, j *journal.Journal, run string) (*journal.Stor
 
 // addKeyHints adds to the reasons why texts of a run cannot be read how to give a missing key.
 func addKeyHints(stored *journal.Stored) {
+	if journal.Locked(stored.Info.Unreadable) {
+		stored.Info.Unreadable += keyHint
+	}
 	files, log := &stored.Info.Files, &stored.History.Log
 	for i := range *files {
 		if journal.Locked((*files)[i].Missing) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/format"
@@ -26,6 +27,9 @@ func (g *Flags) Command(verb string, words ...string) string {
 		if flag.path != "" && (flag.name != "--audit-key" || verb == "resume") {
 			flags = append(flags, flag.name, format.ShellPath(flag.path))
 		}
+	}
+	if name, _, _ := strings.Cut(verb, " "); g.EncryptFrom != "" && slices.Contains([]string{"resume", "answer", "chat"}, name) {
+		flags = append(flags, "--encrypt-from", g.EncryptFrom)
 	}
 	end := false // words that begin with a hyphen must follow --
 	for i, word := range words {

@@ -48,6 +48,9 @@ func Open(con *console.Console, g *Flags, why Purpose) (*journal.Journal, Locati
 	if o.Key, err = JournalKey(con, g.KeyFile); err != nil {
 		return nil, Location{}, err
 	}
+	if o.EncryptFrom, err = g.encryptFrom(o.Key); err != nil {
+		return nil, Location{}, err
+	}
 	if o.AuditKey, err = AuditKey(con, "audit-key", g.AuditKey); err != nil {
 		return nil, Location{}, err
 	}

@@ -19,7 +19,10 @@ type StoredResult struct {
 // Result returns the result of a completed call as the user of the run may read it now: it is
 // withheld above the user's clearance, and if it cannot be decrypted, has expired or was altered.
 func (k *StoredRun) Result(x *record.AgentCall) StoredResult {
-	if x.Result == nil || x.Missing != "" {
+	if x.Missing != "" && x.Shown != nil {
+		return StoredResult{Text: x.Shown.Text, Label: x.MissingLabel, Hidden: true}
+	}
+	if x.Result == nil {
 		return withheldResult(label.Secret, label.Secret.String())
 	}
 	level := x.Result.Classification

@@ -72,7 +72,7 @@ suspended, since such a command could answer in place of the person.`,
 		Args: a.arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return answer(con, cmd, a) },
 	}
-	a.AddTo(cmd)
+	a.AddStoringTo(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&a.set, "set", nil, "the value of a field, as `FIELD=VALUE` (repeatable); @FILE is the JSON in a file")
 	f.StringVar(&a.question, "question", "", "the answer is only for the question whose `ID` begins so; an approval needs it")

@@ -70,7 +70,7 @@ func (r *replayFlags) flags(cmd *cobra.Command, con *console.Console) {
 	f.StringArrayVar(&r.models, "model", nil, "with --without: use this `MODEL`, as for run (default: the models of the run)")
 	r.environment.AddTo(cmd)
 	f.BoolVar(&r.reveal, "reveal", false, "show secrets; on a terminal only")
-	r.Flags.AddTo(cmd)
+	r.Flags.AddStoringTo(cmd)
 	flags.Complete(cmd, "without-input", nil)
 	offers := journals.NewCompleter(con, &r.Flags)
 	offers.Arguments(cmd, false, false)

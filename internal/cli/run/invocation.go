@@ -161,6 +161,9 @@ type StoredInvocation struct {
 // ReadInvocation reads the invocation that infoOf stored.
 func ReadInvocation(info *journal.Info) (*StoredInvocation, error) {
 	m := &StoredInvocation{turn: info.Turn, Missing: map[string]string{}}
+	if info.Unreadable != "" {
+		return nil, exit.Errorf(exit.KindRuntime, "run %s: what it was started with cannot be read: it is %s", info.Run, info.Unreadable)
+	}
 	if len(info.Invocation) == 0 {
 		return nil, exit.Usagef("run %s was not begun by this command, so its arguments are unknown", info.Run)
 	}

@@ -99,7 +99,7 @@ func newCommand(con *console.Console, kind steer.Kind, cmd *cobra.Command, of sh
 	o := &commandFlags{}
 	cmd.Args = func(cmd *cobra.Command, args []string) error { return o.arguments(cmd, of, args) }
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return o.send(con, cmd, kind) }
-	o.Flags.AddTo(cmd)
+	o.Flags.AddStoringTo(cmd)
 	o.Sender.AddTo(cmd, "the command")
 	f := cmd.Flags()
 	if of.text {

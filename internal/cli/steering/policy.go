@@ -43,7 +43,7 @@ more than the previous one is refused, unless the run was started with
 		Args: func(cmd *cobra.Command, args []string) error { return o.arguments(cmd, args) },
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.perform(cmd.Context(), con) },
 	}
-	o.Flags.AddTo(cmd)
+	o.Flags.AddStoringTo(cmd)
 	o.Sender.AddTo(cmd, "the policy")
 	cmd.Flags().StringVar(&o.replaces, "replaces", "", "replace only the policy with this `DIGEST` (default: the current one)")
 	flags.Complete(cmd, "replaces", nil)
