@@ -95,21 +95,6 @@ func oldRunIsRemoved(t *testing.T, open openFunc) {
 	require.Zero(t, bytes)
 }
 
-func clockSetBack(t *testing.T, open openFunc) {
-	clock := &testClock{now: noon.Add(time.Hour)}
-	j := openJournal(t, open, journal.Options{Now: clock.time})
-	r := beginRun(t, j, "r1")
-	require.NoError(t, appendEntries(r, newFakeRun("r1", 1).beginning(1)))
-	endRun(t, r)
-	clock.set(noon.Add(time.Hour - 3*time.Second))
-	_, _, err := j.Resume(t.Context(), "r1")
-	require.ErrorIs(t, err, journal.ErrClock)
-	clock.set(noon.Add(time.Hour))
-	r, _, err = j.Resume(t.Context(), "r1")
-	require.NoError(t, err, "who is refused has not kept the lease")
-	endRun(t, r)
-}
-
 func changedSpecIsStored(t *testing.T, open openFunc) {
 	j := openJournal(t, open, journal.Options{})
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Name: "claims", Time: noon, Fingerprint: "old", Files: []journal.File{{Path: "team.yaml", Text: "tasks: []"}}})

@@ -44,7 +44,6 @@ func testContract(t *testing.T, place func(t *testing.T) openFunc) {
 		{"a run is found by a prefix", runIsFoundByPrefix},
 		{"runs have a status", runsHaveStatus},
 		{"old runs are removed, except those in progress", oldRunIsRemoved},
-		{"the clock may not be set back", clockSetBack},
 		{"secrets are read with their key only", secretsNeedTheirKey},
 		{"a trace is read back", traceIsReadBack},
 		{"one task is read alone", oneTaskIsReadAlone},

@@ -39,7 +39,7 @@ type Database interface {
 	SkipLocked() string
 
 	// Now is the time of the database in nanoseconds since 1970, as a query has it, and Clock what leases are compared
-	// with. Both are null if the clocks of the processes count, which are those of one host.
+	// with. Both are [clocksOfHolders] if the clocks of the processes count, which are those of one host.
 	Now() string
 	Clock() string
 
@@ -57,6 +57,9 @@ type Database interface {
 
 	Close() error
 }
+
+// clocksOfHolders is a null in place of the clock of a database.
+const clocksOfHolders = "null"
 
 // A Trimmer gives back the space of removed rows.
 type Trimmer interface {

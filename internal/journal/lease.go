@@ -163,7 +163,7 @@ func (w watch) rule(l *lease, of liveness, since time.Duration) (leaseVerdict, t
 		return taken, 0
 	case w.first == nil || !l.same(w.first):
 		return taken, 0
-	case l.Holder != w.self && w.first.stale(w.at), since >= leaseTime:
+	case l.Holder != w.self && w.first.stale(w.at), since >= leaseTime && !l.ofServer():
 		return free, 0
 	}
 	if l.ofServer() {

@@ -143,3 +143,21 @@ func TestClockThatIsALittleBehind(t *testing.T) {
 		require.NoError(t, j.Close())
 	})
 }
+
+// A clock that was set back is refused.
+func TestClockThatWasSetBack(t *testing.T) {
+	t.Parallel()
+	clock := &testClock{now: noon.Add(time.Hour)}
+	j := journal.InMemory(journal.Options{Now: clock.time})
+	defer j.Close() //nolint:errcheck // it is in memory
+	r := beginRun(t, j, "r1")
+	require.NoError(t, appendEntries(r, newFakeRun("r1", 1).beginning(1)))
+	endRun(t, r)
+	clock.set(noon.Add(time.Hour - 3*time.Second))
+	_, _, err := j.Resume(t.Context(), "r1")
+	require.ErrorIs(t, err, journal.ErrClock)
+	clock.set(noon.Add(time.Hour))
+	r, _, err = j.Resume(t.Context(), "r1")
+	require.NoError(t, err, "who is refused has not kept the lease")
+	endRun(t, r)
+}

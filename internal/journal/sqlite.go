@@ -177,9 +177,9 @@ func (d *sqliteDB) Lock() string { return "" }
 
 func (d *sqliteDB) SkipLocked() string { return "" }
 
-func (d *sqliteDB) Now() string { return "null" }
+func (d *sqliteDB) Now() string { return clocksOfHolders }
 
-func (d *sqliteDB) Clock() string { return "null" }
+func (d *sqliteDB) Clock() string { return clocksOfHolders }
 
 // Await looks often, since nobody tells it.
 func (d *sqliteDB) Await(ctx context.Context, most time.Duration) error {

@@ -22,8 +22,10 @@ type proxy struct {
 	listener net.Listener
 	server   string
 
-	mu    sync.Mutex // held while a message is passed on
-	fault *fault
+	mu      sync.Mutex // held while a message is passed on
+	fault   *fault
+	open    []net.Conn // to clients
+	blocked bool       // clients are refused
 }
 
 // A fault is what happens to the first message that ends a transaction with certain statements: its client is cut off.
@@ -49,14 +51,9 @@ func newProxy(t testing.TB, address string) (*proxy, string) {
 	require.NoError(t, err)
 	p := &proxy{listener: listener, server: u.Host}
 	var all sync.WaitGroup
-	var open []net.Conn
 	t.Cleanup(func() {
 		require.NoError(t, listener.Close())
-		p.mu.Lock()
-		for _, c := range open {
-			_ = c.Close()
-		}
-		p.mu.Unlock()
+		p.block(true)
 		all.Wait()
 	})
 	all.Go(func() {
@@ -66,11 +63,14 @@ func newProxy(t testing.TB, address string) (*proxy, string) {
 				return
 			}
 			p.mu.Lock()
-			open = append(open, client)
+			refused := p.blocked
+			p.open = append(p.open, client)
 			p.mu.Unlock()
 			all.Go(func() {
 				defer client.Close() //nolint:errcheck // the test looks at the database
-				_ = p.serve(client)
+				if !refused {
+					_ = p.serve(client)
+				}
 			})
 		}
 	})
@@ -79,6 +79,17 @@ func newProxy(t testing.TB, address string) (*proxy, string) {
 	q.Set("sslmode", "disable")
 	u.RawQuery = q.Encode()
 	return p, u.String()
+}
+
+// block cuts all clients off and refuses others, or lets them in again.
+func (p *proxy) block(blocked bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.blocked = blocked
+	for _, c := range p.open {
+		_ = c.Close()
+	}
+	p.open = nil
 }
 
 // inject sets what happens to the next message that matches.
