@@ -75,6 +75,11 @@ func ParseKey(text []byte) ([]byte, error) { return journal.ParseKey(text) }
 // user and settings.
 func (j *Journal) Path() string { return j.stored.Path() }
 
+// Private is for [team.Team] and returns the paths that no command of an agent may read.
+//
+// [team.Team]: https://pkg.go.dev/github.com/runteam/runteam/team#Team
+func (j *Journal) Private() []string { return j.stored.Private() }
+
 // Close waits until everything that the runs appended is durable, releases the leases of
 // unfinished runs, and closes the file. It may be called again.
 func (j *Journal) Close() error { return j.stored.Close() }

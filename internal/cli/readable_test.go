@@ -32,6 +32,24 @@ func TestCommandReadsItsReadableFolders(t *testing.T) {
 	require.Contains(t, got.stdout, "found it")
 }
 
+// A command may read neither the journal of its run nor the workspaces of others, wherever they are.
+func TestCommandsMayNotReadWhatOthersRead(t *testing.T) {
+	t.Parallel()
+	if !process.Confines() {
+		t.Skip("this system cannot confine programs")
+	}
+	above := clitest.Folder(t, map[string]string{"lib/word": "found it", "team/.keep": ""})
+	dir := filepath.Join(above, "team")
+	for readable, flags := range map[string][]string{above: nil, filepath.Join(above, "lib"): {"--journal", "../lib/runs.db"}} {
+		for name, text := range processFiles("command: sh, args: [-c, echo done], readable: [" + readable + "]") {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		}
+		got := call{bare: true, dir: dir, args: append([]string{"run", "--offline"}, flags...)}.run(t)
+		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
+		require.Contains(t, got.stderr, "its commands may read "+readable+", and the journal has what other agents read in "+readable)
+	}
+}
+
 func TestFoldersThatAreNotReadable(t *testing.T) {
 	t.Parallel()
 	for backend, want := range map[string]string{

@@ -95,5 +95,9 @@ func (t *Team) RunPlan(ctx context.Context, p *Plan, o *RunOptions) (*Result, er
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	return runPlan(ctx, p, settings(o), time.Now())
+	options := settings(o)
+	if found := t.roster.CheckJournal(options.Journal); len(found) > 0 {
+		return nil, found
+	}
+	return runPlan(ctx, p, options, time.Now())
 }

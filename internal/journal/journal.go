@@ -125,6 +125,16 @@ func (j *Journal) Close() error {
 // Path returns the absolute path of the file of the journal, empty in memory.
 func (j *Journal) Path() string { return j.store.db.Identity() }
 
+// Private returns the paths that no command of an agent may read: of the file, and of the folders with the workspaces of
+// all runs; none in memory.
+func (j *Journal) Private() []string {
+	private := j.workspaces()
+	if file := fileOf(j.Path()); file != "" {
+		private = append([]string{file}, private...)
+	}
+	return private
+}
+
 // Masked returns the stored form of a fingerprint: a digest of it under the digest key of
 // the journal, which reveals nothing of the spec without that key. An [Info] that the
 // journal returns has it in this form. A masked or empty fingerprint is returned as it is.

@@ -35,6 +35,14 @@ func (j *Journal) workspaces() []string {
 	return []string{filepath.Join(filepath.Dir(path), name), filepath.Join(memoryDir, "runteam-"+hex.EncodeToString(d[:16]))}
 }
 
+// fileOf returns the file of a journal with an identity, as [Database] has it; empty if it is in no file.
+func fileOf(identity string) string {
+	if filepath.IsAbs(identity) {
+		return identity
+	}
+	return ""
+}
+
 // Workspaces returns the folders for the workspaces of the run; see [record.WorkspaceKeeper].
 func (r *Run) Workspaces() (w record.Workspaces) {
 	if all := r.j.workspaces(); all != nil {

@@ -115,20 +115,28 @@ func (m *Member) readable() (paths []string) {
 	return slices.Compact(paths)
 }
 
-// checkReadable reports commands that may read the journal of the run.
+// CheckJournal checks what depends on the journal of a run whose plan was made without it.
+func (t *Roster) CheckJournal(journal record.Store) task.Problems {
+	c := checker{team: t}
+	checkReadable(t.Config.Agents, journal, c.about)
+	return c.found
+}
+
+// checkReadable reports commands that may read the journal of the run, or the workspaces of all tasks.
 func checkReadable(agents []Member, journal record.Store, about func(name string, at ...any) subject) {
-	j, ok := journal.(record.FileStore)
-	if !ok || j.Path() == "" {
+	j, ok := journal.(record.PrivateStore)
+	if !ok {
 		return
 	}
+	private := j.Private()
 	for i := range agents {
 		m := &agents[i]
 		of := about(fmt.Sprintf("agent %q", m.Name), "agents", i)
 		check := func(paths []string, at ...any) {
 			for _, path := range paths {
-				if process.Contains(path, j.Path()) {
-					of.at(at...).report(fmt.Sprintf("its commands may read %s, and the journal is %s, which holds what other agents read", path, j.Path()),
-						"keep the journal in another folder, or name only the folder of the program that the command needs", task.ErrInvalid)
+				if i := slices.IndexFunc(private, func(p string) bool { return process.Contains(path, p) }); i >= 0 {
+					of.at(at...).report(fmt.Sprintf("its commands may read %s, and the journal has what other agents read in %s", path, private[i]),
+						"keep the journal and its workspaces in other folders, or name only the folder of the program that the command needs", task.ErrInvalid)
 				}
 			}
 		}

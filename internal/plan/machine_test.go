@@ -133,15 +133,15 @@ func TestUnconfinedCommandsAreConnected(t *testing.T) {
 	require.ErrorContains(t, err, "tool:machine") // there is none
 }
 
-// A store is in a file.
+// A store has files.
 type store struct {
 	record.Store
-	path string
+	paths []string
 }
 
-func (s *store) Path() string { return s.path }
+func (s *store) Private() []string { return s.paths }
 
-// The commands of an agent may not read the folder of the journal, which has what other agents read.
+// The commands of an agent may not read the folder of the journal, nor that of the workspaces, which have what other agents read.
 func TestCommandsThatMayReadTheJournal(t *testing.T) {
 	t.Parallel()
 	requireConfinement(t)
@@ -151,8 +151,11 @@ func TestCommandsThatMayReadTheJournal(t *testing.T) {
 	r, err := newRoster(plan.Config{Agents: []plan.Member{{Name: "a", Agent: reader}}})
 	require.NoError(t, err)
 	tasks := []task.Spec{{Title: "Read", Description: "?"}}
-	_, err = r.plan(tasks, &plan.Options{Journal: &store{path: filepath.Join(folder, "sub", "journal.db")}})
-	require.ErrorContains(t, err, `agent "a": its commands may read `+folder+", and the journal is ")
-	_, err = r.plan(tasks, &plan.Options{Journal: &store{path: filepath.Join(t.TempDir(), "journal.db")}})
+	own, other := filepath.Join(folder, "sub"), filepath.Join(t.TempDir(), "journal.db")
+	for _, paths := range [][]string{{own}, {other, own}} {
+		_, err = r.plan(tasks, &plan.Options{Journal: &store{paths: paths}})
+		require.ErrorContains(t, err, `agent "a": its commands may read `+folder+", and the journal has what other agents read in "+own)
+	}
+	_, err = r.plan(tasks, &plan.Options{Journal: &store{paths: []string{other}}})
 	require.NoError(t, err)
 }

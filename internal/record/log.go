@@ -18,8 +18,9 @@ type Store interface {
 	LoadRun(ctx context.Context, run string) (*History, error)
 }
 
-// A FileStore is a [Store] in a file.
-type FileStore interface{ Path() string }
+// A PrivateStore is a [Store] with paths that no command of an agent may read: of the file in which it is, and of the
+// folder with the workspaces of its runs.
+type PrivateStore interface{ Private() []string }
 
 // A WorkspaceKeeper is a [Log] that has folders for the workspaces of its run, which a later
 // process finds again.

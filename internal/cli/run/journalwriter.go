@@ -108,6 +108,14 @@ func (c *JournalWriter) OpenRun(ctx context.Context, o record.Opening) (record.L
 	return c.run, nil
 }
 
+// Private returns the paths that no command of an agent may read; see [record.PrivateStore].
+func (c *JournalWriter) Private() []string {
+	if c == nil {
+		return nil
+	}
+	return c.journal.Private()
+}
+
 // LoadRun returns what the journal has of a run; see [record.Store].
 func (c *JournalWriter) LoadRun(ctx context.Context, run string) (*record.History, error) {
 	return c.journal.LoadRun(ctx, run)
@@ -182,6 +190,9 @@ func (j ReplayJournal) OpenRun(ctx context.Context, o record.Opening) (record.Lo
 	}
 	return j.Writer.OpenRun(ctx, o)
 }
+
+// Private returns those of the journal of the new run; see [record.PrivateStore].
+func (j ReplayJournal) Private() []string { return j.Writer.Private() }
 
 // SetTasks sets the tasks or the goal with which a run is resumed or replayed.
 func SetTasks(o *engine.RunOptions, file *specfile.File) {
