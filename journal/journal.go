@@ -37,6 +37,11 @@ type Options struct {
 	AuditKey []byte       // at least 16 bytes that sign the chain of gate decisions
 	ReadOnly bool         // nothing is written; the folder need not be writable
 	Logger   *slog.Logger // nil discards
+
+	// Workspaces is a folder for the workspaces of runs, which is created if it does not exist. Other journals, and
+	// programs on other hosts that resume runs, may share it. Empty means a folder beside the file, or of a journal in a
+	// database one in the user's cache.
+	Workspaces string
 }
 
 // A Journal stores runs, and is what [team.RunOptions] takes as Journal. It is safe for
@@ -57,7 +62,7 @@ func Open(path string, o Options) (*Journal, error) {
 //
 // [postgres.Open]: https://pkg.go.dev/github.com/runteam/runteam/journal/postgres#Open
 func OpenWith(o Options, open func(journal.Options) (*journal.Journal, error)) (*Journal, error) {
-	j, err := open(journal.Options{Key: o.Key, EncryptFrom: o.EncryptFrom, AuditKey: o.AuditKey, ReadOnly: o.ReadOnly, Logger: o.Logger})
+	j, err := open(journal.Options{Key: o.Key, EncryptFrom: o.EncryptFrom, AuditKey: o.AuditKey, ReadOnly: o.ReadOnly, Logger: o.Logger, Workspaces: o.Workspaces})
 	if err != nil {
 		return nil, err
 	}

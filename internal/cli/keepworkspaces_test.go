@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -86,4 +87,65 @@ func TestResumeOfAKilledConversationWithFiles(t *testing.T) {
 	got = call{dir: dir, args: []string{"gc", "--older-than", "0s"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NoDirExists(t, kept, "gc removes what was kept with its run")
+}
+
+// A run whose workspaces are in a named folder is resumed with that folder. With another one, its conversation starts over.
+func TestWorkspacesInANamedFolder(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]struct {
+		asked int32 // how often the first turn is
+		warns bool
+	}{"../ws": {1, false}, "": {2, true}} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			server, blocked, released, asked := startWriting(t)
+			dir := clitest.Folder(t, map[string]string{"team/team.yaml": writerSpec})
+			at, ws := filepath.Join(dir, "team"), filepath.Join(dir, "ws")
+			cmd := call{dir: at, args: []string{"run", "--progress", "none", "--workspaces", "../ws"}, env: server.env()}.command(t)
+			require.NoError(t, cmd.Start())
+			<-blocked
+			require.NoError(t, cmd.Process.Kill()) // with SIGKILL
+			require.Error(t, cmd.Wait())
+			left, err := filepath.Glob(filepath.Join(ws, ".runteam-*", "*", "*", "1.txt"))
+			require.NoError(t, err)
+			require.Len(t, left, 1)
+
+			released.Store(true)
+			args := []string{"resume"}
+			if flag != "" {
+				args = append(args, "--workspaces", flag)
+			}
+			got := call{dir: at, args: args, env: server.env()}.run(t)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+			require.Equal(t, want.asked, asked[0].Load())
+			const warning = `task "Write": a conversation starts over, since its files were left on host `
+			require.Equal(t, want.warns, strings.Contains(got.stderr, warning), got.stderr)
+			require.Equal(t, want.warns, strings.Contains(call{dir: at, args: []string{"show"}}.run(t).stdout, warning))
+			got = call{dir: at, args: []string{"gc", "--older-than", "0s", "--workspaces", "../ws"}}.run(t)
+			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+			list, err := os.ReadDir(ws)
+			require.NoError(t, err)
+			require.Empty(t, list)
+		})
+	}
+}
+
+func TestFlagForWorkspaces(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": writerSpec})
+	for args, want := range map[string]struct {
+		status int
+		stderr string
+	}{
+		"run --offline --workspaces team.yaml":        {exit.StatusUsage, "--workspaces team.yaml: team.yaml is not a folder"},
+		"serve --workspaces missing/ws team.yaml":     {exit.StatusUsage, "--workspaces missing/ws: the folder missing does not exist: create it first"},
+		"run --offline --workspaces=":                 {exit.StatusUsage, "--workspaces is empty: name a folder"},
+		"chat --offline --no-journal --workspaces ws": {exit.StatusUsage, "--workspaces has no effect with --no-journal"},
+		"check team.yaml --workspaces ws":             {exit.StatusUsage, "unknown flag: --workspaces"},
+	} {
+		got := call{bare: true, dir: dir, args: strings.Fields(args)}.run(t)
+		require.Equal(t, want.status, got.status, "%s: %+v", args, got)
+		require.Contains(t, got.stderr, want.stderr)
+	}
+	require.NoFileExists(t, filepath.Join(dir, ".runteam", "runs.db"))
 }

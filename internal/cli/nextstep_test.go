@@ -96,7 +96,8 @@ func TestShellQuoteIsOneWord(t *testing.T) {
 		require.Equal(t, terminal.CleanLine(quoted), quoted)
 		require.Equal(t, []string{text}, typed(t, "runteam "+quoted), quoted)
 	}
-	g := &journals.Flags{Named: "-j.db"}
+	g := &journals.Flags{Named: "-j.db", Workspaces: "my ws"}
 	require.Equal(t, []string{"show", "--journal", "./-j.db", "--", "1f", "-x"}, typed(t, g.Command("show", "1f", "-x")))
-	require.Equal(t, []string{"chat", "--resume=-x y", "--journal", "./-j.db"}, typed(t, g.ChatCommand("-x y")))
+	require.Equal(t, []string{"chat", "--resume=-x y", "--journal", "./-j.db", "--workspaces", "my ws"}, typed(t, g.ChatCommand("-x y")))
+	require.Equal(t, []string{"resume", "1f", "--journal", "./-j.db", "--workspaces", "my ws"}, typed(t, g.Command("resume", "1f")))
 }

@@ -38,9 +38,9 @@ func TestCommandsMayNotReadWhatOthersRead(t *testing.T) {
 	if !process.Confines() {
 		t.Skip("this system cannot confine programs")
 	}
-	above := clitest.Folder(t, map[string]string{"lib/word": "found it", "team/.keep": ""})
+	above := clitest.Folder(t, map[string]string{"lib/word": "found it", "ws/.keep": "", "team/.keep": ""})
 	dir := filepath.Join(above, "team")
-	for readable, flags := range map[string][]string{above: nil, filepath.Join(above, "lib"): {"--journal", "../lib/runs.db"}} {
+	for readable, flags := range map[string][]string{above: nil, filepath.Join(above, "ws"): {"--workspaces", "../ws"}, filepath.Join(above, "lib"): {"--journal", "../lib/runs.db"}} {
 		for name, text := range processFiles("command: sh, args: [-c, echo done], readable: [" + readable + "]") {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}

@@ -32,6 +32,7 @@ type attempt struct {
 	granted       int            // how many offers there are before those of the memory
 	messageCount  int            // among the offers, behind all that the task itself is granted
 	*conversation                // of an attempt that calls tools; nil of any other
+	filesLeft     string         // where its workspace is, as [leftAt] says it, if it starts over since that is not here; else empty
 	runtimeCalls
 	attemptRelations
 	transferState

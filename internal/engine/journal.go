@@ -45,6 +45,9 @@ func (r *run) begin() {
 // runStart is what the journal stores of the beginning of the run.
 func (r *run) runStart() *record.RunStart {
 	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers, Accepts: new(r.accepts), Label: new(r.accepts), Policy: storedPolicy(r.team), Budget: record.Budget{Tokens: r.options.MaxTokenBudget, Cost: r.options.MaxCostBudget}}
+	if k, ok := r.log.(record.WorkspaceKeeper); ok {
+		b.Workspaces = k.Workspaces().Place
+	}
 	if r.plan != nil {
 		b.Tasks, b.Label = outlineOf(r.plan), new(r.plan.CallerSees())
 	}

@@ -457,7 +457,11 @@ func checkEffects(o purpose) error {
 	}
 	for _, s := range a.run.memo.Counted(a.task.ID).Tools {
 		if isWithin(s.Session, a) && s.Effect == string(tool.External) && !s.Repeatable && (a.conversation == nil || !a.made[s.Session]) {
-			return fmt.Errorf("%w: %s was called before the run was interrupted, and the conversation is another one now", ErrEffectsUncertain, s.Agent)
+			err := fmt.Errorf("%w: %s was called before the run was interrupted, and the conversation is another one now", ErrEffectsUncertain, s.Agent)
+			if a.filesLeft != "" {
+				err = fmt.Errorf("%w: its files were left %s", err, a.filesLeft)
+			}
+			return err
 		}
 	}
 	return nil

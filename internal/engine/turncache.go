@@ -27,6 +27,7 @@ func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first p
 		a.run.mu.Lock()
 		defer a.run.mu.Unlock()
 		before.steeredTask, before.slotless = a.steeredTask, a.slotless // which commands and the scheduler set meanwhile
+		before.filesLeft = a.filesLeft
 		*a = before
 	}
 	if taken, err := a.reissueTurn(e); !taken || err != nil {
@@ -36,6 +37,7 @@ func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first p
 	a.cachedTurn = true
 	if !resumeFiles(ctx, a) {
 		startOver()
+		warnLeft(a)
 		return false, nil
 	}
 	a.releaseBatch()

@@ -28,7 +28,9 @@ type workspacePlace struct {
 	parent   string // empty means the folder for temporary files
 	prefix   string // of its name
 	lasts    bool   // a later process can find it
-	err      error  // why there cannot be one
+	inMemory bool
+	of       record.WorkspacePlace // of this process; zero if nothing lasts
+	err      error                 // why there cannot be one
 	given    filetree.Tree
 	contents *gate.FolderCache
 	limits   workspace.Limits
@@ -45,7 +47,8 @@ func placeOf(a *attempt) workspacePlace {
 	if k, ok := a.run.log.(record.WorkspaceKeeper); ok {
 		of = k.Workspaces()
 	}
-	if p.parent, p.lasts = of.Disk, of != (record.Workspaces{}); a.contract.MaxInput > label.Confidential {
+	p.of, p.inMemory = of.Place, a.contract.MaxInput > label.Confidential
+	if p.parent, p.lasts = of.Disk, of != (record.Workspaces{}); p.inMemory {
 		p.parent = cmp.Or(of.Memory, memoryDir)
 	}
 	if p.lasts {

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/runteam/runteam/internal/memo"
@@ -30,7 +32,10 @@ func resumeFiles(ctx context.Context, a *attempt) bool {
 	if before == nil || before.Last == "" {
 		return true // it had none, or no call that may have changed it has ended: it begins with a clean one
 	}
-	err := reopenFiles(a, before)
+	left, err := "", reopenFiles(a, before)
+	if errors.Is(err, fs.ErrNotExist) {
+		left = leftAt(a.place, before.Place)
+	}
 	if err != nil {
 		_, err = a.files() // a clean one
 	}
@@ -38,9 +43,34 @@ func resumeFiles(ctx context.Context, a *attempt) bool {
 		a.resumed = before.Last
 		return true
 	}
-	a.run.team.Log.Info("a conversation starts over: its workspace is not as its last call left it", "task", a.task.Title)
+	a.filesLeft = left
+	a.run.team.Log.Info("a conversation starts over: its workspace is not as its last call left it", "task", a.task.Title, "left", left)
 	a.closeShared(ctx, errOtherTurn)
 	return false
+}
+
+// leftAt says where an earlier process left a workspace that is not here; empty if that is not known, or was here.
+func leftAt(here workspacePlace, there record.WorkspacePlace) string {
+	switch host := "on host " + cmp.Or(there.Host, "without a name"); {
+	case there == record.WorkspacePlace{}:
+		return ""
+	case here.inMemory && there.Host != here.of.Host:
+		return host + ", in memory"
+	case !here.inMemory && there != here.of:
+		return host + ", in " + there.Folder
+	}
+	return ""
+}
+
+// warnLeft warns that a conversation starts over because its files were left elsewhere, unless the task fails for that.
+// What it called counts only for a caller who may see all of it.
+func warnLeft(a *attempt) {
+	if a.filesLeft == "" || a.run.memo.Counted(a.task.ID).IsPartial() || checkEffects(a) != nil {
+		return
+	}
+	a.run.mu.Lock()
+	defer a.run.mu.Unlock()
+	a.run.warn(fmt.Sprintf("task %q: a conversation starts over, since its files were left %s", a.task.Title, a.filesLeft))
 }
 
 // reopenFiles makes the workspace of an earlier process that of the conversation. It removes one

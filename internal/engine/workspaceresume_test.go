@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -31,13 +33,14 @@ import (
 type folderJournal struct {
 	*memory
 	dir    string
+	place  record.WorkspacePlace
 	copies []string // what dir had at each commit; nil to take none
 }
 
 func (j *folderJournal) OpenRun(context.Context, record.Opening) (record.Log, error) { return j, nil }
 
 func (j *folderJournal) Workspaces() record.Workspaces {
-	return record.Workspaces{Disk: filepath.Join(j.dir, "disk"), Memory: filepath.Join(j.dir, "memory")}
+	return record.Workspaces{Disk: filepath.Join(j.dir, "disk"), Memory: filepath.Join(j.dir, "memory"), Place: j.place}
 }
 
 func (j *folderJournal) Append(entries []record.Entry, done func(error)) {
@@ -82,7 +85,8 @@ func copyFolder(to, from string) error {
 type diary struct {
 	turns  int
 	effect tool.Effect
-	level  label.Classification // of the tool
+	level  label.Classification  // of the tool
+	place  record.WorkspacePlace // of its process
 
 	mu    sync.Mutex // guards the rest
 	asked map[int]int
@@ -119,7 +123,7 @@ func (d *diary) team(t testing.TB) *engine.Team {
 		}
 		return llm.Response{Text: "done"}, nil
 	}}
-	tm, err := engine.New(engine.Config{Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "writer", To: "tool:add", Mode: handoff.Full}, {From: "tool:add", To: "writer", Mode: handoff.Full}, {From: "writer", To: handoff.User, Mode: handoff.Full}}}, Agents: []engine.Member{{Name: "writer", Accepts: label.Secret, Backend: plan.Backend{Endpoint: "http://localhost:1/v1"}, Agent: agent.New(model, agent.Options{MaxTurns: 20}), Tools: []*tool.Tool{add}, AllowUntrusted: []string{"add"}}}})
+	tm, err := engine.New(engine.Config{Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "writer", To: "tool:add", Mode: handoff.Full}, {From: "tool:add", To: "writer", Mode: handoff.Full}, {From: "writer", To: handoff.User, Mode: handoff.Full}}}, Agents: []engine.Member{{Name: "clerk", Agent: engine.AgentFunc(says("done"))}, {Name: "writer", Accepts: label.Secret, Backend: plan.Backend{Endpoint: "http://localhost:1/v1"}, Agent: agent.New(model, agent.Options{MaxTurns: 20}), Tools: []*tool.Tool{add}, AllowUntrusted: []string{"add"}}}})
 	require.NoError(t, err)
 	return tm
 }
@@ -213,11 +217,16 @@ func requireNoFiles(t testing.TB, dir string) {
 // interruptedDiary returns what a run had when it was killed in a later turn of its model.
 func interruptedDiary(t testing.TB, effect tool.Effect, specs []task.Spec) (*record.History, string) {
 	t.Helper()
+	return killedDiary(t, &diary{turns: 5, effect: effect, level: specs[0].Classification}, specs, label.Secret)
+}
+
+// killedDiary does the same for a diary of five turns and a clearance of the caller.
+func killedDiary(t testing.TB, d *diary, specs []task.Spec, accepts label.Classification) (*record.History, string) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "w")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	j := &folderJournal{memory: &memory{}, dir: dir, copies: []string{}}
-	d := &diary{turns: 5, effect: effect, level: specs[0].Classification}
-	res, err := d.team(t).RunTasks(context.Background(), specs, &engine.RunOptions{RunID: "r", Journal: j, UserAccepts: new(label.Secret)})
+	j := &folderJournal{memory: &memory{}, dir: dir, place: d.place, copies: []string{}}
+	res, err := d.team(t).RunTasks(context.Background(), specs, &engine.RunOptions{RunID: "r", Journal: j, UserAccepts: &accepts})
 	require.NoError(t, err)
 	require.NoError(t, res.Err())
 	for n := j.len() - 1; ; n-- {
@@ -286,6 +295,77 @@ func TestWorkspaceThatIsNotAsItWas(t *testing.T) {
 			}
 			require.NoError(t, res.Err())
 			require.Equal(t, lines(4), res.Tasks[0].OutputFiles)
+		})
+	}
+}
+
+// A conversation whose files another host or another folder has starts over with a warning that says where they are, or
+// fails with an error that does. Files in a folder that two hosts share are those of the conversation.
+func TestWorkspaceOfAnotherHost(t *testing.T) {
+	t.Parallel()
+	at := func(host, folder string) record.WorkspacePlace {
+		return record.WorkspacePlace{Host: host, Folder: folder}
+	}
+	const warning = `task "Write": a conversation starts over, since its files were left `
+	const failure = `a tool with an external effect may have been called: tool:add was called before the run was interrupted, and the conversation is another one now: its files were left `
+	for _, tt := range []struct {
+		name        string
+		before, now record.WorkspacePlace
+		lost        bool // its files are not in the folder
+		effect      tool.Effect
+		level       label.Classification // of the task
+		accepts     label.Classification // by the caller
+		calls       int
+		warns       string
+		fails       string
+	}{
+		{name: "shared", before: at("alpha", "/share"), now: at("beta", "/mnt"), calls: 1},
+		{name: "another host", before: at("alpha", "/ws"), now: at("beta", "/ws"), lost: true, calls: 4, warns: "on host alpha, in /ws"},
+		{name: "another folder", before: at("alpha", "/ws"), now: at("alpha", "/other"), lost: true, calls: 4, warns: "on host alpha, in /ws"},
+		{name: "a host without a name", before: at("", "/ws"), now: at("beta", "/ws"), lost: true, calls: 4, warns: "on host without a name, in /ws"},
+		{name: "gone", before: at("alpha", "/ws"), now: at("alpha", "/ws"), lost: true, calls: 4},
+		{name: "an earlier version", now: at("beta", "/ws"), lost: true, calls: 4},
+		{name: "external", before: at("alpha", "/ws"), now: at("beta", "/ws"), lost: true, effect: tool.External, fails: "on host alpha, in /ws"},
+		{name: "external and gone", before: at("alpha", "/ws"), now: at("alpha", "/ws"), lost: true, effect: tool.External, fails: ""},
+		{name: "in memory", before: at("alpha", "/ws"), now: at("beta", "/ws"), lost: true, level: label.Secret, accepts: label.Secret, calls: 4, warns: "on host alpha, in memory"},
+		{name: "in memory that was emptied", before: at("alpha", "/ws"), now: at("alpha", "/other"), lost: true, level: label.Secret, accepts: label.Secret, calls: 4},
+		{name: "hidden from the caller", before: at("alpha", "/ws"), now: at("beta", "/ws"), lost: true, level: label.Secret, accepts: label.Confidential, calls: 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			effect, specs := cmp.Or(tt.effect, tool.Workspace), diaryTask()
+			specs[0].Classification = tt.level
+			if tt.accepts < tt.level {
+				specs = append(specs, task.Spec{Title: "Answer", Description: "Answer.", Assignee: "clerk"}) // which the caller may see
+			}
+			past, dir := killedDiary(t, &diary{turns: 5, effect: effect, level: tt.level, place: tt.before}, specs, tt.accepts)
+			if tt.lost {
+				dir = filepath.Join(t.TempDir(), "other")
+			}
+			again, warned := &diary{turns: 5, effect: effect, level: tt.level}, []string(nil)
+			res, err := start(t.Context(), again.team(t), specs, &engine.RunOptions{
+				RunID: "r", Journal: &folderJournal{memory: after(past), dir: dir, place: tt.now}, UserAccepts: &tt.accepts,
+				Subscribers: []func(event.Event){func(e event.Event) {
+					if e.Type == event.Warning {
+						warned = append(warned, e.Message)
+					}
+				}},
+			})
+			require.NoError(t, err)
+			require.Len(t, again.calls, tt.calls)
+			if effect == tool.External {
+				require.Equal(t, "EFFECTS_UNCERTAIN", res.Tasks[0].Error.Code)
+				require.Equal(t, tt.fails != "", strings.HasSuffix(res.Tasks[0].Error.Message, failure+tt.fails), res.Tasks[0].Error.Message)
+				require.Empty(t, warned)
+				return
+			}
+			require.NoError(t, res.Err())
+			var want []string
+			if tt.warns != "" {
+				want = []string{warning + tt.warns}
+			}
+			require.Equal(t, want, warned)
+			require.Equal(t, want, res.Warnings)
 		})
 	}
 }

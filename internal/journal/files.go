@@ -3,9 +3,11 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"github.com/runteam/runteam/internal/workdir"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"github.com/runteam/runteam/internal/workdir"
 )
 
 // ErrForeign reports a file that another user may have created or changed: one of another owner,
@@ -90,13 +92,27 @@ func CheckFolder(dir workdir.Dir, path string) error {
 	return checkUnshared(path, at)
 }
 
+// CheckWorkspaces refuses a folder for workspaces that [CheckFolder] refuses for a journal. One that does not exist is
+// made with the first workspace. The folder above it must exist: if a disk is not mounted, the files would be on another one.
+func CheckWorkspaces(dir workdir.Dir, path string) error {
+	path = filepath.Clean(path)
+	err := CheckFolder(dir, path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if above := filepath.Dir(path); !dir.IsDir(above) {
+		return fmt.Errorf("the folder %s does not exist: create it first", above)
+	}
+	return nil
+}
+
 // checkOwn refuses symbolic links and files of other users.
 func checkOwn(path string, at fs.FileInfo) error {
 	if at.Mode()&fs.ModeSymlink != 0 {
 		return fmt.Errorf("%s is a symbolic link: give the path that it leads to: %w", path, ErrForeign)
 	}
 	if owner, me, known := ownerOf(at); known && owner != me {
-		return fmt.Errorf("%s belongs to user %d, and this process runs as user %d: only its owner can use it as a journal: %w", path, owner, me, ErrForeign)
+		return fmt.Errorf("%s belongs to user %d, and this process runs as user %d: only its owner can use it: %w", path, owner, me, ErrForeign)
 	}
 	return nil
 }

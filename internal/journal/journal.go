@@ -81,6 +81,11 @@ func New(name string, db Database, digestKey []byte, o Options) (j *Journal, err
 	if o, err = o.checked(); err != nil {
 		return nil, err
 	}
+	if o.Workspaces != "" && !o.ReadOnly {
+		if err := CheckWorkspaces(o.Dir, o.Workspaces); err != nil {
+			return nil, fmt.Errorf("Workspaces: %w", err)
+		}
+	}
 	sealer, err := newSealer(o.Key, rand.Reader)
 	if err != nil {
 		return nil, err

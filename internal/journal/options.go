@@ -24,6 +24,10 @@ type Options struct {
 	Holder   *Holder          // the process that leases runs; nil means this one
 	Logger   *slog.Logger     // nil discards
 
+	// Workspaces is a folder for the workspaces of runs, which other journals and the processes of other hosts may share;
+	// empty means one beside the file, or in the user's cache.
+	Workspaces string
+
 	// UseReserve lets [Open] use the disk space that is reserved for [Journal.Remove] if the
 	// disk is full, so that runs can be removed to make room.
 	UseReserve bool
@@ -77,6 +81,9 @@ func (o Options) checked() (Options, error) {
 	}
 	if o.Driver == "" {
 		o.Driver = "sqlite"
+	}
+	if at, err := o.Dir.Abs(o.Workspaces); err == nil && o.Workspaces != "" {
+		o.Workspaces = at
 	}
 	if o.busy == 0 {
 		o.busy = 30 * time.Second

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -20,19 +21,18 @@ const folderName = ".runteam"
 // memoryDir is where workspaces are that must not be on disk.
 const memoryDir = "/dev/shm"
 
-// workspaces returns the folders that have the workspaces of all runs; none in memory. Other
-// users cannot know the name of the one in memory.
+// workspaces returns the folders that have the workspaces of all runs, on disk and in memory; none for a journal in
+// memory. Other users cannot know the name of the one in memory.
 func (j *Journal) workspaces() []string {
-	path := j.Path()
-	if path == "" || j.vault.digests == nil {
+	identity := j.Path()
+	if identity == "" || j.vault.digests == nil {
 		return nil
 	}
-	name := filepath.Base(path) + ".workspaces"
-	if filepath.Base(filepath.Dir(path)) != folderName {
-		name = folderName + "-" + name
+	named := func(of string) string {
+		d := j.vault.digest(of, []byte(identity))
+		return hex.EncodeToString(d[:16])
 	}
-	d := j.vault.digest("workspaces", []byte(path))
-	return []string{filepath.Join(filepath.Dir(path), name), filepath.Join(memoryDir, "runteam-"+hex.EncodeToString(d[:16]))}
+	return []string{workspaceDir(j.o.Workspaces, fileOf(identity), named("shared workspaces")), filepath.Join(memoryDir, "runteam-"+named("workspaces"))}
 }
 
 // fileOf returns the file of a journal with an identity, as [Database] has it; empty if it is in no file.
@@ -43,11 +43,31 @@ func fileOf(identity string) string {
 	return ""
 }
 
+// workspaceDir returns the folder on disk with the workspaces of all runs of a journal: beside its file, or the one with
+// this name in a folder that other journals share. Without a file, that folder is in the user's cache unless one is given.
+func workspaceDir(folder, file, named string) string {
+	if folder == "" && file != "" {
+		name := filepath.Base(file) + ".workspaces"
+		if filepath.Base(filepath.Dir(file)) != folderName {
+			name = folderName + "-" + name
+		}
+		return filepath.Join(filepath.Dir(file), name)
+	}
+	if folder == "" {
+		folder = os.TempDir()
+		if cache, err := os.UserCacheDir(); err == nil {
+			folder = filepath.Join(cache, "runteam", "workspaces")
+		}
+	}
+	return filepath.Join(folder, folderName+"-"+named)
+}
+
 // Workspaces returns the folders for the workspaces of the run; see [record.WorkspaceKeeper].
 func (r *Run) Workspaces() (w record.Workspaces) {
 	if all := r.j.workspaces(); all != nil {
 		name := workspace.FileName(r.row.id)
 		w.Disk, w.Memory = filepath.Join(all[0], name), filepath.Join(all[1], name)
+		w.Place = record.WorkspacePlace{Host: r.j.me.Host, Folder: cmp.Or(r.j.o.Workspaces, all[0])}
 	}
 	return w
 }
@@ -86,6 +106,7 @@ func (j *Journal) cleanWorkspaces(ctx context.Context) error {
 	for _, paths := range left { // even what was kept
 		for _, path := range paths {
 			errs = append(errs, workspace.Remove(path))
+			_ = os.Remove(filepath.Dir(path)) // unless another run has workspaces
 		}
 	}
 	return errors.Join(errs...)

@@ -38,6 +38,9 @@ type Workspace struct {
 	Files  record.Key // of all of its files after Last, as the entries have it
 	Last   string     // the last call that may have changed it; empty if none has ended
 
+	// Place is where the process that made that call had its workspaces; zero if that is not known.
+	Place record.WorkspacePlace
+
 	open     map[string]bool // calls that may be changing it: they began and have no end
 	measured []string        // all calls that were followed by a measurement
 }
@@ -104,5 +107,8 @@ func (m *Memo) measured(x *record.AgentCall) {
 	w.measured = append(w.measured, x.Session)
 	if x.Keys.Files != (record.Key{}) { // else files were passed to the call
 		w.Folder, w.Files, w.Last = x.Folder, x.Keys.Files, x.Session
+		if n := len(m.State.Begins); n > 0 {
+			w.Place = m.State.Begins[n-1].Workspaces
+		}
 	}
 }

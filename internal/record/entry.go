@@ -61,9 +61,18 @@ type RunStart struct {
 	Policy *Policy               `json:"policy,omitempty"`
 	Budget Budget                `json:"budget,omitzero"`
 
+	// Workspaces says where the process makes workspaces; zero without a journal, and in runs of earlier versions.
+	Workspaces WorkspacePlace `json:"workspaces,omitzero"`
+
 	// Version is that of the file into which a journal wrote the process; zero in files before version 9, which keep the
 	// events of tasks apart from the history.
 	Version int `json:"version,omitempty"`
+}
+
+// A WorkspacePlace is where a process makes workspaces on disk. Those in memory are on the same host.
+type WorkspacePlace struct {
+	Host   string `json:"host,omitempty"` // its name
+	Folder string `json:"folder"`         // the one that was named for workspaces, or that beside the journal
 }
 
 // DerivedEvents is the first version of files whose events are derived from the other entries, but those that say what no

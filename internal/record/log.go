@@ -31,6 +31,7 @@ type WorkspaceKeeper interface{ Workspaces() Workspaces }
 type Workspaces struct {
 	Disk   string
 	Memory string // for data that must not be on disk
+	Place  WorkspacePlace
 }
 
 // An Opening says which run is opened. For a resumed run only Run and Resume are used.

@@ -26,8 +26,8 @@ type Folder struct {
 const keptPrefix = "kept-"
 
 // Make makes an empty folder that only this user can open. The name begins with a prefix. The
-// parent is made too, and must belong to this user unless it is a folder for temporary files of
-// all users; empty means the one of the system.
+// parent is made too, and it and the folder above must belong to this user, unless it is a folder
+// for temporary files of all users; empty means the one of the system.
 func Make(parent, prefix string) (*Folder, error) {
 	dir, err := makeDir(parent, prefix)
 	for range 3 {
@@ -59,7 +59,7 @@ func makeDir(parent, prefix string) (string, error) {
 	if info, err := os.Stat(parent); err == nil && info.Mode()&fs.ModeSticky != 0 {
 		return os.MkdirTemp(parent, prefix)
 	}
-	if err := checkOwn(parent); err != nil {
+	if err := checkOwn(filepath.Dir(parent), parent); err != nil {
 		return "", err
 	}
 	return os.MkdirTemp(parent, prefix)
@@ -71,10 +71,8 @@ func Open(parent, name string) (*Folder, error) {
 		return nil, fmt.Errorf("%q is not the name of a workspace", name)
 	}
 	dir := filepath.Join(parent, name)
-	for _, path := range []string{parent, dir} {
-		if err := checkOwn(path); err != nil {
-			return nil, err
-		}
+	if err := checkOwn(filepath.Dir(parent), parent, dir); err != nil {
+		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -84,17 +82,19 @@ func Open(parent, name string) (*Folder, error) {
 }
 
 // checkOwn refuses what is not a folder of this user that no other user can write.
-func checkOwn(path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.IsDir():
-		return fmt.Errorf("%s is not a folder: move it away", path)
-	case !isOwn(info):
-		return fmt.Errorf("%s belongs to another user: move it away", path)
-	case info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows": // which has no modes
-		return fmt.Errorf("%s can be written by other users (mode %04o): `chmod go-w` it", path, info.Mode().Perm())
+func checkOwn(paths ...string) error {
+	for _, path := range paths {
+		info, err := os.Lstat(path)
+		switch {
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%s is not a folder: move it away", path)
+		case !isOwn(info):
+			return fmt.Errorf("%s belongs to another user: move it away", path)
+		case info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows": // which has no modes
+			return fmt.Errorf("%s can be written by other users (mode %04o): `chmod go-w` it", path, info.Mode().Perm())
+		}
 	}
 	return nil
 }

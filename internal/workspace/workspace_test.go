@@ -333,9 +333,14 @@ func TestOpenRefusesForeignFolders(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(parent, name), 0o777))
 	_, err = workspace.Open(parent, name)
 	require.ErrorContains(t, err, "can be written by other users")
-	require.NoError(t, os.Chmod(parent, 0o777))
-	_, err = workspace.Make(parent, "task-")
-	require.ErrorContains(t, err, "can be written by other users")
+	for _, open := range []string{parent, filepath.Dir(parent)} {
+		require.NoError(t, os.Chmod(open, 0o777))
+		_, err = workspace.Make(parent, "task-")
+		require.ErrorContains(t, err, open+" can be written by other users")
+		_, err = workspace.Open(parent, name)
+		require.ErrorContains(t, err, open+" can be written by other users")
+		require.NoError(t, os.Chmod(open, 0o700))
+	}
 }
 
 func TestRemoveRunLeavesWhatWasKept(t *testing.T) {

@@ -20,6 +20,7 @@ var values = map[string]string{
 	"key-file":     "name a file",
 	"script":       "name a file",
 	"to":           "name a reader",
+	"workspaces":   "name a folder",
 }
 
 // CheckEmpty refuses flags that are given without the value that they need.

@@ -39,6 +39,7 @@ meanwhile, and gc works on a full disk too.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return gc(con, cmd, c) },
 	}
 	c.AddTo(cmd)
+	c.AddWorkspacesTo(cmd)
 	cmd.Flags().StringVar(&c.age, "older-than", "", "remove runs that began longer ago than `TIME`: 30d, 720h (required)")
 	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "list the runs without removing them")
 	flags.Complete(cmd, "older-than", nil)

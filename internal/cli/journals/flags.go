@@ -18,6 +18,7 @@ type Flags struct {
 	Quiet    bool   // do not report a new folder
 
 	EncryptFrom string // the lowest label of what is encrypted; empty means the default
+	Workspaces  string // the folder for workspaces; empty means the default
 }
 
 // AddTo adds the flags of a command that works with runs in a journal.
@@ -49,6 +50,14 @@ func (g *Flags) encryptFrom(key []byte) (*label.Classification, error) {
 	return &level, nil
 }
 
+// AddWorkspacesTo adds --workspaces to a command that runs tasks or removes runs.
+func (g *Flags) AddWorkspacesTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&g.Workspaces, "workspaces", "", "the workspaces of tasks are in the folder `DIR`, which hosts may share (default: beside the file of the journal, or in your cache)")
+	flags.CompleteBy(cmd, "workspaces", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	})
+}
+
 // AddNoJournalTo adds --no-journal to a command.
 func (g *Flags) AddNoJournalTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&g.None, "no-journal", false, "keep no journal of the run: it can then not be resumed")
@@ -64,6 +73,8 @@ func (g *Flags) Check(cmd *cobra.Command) error {
 		return exit.Usagef("--journal-key has no effect with --no-journal: leave one of them out")
 	case g.None && changed("encrypt-from"):
 		return exit.Usagef("--encrypt-from has no effect with --no-journal: leave one of them out")
+	case g.None && changed("workspaces"):
+		return exit.Usagef("--workspaces has no effect with --no-journal: leave one of them out")
 	}
 	return nil
 }

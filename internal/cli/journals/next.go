@@ -23,8 +23,12 @@ func (g *Flags) Command(verb string, words ...string) string {
 	} else if err == nil && at.file != "" {
 		flags = append(flags, "--journal", format.ShellPath(at.file))
 	}
-	for _, flag := range []struct{ name, path string }{{"--journal-key", g.KeyFile}, {"--audit-key", g.AuditKey}} {
-		if flag.path != "" && (flag.name != "--audit-key" || verb == "resume") {
+	runs := verb == "resume" || strings.HasPrefix(verb, "chat ")
+	for _, flag := range []struct {
+		name, path string
+		of         bool // the command has the flag
+	}{{"--journal-key", g.KeyFile, true}, {"--workspaces", g.Workspaces, runs}, {"--audit-key", g.AuditKey, verb == "resume"}} {
+		if flag.path != "" && flag.of {
 			flags = append(flags, flag.name, format.ShellPath(flag.path))
 		}
 	}

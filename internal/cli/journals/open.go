@@ -43,7 +43,7 @@ const NoJournal = `there is no journal here or in a folder above; "runteam run" 
 // Open opens the journal that the flags name, and returns where it is. The caller closes it. To keep a run, Open creates a missing folder and file; for other purposes a missing
 // journal is an error, which says how to create one.
 func Open(con *console.Console, g *Flags, why Purpose) (*journal.Journal, Location, error) {
-	o := journal.Options{Dir: con.WorkDir, ReadOnly: why == ToRead, UseReserve: why == ToRemove, Hurry: con.Stopping, Now: con.Now, Logger: con.Log}
+	o := journal.Options{Dir: con.WorkDir, ReadOnly: why == ToRead, UseReserve: why == ToRemove, Hurry: con.Stopping, Now: con.Now, Logger: con.Log, Workspaces: g.Workspaces}
 	var err error
 	if o.Key, err = JournalKey(con, g.KeyFile); err != nil {
 		return nil, Location{}, err
@@ -53,6 +53,11 @@ func Open(con *console.Console, g *Flags, why Purpose) (*journal.Journal, Locati
 	}
 	if o.AuditKey, err = AuditKey(con, "audit-key", g.AuditKey); err != nil {
 		return nil, Location{}, err
+	}
+	if g.Workspaces != "" && why != ToRead {
+		if err := journal.CheckWorkspaces(con.WorkDir, g.Workspaces); err != nil {
+			return nil, Location{}, exit.Errorf(exit.KindIO, "--workspaces %s: %w", g.Workspaces, err)
+		}
 	}
 	at, err := find(con, g, why)
 	if err != nil {

@@ -71,6 +71,7 @@ func (r *replayFlags) flags(cmd *cobra.Command, con *console.Console) {
 	r.environment.AddTo(cmd)
 	f.BoolVar(&r.reveal, "reveal", false, "show secrets; on a terminal only")
 	r.Flags.AddStoringTo(cmd)
+	r.Flags.AddWorkspacesTo(cmd)
 	flags.Complete(cmd, "without-input", nil)
 	offers := journals.NewCompleter(con, &r.Flags)
 	offers.Arguments(cmd, false, false)

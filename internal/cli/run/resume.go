@@ -129,7 +129,7 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string, sender
 // changesRun reports whether a flag was given that is for a run which no process works on.
 func changesRun(cmd *cobra.Command) (changes bool) {
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		changes = changes || f.Changed && !slices.Contains([]string{"journal", "journal-key", "encrypt-from", "by", "reason"}, f.Name)
+		changes = changes || f.Changed && !slices.Contains([]string{"journal", "journal-key", "encrypt-from", "workspaces", "by", "reason"}, f.Name)
 	})
 	return changes
 }

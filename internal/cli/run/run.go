@@ -138,6 +138,7 @@ func (j *Job) sharedFlags(cmd *cobra.Command, con *console.Console, whole string
 	f.BoolVar(&j.record.Force, "force", false, "with --trace, --audit-anchor and --events: replace a file that exists")
 	f.StringArrayVar(&j.reuse.fresh, "fresh", nil, "run `TASK`, a title or key, even if there is a cached answer (repeatable)")
 	j.Journal.AddStoringTo(cmd)
+	j.Journal.AddWorkspacesTo(cmd)
 	offers := journals.NewCompleter(con, &j.Journal)
 	offers.InputFlag(cmd)
 	return offers

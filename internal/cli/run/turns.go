@@ -47,6 +47,7 @@ func (j *TurnJob) AddTo(cmd *cobra.Command, con *console.Console) {
 	f.BoolVar(&j.noInput, "no-input", false, "ask people nothing on the terminal: their questions stay open, and the turn is suspended")
 	f.IntVar(&j.Concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	j.Journal.AddStoringTo(cmd)
+	j.Journal.AddWorkspacesTo(cmd)
 	j.Journal.AddNoJournalTo(cmd)
 	journals.NewCompleter(con, &j.Journal).InputFlag(cmd)
 }

@@ -75,6 +75,7 @@ inputs and parameters of the spec; each call is a run in the journal.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(con, cmd, s, version) },
 	}
 	s.Flags.AddStoringTo(cmd)
+	s.Flags.AddWorkspacesTo(cmd)
 	s.AnswerFlags.AddTo(cmd)
 	s.settings.AddSettingsTo(cmd)
 	s.limits.AddTo(cmd, "each run that it starts")
