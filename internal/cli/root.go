@@ -21,6 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/serve"
 	"github.com/runteam/runteam/internal/cli/steering"
+	"github.com/runteam/runteam/internal/cli/submit"
 	"github.com/runteam/runteam/internal/cli/tools"
 	"github.com/runteam/runteam/internal/cli/verify"
 	"github.com/runteam/runteam/internal/naming"
@@ -106,6 +107,7 @@ func commands() map[string]func(*console.Console) *cobra.Command {
 		"schema":    schemaCommand,
 		"serve":     func(con *console.Console) *cobra.Command { return serve.Command(con, version) },
 		"show":      history.ShowCommand,
+		"submit":    submit.Command,
 		"task":      run.TaskCommand,
 		"tools":     tools.Command,
 		"trust":     trustCommand,

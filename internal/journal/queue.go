@@ -9,7 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/steer"
+	"github.com/runteam/runteam/task"
 )
 
 // A Submission is a run that is stored without a process. Workers that serve its spec in its version may claim it.
@@ -204,8 +207,19 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 	return &Claim{r, s, *row.queue}, nil
 }
 
+// Refuse sets a claimed run aside, with the reason, and releases it.
+func (j *Journal) Refuse(ctx context.Context, c *Claim, why string) error {
+	c.Run.mu.Lock()
+	c.Run.aside = true
+	c.Run.mu.Unlock()
+	if _, err := c.Run.End(ctx); err != nil {
+		return err
+	}
+	return j.fail("write", j.store.note(ctx, c.Run.row.n, isAside, 0, 0, why))
+}
+
 // leaveQueue sets the state of a run in the queue that a process gives up.
-const leaveQueue = "update submissions set state = $1 where run = $2 and state = $3"
+const leaveQueue = "update submissions set state = $1 where run = $2 and state <> ''"
 
 // claim takes the lease of a run that waits for a worker.
 func (s *store) claim(ctx context.Context, c *catalog, w *Worker) (run int64, l lease, err error) {
@@ -301,7 +315,7 @@ func (s *store) callers(ctx context.Context, tx Tx, w *Worker) (all []caller, er
 			return rows.Scan(&c.name, &c.claimed)
 		}
 		list, err := queryAll(ctx, tx, scan, `select name, claimed from callers c where spec = $1 and version = $2
-and exists (select 1 from submissions q where q.spec = c.spec and q.version = c.version and q.submitter = c.name and q.state = 'queued')
+and (select q.run from submissions q where q.spec = c.spec and q.version = c.version and q.submitter = c.name and q.state = 'queued' limit 1) is not null
 and ($3 = 0 or (select count(*) from submissions q where q.submitter = c.name and q.state = 'taken') < $3)
 order by claimed, name`, of.Spec, of.Version, int64(w.MaxRunning))
 		if err != nil {
@@ -392,6 +406,37 @@ func (j *Journal) requeue(ctx context.Context, r row) (bool, error) {
 	return err == nil && g.Statements[0].Changed > 0, j.fail("write", err)
 }
 
+// steerQueued pauses or cancels a run that waits for a worker, as the process that works on it for that moment. If a worker
+// takes it meanwhile, the command is for that one.
+func (j *Journal) steerQueued(ctx context.Context, r row, c steer.Command) error {
+	own, s, err := j.Resume(ctx, r.id)
+	if errors.Is(err, ErrLeased) {
+		return j.Steer(ctx, r.id, c)
+	}
+	if err != nil {
+		return err
+	}
+	now := j.o.Now()
+	entries := []record.Entry{{Command: &record.Command{Kind: c.Kind, By: c.By, Reason: c.Reason, Time: now, Taken: now}}}
+	if c.Kind == steer.Cancel {
+		end := &record.RunEnd{Time: now, Status: canceled, Errors: []record.Failure{}}
+		st := runstate.Of(&s.History)
+		for _, t := range st.Tasks() {
+			if status := st.Status(t); !t.Step && status.Terminal() {
+				end.Tasks = append(end.Tasks, record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Agent, Status: status})
+			} else if !t.Step {
+				end.Tasks = append(end.Tasks, record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Agent, Status: task.Skipped})
+			}
+		}
+		entries = append(entries, record.Entry{End: end})
+	}
+	stored := make(chan error, 1)
+	own.Append(entries, func(err error) { stored <- err })
+	err = <-stored
+	_, ended := own.End(context.WithoutCancel(ctx))
+	return errors.Join(err, ended)
+}
+
 // Await waits until a run may have been submitted or given back, but no longer than this.
 func (j *Journal) Await(ctx context.Context, most time.Duration) error {
 	return j.fail("read", j.store.db.Await(ctx, most))
@@ -401,7 +446,10 @@ func (j *Journal) Await(ctx context.Context, most time.Duration) error {
 func (r *Run) queueState() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended || r.paused {
+	switch {
+	case r.aside:
+		return isAside
+	case r.ended || r.paused:
 		return isNone
 	}
 	return isQueued

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journal/postgres"
 	"github.com/runteam/runteam/internal/pgtest"
@@ -357,5 +358,35 @@ func TestAwaitNoticesASubmission(t *testing.T) {
 			require.NoError(t, j.Await(t.Context(), 10*time.Second))
 		}
 		require.Less(t, time.Since(began), 5*time.Second)
+	})
+}
+
+// A run that waits for a worker is paused and canceled at once.
+func TestAQueuedRunIsSteered(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		submit(t, j, submission("r1"))
+		steers := func(kind steer.Kind) error {
+			return j.Steer(t.Context(), "r1", steer.Command{Kind: kind, By: "ann"})
+		}
+		require.NoError(t, steers(steer.Pause))
+		require.Equal(t, journal.Paused, statusOf(t, j, "r1"))
+		requireNone(t, j, claims())
+		again, err := j.Requeue(t.Context(), "r1")
+		require.NoError(t, err)
+		require.True(t, again)
+		require.ErrorIs(t, steers(steer.Resume), steer.ErrNotRunning)
+		c := claim(t, j)
+		require.NoError(t, appendEntries(c.Run, newFakeRun("r1", 1).beginning(2)))
+		require.NoError(t, j.Refuse(t.Context(), c, "it is the wrong claim"))
+		require.Equal(t, journal.SetAside, statusOf(t, j, "r1"))
+		require.Equal(t, "it is the wrong claim", mustFind(t, j, "r1").Queue.Aside)
+		require.NoError(t, steers(steer.Cancel))
+		s := mustFind(t, j, "r1")
+		require.Equal(t, "cancelled", s.Status)
+		require.Nil(t, s.Queue)
+		requireNone(t, j, claims())
+		require.ErrorIs(t, steers(steer.Cancel), steer.ErrNotRunning)
+		requireVerified(t, j, "r1", nil, audit.Head{})
 	})
 }

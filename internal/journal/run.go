@@ -36,6 +36,7 @@ type Run struct {
 	decided map[int64]bool // commands that were taken or refused
 	ended   bool           // its end was appended
 	paused  bool           // a pause was appended, and not its end
+	aside   bool           // no worker is to take it again
 
 	history *record.History // of a resumed run; nil of a new one
 	worked  atomic.Bool     // more was appended than what was stored

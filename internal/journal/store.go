@@ -180,7 +180,7 @@ func (s *store) group(b *batch) (*Group, error) {
 	}
 	if b.release {
 		if s.commands.has(withQueue) {
-			add(leaveQueue, b.queue, b.run, isTaken)
+			add(leaveQueue, b.queue, b.run)
 		}
 		add("delete from leases where run = $1 and beat = $2 and holder = $3", owned()...)
 	}

@@ -24,7 +24,7 @@ import (
 // RunStatuses are the statuses that a run in a list can have.
 var RunStatuses = []string{
 	string(engine.StatusOK), string(engine.StatusError), journal.Running, journal.Paused, journal.Interrupted, string(engine.StatusSuspended),
-	string(engine.StatusCanceled), string(engine.StatusTimeout), string(engine.StatusBudget),
+	journal.Queued, journal.SetAside, string(engine.StatusCanceled), string(engine.StatusTimeout), string(engine.StatusBudget),
 }
 
 // A FilterTerm is a part of a filter of runs: a flag of the command, and a parameter of the API with the same name.

@@ -87,6 +87,8 @@ type ListedRun struct {
 	Session string `json:"session,omitempty"` // of which it is a turn; empty if it is none
 	Turn    int    `json:"turn,omitempty"`    // which, from 1
 
+	Queue *journal.QueuePlace `json:"queue,omitempty"` // nil unless it was submitted, and needs a worker
+
 	summary journal.Summary
 	outlook journals.Outlook // known of suspended runs, and of the newest that failed
 }
@@ -203,7 +205,7 @@ func (l *runsFlags) find(con *console.Console, cmd *cobra.Command, j *journal.Jo
 
 // Listed returns a run as the list has it.
 func Listed(ctx context.Context, j *journal.Journal, s *journal.Summary) ListedRun {
-	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, view.TookMs(s), s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, *s, journals.Outlook{}}
+	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, view.TookMs(s), s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, s.Queue, *s, journals.Outlook{}}
 	if r.Tasks == nil {
 		r.Tasks = journal.Counts{}
 	}

@@ -62,13 +62,18 @@ func TaskName(title string, id task.ID) string {
 }
 
 // NextStep says how to resume a run that did not succeed: with a command, or by the program that began
-// it. It is empty for a run that is running or succeeded, and for an experiment that is not paused.
+// it. Of a submitted run it says which worker takes it. It is empty for a run that is running or succeeded, and for an
+// experiment that is not paused.
 func (g *Flags) NextStep(s *journal.Summary, short string, o Outlook) string {
 	switch {
 	case s.Live() && s.Status == journal.Paused: // its process resumes it
 		return g.Command("resume", short)
 	case s.Status == string(engine.StatusOK) || s.Live() || s.Command == ExperimentCommand:
 		return ""
+	case s.Status == journal.Queued:
+		return "for a worker of " + s.Queue.Spec + ", version " + s.Queue.Version[:min(8, len(s.Queue.Version))]
+	case s.Status == journal.SetAside:
+		return g.Command("resume", short)
 	case o.Refused:
 		return RefusedByPerson
 	case s.Command == "":

@@ -38,7 +38,7 @@ func placeName(path string) string {
 // printChanges reports what has changed since the run that is resumed.
 func (x *execution) printChanges() {
 	con, file, again := x.con, x.file, x.job.resumed
-	if again == nil {
+	if again == nil || again.run != nil { // or it was claimed, and nobody watches
 		return
 	}
 	for _, path := range file.Restored() {

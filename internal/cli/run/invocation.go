@@ -81,7 +81,7 @@ func (j *Job) invocation(con *console.Console, file *specfile.File) (*journals.I
 	if err != nil {
 		return nil, err
 	}
-	if j.resumed != nil {
+	if j.resumed != nil && j.resumed.run == nil {
 		folder = j.resumed.invocation.Folder // even if it no longer exists
 	}
 	v := &journals.Invocation{

@@ -49,6 +49,15 @@ type openJournal struct {
 	journal *journal.Journal
 	at      journals.Location
 	hasKey  bool // so that what is above confidential is stored too
+	shared  bool // other runs use it too, so it stays open
+}
+
+// close closes the journal, unless other runs use it.
+func (o *openJournal) close() error {
+	if o.shared {
+		return nil
+	}
+	return o.journal.Close()
 }
 
 // open opens the journal of a run.
@@ -58,7 +67,7 @@ func (j *Job) open(con *console.Console, why journals.Purpose) (o openJournal, e
 		return o, err
 	}
 	opened, at, err := journals.Open(con, &j.Journal, why)
-	return openJournal{opened, at, key != nil}, err
+	return openJournal{journal: opened, at: at, hasKey: key != nil}, err
 }
 
 // NewJournalWriter opens the journal of a run, unless it is not to have one, and claims the stored run
@@ -82,7 +91,10 @@ func NewJournalWriter(ctx context.Context, con *console.Console, j *Job, file *s
 	}
 	info.Time, info.Command = again.stored.Info.Time, again.stored.Info.Command
 	info.SetTurn(again.stored.Info.Turn)
-	w := &JournalWriter{openJournal: again.openJournal, Info: info, resumed: again}
+	w := &JournalWriter{openJournal: again.openJournal, Info: info, resumed: again, run: again.run}
+	if w.run != nil { // it was claimed
+		return w, nil
+	}
 	if w.run, again.stored, err = w.journal.Resume(ctx, info.Run); err != nil {
 		return nil, resumeError(ctx, err)
 	}
@@ -134,7 +146,7 @@ func (c *JournalWriter) changed() bool {
 // Release closes the journal. It may be called at any time, and again.
 func (c *JournalWriter) Release() {
 	if c != nil {
-		_ = c.journal.Close() // the run has reported failures of the journal
+		_ = c.close() // the run has reported failures of the journal
 	}
 }
 

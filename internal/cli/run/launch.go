@@ -22,6 +22,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
@@ -85,6 +86,11 @@ type Launch struct {
 	// Resume is the ID of a stored run to resume, with its spec and flags; empty begins a run. No
 	// process may work on it, and it must have begun in the working directory of the console.
 	Resume string
+
+	// Claim is a submitted run of the Queue to work on, with the texts and parameters that were submitted; nil for any
+	// other run.
+	Claim *journal.Claim
+	Queue *Queue
 }
 
 // MaxText bounds a text of [Launch.Texts], in bytes.
@@ -97,6 +103,11 @@ func (l *Launch) job() (*Job, error) {
 		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend, request: l.Request},
 	}
 	j.Names = namesOfRequest
+	if l.Claim != nil {
+		if err := l.claim(j); err != nil {
+			return nil, err
+		}
+	}
 	j.Inputs, j.Stored = slices.Clone(j.Inputs), slices.Clone(j.Stored)
 	for _, name := range slices.Sorted(maps.Keys(l.Texts)) {
 		text := l.Texts[name]
@@ -135,7 +146,7 @@ func (l Launch) Prepare(ctx context.Context, con *console.Console) (*Prepared, e
 	x := &execution{con: con, job: j}
 	if x.file, err = j.loadSpec(ctx, con); err != nil {
 		if j.resumed != nil {
-			_ = j.resumed.journal.Close() // nothing was written
+			_ = j.resumed.close() // nothing was written
 		}
 		return nil, err
 	}
@@ -177,7 +188,7 @@ func (l *Launch) resume(ctx context.Context, con *console.Console, j *Job) error
 		return j.restore(ctx, l.gives, con, again)
 	}
 	if err := restore(); err != nil {
-		return errors.Join(err, opened.journal.Close())
+		return errors.Join(err, opened.close())
 	}
 	return nil
 }

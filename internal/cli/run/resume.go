@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/steering"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
@@ -26,6 +27,7 @@ import (
 type resumed struct {
 	openJournal
 	stored     *journal.Stored
+	run        *journal.Run // if it is open already, as a run that was claimed is
 	invocation *StoredInvocation
 	names      source.TaskNames // of its tasks, including those that the coordinator planned
 	isChanged  bool             // flags differ from those of the run
@@ -117,6 +119,11 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string, sender
 	case found.Holder == nil && (changed("by") || changed("reason")):
 		return exit.Usagef("--by and --reason are stored with the end of a pause, and no process works on run %s: leave them out", journals.ShortRun(found.Run))
 	}
+	if !changesRun(cmd) && found.Status != string(engine.StatusOK) {
+		if given, err := giveToWorkers(cmd.Context(), con, again.journal, &found); given || err != nil {
+			return err
+		}
+	}
 	if err := again.load(cmd.Context(), j, found.Run); err != nil {
 		return err
 	}
@@ -124,6 +131,19 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string, sender
 		return err
 	}
 	return runJob(con, cmd, j)
+}
+
+// giveToWorkers gives a run that was submitted back to the workers, and reports whether they have it now.
+func giveToWorkers(ctx context.Context, con *console.Console, j *journal.Journal, found *journal.Summary) (bool, error) {
+	if found.Status == journal.Queued {
+		con.Say("runteam: run %s was submitted, and waits for a worker: runteam serve SPEC --work N", journals.ShortRun(found.Run))
+		return true, nil
+	}
+	given, err := j.Requeue(ctx, found.Run)
+	if given {
+		con.Say("runteam: run %s was submitted: the next worker takes it", journals.ShortRun(found.Run))
+	}
+	return given, journals.ReadError(ctx, err)
 }
 
 // changesRun reports whether a flag was given that is for a run which no process works on.

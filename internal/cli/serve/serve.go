@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/mcpserver"
+	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/inspector"
@@ -40,6 +41,9 @@ type serveFlags struct {
 	mcp       bool
 
 	allowWidening bool // of policies of specs
+
+	takes      int // how many submitted runs it works on at a time
+	maxRunning int // how many of one caller all workers work on at a time; 0 means any number
 }
 
 // Command returns the command serve.
@@ -86,6 +90,8 @@ inputs and parameters of the spec; each call is a run in the journal.`,
 	f.BoolVar(&s.allowWidening, "allow-widening", false, "let a client give a SPEC a policy that delivers more, for later runs")
 	f.BoolVar(&s.readOnly, "read-only", false, "refuse everything that changes something")
 	f.StringVar(&s.tokenFile, "token-file", "", "write a new token for programs into `FILE`, which only its owner may read")
+	f.IntVar(&s.takes, "work", 0, "take submitted runs of each SPEC, at most `N` at a time")
+	f.IntVar(&s.maxRunning, "max-running", 0, "take no run of a caller of whom `N` are worked on, by any worker")
 	flags.Complete(cmd, "accepts", label.Classifications()[:3])
 	flags.Complete(cmd, "listen", nil)
 	return cmd
@@ -145,6 +151,11 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 		starts = &starter{site: site, flags: s, specs: specs}
 		site.starts, o.Starter, o.Viewer.CanStart = starts, starts, !s.readOnly
 	}
+	if s.takes > 0 {
+		if starts.queue, err = run.QueueIn(con, &s.Flags, j, at); err != nil {
+			return err
+		}
+	}
 	return s.work(ctx, con, l, at, o, starts)
 }
 
@@ -168,6 +179,10 @@ func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Liste
 	var all sync.WaitGroup
 	if starts != nil {
 		starts.begin(serving, &all)
+	}
+	if s.takes > 0 {
+		w := &worker{starter: starts, most: s.takes, unread: map[string]bool{}}
+		all.Go(func() { w.work(serving, &all) })
 	}
 	all.Go(func() { links.onSignals(serving) })
 	all.Go(func() { onEnter(serving, con, func() { links.print() }) })
@@ -208,10 +223,18 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 	if err := s.limits.Check(cmd); err != nil {
 		return 0, err
 	}
-	for _, name := range []string{"listen", "token-file", "allow-widening", "read-only"} {
+	for _, name := range []string{"listen", "token-file", "allow-widening", "read-only", "work", "max-running"} {
 		if s.mcp && cmd.Flags().Changed(name) {
 			return 0, exit.Usagef("--%s is for the page, and --mcp serves none: leave one of them out", name)
 		}
+	}
+	switch {
+	case cmd.Flags().Changed("work") && (s.takes < 1 || s.takes > maxWork):
+		return 0, exit.Usagef("--work %d: write how many runs it works on at a time, 1 to %d", s.takes, maxWork)
+	case s.takes > 0 && len(s.specs) == 0:
+		return 0, exit.Usagef("--work takes runs of the specs that are served: name a SPEC")
+	case cmd.Flags().Changed("max-running") && (s.takes == 0 || s.maxRunning < 1):
+		return 0, exit.Usagef("--max-running %d: it bounds the runs of each caller that --work N takes: write 1 or more, with --work", s.maxRunning)
 	}
 	if s.listen == "" { // which would be every address
 		return 0, exit.Usagef("--listen is empty: write ADDRESS:PORT of this computer, such as 127.0.0.1:0 for a port that is free, or leave it out")

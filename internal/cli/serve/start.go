@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -46,7 +45,7 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 			return nil, err
 		}
 		d.File = nil // inputs may be large
-		name := cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(d.Path), filepath.Ext(d.Path)))
+		name := run.SpecName(d)
 		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name }) {
 			name = path
 		}
@@ -75,6 +74,7 @@ type starter struct {
 	*site
 	flags *serveFlags
 	specs []servedSpec
+	queue *run.Queue // nil unless it takes submitted runs
 
 	policies sync.Mutex // held while the policy of a spec is replaced
 

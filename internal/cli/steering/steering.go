@@ -102,7 +102,7 @@ func openRunning(ctx context.Context, con *console.Console, g *journals.Flags, r
 	if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown {
 		err = runComesFirst(ctx, con, j, run, err)
 	}
-	if err == nil && found.Holder == nil {
+	if err == nil && found.Holder == nil && found.Status != journal.Queued && found.Status != journal.SetAside {
 		err = notRunning(ctx, j, g, &found)
 	}
 	if err != nil {

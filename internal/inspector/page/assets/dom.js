@@ -230,7 +230,7 @@ export function statusClass(status) {
     case "ok": case "completed": return "ok";
     case "error": case "failed": case "timeout": case "budget_exhausted": return "bad";
     case "running": case "in_progress": return "run";
-    case "suspended": case "waiting": case "paused": case "interrupted": return "wait";
+    case "suspended": case "waiting": case "paused": case "interrupted": case "queued": case "set aside": return "wait";
   }
   return "idle";
 }

@@ -32,7 +32,7 @@ export function progress(counts) {
 }
 
 // runStatuses and ages are what the list can be limited to.
-const runStatuses = ["ok", "error", "running", "paused", "interrupted", "suspended", "cancelled", "timeout", "budget_exhausted"];
+const runStatuses = ["ok", "error", "running", "paused", "interrupted", "suspended", "queued", "set aside", "cancelled", "timeout", "budget_exhausted"];
 
 const ages = [["", "any time"], ["1h", "last hour"], ["24h", "last day"], ["7d", "last 7 days"], ["30d", "last 30 days"]];
 

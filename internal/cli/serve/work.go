@@ -1,0 +1,128 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/progress"
+	"github.com/runteam/runteam/internal/cli/run"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/journal"
+)
+
+const (
+	// idleTime is for how long a worker that finds no run waits until it looks again, for a run whose process was lost.
+	idleTime = time.Second
+
+	// maxWork is how many runs one worker takes at a time, at most.
+	maxWork = 1000
+)
+
+// A worker takes submitted runs of the served specs, so many at a time.
+type worker struct {
+	*starter
+	most int
+
+	read     time.Time // when the versions of the specs were read
+	versions map[journal.Served]*servedSpec
+	unread   map[string]bool // paths of specs that cannot be read now, which was said
+}
+
+// work takes runs until ctx ends. all has the runs that work.
+func (w *worker) work(ctx context.Context, all *sync.WaitGroup) {
+	slots := make(chan struct{}, w.most)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		c, of, err := w.claim(ctx)
+		if err == nil {
+			all.Go(func() {
+				defer func() { <-slots }()
+				w.perform(ctx, c, of)
+			})
+			continue
+		}
+		<-slots
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, journal.ErrNoneQueued):
+			_ = w.queue.Journal().Await(ctx, idleTime) // the claim reports errors
+			continue
+		case !errors.Is(err, journal.ErrAway): // the journal says that, once
+			w.con.Say("runteam: no run can be taken: %s", terminal.Clean(err.Error()))
+		}
+		select {
+		case <-time.After(idleTime):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// claim takes a run, and returns the spec that it is of.
+func (w *worker) claim(ctx context.Context) (*journal.Claim, *servedSpec, error) {
+	if w.con.Now().Sub(w.read) >= idleTime {
+		w.readVersions(ctx)
+	}
+	takes := journal.Worker{MaxRunning: w.flags.maxRunning}
+	for of := range w.versions {
+		takes.Serves = append(takes.Serves, of)
+	}
+	c, err := w.queue.Journal().Claim(ctx, takes)
+	if err != nil {
+		return nil, nil, err
+	}
+	for of, spec := range w.versions {
+		if of.Spec == c.Queue.Spec && w.queue.Journal().Masked(of.Version) == c.Queue.Version {
+			return c, spec, nil
+		}
+	}
+	return nil, nil, errors.Join(errors.New("a run of another spec was taken"), w.queue.Journal().Refuse(ctx, c, "a worker took it that does not serve its spec"))
+}
+
+// readVersions reads the specs again, which may have changed. One that cannot be read now is not served.
+func (w *worker) readVersions(ctx context.Context) {
+	w.versions, w.read = map[journal.Served]*servedSpec{}, w.con.Now()
+	for i := range w.specs {
+		of := &w.specs[i]
+		spec := w.flags.spec(of.path)
+		spec.Results = w.flags.Results(w.con)
+		d, err := spec.Declare(ctx, w.con)
+		if err != nil {
+			if ctx.Err() == nil && !w.unread[of.path] {
+				w.unread[of.path] = true
+				w.con.Say("runteam: no runs of %s are taken: %s", terminal.CleanLine(of.path), terminal.Clean(err.Error()))
+			}
+			continue
+		}
+		delete(w.unread, of.path)
+		w.versions[journal.Served{Spec: run.SpecName(d), Version: d.File.Fingerprint()}] = of
+	}
+}
+
+// perform works on a run that was taken. One that cannot begin is set aside, with the reason.
+func (w *worker) perform(ctx context.Context, c *journal.Claim, of *servedSpec) {
+	l := w.flags.launch(w.accepts)
+	l.Spec, l.Claim, l.Queue = *w.flags.spec(of.path), c, w.queue
+	l.Attend = func(_ context.Context, id string, _ *journals.Flags) (*run.Attendant, error) {
+		return w.live.attend(id), nil // without answers: a run that waits for a person needs no worker
+	}
+	p, err := l.Prepare(ctx, w.con)
+	if err == nil {
+		_, err = p.Run(ctx, progress.Observer{})
+	}
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	id := journals.ShortRun(c.Stored.Info.Run)
+	w.con.Say("runteam: run %s could not begin: %s", id, terminal.Clean(err.Error()))
+	if err := w.queue.Journal().Refuse(context.WithoutCancel(ctx), c, err.Error()); err != nil && !errors.Is(err, journal.ErrClosed) {
+		w.con.Say("runteam: run %s could not be set aside: %s", id, terminal.Clean(err.Error()))
+	}
+}
