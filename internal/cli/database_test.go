@@ -127,6 +127,9 @@ func TestPasswordOfJournalIsShownNowhere(t *testing.T) {
 			require.NotContains(t, got.stdout+got.stderr, canary)
 			require.Contains(t, got.stderr, "serving postgres://user_of_")
 
+			copied := call{bare: true, dir: dir, env: env, args: []string{"journal", "copy", address, "copy.db"}}.run(t)
+			require.Equal(t, exit.StatusOK, copied.status)
+			require.NotContains(t, copied.stdout+copied.stderr, canary)
 			for _, bad := range []func(string) string{
 				func(a string) string { return strings.Replace(a, "127.0.0.1:", "127.0.0.1:1", 1) },
 				func(a string) string { return strings.Replace(a, "/postgres?", "/nothing?", 1) },
@@ -143,6 +146,8 @@ func TestPasswordOfJournalIsShownNowhere(t *testing.T) {
 				func(a string) string { return "postgres://ann:a@b" + canary + "@127.0.0.1/runs" },
 				func(a string) string { return "host=127.0.0.1 password=" + canary },
 			} {
+				copied := call{bare: true, dir: dir, env: env, args: []string{"journal", "copy", "team.yaml", bad(address)}}.run(t)
+				require.NotContains(t, copied.stdout+copied.stderr, canary)
 				for _, args := range [][]string{{"run", "--offline"}, {"show"}, {"serve"}, {"__complete", "show"}, {"runs"}} {
 					c := call{bare: true, dir: dir, args: args, env: maps.Clone(env)}
 					if c.env[journals.EnvJournal] = bad(address); tt.byFlag {

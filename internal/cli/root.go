@@ -97,6 +97,7 @@ func commands() map[string]func(*console.Console) *cobra.Command {
 		"export":    export.Command,
 		"gc":        history.GCCommand,
 		"init":      initCommand,
+		"journal":   history.JournalCommand,
 		"mock":      mockCommand,
 		"plan":      plan.Command,
 		"questions": people.QuestionsCommand,

@@ -20,6 +20,9 @@ type Database interface {
 	// Read calls do with a source of the newest rows. It may call do several times, which begins anew each time.
 	Read(ctx context.Context, do func(Querier) error) error
 
+	// Snapshot calls do once, with a source of the rows of one time, for as long as that takes.
+	Snapshot(ctx context.Context, do func(Querier) error) error
+
 	// Write calls do in a transaction. It may call do several times: again says that an earlier transaction may have
 	// been committed.
 	Write(ctx context.Context, do func(tx Tx, again bool) error) error

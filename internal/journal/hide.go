@@ -26,8 +26,9 @@ const noKey = "it is above confidential, and the run that made it had no journal
 // A vault protects values that readers of the file must not see, by encryption or digests.
 // It is safe for concurrent use.
 type vault struct {
-	sealer  *sealer   // nil without a key
-	digests *digester // nil if the key file does not exist
+	sealer    *sealer   // nil without a key
+	digests   *digester // nil if the key file does not exist
+	digestKey []byte    // of digests
 
 	encryptFrom label.Classification // values with this label or a higher one are hidden
 }
@@ -36,7 +37,7 @@ type vault struct {
 func newVault(o Options, s *sealer, digestKey []byte) *vault {
 	v := &vault{sealer: s, encryptFrom: defaultEncryptFrom}
 	if digestKey != nil {
-		v.digests = newDigester(digestKey)
+		v.digests, v.digestKey = newDigester(digestKey), digestKey
 	}
 	if o.EncryptFrom != nil {
 		v.encryptFrom = *o.EncryptFrom

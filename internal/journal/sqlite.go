@@ -37,9 +37,9 @@ func openFile(path string, o Options) (*Journal, error) {
 	if d.path, err = o.Dir.Abs(path); err != nil {
 		return nil, err
 	}
-	key, err := d.openAll(context.Background(), path+".key")
+	key, err := d.openAll(context.Background(), path+".key", rand.Reader)
 	if errors.Is(err, ErrFull) && o.UseReserve && d.useReserve() {
-		key, err = d.openAll(context.Background(), path+".key")
+		key, err = d.openAll(context.Background(), path+".key", rand.Reader)
 	}
 	if err != nil {
 		return nil, err
@@ -74,8 +74,9 @@ func openMemory(o Options) (*Journal, error) {
 	return New("", d, key, o)
 }
 
-// openAll opens the file, and returns the key of its digests. After an error nothing is left open.
-func (d *sqliteDB) openAll(ctx context.Context, keyFile string) (key []byte, err error) {
+// openAll opens the file, and returns the key of its digests, which a new journal gets from random. After an error nothing is
+// left open.
+func (d *sqliteDB) openAll(ctx context.Context, keyFile string, random io.Reader) (key []byte, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(d.Explain(err), d.Close())
@@ -85,7 +86,7 @@ func (d *sqliteDB) openAll(ctx context.Context, keyFile string) (key []byte, err
 	if err != nil {
 		return nil, err
 	}
-	key, err = loadDigestKey(d.o.Dir, keyFile, rand.Reader, !used && !d.o.ReadOnly)
+	key, err = loadDigestKey(d.o.Dir, keyFile, random, !used && !d.o.ReadOnly)
 	if err != nil && (used || !d.o.ReadOnly) {
 		return nil, err
 	}
@@ -207,6 +208,18 @@ func (d *sqliteDB) Read(ctx context.Context, do func(Querier) error) error {
 		return err
 	}
 	return d.Explain(do(d.read))
+}
+
+func (d *sqliteDB) Snapshot(ctx context.Context, do func(Querier) error) error {
+	if err := d.checkPresent(); err != nil {
+		return err
+	}
+	tx, err := d.read.db.BeginTx(ctx, nil)
+	if err != nil {
+		return d.Explain(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // it only read
+	return d.Explain(do(tx))
 }
 
 // Write retries while other processes lock the file.

@@ -2,6 +2,7 @@ package journals
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -73,9 +74,46 @@ func (l Location) Open(con *console.Console, o journal.Options) (*journal.Journa
 		return journal.Open(l.file, o)
 	}
 	if o.Key == nil {
-		return nil, exit.Usagef("%s: a journal in a database requires a journal key: give it with --journal-key FILE or %s; `(umask 077; openssl rand -hex 32 > FILE)` makes one, which all that use the journal need", l, EnvJournalKey)
+		return nil, l.errNoKey()
 	}
 	return postgres.Open(context.Background(), l.address, o)
+}
+
+// Target returns the place for a copy of a journal. A database requires a key.
+func (l Location) Target(con *console.Console, o journal.Options) (journal.CopyTarget, error) {
+	if l.address == "" {
+		return journal.InFile(l.file, o), l.check(con.WorkDir, ToServe)
+	}
+	if o.Key == nil {
+		return nil, l.errNoKey()
+	}
+	return postgres.InDatabase(l.address, o)
+}
+
+// OpenToCopy opens the journal there to copy it.
+func (l Location) OpenToCopy(con *console.Console, o journal.Options) (*journal.Journal, error) {
+	if err := l.check(con.WorkDir, ToRead); err != nil {
+		return nil, err
+	}
+	o.ReadOnly = true
+	j, err := l.Open(con, o)
+	return j, CopyError(context.Background(), err)
+}
+
+func (l Location) errNoKey() error {
+	return exit.Usagef("%s: a journal in a database requires a journal key: give it with --journal-key FILE or %s; `(umask 077; openssl rand -hex 32 > FILE)` makes one, which all that use the journal need", l, EnvJournalKey)
+}
+
+// CopyError returns the error of a command that copies a journal; nil for nil.
+func CopyError(ctx context.Context, err error) error {
+	_, classified := errors.AsType[*exit.Error](err)
+	switch {
+	case err == nil || classified:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return exit.Errorf(exit.KindRuntime, "%w; nothing was copied", addKeyHint(err))
 }
 
 // location returns where the flags or the environment say that the journal is; false if they do not say it.

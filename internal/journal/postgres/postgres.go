@@ -280,10 +280,10 @@ type database struct {
 	listener  *pgx.Conn  // of Await; nil until it is used
 }
 
-// connect connects to a database, creates the tables if necessary, and returns the key of the digests.
-func connect(ctx context.Context, config *pgx.ConnConfig, name string, o journal.Options, patience time.Duration) (d *database, key []byte, err error) {
+// newDatabase returns a database that connects when it is used.
+func newDatabase(config *pgx.ConnConfig, name string, o journal.Options, patience time.Duration) (*database, error) {
 	if o.Key == nil {
-		return nil, nil, fmt.Errorf("a journal in PostgreSQL needs a journal key, which is not stored there: make one with `openssl rand -hex 32`, and keep it: %w", journal.ErrKeyMissing)
+		return nil, fmt.Errorf("a journal in PostgreSQL needs a journal key, which is not stored there: make one with `openssl rand -hex 32`, and keep it: %w", journal.ErrKeyMissing)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -293,7 +293,7 @@ func connect(ctx context.Context, config *pgx.ConnConfig, name string, o journal
 	if o.ReadOnly {
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
-	d = &database{name: name, o: o, patience: patience, config: config, pool: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(prepareSession))}
+	d := &database{name: name, o: o, patience: patience, config: config, pool: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(prepareSession))}
 	d.pool.SetMaxOpenConns(maxConnections)
 	d.pool.SetMaxIdleConns(maxConnections)
 	d.pool.SetConnMaxIdleTime(time.Minute)
@@ -306,6 +306,14 @@ func connect(ctx context.Context, config *pgx.ConnConfig, name string, o journal
 			case <-d.hurry.Done():
 			}
 		}()
+	}
+	return d, nil
+}
+
+// connect connects to a database, creates the tables if necessary, and returns the key of the digests.
+func connect(ctx context.Context, config *pgx.ConnConfig, name string, o journal.Options, patience time.Duration) (d *database, key []byte, err error) {
+	if d, err = newDatabase(config, name, o, patience); err != nil {
+		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -335,37 +343,41 @@ var (
 
 // load reads and checks what the table journal says, and returns the key of the digests.
 func (d *database) load(ctx context.Context) (key []byte, err error) {
-	var server, version int
-	var sealed []byte
-	err = d.Read(ctx, func(q journal.Querier) error {
-		var isJournal, has bool
-		rows, err := q.QueryContext(ctx, "select current_setting('server_version_num')::int, to_regclass('journal') is not null, to_regclass('runs') is not null or to_regclass('journal') is not null")
-		if err == nil {
-			err = scanRow(rows, &server, &isJournal, &has)
-		}
-		switch {
-		case err != nil:
-			return err
-		case server < oldestVersion:
-			return fmt.Errorf("the server is PostgreSQL %d: use version %d or later", server/10000, oldestVersion/10000)
-		case !has:
-			return errNoTables
-		case !isJournal:
-			return errForeign
-		}
-		rows, err = q.QueryContext(ctx, "select form, digest_key from journal")
-		if err == nil {
-			err = scanRow(rows, &version, &sealed)
-		}
-		if is(err, "42703") || errors.Is(err, sql.ErrNoRows) { // undefined_column
-			return errForeign
-		}
+	err = d.Read(ctx, func(q journal.Querier) (err error) {
+		key, err = d.loadFrom(ctx, q)
 		return err
 	})
-	if err != nil {
-		return nil, err
+	return key, err
+}
+
+func (d *database) loadFrom(ctx context.Context, q journal.Querier) (key []byte, err error) {
+	var server, version int
+	var isJournal, has bool
+	var sealed []byte
+	rows, err := q.QueryContext(ctx, "select current_setting('server_version_num')::int, to_regclass('journal') is not null, to_regclass('runs') is not null or to_regclass('journal') is not null")
+	if err == nil {
+		err = scanRow(rows, &server, &isJournal, &has)
 	}
-	if version != form {
+	switch {
+	case err != nil:
+		return nil, err
+	case server < oldestVersion:
+		return nil, fmt.Errorf("the server is PostgreSQL %d: use version %d or later", server/10000, oldestVersion/10000)
+	case !has:
+		return nil, errNoTables
+	case !isJournal:
+		return nil, errForeign
+	}
+	rows, err = q.QueryContext(ctx, "select form, digest_key from journal")
+	if err == nil {
+		err = scanRow(rows, &version, &sealed)
+	}
+	switch {
+	case is(err, "42703") || errors.Is(err, sql.ErrNoRows): // undefined_column
+		return nil, errForeign
+	case err != nil:
+		return nil, err
+	case version != form:
 		return nil, &journal.VersionError{Have: version, Know: form}
 	}
 	return journal.OpenDigestKey(d.o.Key, sealed)
@@ -386,30 +398,112 @@ func (d *database) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return d.Write(ctx, func(tx journal.Tx, _ bool) error { return d.createIn(ctx, tx, key) })
+}
+
+// createIn creates the tables in a transaction, unless they are there, with a key of the digests.
+func (d *database) createIn(ctx context.Context, tx journal.Tx, key []byte) error {
 	sealed, err := journal.SealDigestKey(d.o.Key, key)
 	if err != nil {
 		return err
 	}
-	return d.Write(ctx, func(tx journal.Tx, _ bool) error {
-		if _, err := tx.ExecContext(ctx, "select pg_advisory_xact_lock(hashtext('runteam journal'))"); err != nil {
-			return err
-		}
-		rows, err := tx.QueryContext(ctx, "select to_regclass('journal') is not null")
-		var there bool
-		if err == nil {
-			err = scanRow(rows, &there)
-		}
-		if err != nil || there {
-			return err
-		}
-		for _, statement := range schema {
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return err
-			}
-		}
-		_, err = tx.ExecContext(ctx, "insert into journal (form, digest_key) values ($1, $2)", form, sealed)
+	if _, err := tx.ExecContext(ctx, "select pg_advisory_xact_lock(hashtext('runteam journal'))"); err != nil {
 		return err
-	})
+	}
+	rows, err := tx.QueryContext(ctx, "select to_regclass('journal') is not null or to_regclass('runs') is not null")
+	var there bool
+	if err == nil {
+		err = scanRow(rows, &there)
+	}
+	if err != nil || there {
+		return err
+	}
+	for _, statement := range schema {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	_, err = tx.ExecContext(ctx, "insert into journal (form, digest_key) values ($1, $2)", form, sealed)
+	return err
+}
+
+// A target is a database for a copy of a journal.
+type target struct {
+	config *pgx.ConnConfig
+	name   string
+	o      journal.Options
+}
+
+// InDatabase returns the target of a copy that goes to a database.
+func InDatabase(address string, o journal.Options) (journal.CopyTarget, error) {
+	config, err := parse(address)
+	if err != nil {
+		return nil, &journal.Error{Op: "open", Path: "in PostgreSQL", Err: err}
+	}
+	return target{config, Name(config), o}, nil
+}
+
+// Fill creates the tables and adds the rows in one transaction, so there are all or none.
+func (t target) Fill(ctx context.Context, digestKey []byte, do func(journal.Tx) error) error {
+	d, err := newDatabase(t.config, t.name, t.o, patience)
+	if err == nil {
+		err = errors.Join(d.Explain(d.fill(ctx, digestKey, do)), d.Close())
+	}
+	if err != nil {
+		return &journal.Error{Op: "copy to", Path: t.name, Err: err}
+	}
+	return nil
+}
+
+func (d *database) fill(ctx context.Context, digestKey []byte, do func(journal.Tx) error) error {
+	tx, err := d.begin(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // of what is not committed
+	if err := d.createIn(ctx, tx, digestKey); err != nil {
+		return err
+	}
+	key, err := d.loadFrom(ctx, tx)
+	if err == nil {
+		err = journal.CheckEmpty(ctx, tx, key, digestKey)
+	}
+	if err == nil {
+		err = do(tx)
+	}
+	for _, table := range []string{"runs", "batches", "turns", "commands"} {
+		if err == nil { // the next number is behind the copied ones
+			_, err = tx.ExecContext(ctx, "select setval(pg_get_serial_sequence('"+table+"', 'n'), max(n)) from "+table+" having count(*) > 0")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err = tx.Commit(); err != nil && !isAnswered(err) {
+		err = fmt.Errorf("%w: it has all of the copy or nothing (%w)", journal.ErrUncertain, err)
+	}
+	return err
+}
+
+// begin begins a transaction that may take long, and wait for another database.
+func (d *database) begin(ctx context.Context, o *sql.TxOptions) (*sql.Tx, error) {
+	tx, err := d.pool.BeginTx(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = tx.ExecContext(ctx, "set local idle_in_transaction_session_timeout = '10min'"); err != nil {
+		return nil, errors.Join(err, tx.Rollback())
+	}
+	return tx, nil
+}
+
+func (d *database) Snapshot(ctx context.Context, do func(journal.Querier) error) error {
+	tx, err := d.begin(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return d.Explain(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // it only read
+	return d.Explain(do(tx))
 }
 
 func (d *database) Identity() string { return d.name }
