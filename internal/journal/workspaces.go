@@ -73,7 +73,7 @@ func (r *Run) Workspaces() (w record.Workspaces) {
 }
 
 // cleanWorkspaces removes the workspaces of runs that are not in the journal any more, and of
-// those that have ended: a process that was killed cannot. An interrupted run or one that was
+// those that have ended: a process that was killed cannot. A run that was interrupted, suspended or
 // canceled has its workspaces until it is resumed or removed.
 func (j *Journal) cleanWorkspaces(ctx context.Context) error {
 	left := map[string][]string{} // paths by the name of the run
@@ -95,8 +95,8 @@ func (j *Journal) cleanWorkspaces(ctx context.Context) error {
 	}
 	var errs []error
 	for _, r := range runs {
-		name := workspace.FileName(r.id)
-		if !j.live(r.held) && r.turn.status != "" && r.turn.status != canceled {
+		name, end := workspace.FileName(r.id), record.RunEnd{Status: r.turn.status}
+		if !j.live(r.held) && end.Status != "" && end.Status != canceled && !end.IsSuspended() {
 			for _, path := range left[name] {
 				errs = append(errs, workspace.RemoveRun(path))
 			}

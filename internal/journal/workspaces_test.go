@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journal/postgres"
 	"github.com/runteam/runteam/internal/pgtest"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -191,6 +192,29 @@ func TestWorkspacesOfOtherJournalsStay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"r"}, runs)
 	require.NoDirExists(t, left)
+}
+
+// When a run begins, it removes what ended runs left, and nothing that another process needs to continue a run.
+func TestWorkspacesOfRunsThatCanContinueStay(t *testing.T) {
+	t.Parallel()
+	for status, stays := range map[string]bool{"ok": false, "failed": false, "cancelled": true, "suspended": true, "": true} {
+		j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})
+		require.NoError(t, err)
+		r, err := j.Begin(t.Context(), journal.Info{Run: "r"})
+		require.NoError(t, err)
+		if status != "" {
+			require.NoError(t, appendEntries(r, record.Entry{End: &record.RunEnd{Status: status}}))
+		}
+		left := filepath.Join(r.Workspaces().Disk, "task-a")
+		require.NoError(t, os.MkdirAll(left, 0o700)) // as a process leaves it that cannot remove it
+		_, err = r.End(t.Context())
+		require.NoError(t, err)
+		_, err = j.Begin(t.Context(), journal.Info{Run: "other"})
+		require.NoError(t, err)
+		_, err = os.Stat(left)
+		require.Equal(t, stays, err == nil, "status %q: %v", status, err)
+		require.NoError(t, j.Close())
+	}
 }
 
 // A folder for workspaces is refused like that of a journal.
