@@ -51,15 +51,17 @@ func resumeFiles(ctx context.Context, a *attempt) bool {
 
 // leftAt says where an earlier process left a workspace that is not here; empty if that is not known, or was here.
 func leftAt(here workspacePlace, there record.WorkspacePlace) string {
+	inOther := !here.inMemory && there.Folder != "" && there.Folder != here.of.Folder
 	switch host := "on host " + cmp.Or(there.Host, "without a name"); {
-	case there == record.WorkspacePlace{}:
+	case there == record.WorkspacePlace{}, there.Host == here.of.Host && !inOther:
 		return ""
-	case here.inMemory && there.Host != here.of.Host:
+	case here.inMemory:
 		return host + ", in memory"
-	case !here.inMemory && there != here.of:
+	case there.Folder == "":
+		return host
+	default:
 		return host + ", in " + there.Folder
 	}
-	return ""
 }
 
 // warnLeft warns that a conversation starts over because its files were left elsewhere, unless the task fails for that.

@@ -323,6 +323,8 @@ func TestWorkspaceOfAnotherHost(t *testing.T) {
 		{name: "another host", before: at("alpha", "/ws"), now: at("beta", "/ws"), lost: true, calls: 4, warns: "on host alpha, in /ws"},
 		{name: "another folder", before: at("alpha", "/ws"), now: at("alpha", "/other"), lost: true, calls: 4, warns: "on host alpha, in /ws"},
 		{name: "a host without a name", before: at("", "/ws"), now: at("beta", "/ws"), lost: true, calls: 4, warns: "on host without a name, in /ws"},
+		{name: "another host, in an unknown folder", before: at("alpha", ""), now: at("beta", "/ws"), lost: true, calls: 4, warns: "on host alpha"},
+		{name: "an unknown folder", before: at("alpha", ""), now: at("alpha", "/ws"), lost: true, calls: 4},
 		{name: "gone", before: at("alpha", "/ws"), now: at("alpha", "/ws"), lost: true, calls: 4},
 		{name: "an earlier version", now: at("beta", "/ws"), lost: true, calls: 4},
 		{name: "external", before: at("alpha", "/ws"), now: at("beta", "/ws"), lost: true, effect: tool.External, fails: "on host alpha, in /ws"},

@@ -49,6 +49,9 @@ func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
 	e.lines.Learn(b.Tasks)
 	x := &beginLine{RunStart: *b, Tasks: taskLines(b.Tasks)}
 	x.Version = version
+	if e.vault.hides(unlabeled) { // a path is one of those texts, and the host is enough to find the workspaces
+		x.Workspaces.Folder = ""
+	}
 	var err error
 	if x.Policy, x.Hidden, err = e.vault.hidePolicy(b.Policy, record.KindRunStart, e.run); err != nil {
 		return nil, err

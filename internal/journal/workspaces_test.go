@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/journal/postgres"
 	"github.com/runteam/runteam/internal/pgtest"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -27,6 +29,7 @@ import (
 type writing struct {
 	host, folder string // the folder is for workspaces
 	effect       tool.Effect
+	encryptFrom  *label.Classification
 	stop         func() // cancels the run in the third turn; nil lets it end
 
 	lines []int // that it has added
@@ -40,7 +43,7 @@ func inFile(path string) openFunc {
 // open opens a journal as a process of the host.
 func (w *writing) open(t *testing.T, in openFunc) *journal.Journal {
 	t.Helper()
-	j, err := in(journal.Options{Key: oneKey, Holder: &journal.Holder{Host: w.host, PID: 1}, Workspaces: w.folder})
+	j, err := in(journal.Options{Key: oneKey, EncryptFrom: w.encryptFrom, Holder: &journal.Holder{Host: w.host, PID: 1}, Workspaces: w.folder})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
 	return j
@@ -133,11 +136,13 @@ func testOtherHost(t *testing.T, place func(t *testing.T) openFunc) {
 		effect tool.Effect
 		lines  []int // that the second host adds
 		says   string
+		hides  bool // the journal encrypts internal texts
 	}{
-		{"shared", true, tool.Workspace, []int{3}, ""},
-		{"shared and external", true, tool.External, []int{3}, ""},
-		{"not shared", false, tool.Workspace, []int{1, 2, 3}, `task "Write": a conversation starts over, since its files were left on host alpha, in `},
-		{"not shared and external", false, tool.External, nil, `and the conversation is another one now: its files were left on host alpha, in `},
+		{"shared", true, tool.Workspace, []int{3}, "", false},
+		{"shared and external", true, tool.External, []int{3}, "", false},
+		{"not shared", false, tool.Workspace, []int{1, 2, 3}, `task "Write": a conversation starts over, since its files were left on host alpha`, false},
+		{"not shared and hidden", false, tool.Workspace, []int{1, 2, 3}, `task "Write": a conversation starts over, since its files were left on host alpha`, true},
+		{"not shared and external", false, tool.External, nil, `and the conversation is another one now: its files were left on host alpha`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -147,6 +152,9 @@ func testOtherHost(t *testing.T, place func(t *testing.T) openFunc) {
 				folders[1] = folders[0]
 			}
 			first := &writing{host: "alpha", folder: folders[0], effect: tt.effect}
+			if tt.hides {
+				first.encryptFrom = new(label.Internal)
+			}
 			left := first.leave(t, in)
 			second := &writing{host: "beta", folder: folders[1], effect: tt.effect}
 			res := second.run(t.Context(), t, second.open(t, in), true)
@@ -161,7 +169,9 @@ func testOtherHost(t *testing.T, place func(t *testing.T) openFunc) {
 				require.Empty(t, res.Warnings)
 				require.NoDirExists(t, left)
 			} else {
-				require.Contains(t, fmt.Sprint(res.Warnings, res.Tasks[0].Error), tt.says+folders[0])
+				said := fmt.Sprint(res.Warnings, res.Tasks[0].Error)
+				require.Contains(t, said, tt.says)
+				require.Equal(t, !tt.hides, strings.Contains(said, ", in "+folders[0]), said)
 				require.DirExists(t, left, "only its host removes it")
 			}
 		})

@@ -71,8 +71,8 @@ type RunStart struct {
 
 // A WorkspacePlace is where a process makes workspaces on disk. Those in memory are on the same host.
 type WorkspacePlace struct {
-	Host   string `json:"host,omitempty"` // its name
-	Folder string `json:"folder"`         // the one that was named for workspaces, or that beside the journal
+	Host   string `json:"host,omitempty"`   // its name
+	Folder string `json:"folder,omitempty"` // the one that was named for workspaces, or the default; empty if the journal does not keep it
 }
 
 // DerivedEvents is the first version of files whose events are derived from the other entries, but those that say what no
