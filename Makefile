@@ -97,6 +97,7 @@ bench:
 # another, and removing old runs, alone and during other runs.
 bench-journal:
 	$(GO) test ./internal/journal -run '^$$' -bench 'Benchmark(Journal|Load)$$' -benchtime 2s
+	TMPDIR=/tmp $(GO) test ./internal/journal -run '^$$' -bench 'BenchmarkStores$$' -benchtime 10x
 	$(GO) test ./internal/journal -run '^$$' -bench 'Benchmark(Run|Reuse|Resume|Read)$$' -benchtime 3x
 	$(GO) test ./internal/journal -run '^$$' -bench 'Benchmark(Remove|RunsBesideRemove)$$' -benchtime 1x
 

@@ -169,7 +169,7 @@ func TestKeyFileThatIsMissing(t *testing.T) {
 
 // filled makes a journal of runs of so many tasks, which began a minute apart.
 func filled(t testing.TB, path string, runs, tasks int) {
-	j, err := journal.Open(path, journal.Options{})
+	j, err := openAt(path, journal.Options{})
 	require.NoError(t, err)
 	for n := range runs {
 		id := fmt.Sprintf("r%d", n)

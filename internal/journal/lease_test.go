@@ -81,48 +81,50 @@ func TestRunOfAHostThatIsGone(t *testing.T) {
 // A dead process of this host loses its lease at once.
 func TestRunOfADeadProcess(t *testing.T) {
 	t.Parallel()
-	dead := journal.ThisHolder()
-	dead.Started += "0" // its id was given to this one since
-	path := filepath.Join(t.TempDir(), "runs.db")
-	there, err := journal.Open(path, journal.Options{Holder: &dead})
-	require.NoError(t, err)
-	_, err = there.Begin(t.Context(), journal.Info{Run: "r1"})
-	require.NoError(t, err)
-	here, err := journal.Open(path, journal.Options{})
-	require.NoError(t, err)
-	_, _, err = here.Resume(t.Context(), "r1")
-	require.NoError(t, err)
-	require.NoError(t, here.Close())
-	require.NoError(t, there.Close())
+	inStores(t, func(t *testing.T, path string) {
+		dead := journal.ThisHolder()
+		dead.Started += "0" // its id was given to this one since
+		there, err := openAt(path, journal.Options{Holder: &dead})
+		require.NoError(t, err)
+		_, err = there.Begin(t.Context(), journal.Info{Run: "r1"})
+		require.NoError(t, err)
+		here, err := openAt(path, journal.Options{})
+		require.NoError(t, err)
+		_, _, err = here.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		require.NoError(t, here.Close())
+		require.NoError(t, there.Close())
+	})
 }
 
 // A process that finds its run claimed by another one writes nothing more of it,
 // and leaves the other's lease alone.
 func TestRunClaimedByAnotherProcessIsLost(t *testing.T) {
 	t.Parallel()
-	dead := journal.ThisHolder()
-	dead.Started += "0"
-	path := filepath.Join(t.TempDir(), "runs.db")
-	there, err := journal.Open(path, journal.Options{Holder: &dead})
-	require.NoError(t, err)
-	lost, err := there.Begin(t.Context(), journal.Info{Run: "r1"})
-	require.NoError(t, err)
-	kept, err := there.Begin(t.Context(), journal.Info{Run: "r2"})
-	require.NoError(t, err)
-	here, err := journal.Open(path, journal.Options{})
-	require.NoError(t, err)
-	r, _, err := here.Resume(t.Context(), "r1")
-	require.NoError(t, err)
+	inStores(t, func(t *testing.T, path string) {
+		dead := journal.ThisHolder()
+		dead.Started += "0"
+		there, err := openAt(path, journal.Options{Holder: &dead})
+		require.NoError(t, err)
+		lost, err := there.Begin(t.Context(), journal.Info{Run: "r1"})
+		require.NoError(t, err)
+		kept, err := there.Begin(t.Context(), journal.Info{Run: "r2"})
+		require.NoError(t, err)
+		here, err := openAt(path, journal.Options{})
+		require.NoError(t, err)
+		r, _, err := here.Resume(t.Context(), "r1")
+		require.NoError(t, err)
 
-	story := newFakeRun("r1", 1)
-	entries := story.Events(story.Task(1), event.TaskReady)
-	first := appendEntries(lost, entries...)
-	require.ErrorIs(t, first, journal.ErrLost)
-	require.Equal(t, first, appendEntries(lost, entries...))
-	require.NoError(t, appendEntries(kept, entries...), "another run is not touched")
-	require.NoError(t, there.Close())
-	require.NoError(t, appendEntries(r, entries...))
-	require.NoError(t, here.Close())
+		story := newFakeRun("r1", 1)
+		entries := story.Events(story.Task(1), event.TaskReady)
+		first := appendEntries(lost, entries...)
+		require.ErrorIs(t, first, journal.ErrLost)
+		require.Equal(t, first, appendEntries(lost, entries...))
+		require.NoError(t, appendEntries(kept, entries...), "another run is not touched")
+		require.NoError(t, there.Close())
+		require.NoError(t, appendEntries(r, entries...))
+		require.NoError(t, here.Close())
+	})
 }
 
 // A clock that is a little behind is waited for.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,7 +53,7 @@ func child(place string) error {
 	if err != nil {
 		return err
 	}
-	j, err := journal.Open(path, journal.Options{})
+	j, err := openAt(path, journal.Options{})
 	if err != nil {
 		return err
 	}
@@ -88,33 +87,34 @@ func started(t *testing.T, path, run string, tasks int) (*exec.Cmd, *bufio.Scann
 
 func TestProcessesWriteOneJournal(t *testing.T) {
 	t.Parallel()
-	tasks := 40
-	if slowtest.Enabled() {
-		tasks = 200
-	}
-	path := filepath.Join(t.TempDir(), "runs.db") // each of them tries to create it
-	var children []*exec.Cmd
-	var said []*bufio.Scanner
-	for i := range 3 {
-		c, out := started(t, path, fmt.Sprint("r", i), tasks)
-		children, said = append(children, c), append(said, out)
-	}
-	for i, c := range children {
-		last := ""
-		for said[i].Scan() {
-			last = said[i].Text()
+	inStores(t, func(t *testing.T, path string) {
+		tasks := 40
+		if slowtest.Enabled() {
+			tasks = 200
 		}
-		require.Equal(t, fmt.Sprint("durable ", tasks), last)
-		require.NoError(t, c.Wait())
-	}
-	j, err := journal.Open(path, journal.Options{})
-	require.NoError(t, err)
-	defer j.Close()
-	for i := range 3 {
-		s, err := j.Load(t.Context(), fmt.Sprint("r", i))
+		var children []*exec.Cmd
+		var said []*bufio.Scanner
+		for i := range 3 {
+			c, out := started(t, path, fmt.Sprint("r", i), tasks)
+			children, said = append(children, c), append(said, out)
+		}
+		for i, c := range children {
+			last := ""
+			for said[i].Scan() {
+				last = said[i].Text()
+			}
+			require.Equal(t, fmt.Sprint("durable ", tasks), last)
+			require.NoError(t, c.Wait())
+		}
+		j, err := openAt(path, journal.Options{})
 		require.NoError(t, err)
-		require.Len(t, withoutChanges(s.History.Log), 2*tasks)
-	}
+		defer j.Close()
+		for i := range 3 {
+			s, err := j.Load(t.Context(), fmt.Sprint("r", i))
+			require.NoError(t, err)
+			require.Len(t, withoutChanges(s.History.Log), 2*tasks)
+		}
+	})
 }
 
 // A killed process has lost nothing that was reported as durable, and its lease at
@@ -122,36 +122,37 @@ func TestProcessesWriteOneJournal(t *testing.T) {
 func TestProcessThatIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, after := range []int{1, 7, 40} {
-		path := filepath.Join(t.TempDir(), "runs.db")
-		c, out := started(t, path, "r1", 1_000_000)
-		durable := 0
-		for durable < after && out.Scan() {
-			_, err := fmt.Sscanf(out.Text(), "durable %d", &durable)
-			require.NoError(t, err, out.Text())
-		}
-		j, err := journal.Open(path, journal.Options{})
-		require.NoError(t, err)
-		_, _, err = j.Resume(t.Context(), "r1")
-		var taken *journal.LeaseError
-		require.ErrorAs(t, err, &taken)
-		require.Equal(t, c.Process.Pid, taken.Holder.PID)
-		list, err := j.Runs(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, journal.Running, list[0].Status)
+		inStores(t, func(t *testing.T, path string) {
+			c, out := started(t, path, "r1", 1_000_000)
+			durable := 0
+			for durable < after && out.Scan() {
+				_, err := fmt.Sscanf(out.Text(), "durable %d", &durable)
+				require.NoError(t, err, out.Text())
+			}
+			j, err := openAt(path, journal.Options{})
+			require.NoError(t, err)
+			_, _, err = j.Resume(t.Context(), "r1")
+			var taken *journal.LeaseError
+			require.ErrorAs(t, err, &taken)
+			require.Equal(t, c.Process.Pid, taken.Holder.PID)
+			list, err := j.Runs(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, journal.Running, list[0].Status)
 
-		require.NoError(t, c.Process.Kill())
-		require.Error(t, c.Wait())
-		list, err = j.Runs(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, journal.Interrupted, list[0].Status)
-		r, s, err := j.Resume(t.Context(), "r1")
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, len(s.History.Log), 2*durable)
-		story := newFakeRun("r1", 1)
-		require.NoError(t, appendEntries(r, story.Events(story.Task(0), event.TaskReady)...))
-		head, err := r.End(t.Context())
-		require.NoError(t, err)
-		require.EqualValues(t, "verified", requireVerified(t, j, "r1", nil, head).Status)
-		require.NoError(t, j.Close())
+			require.NoError(t, c.Process.Kill())
+			require.Error(t, c.Wait())
+			list, err = j.Runs(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, journal.Interrupted, list[0].Status)
+			r, s, err := j.Resume(t.Context(), "r1")
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(s.History.Log), 2*durable)
+			story := newFakeRun("r1", 1)
+			require.NoError(t, appendEntries(r, story.Events(story.Task(0), event.TaskReady)...))
+			head, err := r.End(t.Context())
+			require.NoError(t, err)
+			require.EqualValues(t, "verified", requireVerified(t, j, "r1", nil, head).Status)
+			require.NoError(t, j.Close())
+		})
 	}
 }

@@ -3,7 +3,6 @@ package journal_test
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/pgtest"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
@@ -108,40 +108,48 @@ func TestAppendedEntriesAreReadBack(t *testing.T) {
 	end := rapid.Custom(func(t *rapid.T) record.Entry {
 		return record.Entry{End: &record.RunEnd{Time: moment.Draw(t, "time"), Status: "ok", Answer: rapid.String().Draw(t, "answer"), Warnings: []string{rapid.String().Draw(t, "warning")}}}
 	})
-	folder := t.TempDir()
-	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		path := filepath.Join(folder, fmt.Sprintf("%d.db", n))
-		n++
-		o := journal.Options{Key: oneKey, Now: func() time.Time { return noon }}
-		j, err := journal.Open(path, o)
-		require.NoError(rt, err)
-		r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
-		require.NoError(rt, err)
-		var all []record.Entry
-		begun := false // a run of a team begins once
-		for range rapid.IntRange(1, 4).Draw(rt, "appends") {
-			entries := rapid.SliceOfN(rapid.OneOf(exchange, exchange, asked, started, sent, end), 1, 5).Draw(rt, "entries")
-			if !begun && rapid.Bool().Draw(rt, "begins") {
-				entries, begun = append([]record.Entry{begin.Draw(rt, "begin")}, entries...), true
-			}
-			require.NoError(rt, appendEntries(r, entries...))
-			all = append(all, entries...)
-			if rapid.Bool().Draw(rt, "closed") {
-				require.NoError(rt, j.Close())
-				j, err = journal.Open(path, o)
-				require.NoError(rt, err)
-				r, _, err = j.Resume(t.Context(), "r1")
-				require.NoError(rt, err)
-				begun = false
-			}
+	inStores(t, func(t *testing.T, path string) {
+		if inPostgres(path) {
+			slowtest.Only(t)
 		}
-		s, err := j.Load(t.Context(), "r1")
-		require.NoError(rt, err)
-		requireHistory(rt, all, &s.History)
-		head, err := r.End(t.Context())
-		require.NoError(rt, err)
-		require.EqualValues(rt, "verified", requireVerified(t, j, "r1", nil, head).Status)
-		require.NoError(rt, j.Close())
+		n := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			path := path
+			if n++; inPostgres(path) {
+				path = pgtest.Address(t)
+			} else {
+				path += fmt.Sprint(n)
+			}
+			o := journal.Options{Key: oneKey, Now: func() time.Time { return noon }}
+			j, err := openAt(path, o)
+			require.NoError(rt, err)
+			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+			require.NoError(rt, err)
+			var all []record.Entry
+			begun := false // a run of a team begins once
+			for range rapid.IntRange(1, 4).Draw(rt, "appends") {
+				entries := rapid.SliceOfN(rapid.OneOf(exchange, exchange, asked, started, sent, end), 1, 5).Draw(rt, "entries")
+				if !begun && rapid.Bool().Draw(rt, "begins") {
+					entries, begun = append([]record.Entry{begin.Draw(rt, "begin")}, entries...), true
+				}
+				require.NoError(rt, appendEntries(r, entries...))
+				all = append(all, entries...)
+				if rapid.Bool().Draw(rt, "closed") {
+					require.NoError(rt, j.Close())
+					j, err = openAt(path, o)
+					require.NoError(rt, err)
+					r, _, err = j.Resume(t.Context(), "r1")
+					require.NoError(rt, err)
+					begun = false
+				}
+			}
+			s, err := j.Load(t.Context(), "r1")
+			require.NoError(rt, err)
+			requireHistory(rt, all, &s.History)
+			head, err := r.End(t.Context())
+			require.NoError(rt, err)
+			require.EqualValues(rt, "verified", requireVerified(t, j, "r1", nil, head).Status)
+			require.NoError(rt, j.Close())
+		})
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -40,7 +39,7 @@ func soakTasks() int {
 func work(place string) error {
 	path, run, _ := strings.Cut(place, "|")
 	ctx := context.Background()
-	j, err := journal.Open(path, journal.Options{})
+	j, err := openAt(path, journal.Options{})
 	if err != nil {
 		return err
 	}
@@ -110,67 +109,68 @@ func startWorker(t *testing.T, path, run string) *soakWorker {
 // processes of which five are killed, else 4 and one.
 func TestManyProcessesOnOneJournal(t *testing.T) {
 	t.Parallel()
-	processes, killed := 4, 1
-	if os.Getenv("SOAK") != "" {
-		processes, killed = 20, 5
-	}
-	path := filepath.Join(t.TempDir(), "runs.db")
-	filled(t, path, 30, 5)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	began := time.Now()
-	workers := make([]*soakWorker, processes)
-	for i := range workers {
-		workers[i] = startWorker(t, path, fmt.Sprintf("run-%02d", i))
-	}
-	cut := 0
-	var all sync.WaitGroup
-	for _, i := range random.Perm(processes)[:killed] {
-		after := random.IntN(soakTasks() * 3 / 4)
-		pause := time.Duration(random.Int64N(int64(20 * time.Millisecond)))
-		all.Go(func() {
-			for list, err := count(t.Context(), path, workers[i].run); (err != nil || list < after) && t.Context().Err() == nil; list, err = count(t.Context(), path, workers[i].run) {
-				time.Sleep(5 * time.Millisecond)
+	inStores(t, func(t *testing.T, path string) {
+		processes, killed := 4, 1
+		if os.Getenv("SOAK") != "" {
+			processes, killed = 20, 5
+		}
+		filled(t, path, 30, 5)
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		random := rand.New(rand.NewPCG(seed, 0))
+		began := time.Now()
+		workers := make([]*soakWorker, processes)
+		for i := range workers {
+			workers[i] = startWorker(t, path, fmt.Sprintf("run-%02d", i))
+		}
+		cut := 0
+		var all sync.WaitGroup
+		for _, i := range random.Perm(processes)[:killed] {
+			after := random.IntN(soakTasks() * 3 / 4)
+			pause := time.Duration(random.Int64N(int64(20 * time.Millisecond)))
+			all.Go(func() {
+				for list, err := count(t.Context(), path, workers[i].run); (err != nil || list < after) && t.Context().Err() == nil; list, err = count(t.Context(), path, workers[i].run) {
+					time.Sleep(5 * time.Millisecond)
+				}
+				time.Sleep(pause)
+				_ = workers[i].cmd.Process.Kill()
+			})
+		}
+		j, err := openAt(path, journal.Options{})
+		require.NoError(t, err)
+		gone, _, err := j.Remove(t.Context(), noon.Add(time.Hour))
+		require.NoError(t, err)
+		require.Len(t, gone, 30)
+		all.Wait()
+		for i, w := range workers {
+			<-w.ended
+			require.Empty(t, w.said, "%s", w.run)
+			if w.cmd.ProcessState.Success() {
+				continue
 			}
-			time.Sleep(pause)
-			_ = workers[i].cmd.Process.Kill()
-		})
-	}
-	j, err := journal.Open(path, journal.Options{})
-	require.NoError(t, err)
-	gone, _, err := j.Remove(t.Context(), noon.Add(time.Hour))
-	require.NoError(t, err)
-	require.Len(t, gone, 30)
-	all.Wait()
-	for i, w := range workers {
-		<-w.ended
-		require.Empty(t, w.said, "%s", w.run)
-		if w.cmd.ProcessState.Success() {
-			continue
+			require.Equal(t, -1, w.cmd.ProcessState.ExitCode(), "only what was killed fails")
+			cut++
+			n, err := count(t.Context(), path, w.run)
+			if !errors.Is(err, journal.ErrUnknownRun) {
+				require.NoError(t, err)
+			}
+			require.GreaterOrEqual(t, n, w.durable, "%s has lost something", w.run)
+			again := startWorker(t, path, w.run)
+			<-again.ended
+			require.True(t, again.cmd.ProcessState.Success(), "%s is resumed: %s", w.run, again.said)
+			workers[i] = again
 		}
-		require.Equal(t, -1, w.cmd.ProcessState.ExitCode(), "only what was killed fails")
-		cut++
-		n, err := count(t.Context(), path, w.run)
-		if !errors.Is(err, journal.ErrUnknownRun) {
-			require.NoError(t, err)
+		t.Logf("%d processes, %d killed at work, in %s", processes, cut, time.Since(began).Round(time.Millisecond))
+		for _, w := range workers {
+			requireWhole(t, j, w.run)
 		}
-		require.GreaterOrEqual(t, n, w.durable, "%s has lost something", w.run)
-		again := startWorker(t, path, w.run)
-		<-again.ended
-		require.True(t, again.cmd.ProcessState.Success(), "%s is resumed: %s", w.run, again.said)
-		workers[i] = again
-	}
-	t.Logf("%d processes, %d killed at work, in %s", processes, cut, time.Since(began).Round(time.Millisecond))
-	for _, w := range workers {
-		requireWhole(t, j, w.run)
-	}
-	require.NoError(t, j.Close())
+		require.NoError(t, j.Close())
+	})
 }
 
 // count returns how many answers a run has by now.
 func count(ctx context.Context, path, run string) (n int, err error) {
-	j, err := journal.Open(path, journal.Options{ReadOnly: true})
+	j, err := openAt(path, journal.Options{ReadOnly: true})
 	if err != nil {
 		return 0, err
 	}

@@ -129,34 +129,35 @@ func commandsReachTheirRun(t *testing.T, open openFunc) {
 // order.
 func TestManySteerOneRun(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "runs.db")
-	j, err := journal.Open(path, journal.Options{})
-	require.NoError(t, err)
-	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
-	require.NoError(t, err)
-	o := &owner{run: r}
-	o.work(t)
-	var senders sync.WaitGroup
-	for _, by := range []string{"ann", "bob"} {
-		senders.Go(func() {
-			from, err := journal.Open(path, journal.Options{})
-			if err == nil {
-				err = errors.Join(from.Steer(t.Context(), "r1", pause(by)), from.Steer(t.Context(), "r1", steer.Command{Kind: steer.Resume, By: by}), from.Close())
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	senders.Wait()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	kinds := map[string][]steer.Kind{}
-	for _, c := range o.taken {
-		kinds[c.By] = append(kinds[c.By], c.Kind)
-	}
-	require.Equal(t, map[string][]steer.Kind{"ann": {steer.Pause, steer.Resume}, "bob": {steer.Pause, steer.Resume}}, kinds)
-	t.Cleanup(func() { require.NoError(t, j.Close()) }) // after the owner has ended
+	inStores(t, func(t *testing.T, path string) {
+		j, err := openAt(path, journal.Options{})
+		require.NoError(t, err)
+		r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+		require.NoError(t, err)
+		o := &owner{run: r}
+		o.work(t)
+		var senders sync.WaitGroup
+		for _, by := range []string{"ann", "bob"} {
+			senders.Go(func() {
+				from, err := openAt(path, journal.Options{})
+				if err == nil {
+					err = errors.Join(from.Steer(t.Context(), "r1", pause(by)), from.Steer(t.Context(), "r1", steer.Command{Kind: steer.Resume, By: by}), from.Close())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		senders.Wait()
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		kinds := map[string][]steer.Kind{}
+		for _, c := range o.taken {
+			kinds[c.By] = append(kinds[c.By], c.Kind)
+		}
+		require.Equal(t, map[string][]steer.Kind{"ann": {steer.Pause, steer.Resume}, "bob": {steer.Pause, steer.Resume}}, kinds)
+		t.Cleanup(func() { require.NoError(t, j.Close()) }) // after the owner has ended
+	})
 }
 
 // A command that the process of a run does not take, or does not take before it ends, never takes
@@ -226,23 +227,24 @@ func TestCommandThatIsNotTakenIsWithdrawn(t *testing.T) {
 // A process that is killed takes no command, and the one that resumes its run gets none of them.
 func TestCommandToAProcessThatIsKilled(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "runs.db")
-	c, out := started(t, path, "r1", 1_000_000)
-	require.True(t, out.Scan())
-	j, err := journal.Open(path, journal.Options{})
-	require.NoError(t, err)
-	defer j.Close() //nolint:errcheck // it ends with the test
-	steered := make(chan error)
-	go func() { steered <- j.Steer(t.Context(), "r1", pause("ann")) }()
-	time.Sleep(50 * time.Millisecond)
-	require.NoError(t, c.Process.Kill())
-	require.Error(t, c.Wait())
-	require.ErrorIs(t, <-steered, steer.ErrNotRunning)
-	r, _, err := j.Resume(t.Context(), "r1")
-	require.NoError(t, err)
-	list, err := r.Commands(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, list)
+	inStores(t, func(t *testing.T, path string) {
+		c, out := started(t, path, "r1", 1_000_000)
+		require.True(t, out.Scan())
+		j, err := openAt(path, journal.Options{})
+		require.NoError(t, err)
+		defer j.Close() //nolint:errcheck // it ends with the test
+		steered := make(chan error)
+		go func() { steered <- j.Steer(t.Context(), "r1", pause("ann")) }()
+		time.Sleep(50 * time.Millisecond)
+		require.NoError(t, c.Process.Kill())
+		require.Error(t, c.Wait())
+		require.ErrorIs(t, <-steered, steer.ErrNotRunning)
+		r, _, err := j.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		list, err := r.Commands(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, list)
+	})
 }
 
 // What cannot be stored is refused, and leaves nothing.

@@ -157,46 +157,49 @@ func (l *cutLog) Append(entries []record.Entry, done func(error)) {
 // decisions of those before it, and its subscribers and readers of the journal get the same events of the task.
 func TestEventsAfterAResumeAreTheSameForAll(t *testing.T) {
 	t.Parallel()
-	j := journal.InMemory(journal.Options{})
-	defer j.Close() //nolint:errcheck // it is in memory
-	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
-	require.NoError(t, err)
-	tm := looking(t, label.Internal, handoff.Declassifier{
-		Entry: handoff.Entry{Name: "lowered", From: "reader", To: "maker", Reason: "a test"}, Paths: []task.Path{task.Whole}, LowerTo: label.Public, UnsafeText: true,
-	})
-	specs := []task.Spec{
-		{Title: "read", Description: "Read.", Assignee: "reader", Classification: label.Confidential},
-		{Title: "make", Description: "Make.", Assignee: "maker", Classification: label.Public, DependsOn: []task.Ref{{Task: "read"}}},
-		{Title: "check", Description: "Check.", Assignee: "reader", Classification: label.Public, DependsOn: []task.Ref{{Task: "make"}}},
-	}
-	first, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{
-		RunID: "r1", Journal: journaltest.Opened(&cutLog{r, "maker"}), UserAccepts: new(label.Internal),
-		Recorder: func(_ context.Context, p record.Prompt) error {
-			if p.Prompt != nil && p.Prompt.Receipt.Agent == "maker" {
-				return errors.New("the disk is full") // so its decisions are recorded, and no call
-			}
-			return nil
-		},
-	})
-	require.NoError(t, err)
-	require.ErrorIs(t, first.JournalErr, engine.ErrJournal)
-	_, err = r.Close(t.Context())
-	require.NoError(t, err)
-	before := len(tailOf(t, j, "r1"))
+	inStores(t, func(t *testing.T, path string) {
+		j, err := openAt(path, journal.Options{})
+		require.NoError(t, err)
+		defer j.Close() //nolint:errcheck // it ends with the test
+		r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
+		require.NoError(t, err)
+		tm := looking(t, label.Internal, handoff.Declassifier{
+			Entry: handoff.Entry{Name: "lowered", From: "reader", To: "maker", Reason: "a test"}, Paths: []task.Path{task.Whole}, LowerTo: label.Public, UnsafeText: true,
+		})
+		specs := []task.Spec{
+			{Title: "read", Description: "Read.", Assignee: "reader", Classification: label.Confidential},
+			{Title: "make", Description: "Make.", Assignee: "maker", Classification: label.Public, DependsOn: []task.Ref{{Task: "read"}}},
+			{Title: "check", Description: "Check.", Assignee: "reader", Classification: label.Public, DependsOn: []task.Ref{{Task: "make"}}},
+		}
+		first, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{
+			RunID: "r1", Journal: journaltest.Opened(&cutLog{r, "maker"}), UserAccepts: new(label.Internal),
+			Recorder: func(_ context.Context, p record.Prompt) error {
+				if p.Prompt != nil && p.Prompt.Receipt.Agent == "maker" {
+					return errors.New("the disk is full") // so its decisions are recorded, and no call
+				}
+				return nil
+			},
+		})
+		require.NoError(t, err)
+		require.ErrorIs(t, first.JournalErr, engine.ErrJournal)
+		_, err = r.Close(t.Context())
+		require.NoError(t, err)
+		before := len(tailOf(t, j, "r1"))
 
-	specs[1].DependsOn = nil
-	r, _, err = j.Resume(t.Context(), "r1")
-	require.NoError(t, err)
-	var emitted []event.Event
-	res, err := tm.Resume(t.Context(), "r1", &engine.RunOptions{
-		Tasks: specs, Journal: journaltest.Opened(r), UserAccepts: new(label.Internal),
-		Subscribers: []func(event.Event){func(e event.Event) { emitted = append(emitted, e) }},
+		specs[1].DependsOn = nil
+		r, _, err = j.Resume(t.Context(), "r1")
+		require.NoError(t, err)
+		var emitted []event.Event
+		res, err := tm.Resume(t.Context(), "r1", &engine.RunOptions{
+			Tasks: specs, Journal: journaltest.Opened(r), UserAccepts: new(label.Internal),
+			Subscribers: []func(event.Event){func(e event.Event) { emitted = append(emitted, e) }},
+		})
+		require.NoError(t, err)
+		require.NoError(t, res.Err())
+		_, err = r.Close(t.Context())
+		require.NoError(t, err)
+		stored := tailOf(t, j, "r1")[before:]
+		require.Equal(t, withoutSizes(t, emitted), withoutSizes(t, stored))
+		require.True(t, slices.ContainsFunc(stored, func(e event.Event) bool { return e.Type == event.ToolStart }), "its calls read nothing that is hidden")
 	})
-	require.NoError(t, err)
-	require.NoError(t, res.Err())
-	_, err = r.Close(t.Context())
-	require.NoError(t, err)
-	stored := tailOf(t, j, "r1")[before:]
-	require.Equal(t, withoutSizes(t, emitted), withoutSizes(t, stored))
-	require.True(t, slices.ContainsFunc(stored, func(e event.Event) bool { return e.Type == event.ToolStart }), "its calls read nothing that is hidden")
 }

@@ -21,7 +21,7 @@ var auditTestKey = []byte("a key that is only for these tests")
 // and one that has no end, and returns the heads of the closed ones.
 func recordedRuns(t *testing.T, path string, key []byte) (one, oneBefore, two audit.Head) {
 	t.Helper()
-	j, err := journal.Open(path, journal.Options{AuditKey: key})
+	j, err := openAt(path, journal.Options{AuditKey: key})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
 	begin := func(id string, tasks int) *journal.Run {
@@ -68,7 +68,7 @@ func execute(t *testing.T, path string, statements ...string) {
 
 func verified(t *testing.T, path, run string, o audit.VerifyOptions) audit.Report {
 	t.Helper()
-	j, err := journal.Open(path, journal.Options{ReadOnly: true})
+	j, err := openAt(path, journal.Options{ReadOnly: true})
 	require.NoError(t, err)
 	defer j.Close()
 	report, err := j.Verify(t.Context(), run, o)
@@ -153,14 +153,15 @@ func TestMovedRowsAreFound(t *testing.T) {
 // Requirement: G45.
 func TestHeadOfAnotherRunVerifiesNothing(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "runs.db")
-	one, before, two := recordedRuns(t, path, auditTestKey)
-	require.Equal(t, audit.Verified, verified(t, path, "r1", audit.VerifyOptions{Key: auditTestKey, Head: one}).Status)
-	require.Equal(t, audit.Verified, verified(t, path, "r2", audit.VerifyOptions{Key: auditTestKey, Head: two}).Status)
-	require.Equal(t, audit.Broken, verified(t, path, "r1", audit.VerifyOptions{Key: auditTestKey, Head: two}).Status)
-	got := verified(t, path, "r1", audit.VerifyOptions{Key: auditTestKey, Head: before})
-	require.Equal(t, audit.Broken, got.Status)
-	require.Contains(t, got.Why, "lines were added after it")
+	inStores(t, func(t *testing.T, path string) {
+		one, before, two := recordedRuns(t, path, auditTestKey)
+		require.Equal(t, audit.Verified, verified(t, path, "r1", audit.VerifyOptions{Key: auditTestKey, Head: one}).Status)
+		require.Equal(t, audit.Verified, verified(t, path, "r2", audit.VerifyOptions{Key: auditTestKey, Head: two}).Status)
+		require.Equal(t, audit.Broken, verified(t, path, "r1", audit.VerifyOptions{Key: auditTestKey, Head: two}).Status)
+		got := verified(t, path, "r1", audit.VerifyOptions{Key: auditTestKey, Head: before})
+		require.Equal(t, audit.Broken, got.Status)
+		require.Contains(t, got.Why, "lines were added after it")
+	})
 }
 
 // The lines after the last decision of a run that is in progress, or was

@@ -410,7 +410,8 @@ func (d *database) createIn(ctx context.Context, tx journal.Tx, key []byte) erro
 	if _, err := tx.ExecContext(ctx, "select pg_advisory_xact_lock(hashtext('runteam journal'))"); err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, "select to_regclass('journal') is not null or to_regclass('runs') is not null")
+	// Of what another process has created meanwhile, a session learns when it locks a table: to_regclass locks none.
+	rows, err := tx.QueryContext(ctx, "select exists (select 1 from pg_class where relname in ('journal', 'runs') and pg_table_is_visible(oid))")
 	var there bool
 	if err == nil {
 		err = scanRow(rows, &there)
