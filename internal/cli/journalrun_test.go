@@ -55,6 +55,7 @@ type countingServer struct {
 	delay        time.Duration   // before each answer
 	blocked      map[string]bool // titles of tasks whose calls get no answer
 	blockedCalls chan string     // the title of each call that gets no answer
+	released     chan struct{}   // closed to answer these calls after all
 }
 
 var (
@@ -65,7 +66,7 @@ var (
 // startCounting starts an endpoint that does not answer the blocked tasks.
 func startCounting(t *testing.T, blocked ...string) *countingServer {
 	t.Helper()
-	s := &countingServer{byTask: map[string]int{}, byAnswer: map[string]int{}, blocked: map[string]bool{}, blockedCalls: make(chan string, 100)}
+	s := &countingServer{byTask: map[string]int{}, byAnswer: map[string]int{}, blocked: map[string]bool{}, blockedCalls: make(chan string, 100), released: make(chan struct{})}
 	for _, title := range blocked {
 		s.blocked[title] = true
 	}
@@ -78,8 +79,11 @@ func startCounting(t *testing.T, blocked ...string) *countingServer {
 		s.mu.Unlock()
 		if blocked {
 			s.blockedCalls <- title
-			<-r.Context().Done()
-			return
+			select {
+			case <-s.released:
+			case <-r.Context().Done():
+				return
+			}
 		}
 		time.Sleep(s.delay)
 		reply(w, text)

@@ -33,7 +33,10 @@ type served struct {
 	t      *testing.T
 	url    string
 	client *http.Client
-	stop   func() outcome
+	stderr *lineWatcher
+	signal func(os.Signal)
+	wait   func() outcome // waits for the end of the server
+	stop   func() outcome // interrupts it, and does the same
 }
 
 // A lineWatcher collects what is written, and passes on the first text that matches.
@@ -68,7 +71,7 @@ func serveHere(t *testing.T, c call) *served {
 	t.Helper()
 	con, stdout, _ := clitest.Console(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, c.args...)...)
 	stderr := &lineWatcher{wants: regexp.MustCompile(`http://127\.0\.0\.1:\d+`), found: make(chan string, 1)}
-	signals := make(chan os.Signal, 1)
+	signals := make(chan os.Signal, 4)
 	con.Stderr, con.Signals, con.WorkDir, con.ConfigDir = stderr, signals, workdir.Dir(c.dir), t.TempDir()
 	con.LookupEnv = func(name string) (string, bool) {
 		if name == "RUNTEAM_INSPECT_TOKEN" {
@@ -82,12 +85,15 @@ func serveHere(t *testing.T, c call) *served {
 		status := runCommandLine(console.New(*con))
 		ended <- outcome{status: status, stdout: stdout.String(), stderr: stderr.String()}
 	}()
-	s := &served{t: t, client: &http.Client{Transport: &http.Transport{}}}
-	s.stop = sync.OnceValue(func() outcome {
-		signals <- syscall.SIGINT
+	s := &served{t: t, client: &http.Client{Transport: &http.Transport{}}, stderr: stderr, signal: func(one os.Signal) { signals <- one }}
+	s.wait = sync.OnceValue(func() outcome {
 		s.client.CloseIdleConnections()
 		return <-ended
 	})
+	s.stop = func() outcome {
+		s.signal(syscall.SIGINT)
+		return s.wait()
+	}
 	select {
 	case s.url = <-stderr.found:
 	case got := <-ended:

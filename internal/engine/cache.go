@@ -206,9 +206,9 @@ type repeatedError struct{ code, message string }
 func (e *repeatedError) Error() string { return e.message }
 
 // needsJournalEntry reports whether the journal stores a model call that has ended. It has a
-// cached answer already, and a call that was cut off has nothing to store.
+// cached answer already, and a call that was cut off, or that a later process makes, has nothing to store.
 func (x *modelCall) needsJournalEntry() bool {
-	return x.run.ledger != nil && !x.own && !x.run.memo.Is(memo.Strict) && !(x.aborted && x.reply.Usage == (llm.Usage{}) && len(x.spent) == 0)
+	return x.run.ledger != nil && !x.own && !x.run.memo.Is(memo.Strict) && !errors.Is(x.err, errDrained) && !(x.aborted && x.reply.Usage == (llm.Usage{}) && len(x.spent) == 0)
 }
 
 // messageIDs returns the IDs of the messages among offers.

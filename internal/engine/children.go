@@ -301,7 +301,7 @@ func (g *childGroup) end(ctx context.Context, c *childCall) error {
 		return outer
 	}
 	switch err := child.err; {
-	case err != nil && ctx.Err() != nil && !interrupted, errors.Is(err, ErrJournal), errors.Is(err, ErrRecord):
+	case err != nil && ctx.Err() != nil && !interrupted, isContinuedLater(err), errors.Is(err, ErrJournal), errors.Is(err, ErrRecord):
 		return err
 	case errors.Is(err, ErrEffectsUncertain) && !child.external: // what was called before the run was interrupted
 		return err

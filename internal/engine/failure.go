@@ -65,6 +65,7 @@ var errorCodes = [...]struct {
 	{codes.Condition(codes.ToolCall), codes.ToolCall},
 	{ErrCanceledTask, codes.Canceled},
 	{ErrInterrupted, codes.Interrupted},
+	{errDrained, codes.Interrupted},
 	{ErrPolicyReplaced, codes.PolicyReplaced},
 	{ErrAttemptTimeout, codes.Timeout},
 	{ErrTimeout, codes.Timeout},

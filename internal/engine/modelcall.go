@@ -210,7 +210,7 @@ func perform(ctx context.Context, x *modelCall, o purpose) {
 // try does everything that can fail.
 func (x *modelCall) try(ctx context.Context, o purpose) error {
 	text, err := o.open(ctx)
-	if errors.Is(err, errLater) { // a person has to approve a part of its context
+	if isContinuedLater(err) { // a person has to approve a part of its context, or it needs a call of its own
 		return err
 	}
 	if err == nil {
@@ -220,6 +220,9 @@ func (x *modelCall) try(ctx context.Context, o purpose) error {
 	}
 	if err == nil && x.recalls {
 		return ErrPolicyReplaced
+	}
+	if err == nil && x.run.isDraining() {
+		return errDrained
 	}
 	if err == nil {
 		err = checkEffects(o)
@@ -402,6 +405,10 @@ func (x *modelCall) releaseBatch() {
 // that the agent leaves running emit no events: its model call has ended, and x may serve
 // another task.
 func (x *modelCall) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+	if !x.isPerson() {
+		x.run.underWay.Add(1)
+		defer x.run.underWay.Add(-1)
+	}
 	bus := x.run.bus
 	if !bus.live() {
 		return x.does.Run(ctx, p)

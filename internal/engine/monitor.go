@@ -10,13 +10,16 @@ import (
 )
 
 // Steer has a command of the program take effect. It is one of the methods that a
-// [record.Monitor] calls; the others are Snapshot and Policy.
+// [record.Monitor] calls; the others are Snapshot, Policy and Calls.
 func (r *run) Steer(ctx context.Context, c steer.Command) error {
 	if r.steering == nil {
 		return steer.ErrNotRunning
 	}
 	return r.steering.apply(ctx, &record.LeftCommand{Command: c, Time: time.Now()})
 }
+
+// Calls returns how many calls of models and tools are under way.
+func (r *run) Calls() int { return int(r.underWay.Load()) }
 
 // Snapshot returns the state of the run, once it is durable.
 func (r *run) Snapshot(ctx context.Context) (record.Snapshot, error) {

@@ -22,8 +22,12 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 		r.messages.read[a.index] = true
 	}
 	keepFiles(r.runScope, t, lastHolder(a))
-	if errors.Is(a.err, errLater) {
+	switch {
+	case errors.Is(a.err, errLater):
 		awaitPerson(r, a)
+		return time.Time{}
+	case errors.Is(a.err, errDrained): // still in progress
+		t.addReceipts(a)
 		return time.Time{}
 	}
 	if a.err != nil {
@@ -77,8 +81,8 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	if a.conversation != nil && !a.isPartial() {
 		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)
 	}
-	cutOff := a.aborted && (a.isPerson() || a.stage == inPreparation)            // no entry tells of it: it is asked again, or nobody was called
-	if a.own || r.memo.Is(memo.Strict) || errors.Is(a.err, errLater) || cutOff { // it was counted when it was made, or is when it is answered
+	cutOff := a.aborted && (a.isPerson() || a.stage == inPreparation)         // no entry tells of it: it is asked again, or nobody was called
+	if a.own || r.memo.Is(memo.Strict) || isContinuedLater(a.err) || cutOff { // it was counted when it was made, or is when it is answered
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {
 			t.Metrics.End = a.end

@@ -105,4 +105,6 @@ func (x *modelCall) permitted(ctx context.Context) error {
 }
 
 // neverStarted reports whether a prefetched attempt ended before it was started.
-func (a *attempt) neverStarted() bool { return a.aborted || errors.Is(a.err, errNotStarted) }
+func (a *attempt) neverStarted() bool {
+	return a.aborted || errors.Is(a.err, errNotStarted) || errors.Is(a.err, errDrained)
+}

@@ -104,9 +104,9 @@ func (t *turnWait) leave() {
 
 // endQuietWaits is called when nothing runs and nothing can start. If only replies are waited for, it ends the
 // newest wait: then its task goes on, and may send the reply that another one waits for. If people are waited
-// for, all waits end until a later process resumes the run. The lock of the run is held.
+// for, or the process is drained, all waits end until a later process resumes the run. The lock of the run is held.
 func (s *scheduler) endQuietWaits(ctx context.Context) {
-	if n := len(s.replyWaits); n > 0 && !s.awaitsPerson() && ctx.Err() == nil {
+	if n := len(s.replyWaits); n > 0 && !s.awaitsPerson() && ctx.Err() == nil && !s.run.isDraining() {
 		newest := s.replyWaits[n-1]
 		newest.quiet = true
 		newest.leave()

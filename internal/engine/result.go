@@ -41,6 +41,8 @@ const (
 	StatusBudget   Status = "budget_exhausted" // MaxTokenBudget or MaxCostBudget of RunOptions had not enough left for a call
 
 	StatusSuspended Status = "suspended" // everything left waits for the answers of people; it can be resumed
+
+	StatusInterrupted Status = "interrupted" // the process let go of it; it has no end, and can be resumed
 )
 
 // Result is the result of a run, as the caller may see it: a value above the caller's

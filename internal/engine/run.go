@@ -130,7 +130,7 @@ func (r *run) execute(ctx context.Context) (*Result, error) {
 		r.enter(record.PhaseRunning)
 		r.work(ctx)
 	}
-	if r.answers && !r.plansOnly && r.plan != nil && ctx.Err() == nil && !r.stopped() && !isSuspended(r.tasks) {
+	if r.answers && !r.plansOnly && r.plan != nil && ctx.Err() == nil && !r.stopped() && !isSuspended(r.tasks) && !r.isLeft(ctx) {
 		r.enter(record.PhaseSynthesis)
 		r.answerGoal(ctx, r.coordinator)
 	}
@@ -208,7 +208,9 @@ func (r *run) close(ctx context.Context) *Result {
 	}
 	res := r.result(ctx)
 	res.answer, res.calls, res.reads = answerEnvelope(r, res), r.budgets.paid(), r.turnReads
-	r.ledger.note(r.ending(res))
+	if res.Status != StatusInterrupted {
+		r.ledger.note(r.ending(res))
+	}
 	if r.options.Reveal {
 		r.reveal(res)
 	}
@@ -262,6 +264,8 @@ func (r *run) work(ctx context.Context) {
 	defer r.mu.Unlock()
 	r.steering.begin(nil)
 	switch {
+	case r.isLeft(ctx):
+		return
 	case ctx.Err() != nil:
 		r.queue.SkipRemaining(func(i int) string { return abortReason(r.queue.Status(i)) }, time.Now())
 	case r.overdrawn != notExhausted:

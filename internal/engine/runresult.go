@@ -60,19 +60,28 @@ func (r *run) result(ctx context.Context) *Result {
 	if end := r.memo.End(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == codes.Replay }) {
 		res.Status = Status(end.Status) // a replay ends as the run did, even if the run was canceled
 	}
-	if res.Status != StatusOK && ctx.Err() != nil {
-		res.Cause = context.Cause(ctx)
-		res.Status = StatusCanceled
-		if errors.Is(res.Cause, ErrTimeout) || errors.Is(res.Cause, context.DeadlineExceeded) {
-			res.Status = StatusTimeout
-		}
+	if res.setStop(ctx, r.isLeft(ctx)); res.Status != StatusInterrupted {
+		r.messages.warnUndelivered(r.plan)
 	}
-	r.messages.warnUndelivered(r.plan)
 	res.Warnings = append(warningsOf(r.plan), r.warnings...)
 	if res.Output = r.coordinator.output; !r.answers && r.plan != nil {
 		res.Output = r.joined()
 	}
 	return res
+}
+
+// setStop says why the run stopped before its work was done, if it did. left reports that a later process continues it.
+func (r *Result) setStop(ctx context.Context, left bool) {
+	if r.Status != StatusOK && ctx.Err() != nil {
+		r.Cause = context.Cause(ctx)
+		r.Status = StatusCanceled
+		if errors.Is(r.Cause, ErrTimeout) || errors.Is(r.Cause, context.DeadlineExceeded) {
+			r.Status = StatusTimeout
+		}
+	}
+	if left {
+		r.Status = StatusInterrupted
+	}
 }
 
 // warningsOf returns the warnings of a plan as text; nil has none.

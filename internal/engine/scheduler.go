@@ -15,7 +15,7 @@ import (
 // Its workers do the scheduling: a worker records the end of an attempt under the lock of
 // the run and takes the next ready task itself. The goroutine that
 // called [scheduler.work] waits for timers, attempts that wait for people, a failed journal and
-// the end of the context.
+// the end of the context or of the process.
 type scheduler struct {
 	run        *results
 	limit      int              // attempts at the same time
@@ -54,7 +54,7 @@ func newScheduler(r *results) *scheduler {
 // start: after the end of ctx, as soon as all running attempts have returned.
 func (s *scheduler) work(ctx context.Context) {
 	r := s.run
-	canceled, failed := ctx.Done(), r.ledger.failed()
+	canceled, failed, drain := ctx.Done(), r.ledger.failed(), r.options.Drain
 	r.mu.Lock()
 	s.advance(ctx, nil)
 	for waiting := true; waiting; {
@@ -66,6 +66,8 @@ func (s *scheduler) work(ctx context.Context) {
 		case <-s.wake:
 		case <-failed:
 			failed = nil
+		case <-drain:
+			drain = nil
 		case <-canceled:
 			canceled = nil // attempts see it themselves; now only they are waited for
 		}
@@ -118,8 +120,9 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 			must(r.queue.Requeue(i, time.Now()))
 		}
 	}
-	grantSlots(s)                         // also after a budget is exhausted: what waits for a slot has begun, and ends by itself
-	if ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
+	grantSlots(s) // also after a budget is exhausted: what waits for a slot has begun, and ends by itself
+	ending := ctx.Err() != nil || r.stopped() || r.isDraining()
+	if !ending {
 		r.branches.decide(ctx)
 		if !r.steering.isPaused() {
 			s.fill(ctx)
@@ -138,7 +141,7 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 		s.launch(ctx, a)
 	}
 	s.begun = s.begun[:0]
-	if over := ctx.Err() != nil || r.stopped() || s.timers.empty() && (!r.steering.isPaused() || r.queue.IsComplete()); over {
+	if over := ending || s.timers.empty() && (!r.steering.isPaused() || r.queue.IsComplete()); over {
 		if s.busy == s.waiting() {
 			s.endQuietWaits(ctx)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,6 +45,7 @@ type runScope struct {
 	questions *questions      // to people
 	approvals *memo.Approvals // of calls of tools
 	deltas    *deltas         // of what models write; nil if nobody watches
+	underWay  atomic.Int32    // calls of models and tools
 }
 
 func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, error) {

@@ -273,7 +273,8 @@ func (s *steering) pausedFor() time.Duration {
 	return s.pauses
 }
 
-// await returns when the run is not paused, or when ctx ends. It returns how long it has waited.
+// await returns when the run is not paused, or when ctx ends or the process is drained. It returns how long it has
+// waited.
 func (s *steering) await(ctx context.Context) (waited time.Duration) {
 	if s == nil {
 		return 0
@@ -288,6 +289,8 @@ func (s *steering) await(ctx context.Context) (waited time.Duration) {
 		}
 		select {
 		case <-paused:
+		case <-s.run.options.Drain:
+			return time.Since(began)
 		case <-ctx.Done():
 			return time.Since(began)
 		}

@@ -97,6 +97,9 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 
 // call makes one of the calls, or begins it if others may run at the same time.
 func (c *turnCalls) call(i int) error {
+	if c.attempt.run.isDraining() {
+		return cmp.Or(c.wait(), errDrained)
+	}
 	call := c.x.reply.ToolCalls[i]
 	asks, refusal := c.asks(i), ""
 	if !asks {
@@ -252,7 +255,10 @@ func (c *toolCall) make(ctx, interruptible context.Context, a *attempt, x *model
 	if interruptible.Err() != nil {
 		return c.refuse(ctx, a, x, notMade)
 	}
-	if ctx.Err() != nil { // nothing begins any more, and a resumed run can begin it
+	if a.run.isDraining() { // nothing begins any more, and a resumed run can begin it
+		return answer, errDrained
+	}
+	if ctx.Err() != nil { // likewise
 		return answer, withCause(ctx, ctx.Err())
 	}
 	if c.once() { // such calls are made one at a time
@@ -393,9 +399,11 @@ func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) 
 	arguments, _ := c.delivery.sealed[0].Payload().JSON()
 	began := time.Now()
 	files, shared := c.workspaceOf(a), &a.shared // a call that is abandoned may outlive the attempt
+	c.delivery.run.underWay.Add(1)
 	result, err := runOutside(limited, "the tool", c.delivery.run.team.Log.With("tool", c.tool.Name), func() (tool.Result, error) {
 		return c.tool.Run(limited, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Workspace: files, Shared: shared})
 	})
+	c.delivery.run.underWay.Add(-1)
 	interrupted := errors.Is(context.Cause(ctx), ErrInterrupted)
 	if limited.Err() != nil && !interrupted && !errors.Is(context.Cause(limited), errToolLate) {
 		return withCause(ctx, ctx.Err())

@@ -153,7 +153,7 @@ func (a *attempt) transfer(ctx context.Context, x *modelCall, said *envelope.Env
 		return answer, withCause(ctx, ctx.Err())
 	case err != nil && isInterrupted(a.ctx, context.Cause(ctx)):
 		return refuseCall(a, x, said, call, notMade)
-	case errors.Is(err, errLater), errors.Is(err, ErrJournal), errors.Is(err, ErrRecord):
+	case isContinuedLater(err), errors.Is(err, ErrJournal), errors.Is(err, ErrRecord):
 		return answer, err
 	case err != nil:
 		a.run.messages.returnToInbox(h)
@@ -323,7 +323,7 @@ func (h *attempt) offerAgain(i int) {
 // If that fails, the decisions are recorded all the same.
 func (h *attempt) prebuildPrompt(ctx context.Context) error {
 	first, err := h.open(ctx)
-	if errors.Is(err, errLater) {
+	if isContinuedLater(err) {
 		return err
 	}
 	if err != nil {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -103,7 +102,7 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt, rejected *s
 		err = a.acceptTurn(limited, last)
 		cancel()
 	}
-	if err != nil && a.external && ctx.Err() == nil && !terminal(err) && !errors.Is(err, errLater) {
+	if err != nil && a.external && ctx.Err() == nil && !terminal(err) && !isContinuedLater(err) {
 		return fmt.Errorf("%w, so the task is not retried: %w", ErrEffectsUncertain, err)
 	}
 	return err

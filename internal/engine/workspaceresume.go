@@ -143,11 +143,11 @@ func removeFiles(r *runScope, a *attempt) {
 }
 
 // removeAllFiles removes what is left of the workspaces of a run that has ended, unless it was
-// interrupted.
+// interrupted or is left to a later process.
 func removeAllFiles(ctx context.Context, r *run) {
 	r.removes.Wait()
 	k, ok := r.log.(record.WorkspaceKeeper)
-	if !ok || ctx.Err() != nil || r.journalErr != nil || r.plan != nil && isSuspended(r.tasks) {
+	if !ok || ctx.Err() != nil || r.isLeft(ctx) || r.journalErr != nil || r.plan != nil && isSuspended(r.tasks) {
 		return
 	}
 	of := k.Workspaces()
@@ -167,7 +167,7 @@ func fateOfFiles(ctx context.Context, a *attempt, err error) fate {
 	switch {
 	case errors.Is(err, errOtherTurn):
 		return removed
-	case a.place.lasts && (ctx.Err() != nil || errors.Is(err, ErrJournal) || errors.Is(err, errLater)):
+	case a.place.lasts && (ctx.Err() != nil || errors.Is(err, ErrJournal) || isContinuedLater(err)):
 		return leftForResume
 	case a.next != nil: // its last holder has the files of the task
 		return removed

@@ -87,6 +87,7 @@ type diary struct {
 	effect tool.Effect
 	level  label.Classification  // of the tool
 	place  record.WorkspacePlace // of its process
+	called func(calls int)       // during a call; may be nil
 
 	mu    sync.Mutex // guards the rest
 	asked map[int]int
@@ -100,7 +101,9 @@ func (d *diary) team(t testing.TB) *engine.Team {
 		c, _ := tool.CallFrom(ctx)
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.calls[c.ID]++
+		if d.calls[c.ID]++; d.called != nil {
+			d.called(len(d.calls))
+		}
 		root, err := c.Workspace()
 		if err != nil {
 			return "", err
@@ -457,5 +460,28 @@ func TestCanceledRunLeavesItsWorkspace(t *testing.T) {
 	require.NoError(t, res.Err())
 	require.Equal(t, map[string]string{"file": "x"}, res.Tasks[0].OutputFiles)
 	require.Equal(t, 1, calls)
+	requireNoFiles(t, dir)
+}
+
+// A run that is left when its process stops has its workspaces for the next process.
+func TestADrainLeavesWorkspaces(t *testing.T) {
+	t.Parallel()
+	dir, drain := t.TempDir(), make(chan struct{})
+	d := &diary{turns: 6, effect: tool.Workspace, called: func(calls int) {
+		if calls == 3 {
+			close(drain)
+		}
+	}}
+	j := &folderJournal{memory: &memory{}, dir: dir}
+	res, err := d.team(t).RunTasks(t.Context(), diaryTask(), &engine.RunOptions{RunID: "r", Journal: j, Drain: drain})
+	require.NoError(t, err)
+	require.Equal(t, engine.StatusInterrupted, res.Status)
+	require.Len(t, d.calls, 3)
+	again := &diary{turns: 6, effect: tool.Workspace}
+	res, err = start(t.Context(), again.team(t), diaryTask(), &engine.RunOptions{RunID: "r", Journal: &folderJournal{memory: after(j.history(j.len())), dir: dir}})
+	require.NoError(t, err)
+	require.NoError(t, res.Err())
+	require.Equal(t, lines(5), res.Tasks[0].OutputFiles)
+	require.Len(t, again.calls, 2)
 	requireNoFiles(t, dir)
 }

@@ -34,6 +34,9 @@ type Options struct {
 	Starter  Starter
 	Governor Governor
 
+	// Drain is closed when the server is to stop: it then refuses requests that start, resume or steer runs. Nil never is.
+	Drain <-chan struct{}
+
 	// Escape returns a writer that escapes characters of JSON that could mislead a reader in a
 	// terminal. Nil escapes nothing.
 	Escape func(io.Writer) io.Writer

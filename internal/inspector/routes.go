@@ -39,6 +39,22 @@ func put(path string, offered func(*Options) bool, serve func(*Handler, http.Res
 	return route{Route{http.MethodPut, API + path}, offered, serve}
 }
 
+// retryAfter is how many seconds a client waits before it asks the server that follows one that stops.
+const retryAfter = "5"
+
+// working returns the function of a route that has runs work, which a server that is to stop refuses.
+func working(serve func(*Handler, http.ResponseWriter, *http.Request) error) func(*Handler, http.ResponseWriter, *http.Request) error {
+	return func(h *Handler, w http.ResponseWriter, r *http.Request) error {
+		select {
+		case <-h.o.Drain:
+			w.Header().Set("Retry-After", retryAfter)
+			return &Error{Code: Unavailable, Message: "the server is stopping: it starts, resumes and steers no runs", Hint: "send the request to the server that follows it"}
+		default:
+			return serve(h, w, r)
+		}
+	}
+}
+
 // These report what an inspector offers.
 func hasRuns(o *Options) bool      { return o.Runs != nil }
 func hasReceipts(o *Options) bool  { return o.Receipts != nil }
@@ -86,18 +102,18 @@ func readRoutes() []route {
 
 func writeRoutes() []route {
 	return []route{
-		post("/runs", hasStarter, (*Handler).start),
+		post("/runs", hasStarter, working((*Handler).start)),
 		post("/estimates", hasStarter, (*Handler).estimate),
-		post("/chats", hasStarter, (*Handler).say),
+		post("/chats", hasStarter, working((*Handler).say)),
 		post("/runs/{run}/questions/{question}/answer", hasSteerer, (*Handler).answer),
 		post("/questions/{question}/answer", hasSteerer, (*Handler).answer),
-		post("/runs/{run}/pause", hasSteerer, steerRun("pause")),
-		post("/runs/{run}/resume", hasSteerer, steerRun("resume")),
-		post("/runs/{run}/cancel", hasSteerer, steerRun("cancel")),
-		post("/runs/{run}/nodes/{task}/interrupt", hasSteerer, steerRun("interrupt")),
-		post("/runs/{run}/nodes/{task}/cancel", hasSteerer, steerRun("cancel")),
-		post("/runs/{run}/nodes/{task}/rerun", hasSteerer, steerRun("rerun")),
-		post("/runs/{run}/messages", hasSteerer, steerRun("message")),
+		post("/runs/{run}/pause", hasSteerer, working(steerRun("pause"))),
+		post("/runs/{run}/resume", hasSteerer, working(steerRun("resume"))),
+		post("/runs/{run}/cancel", hasSteerer, working(steerRun("cancel"))),
+		post("/runs/{run}/nodes/{task}/interrupt", hasSteerer, working(steerRun("interrupt"))),
+		post("/runs/{run}/nodes/{task}/cancel", hasSteerer, working(steerRun("cancel"))),
+		post("/runs/{run}/nodes/{task}/rerun", hasSteerer, working(steerRun("rerun"))),
+		post("/runs/{run}/messages", hasSteerer, working(steerRun("message"))),
 	}
 }
 
@@ -110,7 +126,7 @@ func governanceRoutes() []route {
 		all = append(all,
 			get(of+"/governance/handoff-rules", hasGovernor, (*Handler).rules),
 			get(of+"/governance/handoff-rules/{from}/{to}", hasGovernor, document(pairOf)),
-			put(of+"/governance/handoff-rules", hasGovernor, (*Handler).replaceRules))
+			put(of+"/governance/handoff-rules", hasGovernor, working((*Handler).replaceRules)))
 	}
 	return all
 }

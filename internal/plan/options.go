@@ -54,6 +54,8 @@ type Options struct {
 
 	AllowWidening bool // of the policy, by a command while the run works
 
+	Drain <-chan struct{} // closed when the process is to stop: the run then begins no call, and has no end; nil if it never is
+
 	StrictTools bool // a command or server that is not confined is a problem
 
 	Reuse  bool

@@ -63,6 +63,7 @@ type monitored interface {
 	Snapshot(ctx context.Context) (Snapshot, error)
 	Steer(ctx context.Context, c steer.Command) error
 	Policy() (*Policy, error)
+	Calls() int
 }
 
 // Format writes what it is, so that no verb prints a payload.
@@ -117,6 +118,20 @@ func (m *Monitor) Policy() (*Policy, error) {
 		return nil, steer.ErrNotRunning
 	}
 	return nil, ErrNoRun
+}
+
+// Calls returns how many calls of models and tools are under way.
+func (m *Monitor) Calls() int {
+	if m == nil {
+		return 0
+	}
+	m.mu.Lock()
+	run := m.run
+	m.mu.Unlock()
+	if run == nil {
+		return 0
+	}
+	return run.Calls()
 }
 
 // Begin makes m show a run.

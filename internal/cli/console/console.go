@@ -44,14 +44,14 @@ type Console struct {
 	Log      *slog.Logger
 	Limits   *limit.Group // of the endpoints that the command calls
 
-	interrupts *interrupts
+	taker *taker
 }
 
 // New returns a console with the fields that main or a test set, and the others initialized.
 func New(a Console) *Console {
 	a.Screen = &terminal.Screen{W: a.Stderr, Size: func() (int, int) { return a.TerminalSize(a.Stderr) }}
 	a.Log = slog.New(slog.DiscardHandler)
-	a.Limits, a.interrupts = new(limit.Group), new(interrupts)
+	a.Limits, a.taker = new(limit.Group), new(taker)
 	a.Settings.guess(a.Args, a.LookupEnv)
 	return &a
 }

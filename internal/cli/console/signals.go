@@ -36,7 +36,7 @@ func (c *Console) Interruptible(parent context.Context) (ctx context.Context, st
 			select {
 			case got := <-c.Signals:
 				cause := &exit.Interrupted{Signal: got}
-				if got == os.Interrupt && c.interrupts.take(cause) {
+				if c.taker.take(cause) {
 					continue
 				}
 				if !first {
@@ -57,35 +57,47 @@ func (c *Console) Interruptible(parent context.Context) (ctx context.Context, st
 	}
 }
 
-// interrupts is who takes an interrupt in place of the command.
-type interrupts struct {
+// taker is who takes a signal in place of the command.
+type taker struct {
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // nil if nobody does
+	all    bool                    // of the signals, else only interrupts
 }
 
-// take cancels what takes the next interrupt. It reports whether there was something.
-func (i *interrupts) take(cause error) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.cancel == nil {
+// take cancels what takes the next signal. It reports whether there was something.
+func (t *taker) take(cause *exit.Interrupted) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cancel == nil || !t.all && cause.Signal != os.Interrupt {
 		return false
 	}
-	i.cancel(cause)
-	i.cancel = nil
+	t.cancel(cause)
+	t.cancel = nil
 	return true
 }
 
 // Part returns a context for a part of the command: the first interrupt cancels it and not the command.
 // The next one ends the command, as does every other signal. Call stop when the part has ended.
 func (c *Console) Part(parent context.Context) (ctx context.Context, stop func()) {
+	return c.taking(parent, false)
+}
+
+// AfterSignal returns a context for what a command does after its first signal: the second one cancels it, and
+// does not end the process at once. The third one does. Call stop when that work has ended.
+func (c *Console) AfterSignal(parent context.Context) (ctx context.Context, stop func()) {
+	return c.taking(parent, true)
+}
+
+// taking returns a context that the next signal, or the next interrupt, cancels in place of the command.
+func (c *Console) taking(parent context.Context, all bool) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	c.interrupts.mu.Lock()
-	c.interrupts.cancel = cancel
-	c.interrupts.mu.Unlock()
+	c.taker.mu.Lock()
+	c.taker.cancel, c.taker.all = cancel, all
+	c.taker.mu.Unlock()
 	return ctx, func() {
-		c.interrupts.mu.Lock()
-		c.interrupts.cancel = nil
-		c.interrupts.mu.Unlock()
+		c.taker.mu.Lock()
+		c.taker.cancel = nil
+		c.taker.mu.Unlock()
 		cancel(nil)
 	}
 }

@@ -47,6 +47,7 @@ type attendance struct {
 	attend  Attend // nil if nothing accompanies the run
 
 	request *journals.Request // nil unless a client requested the run with a reason
+	drain   <-chan struct{}   // closed when the process is to stop; nil if it never is
 }
 
 // attend has an attendant accompany the run, if it is to have one.
@@ -78,6 +79,7 @@ type Launch struct {
 	Accepts     *label.Classification // what the user may see; nil means confidential
 	Attend      Attend
 	Request     *journals.Request // who requested the run, and why; may be nil
+	Drain       <-chan struct{}   // closed when the process is to stop; see [engine.RunOptions]
 
 	// Texts of inputs, by name, in place of files. The inputs keep the labels of the spec, and a
 	// resumed run gets the texts from the journal.
@@ -100,7 +102,7 @@ const MaxText = 4 << 20
 func (l *Launch) job() (*Job, error) {
 	j := &Job{
 		Command: "run", SpecFlags: l.Spec, AnswerFlags: l.Answers, Limits: l.Limits, Concurrency: l.Concurrency,
-		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend, request: l.Request},
+		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend, request: l.Request, drain: l.Drain},
 	}
 	j.Names = namesOfRequest
 	if l.Claim != nil {

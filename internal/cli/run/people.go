@@ -33,14 +33,17 @@ func (x *execution) openAsker() {
 }
 
 // awaitAnswer leaves a question open, and waits while the run works if an attendant takes answers: they
-// come through the journal. If the team has commands that are not confined, such answers are refused, so
-// the run does not wait for them.
+// come through the journal. It does not wait in a process that stops. If the team has commands that are not
+// confined, such answers are refused, so the run does not wait for them.
 func awaitAnswer(ctx context.Context, x *execution, t *engine.Team) error {
 	if a := x.attendant; a != nil && a.Answers && t.Unconfined() == "" {
 		if x.job.inspect {
 			x.con.Say("runteam: a question waits for an answer in the inspector, or by runteam answer; Ctrl-C ends the run, and the question stays open")
 		}
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-x.job.drain:
+		}
 	}
 	return person.ErrLater
 }

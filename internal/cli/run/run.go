@@ -251,7 +251,7 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 	if j.Concurrency > 0 {
 		o.MaxConcurrency = j.Concurrency
 	}
-	o.KeepWorkspaces, o.AllowWidening = j.keepFiles, j.allowWidening
+	o.KeepWorkspaces, o.AllowWidening, o.Drain = j.keepFiles, j.allowWidening, j.drain
 	if j.accepts != nil {
 		o.UserAccepts = j.accepts
 	}

@@ -48,6 +48,16 @@ func (l *liveRuns) monitor(id string) *record.Monitor {
 	return l.monitors[id]
 }
 
+// underWay returns the runs, and how many calls of models and tools they wait for.
+func (l *liveRuns) underWay() (runs []string, calls int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, m := range l.monitors {
+		runs, calls = append(runs, id), calls+m.Calls()
+	}
+	return runs, calls
+}
+
 // addStreams adds to the documents of tasks which of their models write, as the user of the run may see it.
 func (l *liveRuns) addStreams(run string, tasks []*view.Task) {
 	writing := l.fanout.Writing(run)

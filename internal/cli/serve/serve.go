@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/runteam/runteam/inspect"
 	"github.com/runteam/runteam/internal/cli/connect"
@@ -44,11 +46,14 @@ type serveFlags struct {
 
 	takes      int // how many submitted runs it works on at a time
 	maxRunning int // how many of one caller all workers work on at a time; 0 means any number
+
+	drainTime time.Duration // for calls under way, once the server is to stop
+	drain     chan struct{} // closed then
 }
 
 // Command returns the command serve.
 func Command(con *console.Console, version string) *cobra.Command {
-	s := &serveFlags{}
+	s := &serveFlags{drain: make(chan struct{})}
 	cmd := &cobra.Command{
 		Use:   "serve [SPEC…]",
 		Short: "Show the runs of the journal in the browser, steer them, and start runs of specs",
@@ -61,8 +66,11 @@ or the one that serve writes into --token-file.
 
 The viewer is the user of the runs, or with --accepts someone with a lower clearance.
 Nothing above confidential is shown. serve listens on this computer alone unless
---listen says otherwise; it does not encrypt, so use a tunnel from elsewhere. On
-Ctrl-C it cancels the runs that it started; runteam resume continues them.
+--listen says otherwise; it does not encrypt, so use a tunnel from elsewhere.
+
+On SIGTERM it drains: no further call begins, calls under way finish within --drain
+and are stored, and another server or runteam resume continues the runs. A second
+signal interrupts these calls. Ctrl-C cancels the runs; runteam resume continues them.
 
 With --mcp it serves no page: it speaks MCP (Model Context Protocol) on standard
 input and output, and offers each SPEC as a tool. The arguments of the tool are the
@@ -88,12 +96,14 @@ inputs and parameters of the spec; each call is a run in the journal.`,
 	f.StringVar(&s.listen, "listen", "127.0.0.1:"+inspector.DefaultPort, "listen at `ADDRESS:PORT`; port 0 is any that is free")
 	f.StringVar(&s.accepts, "accepts", label.Confidential.String(), "show at most this `LABEL`: public, internal or confidential")
 	f.BoolVar(&s.allowWidening, "allow-widening", false, "let a client give a SPEC a policy that delivers more, for later runs")
+	f.DurationVar(&s.drainTime, "drain", 30*time.Second, "on SIGTERM, let calls under way finish for up to `TIME`; 0s interrupts them at once")
 	f.BoolVar(&s.readOnly, "read-only", false, "refuse everything that changes something")
 	f.StringVar(&s.tokenFile, "token-file", "", "write a new token for programs into `FILE`, which only its owner may read")
 	f.IntVar(&s.takes, "work", 0, "take submitted runs of each SPEC, at most `N` at a time")
 	f.IntVar(&s.maxRunning, "max-running", 0, "take no run of a caller of whom `N` are worked on, by any worker")
 	flags.Complete(cmd, "accepts", label.Classifications()[:3])
 	flags.Complete(cmd, "listen", nil)
+	flags.Complete(cmd, "drain", nil)
 	return cmd
 }
 
@@ -144,7 +154,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	}
 	site := newSite(con, j, &s.Flags, accepts)
 	o := site.options(version)
-	o.Viewer.ReadOnly = s.readOnly
+	o.Viewer.ReadOnly, o.Drain = s.readOnly, s.drain
 	o.Access = inspector.Access{Token: token, Logins: &inspector.Logins{}, Hosts: inspector.HostsOf(l.Addr())}
 	var starts *starter
 	if len(specs) > 0 {
@@ -169,12 +179,13 @@ func (s *serveFlags) programToken(con *console.Console) (string, error) {
 	return programToken(con, s.tokenFile != "")
 }
 
-// work serves on a listener, starts runs, and prints links, until ctx ends.
+// work serves on a listener, starts runs, and prints links, until ctx ends. After SIGTERM it does so until its runs are
+// drained.
 func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Listener, journal journals.Location, o inspector.Options, starts *starter) error {
 	s.announce(con, l.Addr(), journal)
 	links, _ := printLinks(con, "open ", func() string { return linkOf(l.Addr(), o.Access.Logins.NewKey()) })
 	defer links.stop()
-	serving, stop := context.WithCancelCause(ctx)
+	serving, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	var all sync.WaitGroup
 	if starts != nil {
@@ -182,13 +193,23 @@ func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Liste
 	}
 	if s.takes > 0 {
 		w := &worker{starter: starts, most: s.takes, unread: map[string]bool{}}
-		all.Go(func() { w.work(serving, &all) })
+		all.Go(func() { w.work(serving) })
 	}
+	all.Go(func() {
+		select {
+		case <-ctx.Done():
+			if cause, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok && cause.Signal == syscall.SIGTERM && starts != nil {
+				starts.drain(serving)
+			}
+			stop(context.Cause(ctx))
+		case <-serving.Done():
+		}
+	})
 	all.Go(func() { links.onSignals(serving) })
 	all.Go(func() { onEnter(serving, con, func() { links.print() }) })
 	err := inspector.Serve(serving, l, inspector.New(o))
 	stop(err)
-	all.Wait() // the runs have been canceled, and end
+	all.Wait() // the runs have been canceled or drained, and end
 	return err // nil after an interrupt, the normal end
 }
 
@@ -223,7 +244,7 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 	if err := s.limits.Check(cmd); err != nil {
 		return 0, err
 	}
-	for _, name := range []string{"listen", "token-file", "allow-widening", "read-only", "work", "max-running"} {
+	for _, name := range []string{"listen", "token-file", "allow-widening", "read-only", "drain", "work", "max-running"} {
 		if s.mcp && cmd.Flags().Changed(name) {
 			return 0, exit.Usagef("--%s is for the page, and --mcp serves none: leave one of them out", name)
 		}
@@ -235,6 +256,8 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 		return 0, exit.Usagef("--work takes runs of the specs that are served: name a SPEC")
 	case cmd.Flags().Changed("max-running") && (s.takes == 0 || s.maxRunning < 1):
 		return 0, exit.Usagef("--max-running %d: it bounds the runs of each caller that --work N takes: write 1 or more, with --work", s.maxRunning)
+	case s.drainTime < 0:
+		return 0, exit.Usagef("--drain %v: write a time such as 90s or 5m, or 0s to interrupt calls at once", s.drainTime)
 	}
 	if s.listen == "" { // which would be every address
 		return 0, exit.Usagef("--listen is empty: write ADDRESS:PORT of this computer, such as 127.0.0.1:0 for a port that is free, or leave it out")

@@ -66,7 +66,7 @@ func (s *serveFlags) spec(path string) *source.SpecFlags {
 
 // launch returns the settings of all runs that the command starts.
 func (s *serveFlags) launch(accepts label.Classification) run.Launch {
-	return run.Launch{Spec: s.settings, Answers: s.AnswerFlags, Limits: s.limits, Journal: s.Flags, Accepts: &accepts}
+	return run.Launch{Spec: s.settings, Answers: s.AnswerFlags, Limits: s.limits, Journal: s.Flags, Accepts: &accepts, Drain: s.drain}
 }
 
 // A starter starts runs of served specs.
@@ -80,8 +80,11 @@ type starter struct {
 
 	mu      sync.Mutex // guards the rest
 	ctx     context.Context
-	all     *sync.WaitGroup // of the runs; nil until runs can be started
-	working int             // of them, those that have not ended
+	stop    context.CancelCauseFunc // ends ctx
+	all     *sync.WaitGroup         // of the runs and the goroutines of the server; nil until runs can be started
+	started int                     // runs of clients that have not ended
+	working int                     // these, and submitted runs that the server has taken
+	idle    chan struct{}           // closed once the server is drained and no run works any more
 }
 
 // maxStarted is the number of started runs that may work at the same time.
@@ -91,7 +94,8 @@ const maxStarted = 16
 func (s *starter) begin(ctx context.Context, all *sync.WaitGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ctx, s.all = ctx, all
+	s.ctx, s.stop = context.WithCancelCause(ctx)
+	s.all, s.idle = all, make(chan struct{})
 }
 
 // A specDocument is a served spec, in JSON.
@@ -234,27 +238,45 @@ func (s *starter) perform(ctx context.Context, l run.Launch) (id string, err err
 	}
 }
 
-// take reserves a slot for a run, and returns the context of runs. The caller calls release.
+// take reserves a slot for a run of a client, and returns the context of runs. The caller calls release.
 func (s *starter) take() (context.Context, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.ctx == nil || s.ctx.Err() != nil:
-		return nil, &inspector.Error{Code: inspector.Unavailable, Message: "the server is ending"}
-	case s.working >= maxStarted:
+	if s.started >= maxStarted {
 		return nil, &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d started runs are live", maxStarted), Hint: "wait until one has ended"}
 	}
-	s.working++
-	s.all.Add(1)
-	return s.ctx, nil
+	ctx, err := s.enter()
+	if err == nil {
+		s.started++
+	}
+	return ctx, err
 }
 
 // release frees the slot of a run.
 func (s *starter) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.started--
+	s.leave()
+}
+
+// enter has the server wait for a run before it ends, and returns the context of runs. The lock is held.
+func (s *starter) enter() (context.Context, error) {
+	if s.ctx == nil || s.ctx.Err() != nil || s.isDraining() {
+		return nil, &inspector.Error{Code: inspector.Unavailable, Message: "the server is ending"}
+	}
+	s.working++
+	s.all.Add(1)
+	return s.ctx, nil
+}
+
+// leave ends what enter began. The lock is held.
+func (s *starter) leave() {
 	s.working--
 	s.all.Done()
+	if s.working == 0 && s.isDraining() {
+		close(s.idle)
+	}
 }
 
 // run performs a run, and reports on stderr why it could not. It calls begin once the journal has the

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/journals"
@@ -31,21 +30,19 @@ type worker struct {
 	unread   map[string]bool // paths of specs that cannot be read now, which was said
 }
 
-// work takes runs until ctx ends. all has the runs that work.
-func (w *worker) work(ctx context.Context, all *sync.WaitGroup) {
+// work takes runs until ctx ends or the server is drained.
+func (w *worker) work(ctx context.Context) {
 	slots := make(chan struct{}, w.most)
 	for {
 		select {
 		case slots <- struct{}{}:
+		case <-w.flags.drain:
+			return
 		case <-ctx.Done():
 			return
 		}
-		c, of, err := w.claim(ctx)
-		if err == nil {
-			all.Go(func() {
-				defer func() { <-slots }()
-				w.perform(ctx, c, of)
-			})
+		begun, err := w.takeOne(ctx, func() { <-slots })
+		if begun {
 			continue
 		}
 		<-slots
@@ -63,6 +60,33 @@ func (w *worker) work(ctx context.Context, all *sync.WaitGroup) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// takeOne takes a run and begins to work on it, unless there is none or the server is ending. It calls ended once it has
+// let go of the run.
+func (w *worker) takeOne(ctx context.Context, ended func()) (begun bool, err error) {
+	leave := func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.leave()
+	}
+	w.mu.Lock()
+	working, err := w.enter()
+	w.mu.Unlock()
+	if err != nil {
+		return false, journal.ErrNoneQueued
+	}
+	c, of, err := w.claim(ctx)
+	if err != nil {
+		leave()
+		return false, err
+	}
+	go func() {
+		defer leave()
+		defer ended()
+		w.perform(working, c, of)
+	}()
+	return true, nil
 }
 
 // claim takes a run, and returns the spec that it is of.
