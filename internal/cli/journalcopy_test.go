@@ -97,6 +97,9 @@ func TestJournalCopy(t *testing.T) {
 			if from != "now" {
 				return
 			}
+			missing := call{bare: true, dir: dir, env: env, args: []string{"journal", "copy", "nothing.db", "new.db"}}.run(t)
+			require.Equal(t, "runteam: FROM nothing.db: there is no such file\n", missing.stderr)
+			require.NoFileExists(t, filepath.Join(dir, "new.db"))
 			for _, at := range []string{database, back} {
 				env[journals.EnvJournal] = at
 				for _, r := range runs {

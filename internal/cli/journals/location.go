@@ -44,6 +44,9 @@ func isAddress(text string) bool {
 	return strings.Contains(text, "://") || strings.HasPrefix(lower, "postgres:") || strings.HasPrefix(lower, "postgresql:") || strings.Contains(lower, "password=")
 }
 
+// isArgument reports whether an argument of a command names the journal, so that --journal would not help.
+func (l Location) isArgument() bool { return l.by == "FROM" || l.by == "TO" }
+
 // String returns the path, or the address without passwords, as a message shows it.
 func (l Location) String() string {
 	if l.address != "" {

@@ -107,7 +107,7 @@ func (l Location) OpenError(err error, why Purpose) error {
 		return exit.Errorf(exit.KindRuntime, "%w", err)
 	case l.address != "" && why == ToStore:
 		return exit.Errorf(exit.KindRuntime, "%w; nothing was run", addKeyHint(err))
-	case l.address != "":
+	case l.address != "" || l.isArgument():
 		return exit.Errorf(exit.KindRuntime, "%w", addKeyHint(err))
 	}
 	advice := "use --journal FILE for another one"
@@ -195,6 +195,9 @@ func (l Location) check(dir workdir.Dir, why Purpose) error {
 	case err == nil || !errors.Is(err, fs.ErrNotExist):
 		return nil // the journal reports what is wrong with it
 	case why != ToStore && why != ToServe:
+		if l.isArgument() {
+			return bad("there is no such file")
+		}
 		return bad(`there is no such file; "runteam run --journal FILE" creates a journal`)
 	}
 	if !dir.IsDir(filepath.Dir(path)) {
