@@ -253,12 +253,12 @@ func TestLostAnswers(t *testing.T) {
 			w.stored = nil
 		}},
 	} {
-		for _, late := range []int{-1, 0, 1, 2, 3, 4, 5, 6, 8, 1000} {
+		for _, late := range []int{answerLost, 0, 1, 2, 3, 4, 5, 6, 8, 1000} {
 			if !slowtest.Enabled() && (of.name == "a renewal" || late >= 0 && late != 2) {
 				continue
 			}
 			name := fmt.Sprintf("%s is late by %d", of.name, late)
-			if late < 0 {
+			if late == answerLost {
 				name = "the answer is lost to " + of.name
 			}
 			t.Run(name, func(t *testing.T) {

@@ -94,3 +94,29 @@ func TestLeasesOfAServerThatWasDown(t *testing.T) {
 	require.ErrorIs(t, <-after, journal.ErrLeased)
 	w.works(t)
 }
+
+// A commit of which the server has only a part, since its process was stopped or its host is gone, locks the lease no
+// longer than 5 s once another process waits for it.
+func TestStalledCommitLocksNothing(t *testing.T) {
+	t.Parallel()
+	slowtest.Only(t)
+	w := &world{direct: pgtest.Address(t)}
+	w.proxy, w.address = newProxy(t, w.direct)
+	dead := journal.ThisHolder()
+	dead.Started += "0"
+	w.j = open(t, w.address, journal.Options{Holder: &dead})
+	w.begin(t)
+	w.add(t)
+	f := w.proxy.inject(stalled, "insert into batches")
+	late := make(chan error, 1)
+	former := w.run
+	go func() { late <- add(former, ready("late")) }()
+	<-f.hit
+	w.j = open(t, w.direct, journal.Options{})
+	began := time.Now()
+	w.resume(t)
+	require.Less(t, time.Since(began), 8*time.Second)
+	w.works(t)
+	require.ErrorIs(t, <-late, journal.ErrLost)
+	w.works(t)
+}

@@ -41,7 +41,8 @@ const (
 	// connectTime limits one attempt to connect, if the address does not.
 	connectTime = 10 * time.Second
 
-	// stuckTime is after how long the server ends a transaction whose client does nothing, such as a stopped process.
+	// stuckTime is after how long the server ends a transaction whose client does nothing, such as a stopped process, or
+	// another client ends it that waits for a lock.
 	stuckTime = 5 * time.Second
 
 	maxConnections = 4
@@ -290,6 +291,7 @@ func newDatabase(config *pgx.ConnConfig, name string, o journal.Options, patienc
 	}
 	config.RuntimeParams["application_name"] = "runteam"
 	config.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(stuckTime.Milliseconds(), 10)
+	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(stuckTime.Milliseconds(), 10)
 	if o.ReadOnly {
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
@@ -652,7 +654,7 @@ func isAnswered(err error) bool {
 func isPassing(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch e.Code {
-		case "57P01", "57P02", "57P03", "53300", "40001", "40P01", "25P03": // shutdown, crash, starting, connections, conflicts, stuckTime
+		case "57P01", "57P02", "57P03", "53300", "40001", "40P01", "25P03", lockTimeout: // shutdown, crash, starting, connections, conflicts, stuckTime
 			return true
 		}
 		return strings.HasPrefix(e.Code, "08")
@@ -662,6 +664,19 @@ func isPassing(err error) bool {
 	}
 	_, ofNetwork := errors.AsType[net.Error](err)
 	return ofNetwork || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.SafeToRetry(err)
+}
+
+// lockTimeout is the code of a statement that has waited for a lock for stuckTime.
+const lockTimeout = "55P03"
+
+// endStuck ends the sessions that have waited for the rest of a message for stuckTime, in a transaction: those of processes
+// that were stopped while they sent a commit, or of hosts that are gone. The server does not count them as idle.
+func (d *database) endStuck(ctx context.Context) {
+	_, err := d.pool.ExecContext(ctx, `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and usename = current_user
+and application_name = 'runteam' and state = 'active' and wait_event = 'ClientRead' and state_change < clock_timestamp() - $1 * interval '1 second'`, stuckTime.Seconds())
+	if err != nil {
+		d.o.Logger.Debug("sessions that may lock something could not be ended", "journal", d.name, "error", err)
+	}
 }
 
 // isUnreached reports whether there is no server.
@@ -691,6 +706,9 @@ func (d *database) retry(ctx context.Context, do func(context.Context) error) er
 		}
 		if limited.Err() == nil || last == nil {
 			last = err
+		}
+		if is(err, lockTimeout) {
+			d.endStuck(limited)
 		}
 		if errors.Is(err, journal.ErrUncertain) || !isPassing(err) || !d.opened.Load() && isUnreached(err) {
 			err = backoff.Permanent(err)
@@ -746,7 +764,7 @@ func (d *database) Explain(err error) error {
 		why = "the user may not do that in the database: grant usage and create on the schema to the user, or make the user the owner of the tables"
 	case "25006":
 		why = "the server is a read-only standby, or the session is read-only: give the address of the primary"
-	case "53300", "57P01", "57P02", "57P03":
+	case "53300", "57P01", "57P02", "57P03", lockTimeout:
 		return fmt.Errorf("%w (%s)", journal.ErrAway, e.Message)
 	case "23503":
 		return journal.ErrUnknownRun // its lease has no run any more

@@ -32,12 +32,16 @@ type proxy struct {
 type fault struct {
 	matches []string // texts that the statements of the transaction have
 
-	// late is how many other messages reach the server before this one; negative means that this one comes first, and
-	// that its answer is lost.
+	// late is how many other messages reach the server before this one, or one of the constants below.
 	late    int
 	hit     chan struct{} // closed once the client is cut off
 	deliver func()        // passes a late message on, once
 }
+
+const (
+	answerLost = -1 // the message comes first, and its answer is lost
+	stalled    = -2 // the server gets all but the end of the message, and the client stays
+)
 
 // maxHeld is how long a late message waits for others at most: one that the server does not answer may wait for it.
 const maxHeld = 300 * time.Millisecond
@@ -141,7 +145,13 @@ func (p *proxy) serve(client net.Conn) error {
 					f.deliver()
 				}
 			}
-		case f.late < 0:
+		case f.late == stalled:
+			_, err = s.server.Write(message[:len(message)-1])
+			close(f.hit)
+			p.mu.Unlock()
+			_, _ = io.Copy(io.Discard, s.server) // until it gives up
+			return err
+		case f.late == answerLost:
 			_ = s.forward(message, false)
 			close(f.hit)
 			err = errCut
