@@ -267,6 +267,7 @@ func (w *writer) renewLease(ctx context.Context, r *Run) error {
 	if r.over {
 		next = nil
 	}
+	began := time.Now()
 	ok, err := w.j.store.swapLease(ctx, r.row.n, &r.lease, next)
 	r.unsure = err != nil && (r.unsure || errors.Is(err, ErrUncertain))
 	switch {
@@ -278,6 +279,9 @@ func (w *writer) renewLease(ctx context.Context, r *Run) error {
 		w.removeRun(r)
 	default:
 		r.lease = *next
+		if r.expiry != nil { // if its time is over already, the calls have ended
+			r.expiry.Reset(leaseTime - time.Since(began))
+		}
 	}
 	return err
 }

@@ -136,3 +136,6 @@ func newStore(ctx context.Context, db Database, o Options) (*store, error) {
 	}
 	return s, db.Prepare(ctx, s.insertBatch, s.insertTurn, insertAnswer)
 }
+
+// isShared reports whether processes of other hosts may take runs, by the clock of the database.
+func (s *store) isShared() bool { return s.db.Now() != "null" }

@@ -1,6 +1,9 @@
 package journal
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Busy returns the options with another time for which a file may be locked by others.
 func (o Options) Busy(d time.Duration) Options {
@@ -35,4 +38,10 @@ func Abandon(j *Journal) {
 		j.writer.removeRun(r)
 	}
 	_ = j.Close()
+}
+
+// TakeLease gives the lease of a run to another process.
+func TakeLease(j *Journal, r *Run, to Holder) error {
+	_, err := j.store.swapLease(context.Background(), r.row.n, &r.lease, new(r.lease.next(to, time.Now())))
+	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/journal/postgres"
 	"github.com/runteam/runteam/internal/pgtest"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
 )
@@ -389,4 +390,43 @@ func TestAQueuedRunIsSteered(t *testing.T) {
 		require.ErrorIs(t, steers(steer.Cancel), steer.ErrNotRunning)
 		requireVerified(t, j, "r1", nil, audit.Head{})
 	})
+}
+
+// A process whose run was taken learns of it with its next commit.
+func TestTheProcessOfATakenRunIsTold(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		r := beginRun(t, j, "r1")
+		select {
+		case <-r.Lost():
+			t.Fatal("it has the run")
+		default:
+		}
+		other := journal.ThisHolder()
+		other.Host, other.Boot = "elsewhere", "another"
+		require.NoError(t, journal.TakeLease(j, r, other))
+		require.ErrorIs(t, appendEntries(r, newFakeRun("r1", 1).beginning(1)), journal.ErrLost)
+		<-r.Lost()
+	})
+}
+
+// A process that cannot reach the server for the time of a lease is told, and may still store what it has once the server is
+// back: a server that is down gives the run to nobody.
+func TestAProcessThatIsCutOffIsTold(t *testing.T) {
+	slowtest.Only(t)
+	t.Parallel()
+	s := pgtest.Start(t)
+	j, err := postgres.Open(t.Context(), s.Schema(t), journal.Options{Key: queueKey})
+	require.NoError(t, err)
+	defer j.Close() //nolint:errcheck // it ends with the test
+	r := beginRun(t, j, "r1")
+	began := time.Now()
+	s.Kill(t)
+	<-r.Lost()
+	require.InDelta(t, 15, time.Since(began).Seconds(), 1)
+	stored := make(chan error, 1)
+	r.Append([]record.Entry{newFakeRun("r1", 1).beginning(1)}, func(err error) { stored <- err })
+	s.Restart(t)
+	require.NoError(t, <-stored)
+	endRun(t, r)
 }

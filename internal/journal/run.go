@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/record"
@@ -37,6 +38,10 @@ type Run struct {
 	ended   bool           // its end was appended
 	paused  bool           // a pause was appended, and not its end
 	aside   bool           // no worker is to take it again
+
+	lost   chan struct{} // closed when another process may work on the run
+	lose   func()        // closes it
+	expiry *time.Timer   // calls lose when the lease was not renewed for its time; nil if the holder is seen
 
 	history *record.History // of a resumed run; nil of a new one
 	worked  atomic.Bool     // more was appended than what was stored
@@ -127,8 +132,16 @@ func (j *Journal) releaseLease(ctx context.Context, run int64, l *lease) error {
 
 // run returns a Run that is not open yet.
 func (j *Journal) run(info Info, row runRow) *Run {
-	return &Run{j: j, row: row, info: info, encoder: &encoder{run: row.id, vault: j.vault, above: newSensitiveTasks(j.vault)}, decided: map[int64]bool{}}
+	lost := make(chan struct{})
+	return &Run{
+		j: j, row: row, info: info, encoder: &encoder{run: row.id, vault: j.vault, above: newSensitiveTasks(j.vault)}, decided: map[int64]bool{},
+		lost: lost, lose: sync.OnceFunc(func() { close(lost) }),
+	}
 }
+
+// Lost is closed when another process may work on the run: it has taken the lease, or this one could not renew it for its
+// time. Calls that are under way must end then; what they would store is refused if another process has the lease.
+func (r *Run) Lost() <-chan struct{} { return r.lost }
 
 // newest returns the head of the newest run.
 func (j *Journal) newest(ctx context.Context) (audit.Head, error) {
@@ -169,6 +182,9 @@ func (r *Run) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed = cmp.Or(r.failed, err)
+	if errors.Is(err, ErrLost) {
+		r.lose()
+	}
 }
 
 // Append appends entries, which become durable together; see [record.Log].

@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"sync"
+	"time"
 )
 
 // A writer makes write requests durable, in their order. One goroutine assembles the rows
@@ -90,6 +91,9 @@ func (w *writer) addRun(r *Run) error {
 		return w.j.fail("write", ErrClosed)
 	}
 	w.open[r.row.n] = r
+	if w.j.store.isShared() {
+		r.expiry = time.AfterFunc(leaseTime, r.lose)
+	}
 	return nil
 }
 
@@ -97,7 +101,9 @@ func (w *writer) addRun(r *Run) error {
 func (w *writer) removeRun(r *Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.open, r.row.n)
+	if delete(w.open, r.row.n); r.expiry != nil {
+		r.expiry.Stop()
+	}
 }
 
 // stop ends the goroutines once all requests are written, and returns the error of the

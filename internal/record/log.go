@@ -26,6 +26,12 @@ type PrivateStore interface{ Private() []string }
 // process finds again.
 type WorkspaceKeeper interface{ Workspaces() Workspaces }
 
+// A LeasedLog is a [Log] of a run that another process may take while this one cannot renew its lease.
+type LeasedLog interface {
+	// Lost is closed then. The run must begin no call, and end those under way.
+	Lost() <-chan struct{}
+}
+
 // Workspaces are the folders for the workspaces of a run; empty if there are none. Only their
 // run makes and uses them.
 type Workspaces struct {
