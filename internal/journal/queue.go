@@ -140,6 +140,7 @@ func (j *Journal) Claim(ctx context.Context, w Worker) (*Claim, error) {
 		return nil, err
 	}
 	defer leave()
+	w.Serves = slices.Clone(w.Serves)
 	for i := range w.Serves {
 		w.Serves[i].Version = j.Masked(w.Serves[i].Version)
 	}
