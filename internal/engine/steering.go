@@ -26,6 +26,9 @@ var ErrCanceledTask = errors.New("the task was cancelled")
 // ErrInterrupted ends a call of a model or a tool that somebody interrupts. The task goes on.
 var ErrInterrupted = errors.New("the call was interrupted")
 
+// errLost ends the calls of a run whose journal cannot be reached, or that another process has.
+var errLost = fmt.Errorf("%w: its journal could not be written for too long, or another process works on it", ErrReleased)
+
 // canceledTask is why a task that somebody canceled was skipped. Agents may read it, so the words
 // of whoever canceled it are not in it.
 const canceledTask = "Skipped: cancelled by the user."
@@ -85,12 +88,19 @@ func (s *steering) close() {
 	}
 }
 
-// pollLog looks for commands and answers until ctx ends.
+// pollLog looks for commands and answers until ctx ends. If another process may work on the run, it lets go of the run.
 func (s *steering) pollLog(ctx context.Context) {
 	every := time.NewTicker(pollEvery)
 	defer every.Stop()
+	var lost <-chan struct{}
+	if l, ok := s.log.(record.LeasedLog); ok {
+		lost = l.Lost()
+	}
 	for {
 		select {
+		case <-lost:
+			s.stop(errLost)
+			lost = nil
 		case <-every.C:
 			s.run.questions.look(ctx)
 			s.applyLeftCommands(ctx)
