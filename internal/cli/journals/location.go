@@ -115,6 +115,8 @@ func CopyError(ctx context.Context, err error) error {
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, journal.ErrUncertain):
+		return exit.Errorf(exit.KindRuntime, "%w", err)
 	}
 	return exit.Errorf(exit.KindRuntime, "%w; nothing was copied", addKeyHint(err))
 }
