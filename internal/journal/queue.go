@@ -181,6 +181,7 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 			now++
 		}
 	}
+	had := losses
 	if now > replies {
 		losses = min(losses, 1)
 	}
@@ -188,15 +189,14 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 	if losses >= maxLosses {
 		state, why = isAside, fmt.Sprintf("it lost the process that worked on it %d times, and no agent replied in between", losses)
 	}
-	if err := j.store.note(ctx, n, state, losses, now, why); err != nil {
-		return nil, j.fail("write", err)
+	if state != isTaken || losses != had || now != replies {
+		if err := j.store.note(ctx, n, state, losses, now, why); err != nil {
+			return nil, j.fail("write", err)
+		}
 	}
 	if state == isAside {
 		j.o.Logger.Warn("a run was set aside", "run", row.id, "reason", why)
 		return nil, nil
-	}
-	if err := j.recordTurn(ctx, n, &l); err != nil {
-		return nil, err
 	}
 	r.lease = l
 	if err := r.reportForged(ctx); err != nil {
@@ -257,7 +257,10 @@ func (s *store) claim(ctx context.Context, c *catalog, w *Worker) (run int64, l 
 		if lost {
 			more = 1
 		}
-		_, err = tx.ExecContext(ctx, "update submissions set state = $1, losses = losses + $2 where run = $3", isTaken, more, run)
+		if _, err := tx.ExecContext(ctx, "update submissions set state = $1, losses = losses + $2 where run = $3", isTaken, more, run); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "insert into turns (run, at, status, tasks) values ($1, $2, '', '')", run, nanos(c.now()))
 		return err
 	})
 	return run, l, err
