@@ -17,6 +17,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A database that has the journal is a reader in the plan, without its user and password. A file is none.
+func TestPlanHasTheDatabaseOfTheJournal(t *testing.T) {
+	t.Parallel()
+	const address = "postgres://canary:canary@db.example:6432/runs?password=canary"
+	dir := copyOf(t, "../../examples/support-ticket")
+	for name, tt := range map[string]struct {
+		args []string
+		env  map[string]string
+		want string // empty if there is no such reader
+	}{
+		"no database": {nil, map[string]string{"RUNTEAM_JOURNAL": "runs.db"}, ""},
+		"flag":        {[]string{"--journal", address}, nil, "confidential, encrypted from secret"},
+		"variable":    {nil, map[string]string{"RUNTEAM_JOURNAL": address, "RUNTEAM_ENCRYPT_FROM": "internal"}, "public, encrypted from internal"},
+		"both limits": {[]string{"--journal", address, "--encrypt-from", "confidential"}, map[string]string{"RUNTEAM_ENCRYPT_FROM": "public"}, "internal, encrypted from confidential"},
+		"all":         {[]string{"--journal", address, "--encrypt-from", "public"}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, form := range []string{"text", "json", "dot"} {
+				got := call{dir: dir, env: tt.env, args: append([]string{"plan", "-o", form}, tt.args...)}.run(t)
+				require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+				require.NotContains(t, got.stdout+got.stderr, "canary")
+				switch reader := "journal postgres at db.example:6432 (database runs)"; form {
+				case "text":
+					require.Equal(t, tt.want != "", strings.Contains(got.stdout, reader+", "+tt.want))
+				case "json":
+					require.Equal(t, tt.want != "", strings.Contains(got.stdout, reader))
+				}
+			}
+		})
+	}
+}
+
 // textsOf returns the texts of a stored run that the key of its journal shows, by their labels.
 func textsOf(t *testing.T, j *journal.Journal, run string) map[label.Classification][]string {
 	all := map[label.Classification][]string{}

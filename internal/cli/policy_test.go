@@ -91,12 +91,12 @@ func TestThePolicyOfARunIsReplaced(t *testing.T) {
 	require.Contains(t, got.stdout, `"runId":"`+id)
 	require.Contains(t, send("plan", "--run", id, "-o", "mermaid").stdout, "flowchart")
 	for want, args := range map[string][]string{
-		"leave out team.yaml":               {"plan", "team.yaml", "--run", id},
-		"--chat is for a spec":              {"plan", "--run", id, "--chat"},
-		"--journal is for a stored run":     {"plan", "--journal", "x"},
-		"--run is empty":                    {"plan", "--run", ""},
-		`unknown run "zz"`:                  {"plan", "--run", "zz"},
-		`"nobody": no reader has this name`: {"plan", "--run", id, "--to", "nobody"},
+		"leave out team.yaml":                {"plan", "team.yaml", "--run", id},
+		"--chat is for a spec":               {"plan", "--run", id, "--chat"},
+		"--journal FILE is for a stored run": {"plan", "--journal", "x"},
+		"--run is empty":                     {"plan", "--run", ""},
+		`unknown run "zz"`:                   {"plan", "--run", "zz"},
+		`"nobody": no reader has this name`:  {"plan", "--run", id, "--to", "nobody"},
 	} {
 		got := send(args...)
 		require.NotEqual(t, exit.StatusOK, got.status, "%v", args)

@@ -31,7 +31,7 @@ import (
 type Graph struct {
 	Sources []Source `json:"sources"` // for a stable print: inputs, the goal, messages, then what tasks write
 	Tasks   []Task   `json:"tasks"`   // those of the plan, the rounds of loops as one, then turns of the coordinator
-	Readers []Reader `json:"readers"` // for a stable print: agents, coordinator, user, endpoints
+	Readers []Reader `json:"readers"` // for a stable print: agents, coordinator, user, endpoints, tools, journal
 	Edges   []Edge   `json:"edges"`
 	Sights  []Sight  `json:"sights"`
 }
@@ -178,9 +178,10 @@ const (
 	User                   // the caller
 	Endpoint               // a model server that reads prompts
 	Tool                   // a tool that reads the arguments of its calls
+	Journal                // a database that has the journal, and reads what is stored in the clear
 )
 
-var readerNames = [...]string{"unknown", "agent", "coordinator", "user", "endpoint", "tool"}
+var readerNames = [...]string{"unknown", "agent", "coordinator", "user", "endpoint", "tool", "journal"}
 
 // String returns the kind's name.
 func (k ReaderKind) String() string {

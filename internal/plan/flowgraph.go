@@ -20,7 +20,7 @@ import (
 //
 // Sources are the inputs, the goal, the messages, what each task and each turn of the coordinator
 // writes, and what tools return. Readers are the agents in the order of the roster, the
-// coordinator if there is a goal, the user, the tools and the endpoints.
+// coordinator if there is a goal, the user, the tools, the endpoints and the database of the journal.
 func (p *Plan) Flow() *flow.Table {
 	return flowOf(p, false)
 }
@@ -92,6 +92,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	}
 	addAnswered(&b.graph, b.options.Conversation, b.said, made)
 	b.addLastRounds()
+	addJournal(&b.graph, b.plan)
 	return &b.graph
 }
 

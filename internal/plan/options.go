@@ -50,7 +50,8 @@ type Options struct {
 	Stream      func(event.Delta) // nil if nobody watches
 	Recorder    record.Recorder   // nil if the caller records nothing
 	Journal     record.Store
-	Random      func() float64 // the jitter of delays between attempts, in [0, 1); nil means math/rand/v2
+	Database    *JournalDatabase // that has the journal; nil if it is a file, or there is none
+	Random      func() float64   // the jitter of delays between attempts, in [0, 1); nil means math/rand/v2
 
 	AllowWidening bool // of the policy, by a command while the run works
 

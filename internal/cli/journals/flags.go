@@ -1,6 +1,7 @@
 package journals
 
 import (
+	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
@@ -31,21 +32,35 @@ func (g *Flags) AddTo(cmd *cobra.Command) {
 // AddStoringTo adds the flags of a command that also stores something in a journal.
 func (g *Flags) AddStoringTo(cmd *cobra.Command) {
 	g.AddTo(cmd)
-	cmd.Flags().StringVar(&g.EncryptFrom, "encrypt-from", "", "encrypt what has this `LABEL` or a higher one in the journal: "+format.List(label.Classifications(), 4)+" (default: secret, if there is a key)")
+	cmd.Flags().StringVar(&g.EncryptFrom, "encrypt-from", "", "encrypt what has this `LABEL` or a higher one in the journal: "+format.List(label.Classifications(), 4)+" (default: $"+EnvEncryptFrom+", or secret, if there is a key)")
 	flags.Complete(cmd, "encrypt-from", label.Classifications())
 }
 
-// encryptFrom returns the lowest label of what a journal encrypts under a key; nil means the default.
-func (g *Flags) encryptFrom(key []byte) (*label.Classification, error) {
-	if g.EncryptFrom == "" {
-		return nil, nil
+// limit returns the lowest label of what is encrypted in the journal, and the flag or variable that says so; empty if none
+// does.
+func (g *Flags) limit(con *console.Console) (level label.Classification, by string, err error) {
+	by, word := "--encrypt-from", g.EncryptFrom
+	if word == "" {
+		by = EnvEncryptFrom
+		word, _ = con.LookupEnv(EnvEncryptFrom)
 	}
-	level, err := label.ParseClassification(g.EncryptFrom)
+	if word == "" {
+		return label.Secret, "", nil
+	}
+	if level, err = label.ParseClassification(word); err != nil {
+		err = exit.Usagef("%s: %w", by, err)
+	}
+	return level, by, err
+}
+
+// encryptFrom returns the limit if a flag or the environment sets it: then there must be a key.
+func (g *Flags) encryptFrom(con *console.Console, key []byte) (*label.Classification, error) {
+	level, by, err := g.limit(con)
 	switch {
-	case err != nil:
-		return nil, exit.Usagef("--encrypt-from: %w", err)
+	case err != nil || by == "":
+		return nil, err
 	case key == nil:
-		return nil, exit.Usagef("--encrypt-from %v: there is no key to encrypt with; give --journal-key FILE or %s (`openssl rand -hex 32` makes a key)", level, EnvJournalKey)
+		return nil, exit.Usagef("%s %v: there is no key to encrypt with; give --journal-key FILE or %s (`openssl rand -hex 32` makes a key)", by, level, EnvJournalKey)
 	}
 	return &level, nil
 }

@@ -11,11 +11,15 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journal/postgres"
+	"github.com/runteam/runteam/internal/plan"
 )
 
 // EnvJournal is the environment variable that names the journal if no flag does: a path, or the address of a database. The
 // address may have a password, so nothing that is printed or stored has the value of the variable or of the flag.
 const EnvJournal = "RUNTEAM_JOURNAL"
+
+// EnvEncryptFrom is the environment variable with the lowest label of what is encrypted in the journal, if no flag has it.
+const EnvEncryptFrom = "RUNTEAM_ENCRYPT_FROM"
 
 // A Location is where a journal is: in a file, or in a database of PostgreSQL.
 type Location struct {
@@ -119,6 +123,19 @@ func CopyError(ctx context.Context, err error) error {
 		return exit.Errorf(exit.KindRuntime, "%w", err)
 	}
 	return exit.Errorf(exit.KindRuntime, "%w; nothing was copied", addKeyHint(err))
+}
+
+// Database returns the database that the flags or the environment name as the journal; nil if it is a file.
+func (g *Flags) Database(con *console.Console) (*plan.JournalDatabase, error) {
+	at, _, err := g.location(con)
+	if err != nil || at.address == "" {
+		return nil, err
+	}
+	from, _, err := g.limit(con)
+	if err != nil {
+		return nil, err
+	}
+	return plan.NewJournalDatabase(at.public, from)
 }
 
 // location returns where the flags or the environment say that the journal is; false if they do not say it.

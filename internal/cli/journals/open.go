@@ -48,8 +48,10 @@ func Open(con *console.Console, g *Flags, why Purpose) (*journal.Journal, Locati
 	if o.Key, err = JournalKey(con, g.KeyFile); err != nil {
 		return nil, Location{}, err
 	}
-	if o.EncryptFrom, err = g.encryptFrom(o.Key); err != nil {
-		return nil, Location{}, err
+	if why != ToRead && why != ToRemove {
+		if o.EncryptFrom, err = g.encryptFrom(con, o.Key); err != nil {
+			return nil, Location{}, err
+		}
 	}
 	if o.AuditKey, err = AuditKey(con, "audit-key", g.AuditKey); err != nil {
 		return nil, Location{}, err

@@ -229,5 +229,8 @@ func describeSource(s *flow.Source) (kind, name string) {
 
 // describeReader names a reader and its clearance.
 func describeReader(r *flow.Reader) string {
+	if r.Kind == flow.Journal {
+		return fmt.Sprintf("%s, %v, encrypted from %v", terminal.CleanLine(r.Name), r.Clearance, r.Clearance+1)
+	}
 	return fmt.Sprintf("%s, %s", terminal.CleanLine(format.Readers(r.Name)), r.Clearance)
 }

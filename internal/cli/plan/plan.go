@@ -96,7 +96,7 @@ func (j *planFlags) check(con *console.Console, cmd *cobra.Command, file *specfi
 }
 
 func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
-	if err := j.stored.check(cmd, j.Path); err != nil {
+	if err := j.stored.check(con, cmd, j.Path); err != nil {
 		return err
 	}
 	checkChat := func(cmd *cobra.Command) error { return j.chatFlags.check(cmd, &j.SpecFlags) }
@@ -117,6 +117,9 @@ func planSpec(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 	j.NoCalls = j.Offline
 	file, err := j.Load(cmd.Context(), con)
 	if err != nil {
+		return err
+	}
+	if file.Run.Database, err = j.stored.Database(con); err != nil {
 		return err
 	}
 	if err := j.setTurn(file, &j.SpecFlags); err != nil {

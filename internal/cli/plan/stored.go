@@ -23,7 +23,7 @@ type storedFlags struct {
 }
 
 func (s *storedFlags) addTo(cmd *cobra.Command, con *console.Console) {
-	s.Flags.AddTo(cmd)
+	s.Flags.AddStoringTo(cmd)
 	cmd.Flags().StringVar(&s.run, "run", "", "show the flow of the stored `RUN`, by the policy that it has now, in place of a spec's")
 	offers := journals.NewCompleter(con, &s.Flags)
 	flags.CompleteBy(cmd, "run", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -32,13 +32,19 @@ func (s *storedFlags) addTo(cmd *cobra.Command, con *console.Console) {
 }
 
 // check refuses flags that do not fit together.
-func (s *storedFlags) check(cmd *cobra.Command, spec string) (err error) {
+func (s *storedFlags) check(con *console.Console, cmd *cobra.Command, spec string) (err error) {
 	changed := cmd.Flags().Changed
 	if !changed("run") {
-		for _, flag := range []string{"journal", "journal-key"} {
-			if changed(flag) {
-				return exit.Usagef("--%s is for a stored run: add --run RUN", flag)
-			}
+		at, err := s.Database(con)
+		switch {
+		case err != nil:
+			return err
+		case changed("journal") && at == nil:
+			return exit.Usagef("--journal FILE is for a stored run: add --run RUN; of a run to come, only a database is a reader")
+		case changed("journal-key"):
+			return exit.Usagef("--journal-key is for a stored run: add --run RUN")
+		case changed("encrypt-from") && at == nil:
+			return exit.Usagef("--encrypt-from is for a journal in a database: add --journal postgres://…")
 		}
 		return nil
 	}
@@ -48,7 +54,7 @@ func (s *storedFlags) check(cmd *cobra.Command, spec string) (err error) {
 	if spec != "" {
 		return exit.Usagef("--run shows a stored run, which has its spec: leave out %s", spec)
 	}
-	fits := []string{"run", "journal", "journal-key", "from", "to"}
+	fits := []string{"run", "journal", "journal-key", "encrypt-from", "from", "to"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(fits, f.Name) && cmd.InheritedFlags().Lookup(f.Name) == nil {
 			err = exit.Usagef("--%s is for a spec, and --run shows a stored run: leave one of them out", f.Name)
@@ -75,6 +81,9 @@ func planStored(ctx context.Context, con *console.Console, s *storedFlags, selec
 	p, err := restored.PlanFor(ctx, con, &s.Flags, &stored.Info, &stored.History)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", journals.ShortRun(found.Run), err)
+	}
+	if p.Options().Database, err = s.Database(con); err != nil {
+		return err
 	}
 	if Drawings[con.Settings.Output] != nil {
 		return printDrawing(con, con.Settings.Output, p)

@@ -49,7 +49,7 @@ same spec is the first run, so that a scheduler may try again.`,
 	}
 	s.spec.AddTo(cmd)
 	s.spec.AddGoalFlagsTo(cmd)
-	s.journal.AddTo(cmd)
+	s.journal.AddStoringTo(cmd)
 	journals.NewCompleter(con, &s.journal).InputFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.request, "id", "", "submit at most one run with this `ID` for the spec")
