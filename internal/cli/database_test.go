@@ -163,6 +163,11 @@ func TestPasswordOfJournalIsShownNowhere(t *testing.T) {
 					}
 				}
 			}
+			for _, args := range [][]string{{"runs", address}, {address}, {"runs", "--limit", address}, {"runs", "--limit=" + address}, {"runs", "-o", "json", address}, {"replay", "a", address}} {
+				got := (call{bare: true, dir: dir, args: args}).run(t)
+				require.NotContains(t, got.stdout+got.stderr, canary, "%q", args)
+				require.NotEqual(t, exit.StatusOK, got.status)
+			}
 			written, err := os.ReadDir(filepath.Join(dir, journals.FolderName))
 			require.ErrorIs(t, err, os.ErrNotExist, "%v", written)
 		})

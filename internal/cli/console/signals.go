@@ -3,7 +3,9 @@ package console
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -18,12 +20,47 @@ func (c *Console) Report(err error) int {
 	if status, ok := errors.AsType[exit.Status](err); ok {
 		return int(status)
 	}
+	err = c.withoutPasswords(err)
 	kind := exit.KindOf(err)
 	if !c.Settings.JSON() || c.PrintJSON(exit.NewDocument(kind, err)) != nil {
 		c.PrintError(err)
 	}
 	return exit.StatusOf(err, kind)
 }
+
+// withoutPasswords returns an error that quotes no address of a database among the arguments, which may have a password.
+func (c *Console) withoutPasswords(err error) error {
+	text := err.Error()
+	for _, arg := range c.Args {
+		if at := strings.Index(arg, "postgres"); at >= 0 && mayHavePassword(arg[at:]) {
+			text = strings.ReplaceAll(text, arg[at:], "postgres://…")
+		}
+	}
+	if text == err.Error() {
+		return err
+	}
+	return maskedError{err, text}
+}
+
+// mayHavePassword reports whether a word may be an address with a password.
+func mayHavePassword(word string) bool {
+	u, err := url.Parse(word)
+	if err != nil || strings.Contains(strings.ToLower(word), "password") {
+		return strings.Contains(word, "://")
+	}
+	_, has := u.User.Password()
+	return has
+}
+
+// A maskedError has another text.
+type maskedError struct {
+	error
+	text string
+}
+
+func (e maskedError) Error() string { return e.text }
+
+func (e maskedError) Unwrap() error { return e.error }
 
 // Interruptible returns a context that the first signal cancels. A second signal ends the
 // process at once. The stop function waits for the goroutine that receives signals.
