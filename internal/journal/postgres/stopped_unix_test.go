@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -31,6 +32,9 @@ func TestMain(m *testing.M) {
 	if address := os.Getenv(asChild); address != "" {
 		fmt.Println(child(context.Background(), address))
 		os.Exit(0)
+	}
+	if err := flag.Set("test.parallel", "8"); err != nil { // these tests wait for most of their time
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
