@@ -172,6 +172,9 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 	}
 	r, s, err := j.reopenRow(ctx, row.runRow, l)
 	if err != nil {
+		if ctx.Err() == nil && !isOfDatabase(err) { // no worker could read it, and the others wait
+			return nil, j.fail("write", j.setAside(ctx, row.id, n, err.Error()))
+		}
 		return nil, err
 	}
 	r.paused = runstate.Of(&s.History).Paused
@@ -185,18 +188,14 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 	if now > replies {
 		losses = min(losses, 1)
 	}
-	state, why := isTaken, ""
 	if losses >= maxLosses {
-		state, why = isAside, fmt.Sprintf("it lost the process that worked on it %d times, and no agent replied in between", losses)
+		why := fmt.Sprintf("it lost the process that worked on it %d times, and no agent replied in between", losses)
+		return nil, j.fail("write", j.setAside(ctx, row.id, n, why))
 	}
-	if state != isTaken || losses != had || now != replies {
-		if err := j.store.note(ctx, n, state, losses, now, why); err != nil {
+	if losses != had || now != replies {
+		if err := j.store.note(ctx, n, isTaken, losses, now, ""); err != nil {
 			return nil, j.fail("write", err)
 		}
-	}
-	if state == isAside {
-		j.o.Logger.Warn("a run was set aside", "run", row.id, "reason", why)
-		return nil, nil
 	}
 	r.lease = l
 	if err := r.reportForged(ctx); err != nil {
@@ -206,6 +205,22 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 		return nil, err
 	}
 	return &Claim{r, s, *row.queue}, nil
+}
+
+// isOfDatabase reports whether an error is not about a run, but about the database, and may be over soon.
+func isOfDatabase(err error) bool {
+	for _, of := range []error{ErrAway, ErrUncertain, ErrFull, ErrLocked, ErrGone, ErrClosed, ErrClock, ErrLost} {
+		if errors.Is(err, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// setAside sets a run aside that is not open.
+func (j *Journal) setAside(ctx context.Context, id string, n int64, why string) error {
+	j.o.Logger.Warn("a run was set aside", "run", id, "reason", why)
+	return j.store.note(ctx, n, isAside, 0, 0, why)
 }
 
 // Refuse sets a claimed run aside, with the reason, and releases it.

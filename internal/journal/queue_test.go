@@ -430,3 +430,22 @@ func TestAProcessThatIsCutOffIsTold(t *testing.T) {
 	require.NoError(t, <-stored)
 	endRun(t, r)
 }
+
+// A run whose rows cannot be read is set aside, and the others are taken.
+func TestADamagedRunHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	address := pgtest.Address(t)
+	j, err := postgres.Open(t.Context(), address, journal.Options{Key: queueKey})
+	require.NoError(t, err)
+	defer j.Close() //nolint:errcheck // it ends with the test
+	submit(t, j, submission("r1"), submission("r2"), submission("r3"))
+	pgtest.Exec(t, address, `update batches set kept = '\x00' where run = 1`, `update batches set state = '\x00' where run = 2`)
+	require.Equal(t, "r3", claim(t, j).Stored.Info.Run)
+	for _, id := range []string{"r1", "r2"} {
+		s, err := j.Newest(t.Context(), id, 1)
+		require.NoError(t, err)
+		require.Equal(t, journal.SetAside, s[0].Status)
+		require.NotEmpty(t, s[0].Queue.Aside)
+	}
+	requireNone(t, j, claims())
+}
