@@ -173,7 +173,7 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 	r, s, err := j.reopenRow(ctx, row.runRow, l)
 	if err != nil {
 		if ctx.Err() == nil && !isOfDatabase(err) { // no worker could read it, and the others wait
-			return nil, j.fail("write", j.setAside(ctx, row.id, n, err.Error()))
+			return nil, j.fail("write", j.store.setAside(ctx, row.id, n, err.Error()))
 		}
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 	}
 	if losses >= maxLosses {
 		why := fmt.Sprintf("it lost the process that worked on it %d times, and no agent replied in between", losses)
-		return nil, j.fail("write", j.setAside(ctx, row.id, n, why))
+		return nil, j.fail("write", j.store.setAside(ctx, row.id, n, why))
 	}
 	if losses != had || now != replies {
 		if err := j.store.note(ctx, n, isTaken, losses, now, ""); err != nil {
@@ -218,9 +218,9 @@ func isOfDatabase(err error) bool {
 }
 
 // setAside sets a run aside that is not open.
-func (j *Journal) setAside(ctx context.Context, id string, n int64, why string) error {
-	j.o.Logger.Warn("a run was set aside", "run", id, "reason", why)
-	return j.store.note(ctx, n, isAside, 0, 0, why)
+func (s *store) setAside(ctx context.Context, id string, n int64, why string) error {
+	s.o.Logger.Warn("a run was set aside", "run", id, "reason", why)
+	return s.note(ctx, n, isAside, 0, 0, why)
 }
 
 // Refuse sets a claimed run aside, with the reason, and releases it.
