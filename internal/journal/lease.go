@@ -64,7 +64,8 @@ type lease struct {
 	Taken   time.Time // by the holder's clock
 	Renewed time.Time // the same
 
-	// These are not stored.
+	// These are not stored so.
+	holder string    // as it was read; empty if it was not
 	read   time.Time // by the clock of the database when it was read; zero if the clocks of the holders count
 	before time.Time // when the lease that it replaced was renewed; zero if there was none
 }

@@ -57,6 +57,9 @@ func (q *QueuePlace) waits() bool { return q != nil && q.state != isTaken }
 // Submit stores a run that no process has begun, and returns its ID. If By submitted the same request for the spec before,
 // added is false, and the ID is that of the first run.
 func (j *Journal) Submit(ctx context.Context, s Submission) (run string, added bool, err error) {
+	if due := s.Due; !due.IsZero() && !fromNanos(nanos(due)).Equal(due) {
+		return "", false, fmt.Errorf("the run would begin at %s: give a time before the year 2262", due.Format(time.RFC3339))
+	}
 	leave, err := j.enter()
 	if err != nil {
 		return "", false, err
@@ -228,10 +231,18 @@ func (j *Journal) Refuse(ctx context.Context, c *Claim, why string) error {
 	c.Run.mu.Lock()
 	c.Run.aside = true
 	c.Run.mu.Unlock()
-	if _, err := c.Run.End(ctx); err != nil {
+	if _, err := c.Run.End(ctx); err != nil && !errors.Is(err, ErrClosed) { // what failed may have closed the run, which is queued then
 		return err
 	}
-	return j.fail("write", j.store.note(ctx, c.Run.row.n, isAside, 0, 0, why))
+	g := &Group{Statements: []Statement{{
+		Query: "update submissions set state = $1, losses = 0, reason = $2 where run = $3 and state in ($4, $1)",
+		Args:  []any{isAside, why, c.Run.row.n, isQueued},
+	}}}
+	err := j.store.db.Commit(ctx, []*Group{g})
+	if errors.Is(err, ErrUncertain) { // once more does the same
+		err = j.store.db.Commit(ctx, []*Group{g})
+	}
+	return j.fail("write", err)
 }
 
 // leaveQueue sets the state of a run in the queue that a process gives up.
@@ -415,8 +426,8 @@ func (j *Journal) requeue(ctx context.Context, r row) (bool, error) {
 		return false, nil
 	}
 	g := &Group{Statements: []Statement{{
-		Query: "update submissions set state = $1, losses = 0, reason = '', due = coalesce(" + j.store.db.Now() + ", $2) where run = $3 and state in ('', $4)",
-		Args:  []any{isQueued, nanos(j.o.Now()), r.n, isAside},
+		Query: "update submissions set state = $1, losses = 0, reason = '', due = coalesce(" + j.store.db.Now() + ", $2) where run = $3 and state not in ($1, $4)",
+		Args:  []any{isQueued, nanos(j.o.Now()), r.n, isTaken},
 	}}}
 	err := j.store.db.Commit(ctx, []*Group{g})
 	if errors.Is(err, ErrUncertain) {
@@ -488,6 +499,9 @@ func (q *queueRow) columns() []any {
 func (q *queueRow) place() *QueuePlace {
 	if q.state.String == isNone {
 		return nil
+	}
+	if state := q.state.String; state != isQueued && state != isTaken && state != isAside {
+		q.state.String, q.reason.String = isAside, "its state in the queue is unknown"
 	}
 	return &QueuePlace{Spec: q.spec.String, Version: q.version.String, By: q.submitter.String, Due: fromNanos(q.due.Int64), Priority: int(q.priority.Int64), Aside: q.reason.String, state: q.state.String}
 }

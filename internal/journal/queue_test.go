@@ -449,3 +449,32 @@ func TestADamagedRunHoldsNobodyUp(t *testing.T) {
 	}
 	requireNone(t, j, claims())
 }
+
+// What makes a run unusable is said of it alone.
+func TestOneBadRunIsSetAsideAlone(t *testing.T) {
+	t.Parallel()
+	address := pgtest.Address(t)
+	j, err := postgres.Open(t.Context(), address, journal.Options{Key: queueKey})
+	require.NoError(t, err)
+	defer j.Close() //nolint:errcheck // it ends with the test
+	submit(t, j, submission("r1"), submission("r2"), submission("r3"))
+
+	c := claim(t, j)
+	endRun(t, c.Run) // as a run is closed that cannot be resumed
+	require.NoError(t, j.Refuse(t.Context(), c, "it has lines of another run"))
+	require.Equal(t, journal.SetAside, statusOf(t, j, "r1"))
+	require.Equal(t, "it has lines of another run", mustFind(t, j, "r1").Queue.Aside)
+
+	pgtest.Exec(t, address, `insert into leases (run, holder, beat, taken, renewed) values (2, 'x', 1, 0, 0)`, `update submissions set state = 'y' where run = 1`)
+	require.Equal(t, "r3", claim(t, j).Stored.Info.Run, "the time of the bad lease is not over")
+	require.Equal(t, journal.Running, statusOf(t, j, "r2"))
+	require.Equal(t, journal.SetAside, statusOf(t, j, "r1"))
+	again, err := j.Requeue(t.Context(), "r1")
+	require.NoError(t, err)
+	require.True(t, again)
+
+	late := submission("late")
+	late.Due = time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)
+	_, _, err = j.Submit(t.Context(), late)
+	require.ErrorContains(t, err, "2262")
+}

@@ -199,7 +199,9 @@ func notNull(b []byte) []byte {
 func swap(run int64, old, now *lease) (s Statement, err error) {
 	var was, is []byte
 	if old != nil {
-		was, err = json.Marshal(old.Holder)
+		if was = []byte(old.holder); old.holder == "" {
+			was, err = json.Marshal(old.Holder)
+		}
 	}
 	if now != nil && err == nil {
 		is, err = json.Marshal(now.Holder)
@@ -286,11 +288,14 @@ func (l *leaseRow) lease() (*lease, error) {
 	if !l.holder.Valid {
 		return nil, nil
 	}
-	out := &lease{Beat: l.beat.Int64, Taken: fromNanos(l.taken.Int64), Renewed: fromNanos(l.renewed.Int64)}
+	out := &lease{holder: l.holder.String, Beat: l.beat.Int64, Taken: fromNanos(l.taken.Int64), Renewed: fromNanos(l.renewed.Int64)}
 	if l.read.Valid {
 		out.read = fromNanos(l.read.Int64)
 	}
-	return out, json.Unmarshal([]byte(l.holder.String), &out.Holder)
+	if json.Unmarshal([]byte(l.holder.String), &out.Holder) != nil {
+		out.Holder = Holder{} // nobody knows whether it lives, so the time decides
+	}
+	return out, nil
 }
 
 // runs returns at most so many runs whose IDs begin with prefix and whose labels are not known or at most

@@ -106,6 +106,8 @@ func (r *runText) write(w io.Writer) {
 	} else if next := r.journal.NextStep(r.summary, r.shortID, r.outlook); next != "" {
 		switch {
 		case next == journals.StartedByProgram, r.outlook.Refused:
+		case r.run.Status == journal.Queued:
+			next = "it waits " + next
 		case r.run.Status == string(engine.StatusSuspended) && !r.outlook.Answered:
 			next = "to answer: " + next
 		default:

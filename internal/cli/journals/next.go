@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
@@ -71,7 +72,12 @@ func (g *Flags) NextStep(s *journal.Summary, short string, o Outlook) string {
 	case s.Status == string(engine.StatusOK) || s.Live() || s.Command == ExperimentCommand:
 		return ""
 	case s.Status == journal.Queued:
-		return "for a worker of " + s.Queue.Spec + ", version " + s.Queue.Version[:min(8, len(s.Queue.Version))]
+		_, version, _ := strings.Cut(s.Queue.Version, ":")
+		text := "for a worker of " + s.Queue.Spec + ", version " + version[:min(8, len(version))]
+		if s.Queue.Due.After(s.Started.Add(time.Second)) {
+			text += ", from " + format.Time(s.Queue.Due)
+		}
+		return terminal.CleanLine(text)
 	case s.Status == journal.SetAside:
 		return g.Command("resume", short)
 	case o.Refused:

@@ -146,7 +146,11 @@ func (w *worker) perform(ctx context.Context, c *journal.Claim, of *servedSpec) 
 	}
 	id := journals.ShortRun(c.Stored.Info.Run)
 	w.con.Say("runteam: run %s could not begin: %s", id, terminal.Clean(err.Error()))
-	if err := w.queue.Journal().Refuse(context.WithoutCancel(ctx), c, err.Error()); err != nil && !errors.Is(err, journal.ErrClosed) {
+	if err := w.queue.Journal().Refuse(context.WithoutCancel(ctx), c, err.Error()); err != nil {
 		w.con.Say("runteam: run %s could not be set aside: %s", id, terminal.Clean(err.Error()))
+		select { // or it is taken again at once
+		case <-time.After(idleTime):
+		case <-ctx.Done():
+		}
 	}
 }

@@ -102,7 +102,7 @@ func (s *submission) due(con *console.Console) (time.Time, error) {
 		return con.Now().Add(after), nil
 	}
 	at, err := time.Parse(time.RFC3339, s.at)
-	if err != nil {
+	if err != nil || !time.Unix(0, at.UnixNano()).Equal(at) {
 		return at, exit.Usagef("--at %s: write a time with its zone, such as 2026-12-01T06:00:00Z, or how long from now, such as 90m", terminal.CleanLine(s.at))
 	}
 	return at, nil
