@@ -170,11 +170,12 @@ func (m folderMerge) settle(name string, left, all []*fileVersion, by *taskFiles
 }
 
 // named returns the version of the task that a name means; of the rounds of a loop, that of the last one. It returns nil
-// if there is none, or if there are several, such as those of items.
+// if there is none, or if there are several, such as those of items. That a file is not there because an earlier task kept
+// several versions beside it is a version of none of them.
 func named(versions []*fileVersion, name string) (of *fileVersion) {
 	for _, v := range versions {
 		switch {
-		case v.of.task == nil || !plan.IsNamed(v.of.task, name):
+		case v.of.task == nil || len(v.stands) > 1 || !plan.IsNamed(v.of.task, name):
 		case of == nil || v.of.Task == of.of.Task || isLaterRound(v.of, of.of):
 			of = v
 		case !isLaterRound(of.of, v.of):

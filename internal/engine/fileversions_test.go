@@ -86,6 +86,22 @@ func TestChoicesThatDisagree(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "right"}, decided.seen)
 }
 
+// A file that is gone since both its versions were kept beside it is no version of the task that wrote one of them: to name
+// that task loses nothing of a third.
+func TestARemovalThatKeptBothHasNoTask(t *testing.T) {
+	t.Parallel()
+	both := &worker{title: "both", on: []task.Ref{filesFrom("left"), filesFrom("right")}}
+	both.on[0].OnConflict = task.KeepBoth
+	last := &worker{title: "last", on: []task.Ref{filesFrom("left"), filesFrom("third"), filesFrom("both")}}
+	last.on[0].OnConflict = "left"
+	res := perform(t, t.Context(), []*worker{
+		{title: "left", changes: []change{{"a", "left"}}}, {title: "right", changes: []change{{"a", "right"}}}, {title: "third", changes: []change{{"a", "third"}}},
+		both, last,
+	})
+	require.Equal(t, map[string]string{"a.left": "left", "a.right": "right"}, both.seen)
+	require.Equal(t, codes.FilesConflict, of(t, res, "last").Error.Code)
+}
+
 // Choices are repeated in the order of their tasks, whatever the order of the dependencies that grant them.
 func TestChoicesAreRepeatedInOrder(t *testing.T) {
 	t.Parallel()

@@ -420,7 +420,9 @@ func (m *modelTask) work(d *folderTask, n int) {
 
 // besidesIn returns where a file is put that the copy of an agent wrote without having seen the one of its name.
 func besidesIn(files map[string]string, name, text string) (at string) {
-	for at = name + ".call_2_1"; files[at] != "" && files[at] != text; at += "-2" {
+	at = name + ".call_2_1"
+	for n := 2; files[at] != "" && files[at] != text; n++ {
+		at = fmt.Sprintf("%s.call_2_1-%d", name, n)
 	}
 	return at
 }
