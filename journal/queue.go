@@ -109,7 +109,8 @@ func newClaim(ctx context.Context, j *Journal, claimed *journal.Claim) (*Claim, 
 	return c, nil
 }
 
-// Refuse sets the run aside, with the reason why this process cannot work on it.
+// Refuse sets the run aside, with the reason why this process cannot work on it. The reason is stored in the clear, and
+// everyone sees it who may see the run.
 func (c *Claim) Refuse(ctx context.Context, why string) error {
 	return c.of.stored.Refuse(ctx, c.claimed, why)
 }

@@ -168,7 +168,7 @@ func TestTheQueueChoosesNothingOfAWorker(t *testing.T) {
 		}
 		s.work()
 		s.until("evil0", journal.SetAside)
-		require.Contains(t, mustQueue(t, j, "evil0").Aside, "reading")
+		require.Contains(t, mustQueue(t, j, "evil0").Aside, "could not begin")
 		s.until("evil1", "suspended")
 		require.Contains(t, s.run(exit.StatusOK, "show", "evil1", "Read").stdout, "I see canary-4711 June.")
 		require.NotContains(t, s.run(exit.StatusOK, "show", "evil1", "-o", "json").stdout, "evil.yaml")

@@ -149,10 +149,12 @@ func (j *Journal) Claim(ctx context.Context, w Worker) (*Claim, error) {
 	}
 	for {
 		n, l, err := j.store.claim(ctx, j.catalog, &w)
-		if errors.Is(err, ErrNoneQueued) {
+		switch {
+		case errors.Is(err, errTakenMeanwhile):
+			continue
+		case errors.Is(err, ErrNoneQueued):
 			return nil, err
-		}
-		if err != nil {
+		case err != nil:
 			return nil, j.fail("write", err)
 		}
 		c, err := j.openClaimed(ctx, n, l)
@@ -176,7 +178,8 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 	r, s, err := j.reopenRow(ctx, row.runRow, l)
 	if err != nil {
 		if ctx.Err() == nil && !isOfDatabase(err) { // no worker could read it, and the others wait
-			return nil, j.fail("write", j.store.setAside(ctx, row.id, n, err.Error()))
+			j.o.Logger.Warn("a submitted run cannot be read", "run", row.id, "error", err)
+			return nil, j.fail("write", j.store.setAside(ctx, row.id, n, "its rows cannot be read"))
 		}
 		return nil, err
 	}
@@ -226,7 +229,8 @@ func (s *store) setAside(ctx context.Context, id string, n int64, why string) er
 	return s.note(ctx, n, isAside, 0, 0, why)
 }
 
-// Refuse sets a claimed run aside, with the reason, and releases it.
+// Refuse sets a claimed run aside, with the reason, and releases it. The reason is stored in the clear, and everyone sees it
+// who may see the run.
 func (j *Journal) Refuse(ctx context.Context, c *Claim, why string) error {
 	c.Run.mu.Lock()
 	c.Run.aside = true
@@ -234,16 +238,12 @@ func (j *Journal) Refuse(ctx context.Context, c *Claim, why string) error {
 	if _, err := c.Run.End(ctx); err != nil && !errors.Is(err, ErrClosed) { // what failed may have closed the run, which is queued then
 		return err
 	}
-	g := &Group{Statements: []Statement{{
-		Query: "update submissions set state = $1, losses = 0, reason = $2 where run = $3 and state in ($4, $1)",
-		Args:  []any{isAside, why, c.Run.row.n, isQueued},
-	}}}
-	err := j.store.db.Commit(ctx, []*Group{g})
-	if errors.Is(err, ErrUncertain) { // once more does the same
-		err = j.store.db.Commit(ctx, []*Group{g})
-	}
+	_, err := j.store.execute(ctx, "update submissions set state = $1, losses = 0, reason = $2 where run = $3 and state in ($4, $1)", isAside, why, c.Run.row.n, isQueued)
 	return j.fail("write", err)
 }
+
+// errTakenMeanwhile reports that another process has taken a run since it was looked at.
+var errTakenMeanwhile = errors.New("another process has taken the run")
 
 // leaveQueue sets the state of a run in the queue that a process gives up.
 const leaveQueue = "update submissions set state = $1 where run = $2 and state <> ''"
@@ -261,6 +261,9 @@ func (s *store) claim(ctx context.Context, c *catalog, w *Worker) (run int64, l 
 			return err
 		}
 		old, err := leaseOf(ctx, tx, s.db, run, s.db.Lock())
+		if err == nil && c.live(old) {
+			err = errTakenMeanwhile
+		}
 		if err != nil {
 			return err
 		}
@@ -277,7 +280,7 @@ func (s *store) claim(ctx context.Context, c *catalog, w *Worker) (run int64, l 
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return cmp.Or(err, ErrNoneQueued)
+			return cmp.Or(err, errTakenMeanwhile)
 		}
 		more := 0
 		if lost {
@@ -400,12 +403,18 @@ func (s *store) claimed(ctx context.Context, n int64) (r row, losses, replies in
 
 // note sets what is known of a run that was taken.
 func (s *store) note(ctx context.Context, run int64, state string, losses, replies int, why string) error {
-	g := &Group{Statements: []Statement{{Query: "update submissions set state = $1, losses = $2, replies = $3, reason = $4 where run = $5", Args: []any{state, losses, replies, why, run}}}}
-	err := s.db.Commit(ctx, []*Group{g})
-	if errors.Is(err, ErrUncertain) { // once more does the same
+	_, err := s.execute(ctx, "update submissions set state = $1, losses = $2, replies = $3, reason = $4 where run = $5", state, losses, replies, why, run)
+	return err
+}
+
+// execute executes one statement that does the same if it is repeated, and returns how many rows it changed; if its answer
+// was lost, the second time.
+func (s *store) execute(ctx context.Context, query string, args ...any) (changed int64, err error) {
+	g := &Group{Statements: []Statement{{Query: query, Args: args}}}
+	if err = s.db.Commit(ctx, []*Group{g}); errors.Is(err, ErrUncertain) {
 		err = s.db.Commit(ctx, []*Group{g})
 	}
-	return err
+	return g.Statements[0].Changed, err
 }
 
 // Requeue gives a submitted run that has no process back to the workers, such as one that was paused, set aside, or whose
@@ -425,15 +434,9 @@ func (j *Journal) requeue(ctx context.Context, r row) (bool, error) {
 	if !j.store.commands.has(withQueue) || j.live(r.held) {
 		return false, nil
 	}
-	g := &Group{Statements: []Statement{{
-		Query: "update submissions set state = $1, losses = 0, reason = '', due = coalesce(" + j.store.db.Now() + ", $2) where run = $3 and state not in ($1, $4)",
-		Args:  []any{isQueued, nanos(j.o.Now()), r.n, isTaken},
-	}}}
-	err := j.store.db.Commit(ctx, []*Group{g})
-	if errors.Is(err, ErrUncertain) {
-		err = j.store.db.Commit(ctx, []*Group{g})
-	}
-	return err == nil && g.Statements[0].Changed > 0, j.fail("write", err)
+	changed, err := j.store.execute(ctx, "update submissions set state = $1, losses = 0, reason = '', due = coalesce("+j.store.db.Now()+", $2) where run = $3 and state not in ($1, $4)",
+		isQueued, nanos(j.o.Now()), r.n, isTaken)
+	return err == nil && changed > 0, j.fail("write", err)
 }
 
 // steerQueued pauses or cancels a run that waits for a worker, as the process that works on it for that moment. If a worker

@@ -478,3 +478,49 @@ func TestOneBadRunIsSetAsideAlone(t *testing.T) {
 	_, _, err = j.Submit(t.Context(), late)
 	require.ErrorContains(t, err, "2262")
 }
+
+// Of many workers that find the same lost runs at once, one gets each.
+func TestWorkersShareLostRuns(t *testing.T) {
+	t.Parallel()
+	const runs, workers = 30, 4
+	address := pgtest.Address(t)
+	begin := func() *journal.Journal {
+		j, err := postgres.Open(t.Context(), address, journal.Options{Key: queueKey})
+		require.NoError(t, err)
+		return j
+	}
+	dying := begin()
+	for i := range runs {
+		submit(t, dying, submission(fmt.Sprint("r", i)))
+		claim(t, dying)
+	}
+	journal.Abandon(dying)
+	pgtest.Exec(t, address, `update leases set holder = regexp_replace(holder, '"pid":[0-9]+', '"pid":4194305')`) // no process has it
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	times := map[string]int{}
+	for range workers {
+		j := begin()
+		defer j.Close() //nolint:errcheck // it ends with the test
+		all.Go(func() {
+			for {
+				c, err := j.Claim(t.Context(), claims())
+				if errors.Is(err, journal.ErrNoneQueued) {
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				times[c.Stored.Info.Run]++
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	require.Len(t, times, runs)
+	for id, n := range times {
+		require.Equal(t, 1, n, id)
+	}
+}

@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/journals"
@@ -146,7 +148,9 @@ func (w *worker) perform(ctx context.Context, c *journal.Claim, of *servedSpec) 
 	}
 	id := journals.ShortRun(c.Stored.Info.Run)
 	w.con.Say("runteam: run %s could not begin: %s", id, terminal.Clean(err.Error()))
-	if err := w.queue.Journal().Refuse(context.WithoutCancel(ctx), c, err.Error()); err != nil {
+	host, _ := os.Hostname()
+	why := fmt.Sprintf("it could not begin; the worker on host %s has said why", terminal.CleanLine(host)) // the error may quote the spec or an input
+	if err := w.queue.Journal().Refuse(context.WithoutCancel(ctx), c, why); err != nil {
 		w.con.Say("runteam: run %s could not be set aside: %s", id, terminal.Clean(err.Error()))
 		select { // or it is taken again at once
 		case <-time.After(idleTime):
