@@ -36,14 +36,11 @@ type Input struct {
 func (j *Journal) Submit(ctx context.Context, s Submission) (run string, added bool, err error) {
 	info := journal.Info{Run: uuid.NewString(), Name: s.Team}
 	for _, in := range s.Inputs {
-		info.Files = append(info.Files, journal.File{Path: inputFile + in.Name, Text: in.Text, Label: in.Label})
+		info.Files = append(info.Files, journal.File{Path: journal.GivenInput + in.Name, Text: in.Text, Label: in.Label})
 		info.Label = info.Label.Join(in.Label)
 	}
 	return j.stored.Submit(ctx, journal.Submission{Info: info, Spec: s.Team, Version: s.Version, By: s.By, Request: s.Request, Due: s.Due, Priority: s.Priority, Most: s.Most})
 }
-
-// inputFile is what the name of a stored text begins with that is an input.
-const inputFile = "--input "
 
 // A Worker says which submitted runs a process takes.
 type Worker struct {
@@ -97,7 +94,7 @@ func (j *Journal) Claim(ctx context.Context, w Worker) (*Claim, error) {
 func newClaim(ctx context.Context, j *Journal, claimed *journal.Claim) (*Claim, error) {
 	c := &Claim{Run: claimed.Stored.Info.Run, Team: claimed.Queue.Spec, By: claimed.Queue.By, of: j, claimed: claimed}
 	for _, f := range claimed.Stored.Info.Files {
-		name, is := strings.CutPrefix(f.Path, inputFile)
+		name, is := strings.CutPrefix(f.Path, journal.GivenInput)
 		if is && f.Missing != "" {
 			why := "input " + name + " cannot be read: it is " + f.Missing
 			return nil, errors.Join(errors.New("run "+c.Run+": "+why), c.Refuse(ctx, why))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
@@ -40,7 +39,7 @@ goal: {text: 'Use ${params.pin}.', classification: confidential}
 			require.NoError(t, err)
 			found := false
 			for _, f := range s.Info.Files {
-				if f.Path == run.ParamFile+"pin" {
+				if f.Path == journal.GivenParam+"pin" {
 					require.Equal(t, label.Confidential, f.Label)
 					found = true
 				}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/internal/record"
@@ -28,6 +29,18 @@ type Info struct {
 
 	// Turn says which turn of a session the run is; nil if it is none. Its Text is among the Files.
 	Turn *record.SessionTurn `json:"turn,omitempty"`
+}
+
+// The names under which a journal stores texts that flags, requests and submissions gave. No file has such a name.
+const (
+	GivenGoal  = "--goal"
+	GivenInput = "--input " // before the name of the input
+	GivenParam = "--param " // before the name of the parameter
+)
+
+// isGiven reports whether a text was given, and does not come from a file.
+func (f *File) isGiven() bool {
+	return f.Path == GivenGoal || strings.HasPrefix(f.Path, GivenInput) || strings.HasPrefix(f.Path, GivenParam)
 }
 
 // A File is a text that a run was loaded from.

@@ -25,6 +25,21 @@ type Submission struct {
 	Due      time.Time // when it may begin; zero means at once
 	Priority int       // of the runs of one caller, those with the highest begin first
 	Most     int       // how many runs of the caller may wait; 0 means any number
+
+	digest record.Digest
+}
+
+// submissionDigest returns the digest of what was submitted: for whom and as which run, and which texts were given. Each of
+// these texts has a digest with its run, but not the list of them: without this, one could be left out.
+func submissionDigest(v *vault, run, spec, version, by string, files []File) record.Digest {
+	var names []string
+	for i := range files {
+		if files[i].isGiven() {
+			names = append(names, files[i].Path)
+		}
+	}
+	slices.Sort(names)
+	return v.digest("submission", joinLengths(append([]string{run, spec, version, by}, names...)...))
 }
 
 // ErrQueueFull reports a submission of a caller for whom enough runs wait.
@@ -69,6 +84,7 @@ func (j *Journal) Submit(ctx context.Context, s Submission) (run string, added b
 	if err == nil {
 		b.release, b.queue = true, isQueued
 		s.Version = j.Masked(s.Version)
+		s.digest = submissionDigest(j.vault, s.Info.Run, s.Spec, s.Version, s.By, s.Info.Files)
 		run, err = j.store.submit(ctx, &r.row, b, &s)
 	}
 	if err != nil {
@@ -96,8 +112,8 @@ func (s *store) submit(ctx context.Context, r *runRow, b *batch, of *Submission)
 				return ErrQueueFull
 			}
 		}
-		added, err := tx.ExecContext(ctx, `insert into submissions (run, spec, version, submitter, request, due, priority, state, losses, replies, reason)
-values ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, '') on conflict do nothing`, r.n, of.Spec, of.Version, of.By, of.Request, nanos(due), of.Priority, isQueued)
+		added, err := tx.ExecContext(ctx, `insert into submissions (run, spec, version, submitter, request, due, priority, state, losses, replies, reason, digest)
+values ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, '', $9) on conflict do nothing`, r.n, of.Spec, of.Version, of.By, of.Request, nanos(due), of.Priority, isQueued, of.digest[:])
 		if err != nil {
 			return err
 		}
@@ -171,7 +187,7 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 			err = errors.Join(err, j.releaseLease(ctx, n, &l))
 		}
 	}()
-	row, losses, replies, err := j.store.claimed(ctx, n)
+	row, losses, replies, digest, err := j.store.claimed(ctx, n)
 	if err != nil {
 		return nil, j.fail("read", err)
 	}
@@ -182,6 +198,9 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 			return nil, j.fail("write", j.store.setAside(ctx, row.id, n, "its rows cannot be read"))
 		}
 		return nil, err
+	}
+	if q := row.queue; submissionDigest(j.vault, row.id, q.Spec, q.Version, q.By, s.Info.Files) != digest {
+		return nil, j.fail("write", j.store.setAside(ctx, row.id, n, "what was submitted is "+ErrAltered.Error()))
 	}
 	r.paused = runstate.Of(&s.History).Paused
 	now := 0
@@ -389,16 +408,20 @@ func (s *store) abandoned(ctx context.Context, tx Tx, c *catalog, of Served) (ru
 	return 0, nil
 }
 
-// claimed returns the row of a run that was taken, and how often it lost its owner since it had so many replies.
-func (s *store) claimed(ctx context.Context, n int64) (r row, losses, replies int, err error) {
+// claimed returns the row of a run that was taken, how often it lost its owner since it had so many replies, and the digest
+// of its submission.
+func (s *store) claimed(ctx context.Context, n int64) (r row, losses, replies int, digest record.Digest, err error) {
 	list, err := readAll(ctx, s.db, scanRun, s.selectRuns()+" where r.n = $1", n)
 	if err == nil && len(list) == 0 {
 		err = ErrUnknownRun
 	}
 	if err != nil {
-		return r, 0, 0, err
+		return r, 0, 0, digest, err
 	}
-	return list[0], losses, replies, readRow(ctx, s.db, "select losses, replies from submissions where run = $1", []any{n}, &losses, &replies)
+	var stored []byte
+	err = readRow(ctx, s.db, "select losses, replies, digest from submissions where run = $1", []any{n}, &losses, &replies, &stored)
+	copy(digest[:], stored)
+	return list[0], losses, replies, digest, err
 }
 
 // note sets what is known of a run that was taken.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -522,5 +523,44 @@ func TestWorkersShareLostRuns(t *testing.T) {
 	require.Len(t, times, runs)
 	for id, n := range times {
 		require.Equal(t, 1, n, id)
+	}
+}
+
+// Who can write to the database can drop no input of a run, and give it to no other caller, spec or version.
+func TestAnAlteredSubmissionIsSetAside(t *testing.T) {
+	t.Parallel()
+	for name, alter := range map[string]string{
+		"the rows of a run without the input": `update batches x set parts = y.parts, kept = y.kept, rest = y.rest from batches y where x.run = 1 and y.run = 2`,
+		"another caller":                      `update submissions set submitter = 'bob' where run = 1; insert into callers select spec, version, 'bob', 0 from callers`,
+		"another spec":                        `update submissions set spec = 'other' where run = 1; insert into callers select 'other', version, name, 0 from callers`,
+		"the digest of another run":           `update submissions x set digest = y.digest from submissions y where x.run = 1 and y.run = 2`,
+		"no digest":                           `update submissions set digest = '' where run = 1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := pgtest.Address(t)
+			j, err := postgres.Open(t.Context(), address, journal.Options{Key: queueKey})
+			require.NoError(t, err)
+			defer j.Close() //nolint:errcheck // it ends with the test
+			without := submission("without")
+			without.Info.Files = nil
+			submit(t, j, submission("r1"), without)
+			for statement := range strings.SplitSeq(alter, "; ") {
+				pgtest.Exec(t, address, statement)
+			}
+			w := claims()
+			w.Serves = append(w.Serves, journal.Served{Spec: "other", Version: "v1"})
+			for {
+				c, err := j.Claim(t.Context(), w)
+				if errors.Is(err, journal.ErrNoneQueued) {
+					break
+				}
+				require.NoError(t, err)
+				require.Equal(t, "without", c.Stored.Info.Run)
+			}
+			s, err := j.Newest(t.Context(), "r1", 1)
+			require.NoError(t, err)
+			require.Equal(t, journal.SetAside, s[0].Status)
+		})
 	}
 }

@@ -144,7 +144,8 @@ create table if not exists submissions (
 	state     text not null, -- queued, taken, aside, or empty: it needs no worker
 	losses    integer not null, -- of owners, since an agent replied
 	replies   integer not null, -- of agents, when it was taken
-	reason    text not null -- why it was set aside
+	reason    text not null, -- why it was set aside
+	digest    blob not null -- keyed, of what was submitted
 ) strict;
 create unique index if not exists submissions_once on submissions (submitter, spec, request) where request <> '';
 create index if not exists submissions_queued on submissions (spec, version, submitter, priority desc, due, run) where state = 'queued';

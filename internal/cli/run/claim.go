@@ -86,7 +86,7 @@ func (j *Job) given(file *specfile.File) (all []journal.File, err error) {
 		case in.Folder != nil || in.Envelope != nil:
 			return nil, exit.Usagef("--input %s: a worker gets texts, and no folder and no result of a run: give a file", in.Name)
 		}
-		all = append(all, journal.File{Path: inputText + in.Name, Text: in.Text, Label: label.Internal.Join(in.Classification)})
+		all = append(all, journal.File{Path: journal.GivenInput + in.Name, Text: in.Text, Label: label.Internal.Join(in.Classification)})
 	}
 	return append(all, j.flagFiles(file)...), nil
 }
@@ -101,18 +101,17 @@ func (l *Launch) claim(j *Job) error {
 	}
 	l.Texts = map[string]string{}
 	for _, f := range stored.Info.Files {
-		input, is := strings.CutPrefix(f.Path, inputText)
+		input, is := strings.CutPrefix(f.Path, journal.GivenInput)
 		switch {
 		case f.Missing != "":
 			return exit.Errorf(exit.KindRuntime, "what was given with %s cannot be read: it is %s", f.Path, f.Missing)
 		case is:
 			l.Texts[input] = f.Text
+		case f.Path == journal.GivenGoal:
+			j.Goal = source.GoalFlag{Text: f.Text, Given: true, Literal: true}
 		}
 	}
 	j.Params = m.params
-	if m.Goal {
-		j.Goal = source.GoalFlag{Text: m.goal, Given: true, Literal: true}
-	}
 	m.Request = &journals.Request{By: l.Claim.Queue.By}
 	j.resumed = &resumed{
 		openJournal: l.Queue.openJournal, stored: stored, run: l.Claim.Run, invocation: m,

@@ -23,16 +23,11 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// The names under which a journal stores texts that flags gave. No file has such a name.
-const (
-	goalFile  = "--goal"
-	toolsFile = "--tools"  // the definitions of the MCP servers' tools
-	ParamFile = "--param " // before the name of a parameter
-	inputText = "--input " // before the name of an input whose text came with a request
-)
+// toolsFile is the name under which a journal stores the definitions of the MCP servers' tools. No file has such a name.
+const toolsFile = "--tools"
 
 // isText reports whether what an input is given by names a text that came with a request, and no file.
-func isText(given string) bool { return strings.HasPrefix(given, inputText) }
+func isText(given string) bool { return strings.HasPrefix(given, journal.GivenInput) }
 
 // infoOf returns what a journal stores about a run when it begins.
 func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, error) {
@@ -117,12 +112,12 @@ func (j *Job) invocation(con *console.Console, file *specfile.File) (*journals.I
 // highest label of the texts that quote it.
 func (j *Job) flagFiles(file *specfile.File) (all []journal.File) {
 	if j.Goal.Given {
-		all = append(all, journal.File{Path: goalFile, Text: j.Goal.Text, Label: label.Internal.Join(file.Goal.Classification)})
+		all = append(all, journal.File{Path: journal.GivenGoal, Text: j.Goal.Text, Label: label.Internal.Join(file.Goal.Classification)})
 	}
 	labels := paramLabels(file)
 	for _, given := range j.Params {
 		name, value, _ := strings.Cut(given, "=")
-		all = append(all, journal.File{Path: ParamFile + name, Text: value, Label: label.Internal.Join(labels[name])})
+		all = append(all, journal.File{Path: journal.GivenParam + name, Text: value, Label: label.Internal.Join(labels[name])})
 	}
 	return all
 }
@@ -179,9 +174,9 @@ func ReadInvocation(info *journal.Info) (*StoredInvocation, error) {
 			m.Missing[cmp.Or(about[f.Path].Found, f.Path)] = f.Missing
 			continue
 		}
-		name, param := strings.CutPrefix(f.Path, ParamFile)
+		name, param := strings.CutPrefix(f.Path, journal.GivenParam)
 		switch {
-		case f.Path == goalFile:
+		case f.Path == journal.GivenGoal:
 			m.goal = f.Text
 		case f.Path == toolsFile:
 			m.tools = f.Text
@@ -207,13 +202,13 @@ func (m *StoredInvocation) Source() (source.SpecFlags, error) {
 		}
 	}
 	if m.Goal {
-		if why := m.Missing[goalFile]; why != "" {
+		if why := m.Missing[journal.GivenGoal]; why != "" {
 			return s, exit.Errorf(exit.KindRuntime, "the goal of the run cannot be read: %s", why)
 		}
 		s.Goal = source.GoalFlag{Text: m.goal, Given: true, Literal: true}
 	}
 	if names := m.missingParams(); len(names) > 0 {
-		return s, exit.Errorf(exit.KindRuntime, "the value of --param %s cannot be read: %s", strings.Join(names, ", "), m.Missing[ParamFile+names[0]])
+		return s, exit.Errorf(exit.KindRuntime, "the value of --param %s cannot be read: %s", strings.Join(names, ", "), m.Missing[journal.GivenParam+names[0]])
 	}
 	return s, nil
 }
@@ -221,7 +216,7 @@ func (m *StoredInvocation) Source() (source.SpecFlags, error) {
 // missingParams returns the names of the parameters whose values are missing.
 func (m *StoredInvocation) missingParams() (names []string) {
 	for _, name := range m.Params {
-		if m.Missing[ParamFile+name] != "" {
+		if m.Missing[journal.GivenParam+name] != "" {
 			names = append(names, name)
 		}
 	}

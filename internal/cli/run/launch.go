@@ -123,7 +123,7 @@ func (l *Launch) job() (*Job, error) {
 		case strings.Contains(name, "="):
 			return nil, exit.Usagef("input %q: unknown input", name)
 		}
-		path := inputText + name
+		path := journal.GivenInput + name
 		j.Inputs = append(j.Inputs, name+"="+path)
 		j.Stored = append(j.Stored, specfile.StoredFile{Path: path, Found: path, Text: text, Label: label.Internal, Instead: true})
 	}

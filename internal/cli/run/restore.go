@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
@@ -27,7 +28,7 @@ func (j *Job) restore(ctx context.Context, changed func(flag string) bool, con *
 	}
 	own := j.SpecFlags
 	was, err := m.Source()
-	if missing := m.missingParams(); err != nil && (m.Missing[goalFile] != "" || len(missing) == 0 || !j.covers(missing)) {
+	if missing := m.missingParams(); err != nil && (m.Missing[journal.GivenGoal] != "" || len(missing) == 0 || !j.covers(missing)) {
 		return err
 	}
 	was.StoredOnly, was.Environment = j.StoredOnly, own.Environment

@@ -123,7 +123,8 @@ var schema = []string{
 		state     text not null,
 		losses    bigint not null,
 		replies   bigint not null,
-		reason    text not null
+		reason    text not null,
+		digest    bytea not null
 	)`,
 	`create unique index submissions_once on submissions (submitter, spec, request) where request <> ''`,
 	`create index submissions_queued on submissions (spec, version, submitter, priority desc, due, run) where state = 'queued'`,
