@@ -25,7 +25,7 @@ func TestManyHostsWorkOnTheSameRuns(t *testing.T) {
 	if slowtest.Enabled() {
 		hosts, lasts = 6, 15*time.Second
 	}
-	const runs, goroutines = 4, 3
+	const runs, goroutines, enough = 4, 3, 10
 	address := pgtest.Address(t)
 	var owners [runs]atomic.Int64
 	var owned, removed atomic.Int64
@@ -75,7 +75,7 @@ func TestManyHostsWorkOnTheSameRuns(t *testing.T) {
 		j := open(t, address, journal.Options{Holder: host(fmt.Sprint("boot ", h))})
 		for range goroutines {
 			all.Go(func() {
-				for time.Now().Before(until) {
+				for time.Now().Before(until) || owned.Load() <= enough || removed.Load() == 0 { // a busy machine takes longer
 					err := work(j)
 					if err != nil && !errors.Is(err, journal.ErrLeased) && !errors.Is(err, journal.ErrUnknownRun) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrLost) {
 						t.Error(err)
@@ -87,8 +87,6 @@ func TestManyHostsWorkOnTheSameRuns(t *testing.T) {
 	}
 	all.Wait()
 	t.Logf("%d turns of runs, %d removed", owned.Load(), removed.Load())
-	require.Greater(t, owned.Load(), int64(10))
-	require.Positive(t, removed.Load())
 	j := open(t, address, journal.Options{})
 	list, err := j.Runs(t.Context())
 	require.NoError(t, err)
