@@ -318,7 +318,7 @@ func init() {
 			if err != nil {
 				return err
 			}
-			if _, err := f.Write(make([]byte, 1<<20)); err != nil {
+			if _, err := f.Write(block[:]); err != nil {
 				return err
 			}
 			if err := os.Remove("file"); err != nil {
@@ -352,7 +352,7 @@ func init() {
 			return err
 		}
 		for i := range 12 {
-			if err := os.WriteFile(fmt.Sprint("hidden/", i), make([]byte, 1<<20), 0o600); err != nil {
+			if err := os.WriteFile(fmt.Sprint("hidden/", i), block[:], 0o600); err != nil {
 				return err
 			}
 		}
@@ -363,7 +363,7 @@ func init() {
 			return err
 		}
 		for i := range 12 {
-			if err := os.WriteFile(strconv.Itoa(i), make([]byte, 1<<20), 0o600); err != nil {
+			if err := os.WriteFile(strconv.Itoa(i), block[:], 0o600); err != nil {
 				return err
 			}
 		}
@@ -414,7 +414,7 @@ func init() {
 				return err
 			}
 			for range 64 {
-				_, _ = unix.Write(ends[0], make([]byte, 32<<10))
+				_, _ = unix.Write(ends[0], block[:32<<10])
 			}
 		}
 		return wait()
@@ -425,7 +425,7 @@ func init() {
 			if err := unix.Pipe2(ends[:], unix.O_NONBLOCK); err != nil {
 				return err
 			}
-			_, _ = unix.Write(ends[1], make([]byte, 64<<10))
+			_, _ = unix.Write(ends[1], block[:64<<10])
 		}
 		return wait()
 	}
@@ -456,6 +456,10 @@ func init() {
 
 // kept are files that an attack keeps open.
 var kept []*os.File
+
+// block is what attacks write. It is not on the heap, which would take a second area of 64 MiB where it begins at the
+// end of the first.
+var block [1 << 20]byte
 
 // wait waits to be ended.
 func wait() error {
