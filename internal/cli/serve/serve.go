@@ -150,7 +150,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 		if err != nil {
 			return errors.Join(err, l.Close())
 		}
-		defer locked.Close() //nolint:errcheck // only locked, or nil
+		defer unlock(locked)
 	}
 	site := newSite(con, j, &s.Flags, accepts)
 	o := site.options(version)

@@ -51,7 +51,7 @@ func writeToken(dir workdir.Dir, path, token string) (locked *os.File, err error
 	if err != nil {
 		return nil, badFile(path, err)
 	}
-	defer old.Close() //nolint:errcheck // only read, or nil
+	defer unlock(old)
 	if err := checkToken(dir, path); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func writeToken(dir workdir.Dir, path, token string) (locked *os.File, err error
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		_ = locked.Close() // or nil
+		unlock(locked)
 		return nil, badFile(path, err)
 	}
 	return locked, nil

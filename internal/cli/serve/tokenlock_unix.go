@@ -35,7 +35,7 @@ func lockOld(path string) (*os.File, error) {
 	}
 }
 
-// lockNew opens and locks a new file, which stays locked until it is closed.
+// lockNew opens and locks a new file, until unlock.
 func lockNew(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -53,4 +53,14 @@ func lockFile(f *os.File) error {
 		return errInUse
 	}
 	return nil
+}
+
+// unlock unlocks and closes a file, or does nothing if it is nil. Closing alone would not unlock it: a process that was
+// just forked has the file, too, until it begins its program.
+func unlock(f *os.File) {
+	if f == nil {
+		return
+	}
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	_ = f.Close()
 }
