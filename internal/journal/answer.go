@@ -154,7 +154,7 @@ func (j *Journal) answer(ctx context.Context, run string, isMeant func(*runstate
 	if taken, err = (&sentCommand{j, r, n}).awaitTaken(ctx, q); taken || err != nil {
 		return taken, err
 	}
-	_, err = j.requeue(ctx, r)
+	_, err = j.Requeue(ctx, r.id) // whoever worked on it may have let go of it
 	return false, err
 }
 

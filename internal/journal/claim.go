@@ -144,9 +144,6 @@ func (j *Journal) Refuse(ctx context.Context, c *Claim, why string) error {
 	return j.fail("write", err)
 }
 
-// errTakenMeanwhile reports that another process has taken a run since it was looked at.
-var errTakenMeanwhile = errors.New("another process has taken the run")
-
 // claim takes the lease of a run that waits for a worker.
 func (s *store) claim(ctx context.Context, c *catalog, w *Worker) (run int64, l lease, err error) {
 	err = s.db.Write(ctx, func(tx Tx, again bool) error {

@@ -143,7 +143,7 @@ func (s *store) execute(ctx context.Context, query string, args ...any) (changed
 }
 
 // Requeue gives a submitted run that has no process back to the workers, such as one that was paused, set aside, or whose
-// question was answered. It reports whether the run was submitted and needed that.
+// question was answered. It reports whether the run was submitted and needed that: one that succeeded does not.
 func (j *Journal) Requeue(ctx context.Context, run string) (bool, error) {
 	if err := j.writable(); err != nil {
 		return false, j.fail("write", err)
@@ -152,23 +152,28 @@ func (j *Journal) Requeue(ctx context.Context, run string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return j.requeue(ctx, r)
-}
-
-func (j *Journal) requeue(ctx context.Context, r row) (bool, error) {
 	if !j.store.commands.has(withQueue) || j.live(r.held) {
 		return false, nil
 	}
-	changed, err := j.store.execute(ctx, "update submissions set state = $1, losses = 0, reason = '', due = coalesce("+j.store.db.Now()+", $2) where run = $3 and state not in ($1, $4)",
+	changed, err := j.store.execute(ctx, "update submissions set state = $1, losses = 0, reason = '', due = coalesce("+j.store.db.Now()+`, $2) where run = $3 and state not in ($1, $4)
+and not exists (select 1 from turns t where t.n = (select max(n) from turns where run = $3) and t.status = 'ok')`,
 		isQueued, nanos(j.o.Now()), r.n, isTaken)
 	return err == nil && changed > 0, j.fail("write", err)
 }
 
+// errTakenMeanwhile reports that another process has taken a run since it was looked at.
+var errTakenMeanwhile = errors.New("another process has taken the run")
+
 // steerQueued pauses or cancels a run that waits for a worker, as the process that works on it for that moment. If a worker
 // takes it meanwhile, the command is for that one.
 func (j *Journal) steerQueued(ctx context.Context, r row, c steer.Command) error {
-	own, s, err := j.Resume(ctx, r.id)
-	if errors.Is(err, ErrLeased) {
+	own, s, err := j.reopen(ctx, r.id, func(ctx context.Context, n int64, l *lease) error {
+		if now, err := j.find(ctx, r.id); err != nil || !now.queue.waits() {
+			return cmp.Or(err, errTakenMeanwhile)
+		}
+		return j.recordTurn(ctx, n, l)
+	})
+	if errors.Is(err, ErrLeased) || errors.Is(err, errTakenMeanwhile) {
 		return j.Steer(ctx, r.id, c)
 	}
 	if err != nil {
