@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,13 @@ func TestOutputFilesOfACorrectedAnswer(t *testing.T) {
 	require.NoError(t, res.Err())
 	require.Equal(t, want, res.Tasks[0].OutputFiles)
 
+	// The answer to the second prompt becomes durable with the result and its files, or before.
+	var batches [][]record.Entry
+	for _, b := range j.batches {
+		answered := 1 + slices.IndexFunc(b, func(e record.Entry) bool { return e.Exchange != nil && record.IsInner(e.Exchange.Part) })
+		batches = append(batches, b[:answered], b[answered:])
+	}
+	j.batches = slices.DeleteFunc(batches, func(b []record.Entry) bool { return len(b) == 0 })
 	for cut := 1; cut <= j.len(); cut++ {
 		h := j.history(cut)
 		h.End = nil

@@ -118,7 +118,11 @@ func (x *modelCall) reissueAnswer(ctx context.Context, e *record.AgentCall, own 
 	if !ok || reply.Truncated && !x.task.AcceptTruncated || x.contract.MaxInput.Join(old.Classification()) > x.bound {
 		return false, nil
 	}
-	hasFiles := len(x.task.OutputFiles) > 0 && x.part == record.ChildOf(x.part) // those of a later turn are in the workspace
+	isTurn := x.part != record.ChildOf(x.part)
+	hasFiles := len(x.task.OutputFiles) > 0 && !isTurn // what tools wrote before a later turn is in the workspace
+	if len(x.task.OutputFiles) > 0 && isTurn && !x.run.memo.Is(memo.Strict) && x.run.team.Find(x.caps.Agent).Process() != nil {
+		return false, nil // what a command wrote in an attempt that did not end is gone
+	}
 	of := e.Session
 	if x.holders != "" {
 		of = strings.TrimSuffix(of, e.Part) // those of the last holder are stored as those of the attempt
