@@ -19,7 +19,7 @@ func TestServeUnlocksItsToken(t *testing.T) {
 	server := call{dir: dir, args: []string{filepath.Join(dir, "team.yaml"), "--offline", "--token-file", path}}
 	s := serveHere(t, server)
 	forked := duplicates(t, path)
-	require.Len(t, forked, 1, "the server has its file open")
+	require.NotEmpty(t, forked, "the server has its file open")
 	s.stop()
 	serveHere(t, server).stop()
 }
