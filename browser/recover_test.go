@@ -95,6 +95,7 @@ func TestASilentConnectionIsOpenedAgain(t *testing.T) {
 	p := s.open(t, wide, "#/runs")
 	startRun(p)
 	p.until(`document.querySelector(".node.n-in_progress")`)
+	p.until(`!document.querySelector(".stat-withheld").textContent.includes("…")`, "it has events; the node may be from the document")
 	p.do(`(() => {
 		const { fetch } = window, now = Date.now;
 		window.opened = [];

@@ -330,14 +330,15 @@ func (p *tab) at(selector, text string) point {
 	}
 }
 
-// click clicks an element with the mouse, again if it has moved away before the mouse was pressed.
+// click clicks an element with the mouse, again if it has moved away before the mouse was pressed, or released: then the
+// browser takes what contains both places for clicked.
 func (p *tab) click(selector, text string) {
 	p.t.Helper()
 	watch := `(() => {
 		window.clicked = "no";
 		document.addEventListener("click", (event) => {
-			const e = ` + find(selector, text) + `;
-			window.clicked = e && (e.contains(event.target) || event.target.contains(e)) ? "yes" : "no";
+			const e = ` + find(selector, text) + `, r = e?.getClientRects()[0];
+			if (e?.contains(event.target) || r && event.target === document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2)) window.clicked = "yes";
 		}, { once: true, capture: true });
 	})()`
 	for range 5 {
