@@ -32,7 +32,7 @@ type rowDraft struct {
 	lines   *packer
 	head    audit.Head // after the lines
 	state   []byte
-	answers [][32]byte
+	answers []byte // their keys, one after the other
 	taken   []int64
 	turns   []turn
 	marks   []mark

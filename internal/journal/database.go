@@ -134,7 +134,7 @@ func newStore(ctx context.Context, db Database, o Options) (*store, error) {
 	if o.ReadOnly {
 		return s, nil
 	}
-	return s, db.Prepare(ctx, s.insertBatch, s.insertTurn, insertAnswer)
+	return s, db.Prepare(ctx, s.insertBatch, s.insertTurn, insertAnswers)
 }
 
 // isShared reports whether processes of other hosts may take runs, by the clock of the database.

@@ -13,8 +13,8 @@ import (
 type request struct {
 	run     *Run
 	lines   *trace.Batch // nil once they are in a row
-	answers [][32]byte
-	taken   []int64 // commands that its entries carry out
+	answers []byte       // their keys, one after the other
+	taken   []int64      // commands that its entries carry out
 	turns   []turn
 	marks   []mark
 	close   bool // the run ends with it
@@ -46,7 +46,8 @@ func (q *request) add(e *record.Entry) error {
 		q.run.worked.Store(true)
 	}
 	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (record.Key{}) {
-		q.answers = append(q.answers, q.run.j.vault.mask(x.Reuse))
+		key := q.run.j.vault.mask(x.Reuse)
+		q.answers = append(q.answers, key[:]...)
 	}
 	if e.Answer != nil && e.Answer.Command != 0 {
 		q.taken = append(q.taken, e.Answer.Command)

@@ -57,9 +57,9 @@ type batch struct {
 	lease   lease // must be unchanged
 	at      time.Time
 	lines   bundle
-	empty   bool   // there are no lines
-	state   []byte // of the chain after them
-	answers [][32]byte
+	empty   bool    // there are no lines
+	state   []byte  // of the chain after them
+	answers []byte  // their keys, one after the other
 	taken   []int64 // commands that the lines carry out
 	turns   []turn
 	marks   []byte // which tasks the lines are about

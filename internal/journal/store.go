@@ -149,8 +149,12 @@ func (b *batch) isStored(ctx context.Context, q Querier) (is bool, err error) {
 	return is, err
 }
 
-// insertAnswer adds an answer in the newest row of a run.
-const insertAnswer = "insert into answers (key, batch, run) values ($1, (select max(n) from batches where run = $2), $2) on conflict do nothing"
+// insertAnswers adds the answers in the newest row of a run, whose keys follow each other in $1, which has $3 bytes. It has
+// the type of a column with bytes.
+const insertAnswers = `insert into answers (key, batch, run)
+with recursive newest as (select n, coalesce($1, state) as keys from batches where run = $2 order by n desc limit 1),
+places(at) as (select 1 union all select at + 32 from places where at + 32 <= $3)
+select substr(keys, at, 32), n, $2 from newest, places where true on conflict do nothing`
 
 // group returns the statements that add a batch. The first is refused if the lease is another one now.
 func (s *store) group(b *batch) (*Group, error) {
@@ -165,8 +169,8 @@ func (s *store) group(b *batch) (*Group, error) {
 	owned := func(args ...any) []any { return append([]any{b.run, b.lease.Beat, string(holder)}, args...) }
 	if !b.empty {
 		add(s.insertBatch, owned(nanos(b.at), b.state, markedParts(b.marks, b.lines.parts), notNull(b.lines.kept), notNull(b.lines.rest))...)
-		for _, key := range b.answers {
-			add(insertAnswer, key[:], b.run)
+		if len(b.answers) > 0 {
+			add(insertAnswers, b.answers, b.run, len(b.answers))
 		}
 	}
 	for _, t := range b.turns {
