@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strconv"
 	"time"
 )
 
@@ -30,6 +31,7 @@ type Database interface {
 	// Commit executes groups of statements in one transaction, which begins and ends in the database, so that a process
 	// that is stopped meanwhile locks nothing. It leaves out a group whose first statement would store a null where none
 	// may be, and marks it as refused. It returns [ErrUncertain] if it cannot know whether the transaction was committed.
+	// In PostgreSQL it takes one round trip.
 	Commit(ctx context.Context, groups []*Group) error
 
 	// Prepare prepares queries that are executed often, if that makes them faster.
@@ -89,11 +91,17 @@ type Group struct {
 	Refused    bool // set by [Database.Commit]
 }
 
+func (g *Group) add(query string, args ...any) {
+	g.Statements = append(g.Statements, Statement{Query: query, Args: args})
+}
+
 // A Statement is one statement with its arguments.
 type Statement struct {
-	Query   string
-	Args    []any
-	Changed int64 // set by [Database.Commit]: how many rows it added, changed or removed
+	Query string
+	Args  []any
+	Into  []any // where the columns of its first row are stored; nil if it returns none
+
+	Changed int64 // set by [Database.Commit]: how many rows it added, changed or removed, unless it returns rows
 }
 
 // A Querier is a database or a transaction.
@@ -117,24 +125,30 @@ type store struct {
 	o        Options
 	commands commandTable
 
-	insertBatch, insertTurn string // each with the run of a lease, see [newStore]
+	ofLease, ofNewRun inserts
+}
+
+// inserts are statements that add rows to one run, whose first arguments say which.
+type inserts struct{ batch, turn string }
+
+// insertsInto returns the statements with the query for the number of the run, which has so many arguments.
+func insertsInto(run string, args int) inserts {
+	at := func(n int) string { return "$" + strconv.Itoa(args+n) }
+	return inserts{
+		batch: "insert into batches (run, at, state, parts, kept, rest) values (" + run + ", " + at(1) + ", " + at(2) + ", " + at(3) + ", " + at(4) + ", " + at(5) + ")",
+		turn:  "insert into turns (run, at, status, tasks) values (" + run + ", " + at(1) + ", " + at(2) + ", " + at(3) + ")",
+	}
 }
 
 // newStore returns a store of an open database.
 func newStore(ctx context.Context, db Database, o Options) (*store, error) {
 	// Each row of a commit names its run by the lease. If another process has the lease, that is null, which no row may be.
 	owned := "(select run from leases where run = $1 and beat = $2 and holder = $3" + db.Lock() + ")"
-	s := &store{
-		db:          db,
-		o:           o,
-		commands:    commandTable{db},
-		insertBatch: "insert into batches (run, at, state, parts, kept, rest) values (" + owned + ", $4, $5, $6, $7, $8)",
-		insertTurn:  "insert into turns (run, at, status, tasks) values (" + owned + ", $4, $5, $6)",
-	}
+	s := &store{db: db, o: o, commands: commandTable{db}, ofLease: insertsInto(owned, 3), ofNewRun: insertsInto(newRun, 1)}
 	if o.ReadOnly {
 		return s, nil
 	}
-	return s, db.Prepare(ctx, s.insertBatch, s.insertTurn, insertAnswers)
+	return s, db.Prepare(ctx, s.ofLease.batch, s.ofLease.turn, insertAnswers)
 }
 
 // isShared reports whether processes of other hosts may take runs, by the clock of the database.

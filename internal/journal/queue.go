@@ -82,51 +82,17 @@ func (j *Journal) Submit(ctx context.Context, s Submission) (run string, added b
 	defer leave()
 	r, b, err := j.prepare(ctx, s.Info)
 	if err == nil {
-		b.release, b.queue = true, isQueued
+		if s.Due.IsZero() {
+			s.Due = b.at
+		}
 		s.Version = j.Masked(s.Version)
 		s.digest = submissionDigest(j.vault, s.Info.Run, s.Spec, s.Version, s.By, s.Info.Files)
-		run, err = j.store.submit(ctx, &r.row, b, &s)
+		run, err = j.store.begin(ctx, &r.row, b, &s)
 	}
 	if err != nil {
 		return "", false, j.beginError(s.Info.Run, err)
 	}
 	return run, run == s.Info.Run, nil
-}
-
-// errRequested reports that there is a run for the request.
-var errRequested = errors.New("it was submitted before")
-
-// submit adds a submitted run, and returns its ID, or that of the run of the same request.
-func (s *store) submit(ctx context.Context, r *runRow, b *batch, of *Submission) (run string, err error) {
-	due := of.Due
-	if due.IsZero() {
-		due = b.at
-	}
-	err = s.begin(ctx, r, b, func(tx Tx) error {
-		if of.Most > 0 {
-			var waiting int
-			if err := queryRow(ctx, tx, "select count(*) from submissions where submitter = $1 and state = $2", []any{of.By, isQueued}, &waiting); err != nil {
-				return err
-			}
-			if waiting >= of.Most {
-				return ErrQueueFull
-			}
-		}
-		added, err := tx.ExecContext(ctx, `insert into submissions (run, spec, version, submitter, request, due, priority, state, losses, replies, reason, digest)
-values ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, '', $9) on conflict do nothing`, r.n, of.Spec, of.Version, of.By, of.Request, nanos(due), of.Priority, isQueued, of.digest[:])
-		if err != nil {
-			return err
-		}
-		if n, err := added.RowsAffected(); err != nil || n == 0 {
-			return cmp.Or(err, errRequested)
-		}
-		_, err = tx.ExecContext(ctx, "insert into callers (spec, version, name, claimed) values ($1, $2, $3, 0) on conflict do nothing", of.Spec, of.Version, of.By)
-		return err
-	})
-	if errors.Is(err, errRequested) {
-		return run, readRow(ctx, s.db, "select r.id from submissions q join runs r on r.n = q.run where q.submitter = $1 and q.spec = $2 and q.request = $3", []any{of.By, of.Spec, of.Request}, &run)
-	}
-	return r.id, err
 }
 
 // leaveQueue sets the state of a run in the queue that a process gives up.

@@ -201,13 +201,19 @@ func TestLimitsOfACaller(t *testing.T) {
 		j := openQueue(t, open, journal.Options{})
 		for _, id := range []string{"r1", "r2"} {
 			s := submission(id)
-			s.Most = 2
+			s.Most, s.Request = 2, "of "+id
 			submit(t, j, s)
 		}
 		s := submission("r3")
-		s.Most = 2
+		s.Most, s.Request = 2, "of r3"
 		_, _, err := j.Submit(t.Context(), s)
 		require.ErrorIs(t, err, journal.ErrQueueFull)
+		s.Request = "of r1"
+		first, added, err := j.Submit(t.Context(), s)
+		require.NoError(t, err, "it is stored already")
+		require.Equal(t, "r1", first)
+		require.False(t, added)
+		s.Request = ""
 		s.By = "bob"
 		submit(t, j, s)
 		w := claims()

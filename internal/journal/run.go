@@ -67,7 +67,7 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	now := j.o.Now()
 	r, b, err := j.prepare(ctx, info, turn{at: now})
 	if err == nil {
-		err = j.store.begin(ctx, &r.row, b, nil)
+		_, err = j.store.begin(ctx, &r.row, b, nil)
 	}
 	if err != nil {
 		return nil, j.beginError(info.Run, err)

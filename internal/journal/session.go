@@ -66,18 +66,6 @@ func rowOf(info *Info) runRow {
 	return r
 }
 
-// addTurn adds a run to its session.
-func (s *store) addTurn(ctx context.Context, tx Tx, r *runRow) error {
-	if r.session == "" {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, "insert into sessions (session, turn, run) values ($1, $2, $3)", r.session, r.place, r.n)
-	if s.db.IsDuplicate(err) {
-		return fmt.Errorf("%w: turn %d of session %s is there already", ErrTurnTaken, r.place, r.session)
-	}
-	return err
-}
-
 // sessionRuns returns the runs of a session, in the order of its turns.
 func (s *store) sessionRuns(ctx context.Context, session string) ([]row, error) {
 	return readAll(ctx, s.db, scanRun, s.selectRuns()+`

@@ -257,19 +257,26 @@ func (d *sqliteDB) Commit(ctx context.Context, groups []*Group) error {
 // execute executes the statements of a group.
 func (g *Group) execute(ctx context.Context, tx Tx) error {
 	for i := range g.Statements {
-		s := &g.Statements[i]
-		done, err := tx.ExecContext(ctx, s.Query, s.Args...)
+		err := g.Statements[i].execute(ctx, tx)
 		if g.Refused = code(err) == sqlite3.SQLITE_CONSTRAINT_NOTNULL && i == 0; g.Refused {
 			return nil
-		}
-		if err == nil {
-			s.Changed, err = done.RowsAffected()
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *Statement) execute(ctx context.Context, tx Tx) error {
+	if s.Into != nil {
+		return queryRow(ctx, tx, s.Query, s.Args, s.Into...)
+	}
+	done, err := tx.ExecContext(ctx, s.Query, s.Args...)
+	if err == nil {
+		s.Changed, err = done.RowsAffected()
+	}
+	return err
 }
 
 // open opens the handles, and brings the file to the newest version.

@@ -29,52 +29,6 @@ func (s *store) head(ctx context.Context) (state []byte, err error) {
 	return state, err
 }
 
-// begin adds a run with its lease and what also adds, if that is not nil, and sets its number. The error is errRunExists if
-// there is a run with its ID.
-func (s *store) begin(ctx context.Context, r *runRow, b *batch, also func(Tx) error) error {
-	repeated := false
-	err := s.db.Write(ctx, func(tx Tx, again bool) error {
-		repeated = again
-		err := queryRow(ctx, tx, "insert into runs (id, name, command, started) values ($1, $2, $3, $4) returning n", []any{r.id, r.name, r.command, nanos(r.started)}, &r.n)
-		if s.db.IsDuplicate(err) {
-			return errRunExists
-		}
-		if err != nil {
-			return err
-		}
-		b.run = r.n
-		if err := s.addTurn(ctx, tx, r); err != nil {
-			return err
-		}
-		if also != nil {
-			if err := also(tx); err != nil {
-				return err
-			}
-		}
-		take, err := swap(r.n, nil, &b.lease)
-		if err != nil {
-			return err
-		}
-		rows, err := s.group(b)
-		if err != nil {
-			return err
-		}
-		for _, add := range append([]Statement{take}, rows.Statements...) {
-			if _, err := tx.ExecContext(ctx, add.Query, add.Args...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if repeated && errors.Is(err, errRunExists) { // the run may be that of an earlier transaction
-		found := readRow(ctx, s.db, "select r.n from runs r join batches b on b.run = r.n where r.id = $1 and b.state = $2", []any{r.id, b.state}, &r.n)
-		if found == nil {
-			return nil
-		}
-	}
-	return err
-}
-
 // commit adds all batches whose leases are unchanged, in one transaction. It renews leases if it has to send it again.
 func (s *store) commit(ctx context.Context, list []*batch) error {
 	if len(list) == 0 {
@@ -149,8 +103,8 @@ func (b *batch) isStored(ctx context.Context, q Querier) (is bool, err error) {
 	return is, err
 }
 
-// insertAnswers adds the answers in the newest row of a run, whose keys follow each other in $1, which has $3 bytes. It has
-// the type of a column with bytes.
+// insertAnswers adds the answers in the newest row of a run. Their keys, of 32 bytes each, follow each other in $1, which has
+// $3 bytes; beside a column, PostgreSQL knows that it is bytes.
 const insertAnswers = `insert into answers (key, batch, run)
 with recursive newest as (select n, coalesce($1, state) as keys from batches where run = $2 order by n desc limit 1),
 places(at) as (select 1 union all select at + 32 from places where at + 32 <= $3)
@@ -163,33 +117,39 @@ func (s *store) group(b *batch) (*Group, error) {
 		return nil, err
 	}
 	g := &Group{}
-	add := func(query string, args ...any) {
-		g.Statements = append(g.Statements, Statement{Query: query, Args: args})
-	}
 	owned := func(args ...any) []any { return append([]any{b.run, b.lease.Beat, string(holder)}, args...) }
 	if !b.empty {
-		add(s.insertBatch, owned(nanos(b.at), b.state, markedParts(b.marks, b.lines.parts), notNull(b.lines.kept), notNull(b.lines.rest))...)
+		g.add(s.ofLease.batch, owned(b.columns()...)...)
 		if len(b.answers) > 0 {
-			add(insertAnswers, b.answers, b.run, len(b.answers))
+			g.add(insertAnswers, b.answers, b.run, len(b.answers))
 		}
 	}
-	for _, t := range b.turns {
-		add(s.insertTurn, owned(nanos(t.at), t.status, t.tasks)...)
+	for i := range b.turns {
+		t := &b.turns[i]
+		g.add(s.ofLease.turn, owned(t.columns()...)...)
 		if t.label != nil {
-			add("update runs set label = $1 where n = $2 and coalesce(label, -1) < $1", int64(*t.label), b.run)
+			g.add("update runs set label = $1 where n = $2 and coalesce(label, -1) < $1", int64(*t.label), b.run)
 		}
 	}
 	for _, n := range b.taken {
-		add("update commands set outcome = $1, line = $2 where n = $3", commandTaken, []byte{}, n)
+		g.add("update commands set outcome = $1, line = $2 where n = $3", commandTaken, []byte{}, n)
 	}
 	if b.release {
 		if s.commands.has(withQueue) {
-			add(leaveQueue, b.queue, b.run)
+			g.add(leaveQueue, b.queue, b.run)
 		}
-		add("delete from leases where run = $1 and beat = $2 and holder = $3", owned()...)
+		g.add("delete from leases where run = $1 and beat = $2 and holder = $3", owned()...)
 	}
 	return g, nil
 }
+
+// columns returns what a row of the table batches has of a batch, behind the run.
+func (b *batch) columns() []any {
+	return []any{nanos(b.at), b.state, markedParts(b.marks, b.lines.parts), notNull(b.lines.kept), notNull(b.lines.rest)}
+}
+
+// columns returns what a row of the table turns has, behind the run.
+func (t *turn) columns() []any { return []any{nanos(t.at), t.status, t.tasks} }
 
 // notNull returns bytes that no database takes for a null.
 func notNull(b []byte) []byte {

@@ -199,7 +199,13 @@ func TestLostAnswers(t *testing.T) {
 		do      func(t *testing.T, w *world)
 	}{
 		{"the tables", func(*testing.T, *world) {}, []string{"create table journal", "commit"}, opened},
-		{"the begin of a run", opened, []string{"insert into runs", "commit"}, func(t *testing.T, w *world) { w.begin(t) }},
+		{"the begin of a run", opened, []string{"insert into runs", "insert into batches"}, func(t *testing.T, w *world) { w.begin(t) }},
+		{"a submission", opened, []string{"insert into submissions"}, func(t *testing.T, w *world) {
+			_, added, err := w.j.Submit(t.Context(), journal.Submission{Info: journal.Info{Run: "r1"}, Spec: "claims", By: "ann", Request: "q", Most: 1})
+			require.NoError(t, err)
+			require.True(t, added)
+			require.Equal(t, 1, w.value(t, "select count(*) from submissions"))
+		}},
 		{"entries", begun, []string{"insert into batches"}, func(t *testing.T, w *world) { w.add(t) }},
 		{"the end of a run", begun, []string{"delete from leases"}, func(t *testing.T, w *world) {
 			w.end(t)

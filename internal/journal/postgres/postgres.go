@@ -323,9 +323,13 @@ func send(ctx context.Context, c *pgx.Conn, groups []*journal.Group) (refused bo
 			if g.Refused || err != nil {
 				continue
 			}
-			var done pgconn.CommandTag
-			done, err = results.Exec()
-			g.Statements[i].Changed = done.RowsAffected()
+			if s := &g.Statements[i]; s.Into != nil {
+				err = results.QueryRow().Scan(s.Into...)
+			} else {
+				var done pgconn.CommandTag
+				done, err = results.Exec()
+				s.Changed = done.RowsAffected()
+			}
 			if i == 0 && is(err, "23502") { // not_null_violation
 				g.Refused, refused = true, true
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/url"
 	"slices"
@@ -23,6 +24,7 @@ type proxy struct {
 	server   string
 
 	mu      sync.Mutex // held while a message is passed on
+	passed  int        // messages: each is a round trip
 	fault   *fault
 	open    []net.Conn // to clients
 	blocked bool       // clients are refused
@@ -96,6 +98,24 @@ func (p *proxy) block(blocked bool) {
 	p.open = nil
 }
 
+// roundTrips returns how many messages do sends, at the least of several times: a lease may be renewed meanwhile, and a
+// statement takes one more when it is used first.
+func (p *proxy) roundTrips(do func()) int {
+	least := math.MaxInt
+	for range 4 {
+		before := p.count()
+		do()
+		least = min(least, p.count()-before)
+	}
+	return least
+}
+
+func (p *proxy) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.passed
+}
+
 // inject sets what happens to the next message that matches.
 func (p *proxy) inject(late int, matches ...string) *fault {
 	f := &fault{matches: matches, late: late, hit: make(chan struct{})}
@@ -136,6 +156,7 @@ func (p *proxy) serve(client net.Conn) error {
 			return err
 		}
 		p.mu.Lock()
+		p.passed++
 		f := p.fault
 		switch {
 		case !f.meets(s.executed):
