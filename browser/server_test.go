@@ -75,7 +75,12 @@ var linkLine = regexp.MustCompile(`open (http://\S+/login\?key=\S+)`)
 func (f folder) serve(t testing.TB, env []string, args ...string) *server {
 	t.Helper()
 	s := f.start(t, env, args...)
-	t.Cleanup(s.stop)
+	t.Cleanup(func() {
+		s.stop()
+		if t.Failed() {
+			t.Logf("the server said: %s", s.output())
+		}
+	})
 	return s
 }
 
