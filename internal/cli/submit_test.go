@@ -223,3 +223,27 @@ tasks: [{title: Greet, assignee: greeter, description: Greet.}]
 		require.Contains(t, s.run(exit.StatusOK, "resume").stderr, "waits for a worker")
 	})
 }
+
+func TestARunWhoseWorkerIsGoneIsPausedAndCanceled(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, meterFiles)
+	s := &shop{t, dir, map[string]string{journals.EnvJournalKey: journalTestKey, journals.EnvJournal: filepath.Join(dir, "runs.db")}}
+	id := strings.TrimSpace(s.run(exit.StatusOK, "submit", "team.yaml", "--input", "reading=reading.txt", "--param", "month=June").stdout)
+	key, err := journal.ParseKey([]byte(journalTestKey))
+	require.NoError(t, err)
+	gone := journal.ThisHolder()
+	gone.PID, gone.Started = 1<<22+1, "1" // no process has it
+	j, err := journal.Open(s.env[journals.EnvJournal], journal.Options{Key: key, Holder: &gone})
+	require.NoError(t, err)
+	defer j.Close() //nolint:errcheck // its run was taken
+	queue := mustQueue(t, j, id)
+	_, err = j.Claim(t.Context(), journal.Worker{Serves: []journal.Served{{Spec: queue.Spec, Version: queue.Version}}})
+	require.NoError(t, err)
+	require.Equal(t, journal.Interrupted, s.status(id))
+	s.run(exit.StatusOK, "pause", id)
+	require.Equal(t, journal.Paused, s.status(id))
+	s.run(exit.StatusOK, "resume", id)
+	require.Equal(t, journal.Queued, s.status(id))
+	s.run(exit.StatusOK, "cancel", id)
+	require.Equal(t, "cancelled", s.status(id))
+}

@@ -205,7 +205,7 @@ func (s *store) candidate(ctx context.Context, tx Tx, c *catalog, w *Worker) (ru
 	for _, of := range callers {
 		for {
 			err := queryRow(ctx, tx, `select run from submissions where spec = $1 and version = $2 and submitter = $3 and state = 'queued' and due <= coalesce(`+s.db.Now()+`, $4)
-order by priority desc, due, run limit 1`+s.db.SkipLocked(), []any{of.Spec, of.Version, of.name, nanos(c.now())}, &run)
+and exists (select 1 from runs where n = submissions.run) order by priority desc, due, run limit 1`+s.db.SkipLocked(), []any{of.Spec, of.Version, of.name, nanos(c.now())}, &run)
 			if errors.Is(err, sql.ErrNoRows) {
 				break
 			}
@@ -264,7 +264,7 @@ func (s *store) abandoned(ctx context.Context, tx Tx, c *catalog, of Served) (ru
 	}
 	list, err := queryAll(ctx, tx, func(rows *sql.Rows, t *taken) error {
 		return rows.Scan(append([]any{&t.run}, t.columns()...)...)
-	}, "select q.run, holder, beat, taken, renewed, "+s.db.Clock()+" from submissions q left join leases l on l.run = q.run where q.state = 'taken' and q.spec = $1 and q.version = $2", of.Spec, of.Version)
+	}, "select q.run, holder, beat, taken, renewed, "+s.db.Clock()+" from submissions q join runs r on r.n = q.run left join leases l on l.run = q.run where q.state = 'taken' and q.spec = $1 and q.version = $2", of.Spec, of.Version)
 	if err != nil {
 		return 0, err
 	}

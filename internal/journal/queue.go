@@ -130,11 +130,11 @@ and not exists (select 1 from turns t where t.n = (select max(n) from turns wher
 // errTakenMeanwhile reports that another process has taken a run since it was looked at.
 var errTakenMeanwhile = errors.New("another process has taken the run")
 
-// steerQueued pauses or cancels a run that waits for a worker, as the process that works on it for that moment. If a worker
-// takes it meanwhile, the command is for that one.
+// steerQueued pauses or cancels a run that waits for a worker, or whose worker was lost, as the process that works on it for
+// that moment. If a worker takes it meanwhile, the command is for that one.
 func (j *Journal) steerQueued(ctx context.Context, r row, c steer.Command) error {
 	own, s, err := j.reopen(ctx, r.id, func(ctx context.Context, n int64, l *lease) error {
-		if now, err := j.find(ctx, r.id); err != nil || !now.queue.waits() {
+		if now, err := j.find(ctx, r.id); err != nil || now.queue == nil {
 			return cmp.Or(err, errTakenMeanwhile)
 		}
 		return j.recordTurn(ctx, n, l)

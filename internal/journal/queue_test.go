@@ -399,6 +399,29 @@ func TestAQueuedRunIsSteered(t *testing.T) {
 	})
 }
 
+// A run whose worker was lost is paused and canceled as one that waits.
+func TestALostRunIsSteered(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		submit(t, j, submission("r1"))
+		for _, kind := range []steer.Kind{steer.Pause, steer.Cancel} {
+			gone := journal.ThisHolder()
+			gone.PID, gone.Started = 1<<22+1, "1" // no process has it
+			dying, err := open(journal.Options{Holder: &gone})
+			require.NoError(t, err)
+			claim(t, dying)
+			journal.Abandon(dying)
+			require.NoError(t, j.Steer(t.Context(), "r1", steer.Command{Kind: kind, By: "ann"}))
+			requireNone(t, j, claims())
+			if kind == steer.Pause {
+				_, err := j.Requeue(t.Context(), "r1")
+				require.NoError(t, err)
+			}
+		}
+		require.Equal(t, "cancelled", statusOf(t, j, "r1"))
+	})
+}
+
 // A process whose run was taken learns of it with its next commit.
 func TestTheProcessOfATakenRunIsTold(t *testing.T) {
 	onBothStores(t, func(t *testing.T, open openFunc) {
@@ -472,6 +495,8 @@ func TestOneBadRunIsSetAsideAlone(t *testing.T) {
 	require.Equal(t, journal.SetAside, statusOf(t, j, "r1"))
 	require.Equal(t, "it has lines of another run", mustFind(t, j, "r1").Queue.Aside)
 
+	const copied = `insert into submissions select %d, spec, version, submitter, '', 0, 9, '%s', 0, 0, '', digest from submissions where run = 1`
+	pgtest.Exec(t, address, fmt.Sprintf(copied, 101, "queued"), fmt.Sprintf(copied, 102, "taken")) // there are no such runs
 	pgtest.Exec(t, address, `insert into leases (run, holder, beat, taken, renewed) values (2, 'x', 1, 0, 0)`, `update submissions set state = 'y' where run = 1`)
 	require.Equal(t, "r3", claim(t, j).Stored.Info.Run, "the time of the bad lease is not over")
 	require.Equal(t, journal.Running, statusOf(t, j, "r2"))

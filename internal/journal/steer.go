@@ -22,7 +22,8 @@ import (
 // has a text above confidential and the journal has no key. The error of a refused policy also wraps
 // [steer.ErrStale] or [steer.ErrWidens], or has everything that is wrong as [task.Problems].
 //
-// A submitted run that waits for a worker can be paused and canceled too, which takes effect at once.
+// A submitted run that waits for a worker, or whose worker was lost, can be paused and canceled too, which takes effect
+// at once.
 func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error {
 	if err := j.writable(); err != nil {
 		return j.fail("write", err)
@@ -38,7 +39,7 @@ func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error 
 		return err
 	}
 	if !j.live(r.held) {
-		if r.queue.waits() && (c.Kind == steer.Cancel || c.Kind == steer.Pause) {
+		if r.queue != nil && (c.Kind == steer.Cancel || c.Kind == steer.Pause) {
 			return j.steerQueued(ctx, r, c)
 		}
 		return fmt.Errorf("run %s: %w", r.id, steer.ErrNotRunning)

@@ -92,7 +92,7 @@ func (o *commandFlags) read(ctx context.Context, con *console.Console, cmd *cobr
 	return nil
 }
 
-// openRunning opens the journal and finds a run that a process works on. The caller closes the journal.
+// openRunning opens the journal and finds a run that a process or the queue has. The caller closes the journal.
 func openRunning(ctx context.Context, con *console.Console, g *journals.Flags, run string) (*journal.Journal, *journal.Summary, error) {
 	j, _, err := journals.Open(con, g, journals.ToChange)
 	if err != nil {
@@ -102,7 +102,7 @@ func openRunning(ctx context.Context, con *console.Console, g *journals.Flags, r
 	if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown {
 		err = runComesFirst(ctx, con, j, run, err)
 	}
-	if err == nil && found.Holder == nil && found.Status != journal.Queued && found.Status != journal.SetAside {
+	if err == nil && found.Holder == nil && found.Queue == nil {
 		err = notRunning(ctx, j, g, &found)
 	}
 	if err != nil {
