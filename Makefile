@@ -7,12 +7,13 @@ GRAPHS ?= 10000
 PAIRS ?= 2000
 MUTANTS ?= all
 SAMPLE ?= 1
+SLOW ?= 1
 
 # Of a pipe, every command must succeed.
 SHELL = bash
 .SHELLFLAGS = -o pipefail -c
 
-.PHONY: all build cross test slow long sample same nightly lint race unraced graphs pairs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build cross test slow long cases sample same nightly lint race unraced graphs pairs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -31,7 +32,10 @@ test:
 # of other projects. They share nothing, so -j3 runs them side by side.
 slow: long sample foreign
 long:
-	tests=$$($(LIST) slow) && RUNTEAM_SLOW=1 $(GO) test -vet=off -timeout 45m $$tests
+	tests=$$($(LIST) slow) && RUNTEAM_SLOW=$(SLOW) $(GO) test -vet=off -timeout 45m $$tests
+# The same tests with all their cases.
+cases:
+	$(MAKE) long SLOW=all
 sample:
 	$(MAKE) mutants MUTANTS=$(SAMPLE)
 
@@ -41,7 +45,7 @@ same:
 	RUNTEAM_SLOW=1 SAME=all $(GO) test ./internal/same -count 1 -timeout 0
 
 # What takes too long for every commit.
-nightly: same mutants graphs pairs fuzz soak soak-journal
+nightly: cases same mutants graphs pairs fuzz soak soak-journal
 
 # Formatting, vet, modern forms, and go.mod as `go mod tidy` would write it; foreign/ and browser/ are modules of their own.
 lint:

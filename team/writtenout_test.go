@@ -594,11 +594,11 @@ func (g *drawnGraph) requireEqualPrompts(t require.TestingT) {
 	}
 }
 
-// graphsFor returns the seeds of the graphs that a property draws: the ones given, 0 to 99 in slow
-// tests, and as many as the variable GRAPHS says for `make graphs`. The ones given are small graphs
-// that together have every construct of the property, which the property requires.
+// graphsFor returns the seeds of the graphs that a property draws: the ones given, and in slow tests from 0 to 49, each night
+// to 99, or as many as the variable GRAPHS says for `make graphs`. The ones given are small graphs that together have every
+// construct of the property, which the property requires.
 func graphsFor(t *testing.T, few ...int) []int {
-	many := 100
+	many := slowtest.Cases(50, 100)
 	if text := os.Getenv("GRAPHS"); text != "" {
 		n, err := strconv.Atoi(text)
 		require.NoError(t, err)
@@ -606,9 +606,11 @@ func graphsFor(t *testing.T, few ...int) []int {
 	} else if !slowtest.Enabled() {
 		return few
 	}
-	seeds := make([]int, many)
-	for i := range seeds {
-		seeds[i] = i
+	seeds := slices.Clone(few)
+	for seed := range many {
+		if !slices.Contains(few, seed) {
+			seeds = append(seeds, seed)
+		}
 	}
 	return seeds
 }

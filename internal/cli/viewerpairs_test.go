@@ -153,7 +153,7 @@ func answersTo(t *testing.T, j *journal.Journal, accepts label.Classification) m
 func TestPairsOfRunsAboveAViewerGiveEqualBytes(t *testing.T) {
 	pairs := 6
 	if slowtest.Enabled() {
-		pairs = 100
+		pairs = slowtest.Cases(30, 100)
 	}
 	if many, err := strconv.Atoi(os.Getenv("PAIRS")); err == nil {
 		pairs = many

@@ -62,7 +62,7 @@ func TestDecisionsDoNotInterfere(t *testing.T) {
 	seeds := chosenDecisions[:len(chosenDecisions)/slowtest.Every(7)]
 	if slowtest.Enabled() {
 		seeds = nil
-		for seed := range 192 {
+		for seed := range slowtest.Cases(64, 192) {
 			seeds = append(seeds, seed+1)
 		}
 	}

@@ -134,7 +134,7 @@ func TestNonInterferenceOfGoals(t *testing.T) {
 	t.Parallel()
 	seeds := 40 / slowtest.Every(4)
 	if slowtest.Enabled() {
-		seeds = 1000
+		seeds = slowtest.Cases(250, 1000)
 	}
 	var sum ledTally
 	for seed := range seeds {

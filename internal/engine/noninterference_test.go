@@ -100,7 +100,7 @@ func TestNonInterference(t *testing.T) {
 	seeds := chosenSettings[:len(chosenSettings)/slowtest.Every(8)]
 	if slowtest.Enabled() {
 		seeds = slices.Clone(chosenSettings)
-		for seed := range 640 {
+		for seed := range slowtest.Cases(160, 640) {
 			seeds = append(seeds, seed+1)
 		}
 	}

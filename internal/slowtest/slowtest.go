@@ -1,6 +1,6 @@
 // Package slowtest separates tests that take long from those that everyone runs.
 //
-// `go test ./...` skips them; `make slow` runs them.
+// `go test ./...` skips them; `make slow` runs them, and `make nightly` runs more cases of some.
 package slowtest
 
 import (
@@ -26,9 +26,19 @@ func FilesInMemory() {
 	}
 }
 
-// Enabled reports whether slow tests run: the environment variable RUNTEAM_SLOW is 1. A test
+// Enabled reports whether slow tests run: the environment variable RUNTEAM_SLOW is 1 or all. A test
 // that has a short and a long form uses it to choose the number of its cases.
-func Enabled() bool { return os.Getenv("RUNTEAM_SLOW") == "1" }
+func Enabled() bool { return os.Getenv("RUNTEAM_SLOW") == "1" || isNightly() }
+
+// Cases returns how many cases a slow test has: so many on each commit, or with RUNTEAM_SLOW=all as many as each night.
+func Cases(onCommit, nightly int) int {
+	if isNightly() {
+		return nightly
+	}
+	return onCommit
+}
+
+func isNightly() bool { return os.Getenv("RUNTEAM_SLOW") == "all" }
 
 // Only skips a test unless slow tests run.
 func Only(t testing.TB) {

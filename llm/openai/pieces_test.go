@@ -87,7 +87,7 @@ func (p *piecewise) body(n int) string {
 func TestVeryManyPieces(t *testing.T) { // not parallel: it measures memory
 	n := 10_000
 	if slowtest.Enabled() {
-		n = 1_000_000
+		n = slowtest.Cases(300_000, 1_000_000)
 	}
 	for _, p := range piecewiseReplies() {
 		t.Run(p.name, func(t *testing.T) {
