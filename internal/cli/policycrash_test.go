@@ -16,7 +16,7 @@ import (
 // policyKills returns how often each test below kills a process.
 func policyKills() int {
 	if slowtest.Enabled() {
-		return 10
+		return slowtest.Cases(4, 10)
 	}
 	return 2
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,12 +24,13 @@ import (
 	"github.com/runteam/runteam/internal/slowtest"
 )
 
-// Three workers share 40 runs on PostgreSQL, and are killed, stopped and drained all the time. Each run ends as it would
+// Three workers share runs on PostgreSQL, 40 each night, and are killed, stopped and drained all the time. Each run ends as it would
 // alone: a stored answer is not asked for again, and a worker that was stopped for longer than its lease writes nothing.
 func TestWorkersAreKilledAndStopped(t *testing.T) {
 	slowtest.Only(t)
 	t.Parallel()
-	const runs, tasks, workers, faults = 40, 20, 3, 50
+	runs, faults := slowtest.Cases(16, 40), slowtest.Cases(24, 50)
+	const tasks, workers = 20, 3
 	var spec strings.Builder
 	spec.WriteString("name: chain\nmodel: m\nparams: {n: null}\nagents: [{name: a, systemPrompt: You work.}]\ntasks:\n")
 	for i := range tasks {
@@ -58,7 +60,14 @@ func TestWorkersAreKilledAndStopped(t *testing.T) {
 	}
 	start := func() *exec.Cmd {
 		c := (call{bare: true, dir: s.dir, args: []string{"serve", "team.yaml", "--work", "4", "--listen", "127.0.0.1:0", "--drain", "1s"}, env: s.env}).command(t)
+		ready := &lineWatcher{wants: regexp.MustCompile(`http://\S+`), found: make(chan string, 1)}
+		c.Stderr = ready
 		require.NoError(t, c.Start())
+		select {
+		case <-ready.found: // from now on, it takes signals
+		case <-time.After(time.Minute):
+			t.Fatalf("a worker does not begin: %s", ready)
+		}
 		return c
 	}
 	var stopped []*exec.Cmd // for longer than their leases
