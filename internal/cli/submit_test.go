@@ -183,6 +183,25 @@ func mustQueue(t *testing.T, j *journal.Journal, id string) *journal.QueuePlace 
 	return found.Queue
 }
 
+// A worker reads a list as the command that submitted it: by the ending of its file.
+func TestAWorkerReadsSubmittedLists(t *testing.T) {
+	files := map[string]string{"rows.csv": "month\nJune\nMay\n", "rows.jsonl": "{\"month\":\"June\"}\n{\"month\":\"May\"}\n", "team.yaml": `
+name: months
+model: m
+inputs: {rows: {classification: internal}}
+agents: [{name: reader, systemPrompt: You read.}]
+tasks: [{title: Read, assignee: reader, description: Read it., forEach: {input: rows, as: row, maxItems: 9}}]
+`}
+	inBothShops(t, files, func(t *testing.T, s *shop) {
+		s.work()
+		for _, rows := range []string{"rows.csv", "rows.jsonl"} {
+			id := strings.TrimSpace(s.run(exit.StatusOK, "submit", "--input", "rows="+rows).stdout)
+			s.until(id, "ok")
+			require.Contains(t, s.run(exit.StatusOK, "show", id).stdout, "I see June.")
+		}
+	})
+}
+
 // A worker leaves runs of another version alone, until it has that version.
 func TestAWorkerLeavesOtherVersionsAlone(t *testing.T) {
 	inBothShops(t, meterFiles, func(t *testing.T, s *shop) {

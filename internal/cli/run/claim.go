@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/listformat"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -80,13 +81,18 @@ func (l Launch) Submit(ctx context.Context, con *console.Console, j *journal.Jou
 func (j *Job) given(file *specfile.File) (all []journal.File, err error) {
 	for i := range file.Run.Inputs {
 		in := &file.Run.Inputs[i]
+		at := slices.IndexFunc(j.Inputs, func(pair string) bool { return strings.HasPrefix(pair, in.Name+"=") })
 		switch {
-		case !slices.ContainsFunc(j.Inputs, func(pair string) bool { return strings.HasPrefix(pair, in.Name+"=") }):
+		case at < 0:
 			continue
 		case in.Folder != nil || in.Envelope != nil:
 			return nil, exit.Usagef("--input %s: a worker gets texts, and no folder and no result of a run: give a file", in.Name)
 		}
-		all = append(all, journal.File{Path: journal.GivenInput + in.Name, Text: in.Text, Label: label.Internal.Join(in.Classification)})
+		path := journal.GivenInput + in.Name
+		if listformat.Of(j.Inputs[at]) != "" {
+			path += "=" + filepath.Ext(j.Inputs[at]) // which says how a list is written
+		}
+		all = append(all, journal.File{Path: path, Text: in.Text, Label: label.Internal.Join(in.Classification)})
 	}
 	return append(all, j.flagFiles(file)...), nil
 }
@@ -99,14 +105,15 @@ func (l *Launch) claim(j *Job) error {
 	if err != nil {
 		return err
 	}
-	l.Texts = map[string]string{}
+	l.Texts, l.endings = map[string]string{}, map[string]string{}
 	for _, f := range stored.Info.Files {
 		input, is := strings.CutPrefix(f.Path, journal.GivenInput)
 		switch {
 		case f.Missing != "":
 			return exit.Errorf(exit.KindRuntime, "what was given with %s cannot be read: it is %s", f.Path, f.Missing)
 		case is:
-			l.Texts[input] = f.Text
+			name, _, _ := strings.Cut(input, "=")
+			l.Texts[name], l.endings[name] = f.Text, strings.TrimPrefix(input, name)
 		case f.Path == journal.GivenGoal:
 			j.Goal = source.GoalFlag{Text: f.Text, Given: true, Literal: true}
 		}

@@ -83,7 +83,8 @@ type Launch struct {
 
 	// Texts of inputs, by name, in place of files. The inputs keep the labels of the spec, and a
 	// resumed run gets the texts from the journal.
-	Texts map[string]string
+	Texts   map[string]string
+	endings map[string]string // of the paths of texts that were submitted, such as "=.csv"
 
 	// Resume is the ID of a stored run to resume, with its spec and flags; empty begins a run. No
 	// process may work on it, and it must have begun in the working directory of the console.
@@ -123,7 +124,7 @@ func (l *Launch) job() (*Job, error) {
 		case strings.Contains(name, "="):
 			return nil, exit.Usagef("input %q: unknown input", name)
 		}
-		path := journal.GivenInput + name
+		path := journal.GivenInput + name + l.endings[name]
 		j.Inputs = append(j.Inputs, name+"="+path)
 		j.Stored = append(j.Stored, specfile.StoredFile{Path: path, Found: path, Text: text, Label: label.Internal, Instead: true})
 	}
