@@ -86,7 +86,7 @@ func (j *Journal) Path() string { return j.stored.Path() }
 func (j *Journal) Private() []string { return j.stored.Private() }
 
 // Close waits until everything that the runs appended is durable, releases the leases of
-// unfinished runs, and closes the file. It may be called again.
+// unfinished runs, and closes the file or the connections. It may be called again.
 func (j *Journal) Close() error { return j.stored.Close() }
 
 // OpenRun is for [team.Team] and begins or resumes a run. Its types are opaque.
@@ -148,7 +148,7 @@ func (j *Journal) LoadSession(ctx context.Context, run string) ([]record.StoredT
 // Remove removes the runs that began before a time, except those that a process works on. A session
 // is removed as a whole, once its last turn began before that time.
 // It returns the IDs of the removed runs, newest first; if it fails, the runs removed so
-// far. The file shrinks by the space that they used.
+// far. A file shrinks by the space that they used.
 func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, err error) {
 	runs, _, err = j.stored.Remove(ctx, before)
 	return runs, err
@@ -164,7 +164,7 @@ var (
 	ErrFull       = journal.ErrFull       // the disk is full
 	ErrNoSession  = journal.ErrNoSession  // the run is no turn of a session
 	ErrLocked     = journal.ErrLocked     // another process has locked the file for too long
-	ErrCorrupt    = journal.ErrCorrupt    // the file is damaged
+	ErrCorrupt    = journal.ErrCorrupt    // the journal is damaged
 	ErrGone       = journal.ErrGone       // the file was removed or replaced while it was open
 	ErrAway       = journal.ErrAway       // the server of the database could not be reached for too long
 

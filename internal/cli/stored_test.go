@@ -346,7 +346,7 @@ func TestDamagedJournalIsReported(t *testing.T) {
 	for _, args := range [][]string{{"runs"}, {"show"}, {"explain"}, {"replay"}, {"audit", "verify"}} {
 		got := call{dir: dir, args: args}.run(t)
 		require.Equal(t, exit.StatusNoRun, got.status, "%v %+v", args, got)
-		require.Contains(t, got.stderr, "the file is damaged")
+		require.Contains(t, got.stderr, "the journal is damaged")
 		require.Empty(t, got.stdout)
 	}
 	after, err := os.ReadFile(path)

@@ -240,7 +240,7 @@ func (q *request) answer(err error) {
 // nothing of it any more. It wraps [ErrLeased].
 var ErrLost = fmt.Errorf("%w: another process has taken it over", ErrLeased)
 
-// renewalWait limits how long a renewal of leases waits for a locked file, since nothing
+// renewalWait limits how long a renewal of leases waits for a locked file or a server, since nothing
 // else is written during that time. The next beat retries it.
 const renewalWait = time.Second
 

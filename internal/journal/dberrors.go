@@ -19,7 +19,7 @@ var (
 	ErrLocked     = errors.New("another process has kept the file locked for too long")
 	ErrUnwritable = errors.New("the file or its folder cannot be written")
 	ErrUnreadable = errors.New("the file cannot be read: see whose it is, and the modes of it and of its folders")
-	ErrCorrupt    = errors.New("the file is damaged: restore it from a backup, or move it away to begin a new one")
+	ErrCorrupt    = errors.New("the journal is damaged: restore it from a backup, or begin another one elsewhere")
 	ErrGone       = errors.New("the file was removed or replaced while it was open, so nothing more is stored: put it back, or begin again")
 	ErrAway       = errors.New("the server of the database cannot be reached: see that it runs, and that this host may connect to it; what was written before is safe")
 	errForeign    = errors.New("the file is no journal of runteam: give another path")

@@ -23,7 +23,7 @@ func withheldFrom(level label.Classification) string { return "[withheld: " + le
 // noKey is why a value is missing if only its digest was stored.
 const noKey = "it is above confidential, and the run that made it had no journal key: only a digest of it was stored"
 
-// A vault protects values that readers of the file must not see, by encryption or digests.
+// A vault protects values that readers of the file or the database must not see, by encryption or digests.
 // It is safe for concurrent use.
 type vault struct {
 	sealer    *sealer   // nil without a key

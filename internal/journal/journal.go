@@ -6,7 +6,7 @@
 //	r.Append(entries, func(err error) { … }) // when they are durable
 //	head, err := r.End(ctx)
 //
-// A [Journal] is one file with many runs. Entries of several runs become durable in one
+// A [Journal] is one file, or the tables of a [Database], with many runs. Entries of several runs become durable in one
 // commit. A run is stored as lines of JSON in the form of a trace, in which the chain of
 // the gate's decisions covers all other lines. Stored lines are never changed; only
 // [Journal.Remove] removes whole runs.
@@ -113,7 +113,7 @@ func (j *Journal) For(accepts label.Classification) *Journal {
 }
 
 // Close waits until all that was appended is durable, releases the runs that were not
-// closed, and closes the file. It may be called again.
+// closed, and closes the file or the connections. It may be called again.
 func (j *Journal) Close() error {
 	j.closing.Do(func() {
 		var lost error
@@ -127,11 +127,12 @@ func (j *Journal) Close() error {
 	return j.closing.err
 }
 
-// Path returns the absolute path of the file of the journal, empty in memory.
+// Path returns the absolute path of the file of the journal, or the URL of its database without user and settings; empty in
+// memory.
 func (j *Journal) Path() string { return j.store.db.Identity() }
 
-// Private returns the paths that no command of an agent may read: of the file, and of the folders with the workspaces of
-// all runs; none in memory.
+// Private returns the paths that no command of an agent may read: of the file, if there is one, and of the folders with the
+// workspaces of all runs; none in memory.
 func (j *Journal) Private() []string {
 	private := j.workspaces()
 	if file := fileOf(j.Path()); file != "" {
@@ -174,7 +175,7 @@ func (j *Journal) writable() error {
 // An Error is a failed operation on a journal.
 type Error struct {
 	Op   string // such as "open", "write", "read"
-	Path string // of the file; empty in memory
+	Path string // of the file, or the URL of the database; empty in memory
 	Err  error
 }
 

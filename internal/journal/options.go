@@ -25,7 +25,7 @@ type Options struct {
 	Logger   *slog.Logger     // nil discards
 
 	// Workspaces is a folder for the workspaces of runs, which other journals and the processes of other hosts may share;
-	// empty means one beside the file, or in the user's cache.
+	// empty means one beside the file or, of a database, in the user's cache.
 	Workspaces string
 
 	// UseReserve lets [Open] use the disk space that is reserved for [Journal.Remove] if the
@@ -39,7 +39,7 @@ type Options struct {
 	// written from now on, and needs a Key.
 	EncryptFrom *label.Classification
 
-	// Closing Hurry limits each wait for a file that other processes lock to 1 s. Otherwise
+	// Closing Hurry limits each wait for a file that other processes lock, or for a server, to 1 s. Otherwise
 	// a wait takes up to 30 s.
 	Hurry <-chan struct{}
 

@@ -35,7 +35,7 @@ func unpad(padded []byte) ([]byte, error) {
 }
 
 // paddedLength returns the length to which a text of so many bytes is padded: its
-// size class up to 64 KiB, so that the file tells no more of short values than any
+// size class up to 64 KiB, so that the journal tells no more of short values than any
 // viewer learns; above, the next length of Padmé, which is at most 12% more and of
 // which there are few (Nikitin and others, "Reducing Metadata Leakage from
 // Encrypted Files and Communication with PURBs", PoPETs 2019(4), section 4).

@@ -47,7 +47,7 @@ func (m *removal) shouldRetry(ctx context.Context) bool {
 	return true
 }
 
-// yield follows a transaction that succeeded. It leaves the file to other
+// yield follows a transaction that succeeded. It leaves the journal to other
 // processes for six times as long as the transaction took, or for a quarter of the
 // time that it took if no other process has a run.
 func (m *removal) yield(ctx context.Context, began time.Time) error {
@@ -85,7 +85,7 @@ func (s *store) remove(ctx context.Context, runs []row, idle func(*lease) bool) 
 	if err := s.db.Prepare(ctx, append(m.statements(), selectLease(s.db))...); err != nil {
 		return nil, 0, err
 	}
-	// First write the log of a killed process to the file. The file may have to grow, and
+	// First write the log of a killed process to its file. The file may have to grow, and
 	// the log must not take the room for it.
 	space.Checkpoint(ctx)
 	gone, err = m.run(ctx, runs)
@@ -102,7 +102,7 @@ func (s *store) remove(ctx context.Context, runs []row, idle func(*lease) bool) 
 	return gone, before - after, err
 }
 
-// run removes what an interrupted removal left, then the runs, and shrinks the file.
+// run removes what an interrupted removal left, then the runs, and gives back their space.
 func (m *removal) run(ctx context.Context, runs []row) (gone []row, err error) {
 	left, err := halfRemoved(ctx, m.db)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Remove removes the runs that began before a time, except those that a process
 // works on, with their workspaces. A session is removed as a whole, once its last turn began before
-// that time. Remove also returns their space to the file system. It writes in short
+// that time. Remove also returns their space to the file system, or to the database. It writes in short
 // transactions and rests between them, so that other processes can write
 // meanwhile. On a full disk it uses the room that the journal keeps in reserve.
 //

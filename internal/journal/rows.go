@@ -19,7 +19,7 @@ var errRunExists = errors.New("exists")
 
 // A runRow is a run.
 type runRow struct {
-	n       int64  // in its file, from 1
+	n       int64  // in its journal, from 1
 	id      string // unique
 	name    string
 	command string

@@ -19,8 +19,8 @@ import (
 // error is of reading only.
 //
 // With a key, only its owner can write a record that passes. Without one, anyone who can
-// write the file can. In both cases rows may have been cut off the end of an open record, or
-// the whole file replaced by an older copy: only a head that was stored elsewhere shows that.
+// write the journal can. In both cases rows may have been cut off the end of an open record, or
+// the whole journal replaced by an older copy: only a head that was stored elsewhere shows that.
 // Names, times and counts in lists of runs are not part of the record.
 func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions) (audit.Report, error) {
 	r, err := a.find(ctx, run)
