@@ -225,6 +225,7 @@ func TestErrorsOfDatabases(t *testing.T) {
 		{"other tables", filled("drop table journal"), "run", "the database has tables of these names that are no journal of runteam", 3},
 		{"another table journal", filled("drop table journal", "create table journal (entry text)"), "run", "the database has tables of these names that are no journal of runteam", 3},
 		{"newer", filled("update journal set form = 99"), "show", "it was written by a newer runteam, in version 99 of its form", 3},
+		{"earlier", filled("update journal set form = 10", "alter table journal drop column tag"), "run", "it was written by an earlier runteam, in version 10 of its form, and this one needs version", 3},
 		{"not verified", "postgres://ann@db.example/runs?sslmode=require", "show", "write sslmode=verify-full in the address", 3},
 		{"no address", "mysql://ann@db.example/runs", "show", "RUNTEAM_JOURNAL: the address cannot be read: write postgres://USER@HOST:PORT/DATABASE", 2},
 		{"nonsense", settings(readable, "sslmode", "nonsense"), "show", "open the journal in PostgreSQL: the address cannot be read", 3},

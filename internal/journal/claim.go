@@ -164,9 +164,6 @@ func (s *store) claim(ctx context.Context, c *catalog, w *Worker) (run int64, l 
 			return err
 		}
 		l = old.next(c.me, c.now())
-		if old != nil {
-			l.before = c.now().Add(-old.age(c.now()))
-		}
 		take, err := swap(run, old, &l)
 		if err != nil {
 			return err
@@ -264,7 +261,7 @@ func (s *store) abandoned(ctx context.Context, tx Tx, c *catalog, of Served) (ru
 	}
 	list, err := queryAll(ctx, tx, func(rows *sql.Rows, t *taken) error {
 		return rows.Scan(append([]any{&t.run}, t.columns()...)...)
-	}, "select q.run, holder, beat, taken, renewed, "+s.db.Clock()+" from submissions q join runs r on r.n = q.run left join leases l on l.run = q.run where q.state = 'taken' and q.spec = $1 and q.version = $2", of.Spec, of.Version)
+	}, "select q.run, holder, beat, taken, renewed, "+s.db.Age()+" from submissions q join runs r on r.n = q.run left join leases l on l.run = q.run where q.state = 'taken' and q.spec = $1 and q.version = $2", of.Spec, of.Version)
 	if err != nil {
 		return 0, err
 	}

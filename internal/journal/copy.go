@@ -129,7 +129,7 @@ func (c *copying) checkIdle(ctx context.Context, q Querier) error {
 	}
 	list, err := queryAll(ctx, q, func(rows *sql.Rows, h *held) error {
 		return rows.Scan(append([]any{&h.run}, h.columns()...)...)
-	}, "select r.id, l.holder, l.beat, l.taken, l.renewed, "+c.from.store.db.Clock()+" from runs r join leases l on l.run = r.n order by r.n")
+	}, "select r.id, l.holder, l.beat, l.taken, l.renewed, "+c.from.store.db.Age()+" from runs r join leases l on l.run = r.n order by r.n")
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,9 @@ type Database interface {
 	// Identity names the database for people, without a password: an absolute path, or a URL; empty in memory.
 	Identity() string
 
+	// ID distinguishes the journal from every other one, such as a copy, by whatever address it is opened; empty in memory.
+	ID() string
+
 	// Form is the version of its schema.
 	Form() int
 
@@ -43,10 +46,11 @@ type Database interface {
 	// SkipLocked is the end of a query that leaves out rows which another transaction has locked, and locks the others.
 	SkipLocked() string
 
-	// Now is the time of the database in nanoseconds since 1970, as a query has it, and Clock what leases are compared
-	// with. Both are [clocksOfHolders] if the clocks of the processes count, which are those of one host.
+	// Now is the time of the database in nanoseconds since 1970, as a query has it, and Age for how many nanoseconds the
+	// lease in a row of leases was not renewed. Both are [clocksOfHolders] if the clocks of the processes count, which are
+	// those of one host.
 	Now() string
-	Clock() string
+	Age() string
 
 	// Await waits until a run may have been submitted, or given back, but no longer than this.
 	Await(ctx context.Context, most time.Duration) error

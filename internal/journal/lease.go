@@ -65,13 +65,13 @@ type lease struct {
 	Renewed time.Time // the same
 
 	// These are not stored so.
-	holder string    // as it was read; empty if it was not
-	read   time.Time // by the clock of the database when it was read; zero if the clocks of the holders count
-	before time.Time // when the lease that it replaced was renewed; zero if there was none
+	holder string         // as it was read; empty if it was not
+	idle   *time.Duration // since it was renewed, by the clock of the database; nil if the clocks of the holders count
+	before time.Time      // when the lease that it replaced was renewed, by its holder's clock; zero if there was none
 }
 
 // ofServer reports whether the lease is in a database of several hosts, whose clock alone counts.
-func (l *lease) ofServer() bool { return !l.read.IsZero() }
+func (l *lease) ofServer() bool { return l.idle != nil }
 
 // next returns the lease that h writes to take or renew l. A nil lease means that there is
 // none yet.
@@ -80,9 +80,9 @@ func (l *lease) next(h Holder, now time.Time) lease {
 	case l == nil:
 		return lease{Holder: h, Beat: 1, Taken: now, Renewed: now}
 	case l.Holder == h:
-		return lease{Holder: h, Beat: l.Beat + 1, Taken: l.Taken, Renewed: now}
+		return lease{Holder: h, Beat: l.Beat + 1, Taken: l.Taken, Renewed: now, before: l.Renewed}
 	}
-	return lease{Holder: h, Beat: l.Beat + 1, Taken: now, Renewed: now}
+	return lease{Holder: h, Beat: l.Beat + 1, Taken: now, Renewed: now, before: l.Renewed}
 }
 
 // A tenure is the time in which one process has the lease of a run.
@@ -110,7 +110,7 @@ func (l *lease) liveness(me Holder) liveness {
 // age returns for how long the lease has not been renewed: at now, if both clocks are right, or by the clock of the database.
 func (l *lease) age(now time.Time) time.Duration {
 	if l.ofServer() {
-		now = l.read
+		return *l.idle
 	}
 	return now.Sub(l.Renewed)
 }

@@ -112,7 +112,7 @@ func (j *Journal) continueLines(ctx context.Context, r *Run) (*trace.Lines, erro
 // awaitClock waits until the clock is past the newest entry of a run. In a database of several hosts, the clock of another
 // one may have been wrong, and does not count.
 func awaitClock(ctx context.Context, j *Journal, newest time.Time) error {
-	for j.store.db.Clock() == clocksOfHolders {
+	for j.store.db.Age() == clocksOfHolders {
 		behind := newest.Sub(j.o.Now())
 		switch {
 		case behind <= 0:
@@ -147,9 +147,6 @@ func (j *Journal) takeLease(ctx context.Context, row runRow) (lease, error) {
 		switch verdict {
 		case free:
 			next := l.next(j.me, j.o.Now())
-			if l != nil {
-				next.before = j.o.Now().Add(-l.age(j.o.Now()))
-			}
 			if ok, err := j.store.swapLease(ctx, row.n, l, &next); err != nil || ok {
 				return next, j.fail("write", err)
 			}

@@ -171,10 +171,14 @@ const (
 	withQueue    = 11
 )
 
-// A VersionError reports a journal that a newer program wrote.
+// A VersionError reports a journal that a newer program wrote, or a database that an earlier one did: only files are brought
+// to the newest version.
 type VersionError struct{ Have, Know int }
 
 func (e *VersionError) Error() string {
+	if e.Have < e.Know {
+		return fmt.Sprintf("it was written by an earlier runteam, in version %d of its form, and this one needs version %d: copy it to a file with the earlier one, and the file to a new schema or database with this one", e.Have, e.Know)
+	}
 	return fmt.Sprintf("it was written by a newer runteam, in version %d of its form; this one knows up to version %d: use the newer one, or another journal", e.Have, e.Know)
 }
 

@@ -171,6 +171,8 @@ func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) 
 
 func (d *sqliteDB) Identity() string { return d.path }
 
+func (d *sqliteDB) ID() string { return d.path }
+
 func (d *sqliteDB) Form() int { return d.form }
 
 // Lock needs no words: a transaction that writes locks the whole file.
@@ -180,7 +182,7 @@ func (d *sqliteDB) SkipLocked() string { return "" }
 
 func (d *sqliteDB) Now() string { return clocksOfHolders }
 
-func (d *sqliteDB) Clock() string { return clocksOfHolders }
+func (d *sqliteDB) Age() string { return clocksOfHolders }
 
 // Await looks often, since nobody tells it.
 func (d *sqliteDB) Await(ctx context.Context, most time.Duration) error {

@@ -236,16 +236,16 @@ func leaseOf(ctx context.Context, q Querier, db Database, run int64, lock string
 
 // selectLease returns the query for the lease of a run.
 func selectLease(db Database) string {
-	return "select holder, beat, taken, renewed, " + db.Clock() + " from leases where run = $1"
+	return "select holder, beat, taken, renewed, " + db.Age() + " from leases where run = $1"
 }
 
 // A leaseRow is a row of the table of leases as it is read, whose columns are null if there is none.
 type leaseRow struct {
-	holder                     sql.NullString
-	beat, taken, renewed, read sql.NullInt64
+	holder                    sql.NullString
+	beat, taken, renewed, age sql.NullInt64
 }
 
-func (l *leaseRow) columns() []any { return []any{&l.holder, &l.beat, &l.taken, &l.renewed, &l.read} }
+func (l *leaseRow) columns() []any { return []any{&l.holder, &l.beat, &l.taken, &l.renewed, &l.age} }
 
 // lease returns the lease in a row.
 func (l *leaseRow) lease() (*lease, error) {
@@ -253,8 +253,8 @@ func (l *leaseRow) lease() (*lease, error) {
 		return nil, nil
 	}
 	out := &lease{holder: l.holder.String, Beat: l.beat.Int64, Taken: fromNanos(l.taken.Int64), Renewed: fromNanos(l.renewed.Int64)}
-	if l.read.Valid {
-		out.read = fromNanos(l.read.Int64)
+	if l.age.Valid {
+		out.idle = new(time.Duration(l.age.Int64))
 	}
 	if json.Unmarshal([]byte(l.holder.String), &out.Holder) != nil {
 		out.Holder = Holder{} // nobody knows whether it lives, so the time decides
@@ -301,7 +301,7 @@ func (s *store) selectRuns() string {
 	} else {
 		columns += ", null, null, null, null, null, null, null"
 	}
-	return "select r.n, r.id, r.name, r.command, r.started, " + s.labels() + ", " + columns + ", l.holder, l.beat, l.taken, l.renewed, " + s.db.Clock() + `, t.at, t.status, t.tasks,
+	return "select r.n, r.id, r.name, r.command, r.started, " + s.labels() + ", " + columns + ", l.holder, l.beat, l.taken, l.renewed, " + s.db.Age() + `, t.at, t.status, t.tasks,
 (select count(*) from turns where run = r.n)
 from runs r left join leases l on l.run = r.n ` + join + `
 left join turns t on t.n = (select max(n) from turns where run = r.n)`

@@ -24,15 +24,15 @@ const memoryDir = "/dev/shm"
 // workspaces returns the folders that have the workspaces of all runs, on disk and in memory; none for a journal in
 // memory. Other users cannot know the name of the one in memory.
 func (j *Journal) workspaces() []string {
-	identity := j.Path()
-	if identity == "" || j.vault.digests == nil {
+	id := j.store.db.ID()
+	if id == "" || j.vault.digests == nil {
 		return nil
 	}
 	named := func(of string) string {
-		d := j.vault.digest(of, []byte(identity))
+		d := j.vault.digest(of, []byte(id))
 		return hex.EncodeToString(d[:16])
 	}
-	return []string{workspaceDir(j.o.Workspaces, fileOf(identity), named("shared workspaces")), filepath.Join(memoryDir, "runteam-"+named("workspaces"))}
+	return []string{workspaceDir(j.o.Workspaces, fileOf(j.Path()), named("shared workspaces")), filepath.Join(memoryDir, "runteam-"+named("workspaces"))}
 }
 
 // fileOf returns the file of a journal with an identity, as [Database] has it; empty if it is in no file.

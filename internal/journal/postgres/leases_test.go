@@ -27,7 +27,7 @@ func shifted(by time.Duration) func() time.Time {
 // unrenewed returns for how many seconds the lease in a world has not been renewed, by the clock of the server.
 func (w *world) unrenewed(t *testing.T) float64 {
 	t.Helper()
-	return float64(w.value(t, "select (extract(epoch from clock_timestamp()) * 1000)::bigint - renewed / 1000000 from leases")) / 1000
+	return float64(w.value(t, "select (extract(epoch from clock_timestamp()) * 1000)::bigint - seen / 1000000 from leases")) / 1000
 }
 
 // Wrong clocks of hosts change nothing: a process that renews its lease keeps its run, and one that does not loses it to
@@ -65,6 +65,21 @@ func TestWrongClocksDoNotCount(t *testing.T) {
 			require.Nil(t, list[0].Holder)
 		})
 	}
+}
+
+// When a process was seen last is by its own clock, like what it recorded, although the clock of the server judges its lease.
+func TestFormerProcessWasAliveByItsClock(t *testing.T) {
+	t.Parallel()
+	w := &world{direct: pgtest.Address(t)}
+	w.address = w.direct
+	dead := journal.ThisHolder()
+	dead.Started += "0"
+	w.j = open(t, w.direct, journal.Options{Holder: &dead, Now: shifted(time.Hour)})
+	w.begin(t)
+	w.j = open(t, w.direct, journal.Options{Now: shifted(-time.Hour)})
+	_, s, err := w.j.Resume(t.Context(), "r1")
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(time.Hour), s.History.Alive, time.Minute)
 }
 
 // While a server is down, the leases in it do not grow old: their processes keep their runs, however long another one has

@@ -68,6 +68,7 @@ func open(ctx context.Context, address string, o journal.Options, patience time.
 // A database is a [journal.Database] of PostgreSQL.
 type database struct {
 	name     string
+	id       string // see [journal.Database]
 	o        journal.Options
 	patience time.Duration
 	config   *pgx.ConnConfig
@@ -170,9 +171,9 @@ func (d *database) loadFrom(ctx context.Context, q journal.Querier) (key []byte,
 	case !isJournal:
 		return nil, errForeign
 	}
-	rows, err = q.QueryContext(ctx, "select form, digest_key from journal")
+	rows, err = q.QueryContext(ctx, "select form from journal")
 	if err == nil {
-		err = scanRow(rows, &version, &sealed)
+		err = scanRow(rows, &version)
 	}
 	switch {
 	case is(err, "42703") || errors.Is(err, sql.ErrNoRows): // undefined_column
@@ -181,6 +182,14 @@ func (d *database) loadFrom(ctx context.Context, q journal.Querier) (key []byte,
 		return nil, err
 	case version != form:
 		return nil, &journal.VersionError{Have: version, Know: form}
+	}
+	// A dump that is restored beside its database has the same tag, in other tables.
+	rows, err = q.QueryContext(ctx, "select digest_key, tag || ' ' || d.oid || ' ' || 'journal'::regclass::oid from journal, pg_database d where datname = current_database()")
+	if err == nil {
+		err = scanRow(rows, &sealed, &d.id)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return journal.OpenDigestKey(d.o.Key, sealed)
 }
@@ -217,6 +226,8 @@ func (d *database) Snapshot(ctx context.Context, do func(journal.Querier) error)
 
 func (d *database) Identity() string { return d.name }
 
+func (d *database) ID() string { return d.id }
+
 func (d *database) Form() int { return form }
 
 func (d *database) Lock() string { return " for update" }
@@ -225,7 +236,7 @@ func (d *database) SkipLocked() string { return " for update skip locked" }
 
 func (d *database) Now() string { return now }
 
-func (d *database) Clock() string { return clock }
+func (d *database) Age() string { return age }
 
 // Await listens on a connection of its own, which it keeps. A server that is away is looked for once in this time.
 func (d *database) Await(ctx context.Context, most time.Duration) error {
