@@ -135,7 +135,7 @@ cat >/dev/null
 kill -QUIT $server 2>/dev/null
 wait $server
 [ -e "$0/keep" ] || rm -rf "$0"`
-	args := append([]string{"-c", script, s.dir, filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", strconv.Itoa(s.port), "-k", s.dir, "-c", "listen_addresses=127.0.0.1"}, settings...)
+	args := append([]string{"-c", script, s.dir, filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", strconv.Itoa(s.port), "-k", s.dir, "-c", "listen_addresses=127.0.0.1", "-c", "password_encryption=scram-sha-256"}, settings...)
 	c := s.command("/bin/sh", args...)
 	in, out, err := os.Pipe()
 	if err != nil {
