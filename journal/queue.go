@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 )
 
 // A Submission is a run that is stored without a process. A worker takes it; see [Journal.Claim].
@@ -46,6 +47,10 @@ func (j *Journal) Submit(ctx context.Context, s Submission) (run string, added b
 type Worker struct {
 	Teams      []WorkerTeam
 	MaxRunning int // how many runs of one caller all workers work on at once; 0 means any number
+
+	// MaxCostPerDay is what the runs of one caller may cost on a day in UTC, until no further run of theirs is taken; 0 means
+	// any amount. It counts what all claimed runs have cost, also before they end, by the prices of their teams.
+	MaxCostPerDay llm.Money
 }
 
 // A WorkerTeam is a team whose runs a worker takes, in one version; see [Submission].
@@ -71,7 +76,7 @@ type Claim struct {
 // lost its process three times without a reply of an agent is set aside: its status is "set aside", and nobody takes it
 // until [Journal.Requeue].
 func (j *Journal) Claim(ctx context.Context, w Worker) (*Claim, error) {
-	takes := journal.Worker{MaxRunning: w.MaxRunning}
+	takes := journal.Worker{MaxRunning: w.MaxRunning, MaxCostPerDay: w.MaxCostPerDay}
 	for _, t := range w.Teams {
 		takes.Serves = append(takes.Serves, journal.Served{Spec: t.Name, Version: t.Version})
 	}

@@ -44,6 +44,7 @@ func (m *answerable) Refuse(_ context.Context, _ int64, why string) error {
 	return nil
 }
 
+func (m *answerable) LeftBefore() bool                                       { return false }
 func (m *answerable) Commands(context.Context) ([]record.LeftCommand, error) { return nil, nil }
 
 func (m *answerable) Mask(key record.Key) record.Key { return key }

@@ -163,6 +163,8 @@ func (l *leaving) Refuse(_ context.Context, _ int64, why string) error { panic(w
 
 func (l *leaving) Mask(key record.Key) record.Key { return key }
 
+func (l *leaving) LeftBefore() bool { return false }
+
 func (l *leaving) Commands(context.Context) (list []record.LeftCommand, err error) {
 	for at, c := range l.left {
 		if !at.After(time.Now()) {

@@ -259,6 +259,7 @@ func (r *run) work(ctx context.Context) {
 	skipCanceled(r.results)
 	r.steering.begin(s)
 	r.mu.Unlock()
+	r.steering.applyFirst(ctx)
 	s.work(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type steering struct {
 	stop context.CancelCauseFunc // ends the run
 	end  context.CancelFunc      // ends the polling; nil if nothing polls
 	poll sync.WaitGroup
+	left sync.Mutex // held while the commands of other processes are read and applied
 	one  sync.Mutex // held while a command takes effect
 
 	// The lock of the run guards these.
@@ -110,9 +112,24 @@ func (s *steering) pollLog(ctx context.Context) {
 	}
 }
 
-// applyLeftCommands applies the commands that other processes left. A journal that cannot be read now is read
-// again later.
-func (s *steering) applyLeftCommands(ctx context.Context) {
+// applyFirst applies the messages that were left before the run was opened, so that its first tasks have them. Nobody waits
+// to hear that one was refused.
+func (s *steering) applyFirst(ctx context.Context) {
+	if s == nil || s.log == nil || !s.log.LeftBefore() {
+		return
+	}
+	for _, c := range s.applyLeftCommands(ctx) {
+		s.run.mu.Lock()
+		s.run.warn(fmt.Sprintf("a message that %s left for the run was not delivered: no agent of it that may read the message has that name and a task left", cmp.Or(c.By, "somebody")))
+		s.run.mu.Unlock()
+	}
+}
+
+// applyLeftCommands applies the commands that other processes left, and returns those that were refused. A journal that
+// cannot be read now is read again later.
+func (s *steering) applyLeftCommands(ctx context.Context) (denied []*record.LeftCommand) {
+	s.left.Lock()
+	defer s.left.Unlock()
 	list, err := s.log.Commands(ctx)
 	for i := range list {
 		c := &list[i]
@@ -127,11 +144,13 @@ func (s *steering) applyLeftCommands(ctx context.Context) {
 			}
 			why = record.Refusal(failed)
 		}
+		denied = append(denied, c)
 		err = errors.Join(err, s.log.Refuse(ctx, c.Number, why))
 	}
 	if err != nil && ctx.Err() == nil {
 		s.run.team.Log.Warn("commands of other processes could not be read", "error", err)
 	}
+	return denied
 }
 
 // apply makes a command take effect. If the run refuses it, the error wraps [steer.ErrRefused].

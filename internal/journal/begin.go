@@ -30,16 +30,19 @@ func (s *store) begin(ctx context.Context, r *runRow, b *batch, of *Submission) 
 	return "", err
 }
 
-// firstGroup returns the statements that add a run. The first is refused if too many runs of its submitter wait.
+// firstGroup returns the statements that add a run. They are refused if too many runs of its submitter wait.
 func (s *store) firstGroup(r *runRow, b *batch, of *Submission) (*Group, error) {
 	g := &Group{}
+	if of != nil && of.Most > 0 && s.db.Lock() != "" { // until the end, so that the next submission counts this one
+		g.add("insert into callers (spec, version, name, claimed) values ('', '', $1, 0) on conflict (spec, version, name) do update set claimed = 0", of.By)
+	}
 	if of != nil && of.Most > 0 {
 		g.add("insert into runs (id, name, command, started) values ((select $1 where (select count(*) from submissions where submitter = $5 and state = $6) < $7), $2, $3, $4) returning n",
 			r.id, r.name, r.command, nanos(r.started), of.By, isQueued, of.Most)
 	} else {
 		g.add("insert into runs (id, name, command, started) values ($1, $2, $3, $4) returning n", r.id, r.name, r.command, nanos(r.started))
 	}
-	g.Statements[0].Into = []any{&r.n}
+	g.Statements[len(g.Statements)-1].Into = []any{&r.n}
 	if r.session != "" {
 		g.add("insert into sessions (run, session, turn) values ("+newRun+", $2, $3)", r.id, r.session, r.place)
 	}

@@ -7,15 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/llm"
 )
 
 // A Worker says which runs a process takes.
 type Worker struct {
 	Serves     []Served
 	MaxRunning int // how many runs of one caller may be worked on at once, by all workers; 0 means any number
+
+	// MaxCostPerDay is what the runs of one caller may cost on a day in UTC, until no further run of theirs is taken; 0 means
+	// any amount. It counts what all claimed runs have cost, also before they end, by the prices of their teams.
+	MaxCostPerDay llm.Money
 }
 
 // A Served is a spec that a worker serves in one version, as in a [Submission].
@@ -105,7 +111,7 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 			return nil, j.fail("write", err)
 		}
 	}
-	r.lease = l
+	r.lease, r.isClaimed = l, true
 	if err := r.reportForged(ctx); err != nil {
 		return nil, err
 	}
@@ -195,7 +201,7 @@ func (s *store) candidate(ctx context.Context, tx Tx, c *catalog, w *Worker) (ru
 			return run, true, err
 		}
 	}
-	callers, err := s.callers(ctx, tx, w)
+	callers, err := s.callers(ctx, tx, w, c.now())
 	if err != nil {
 		return 0, false, err
 	}
@@ -234,7 +240,7 @@ type caller struct {
 }
 
 // callers returns the callers of whom runs may be taken, whoever has waited longest first.
-func (s *store) callers(ctx context.Context, tx Tx, w *Worker) (all []caller, err error) {
+func (s *store) callers(ctx context.Context, tx Tx, w *Worker, now time.Time) (all []caller, err error) {
 	for _, of := range w.Serves {
 		scan := func(rows *sql.Rows, c *caller) error {
 			c.Served = of
@@ -243,7 +249,8 @@ func (s *store) callers(ctx context.Context, tx Tx, w *Worker) (all []caller, er
 		list, err := queryAll(ctx, tx, scan, `select name, claimed from callers c where spec = $1 and version = $2
 and (select q.run from submissions q where q.spec = c.spec and q.version = c.version and q.submitter = c.name and q.state = 'queued' limit 1) is not null
 and ($3 = 0 or (select count(*) from submissions q where q.submitter = c.name and q.state = 'taken') < $3)
-order by claimed, name`, of.Spec, of.Version, int64(w.MaxRunning))
+and ($4 = 0 or (select cast(coalesce(sum(q.spent), 0) as bigint) from submissions q where q.submitter = c.name and q.day > 0 and q.day = `+s.today(5)+`) < $4)
+order by claimed, name`, of.Spec, of.Version, int64(w.MaxRunning), int64(w.MaxCostPerDay)/1_000_000, nanos(now))
 		if err != nil {
 			return nil, err
 		}

@@ -198,7 +198,7 @@ func TestCommandIsForOneProcessAndOnce(t *testing.T) {
 	r, err := j.Begin(t.Context(), Info{Run: "r"})
 	require.NoError(t, err)
 	leave := func(of tenure) (n int64, line []byte) {
-		n, err := j.store.commands.leave(t.Context(), r.row.n, of, func(n int64) ([]byte, error) {
+		n, err := j.store.commands.leave(t.Context(), r.row.n, func(l *lease) bool { return l.tenure() == of }, func(n int64) ([]byte, error) {
 			line, err = encodeLeft(j.vault, "r", n, leftLine{Command: steer.Command{Kind: steer.Pause, By: "ann"}, For: of})
 			return line, err
 		})
@@ -231,7 +231,7 @@ func TestCommandIsForOneProcessAndOnce(t *testing.T) {
 	outcome, err := j.store.commands.outcome(t.Context(), n)
 	require.NoError(t, err)
 	require.Equal(t, "it was for a process that has ended", outcome)
-	_, err = j.store.commands.leave(t.Context(), r.row.n, first, nil)
+	_, err = j.store.commands.leave(t.Context(), r.row.n, func(l *lease) bool { return l.tenure() == first }, nil)
 	require.ErrorIs(t, err, steer.ErrNotRunning)
 	j.store.db.(*sqliteDB).form = withCommands
 	require.ErrorIs(t, j.Steer(t.Context(), "r", steer.Command{Kind: steer.Pause, By: "ann"}), ErrFull)

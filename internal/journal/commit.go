@@ -36,6 +36,7 @@ type rowDraft struct {
 	taken   []int64
 	turns   []turn
 	marks   []mark
+	spent   int64
 	close   bool
 }
 
@@ -96,7 +97,7 @@ func (d *rowDraft) add(q *request, now time.Time) error {
 	}
 	q.releaseLines()
 	d.answers, d.turns, d.marks = append(d.answers, q.answers...), append(d.turns, q.turns...), append(d.marks, q.marks...)
-	d.taken = append(d.taken, q.taken...)
+	d.taken, d.spent = append(d.taken, q.taken...), d.spent+q.spent
 	if d.close = q.close; q.close {
 		if _, err := lines.Close(now); err != nil {
 			return err
@@ -133,7 +134,7 @@ func (c *commit) batches() (list []*batch, drafts []*rowDraft) {
 		}
 	}
 	for _, d := range slices.Concat(c.full, c.open) {
-		b := &batch{run: d.run.row.n, lease: d.run.lease, at: c.now, state: d.state, empty: d.lines.size == 0, answers: d.answers, taken: d.taken, turns: d.turns, marks: packMarks(d.marks), release: d.close, queue: d.run.queueState()}
+		b := &batch{run: d.run.row.n, lease: d.run.lease, at: c.now, state: d.state, empty: d.lines.size == 0, answers: d.answers, taken: d.taken, turns: d.turns, marks: packMarks(d.marks), release: d.close, queue: d.run.queueState(), spent: d.spent}
 		if b.lines = d.lines.finish(); !b.empty || len(b.turns) > 0 || b.release {
 			list, drafts = append(list, b), append(drafts, d)
 		}

@@ -39,7 +39,7 @@ var copied = []copiedTable{
 	{"turns", "n", []string{"n", "run", "at", "status", "tasks"}, 1},
 	{"commands", "n", []string{"n", "run", "kind", "subject", "outcome", "line"}, withCommands},
 	{"sessions", "session, turn", []string{"session", "turn", "run"}, withSessions},
-	{"submissions", "run", []string{"run", "spec", "version", "submitter", "request", "due", "priority", "state", "losses", "replies", "reason", "digest"}, withQueue},
+	{"submissions", "run", []string{"run", "spec", "version", "submitter", "request", "due", "priority", "state", "losses", "replies", "reason", "digest", "day", "spent"}, withQueue},
 	{"callers", "spec, version, name", []string{"spec", "version", "name", "claimed"}, withQueue},
 }
 

@@ -92,7 +92,7 @@ type Trimmer interface {
 // A Group is statements of which all are executed, or none.
 type Group struct {
 	Statements []Statement
-	Refused    bool // set by [Database.Commit]
+	Refused    bool // set by [Database.Commit]: a row was to be added without a value that it must have
 }
 
 func (g *Group) add(query string, args ...any) {

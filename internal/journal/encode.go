@@ -201,8 +201,8 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 		return nil, err
 	}
 	s := secrets{Shown: x.Shown, Error: x.Error, EventError: x.EventError}
-	hides := e.above.has(x.Task) || x.Result != nil && e.vault.hides(x.Result.Classification)
-	if e.above.isExact(x.Task) || x.Partial && hides {
+	hides := e.hides(x)
+	if e.hidesSizes(x) {
 		s.Sizes = &sizes{x.Spent, x.SavedTokens, x.Context}
 		s.Sizes.classes().set(&out.AgentCall)
 	}
@@ -228,6 +228,27 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 		out.Hidden, err = e.vault.hide(text, record.KindAgentCall, e.run, x.Session, x.Part)
 	}
 	return out, err
+}
+
+// hides reports whether texts of an agent call are above the plaintext limit.
+func (e *encoder) hides(x *record.AgentCall) bool {
+	return e.above.has(x.Task) || x.Result != nil && e.vault.hides(x.Result.Classification)
+}
+
+// hidesSizes reports whether the line of an agent call has size classes in place of what it took.
+func (e *encoder) hidesSizes(x *record.AgentCall) bool {
+	return e.above.isExact(x.Task) || x.Partial && e.hides(x)
+}
+
+// spent returns what an agent call cost, in millionths of a US dollar, rounded up. Everybody may read it who can read the
+// database, so it is a size class if what the call took is stored in size classes.
+func (e *encoder) spent(x *record.AgentCall) int64 {
+	cost := int64(x.Cost)
+	if e.hidesSizes(x) {
+		cost = int64(bytesize.Class(int(cost)))
+	}
+	const millionth = int64(1_000_000) // of a US dollar, in picodollars
+	return cost/millionth + min(cost%millionth, 1)
 }
 
 // hidesAny reports whether a labeled text is above the plaintext limit. Nil is not.

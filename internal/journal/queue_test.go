@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/steer"
 )
 
@@ -227,6 +229,95 @@ func TestLimitsOfACaller(t *testing.T) {
 		require.Equal(t, map[string]bool{"ann": true, "bob": true}, got)
 		requireNone(t, j, w)
 	})
+}
+
+// Of submissions of one caller at once, no more are stored than may wait. One that was submitted before is there.
+func TestSubmissionsAtOnceKeepTheLimitOfACaller(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		var all sync.WaitGroup
+		var stored atomic.Int32
+		for i := range 12 {
+			all.Go(func() {
+				s := submission(fmt.Sprint("r", i))
+				s.Most, s.Spec = 3, fmt.Sprint("claims", i%2)
+				switch _, added, err := j.Submit(t.Context(), s); {
+				case added:
+					stored.Add(1)
+				case !errors.Is(err, journal.ErrQueueFull):
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 3, stored.Load())
+		again := submission("again")
+		again.By, again.Request, again.Most = "bob", "one", 1
+		submit(t, j, again)
+		again.Info.Run = "other"
+		id, added, err := j.Submit(t.Context(), again)
+		require.NoError(t, err)
+		require.False(t, added)
+		require.Equal(t, "again", id)
+	})
+}
+
+// What claimed runs of a caller have cost on a day counts at once. Who reads the database learns no exact cost of a secret.
+func TestCostOfACallerOnADay(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		submit(t, j, submission("r1"), submission("r2"), submission("r3"))
+		w := claims()
+		w.MaxCostPerDay = llm.Dollars(1)
+		costs := func(id string, level label.Classification, cost llm.Money) {
+			c, err := j.Claim(t.Context(), w)
+			require.NoError(t, err)
+			require.Equal(t, id, c.Stored.Info.Run)
+			run := newFakeRun(id, 1)
+			run.Label = level
+			all := run.all(1)
+			for i := range all {
+				if x := all[i].Exchange; x != nil {
+					x.Cost = cost
+				}
+			}
+			require.NoError(t, appendEntries(c.Run, all...))
+		}
+		costs("r1", label.Internal, llm.Dollars(0.6))
+		costs("r2", label.Secret, llm.Dollars(0.3)) // which counts as its size class, 1.0995
+		requireNone(t, j, w)
+		bobs := submission("r4")
+		bobs.By = "bob"
+		submit(t, j, bobs)
+		costs("r4", label.Internal, 0)
+		w.MaxCostPerDay = llm.Dollars(1.8)
+		costs("r3", label.Internal, 0)
+	})
+}
+
+func TestCostOfYesterdayDoesNotCount(t *testing.T) {
+	t.Parallel()
+	path, now := filepath.Join(t.TempDir(), "runs.db"), time.Date(2026, 12, 1, 23, 59, 0, 0, time.UTC)
+	j, err := journal.Open(path, journal.Options{Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	defer j.Close() //nolint:errcheck // it ends with the test
+	submit(t, j, submission("r1"), submission("r2"))
+	w := claims()
+	w.MaxCostPerDay = llm.Dollars(0.5)
+	c, err := j.Claim(t.Context(), w)
+	require.NoError(t, err)
+	run := newFakeRun("r1", 1)
+	all := run.all(1)
+	for i := range all {
+		if x := all[i].Exchange; x != nil {
+			x.Cost = llm.Dollars(0.5)
+		}
+	}
+	require.NoError(t, appendEntries(c.Run, all...))
+	requireNone(t, j, w)
+	now = now.Add(2 * time.Minute)
+	_, err = j.Claim(t.Context(), w)
+	require.NoError(t, err)
 }
 
 // Of many workers that claim at once, one gets each run.

@@ -17,7 +17,8 @@ type request struct {
 	taken   []int64      // commands that its entries carry out
 	turns   []turn
 	marks   []mark
-	close   bool // the run ends with it
+	spent   int64 // what its agent calls cost; see [batch]
+	close   bool  // the run ends with it
 	err     error
 	done    func(error) // called once, unless it is nil
 }
@@ -44,6 +45,9 @@ func (q *request) add(e *record.Entry) error {
 	q.marks = appendMarks(q.marks, e)
 	if isWork(e) {
 		q.run.worked.Store(true)
+	}
+	if x := e.Exchange; x != nil && q.run.isClaimed {
+		q.spent += q.run.encoder.spent(x)
 	}
 	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (record.Key{}) {
 		key := q.run.j.vault.mask(x.Reuse)

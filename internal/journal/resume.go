@@ -69,7 +69,12 @@ func (j *Journal) reopenRow(ctx context.Context, row runRow, l lease) (*Run, *St
 	if err := awaitClock(ctx, j, s.Newest); err != nil {
 		return nil, nil, fmt.Errorf("resume run %s: %w", row.id, err)
 	}
+	left, err := j.store.commands.waiting(ctx, row.n, commandSteer)
+	if err != nil {
+		return nil, nil, j.fail("read", err)
+	}
 	r := j.run(s.Info, row)
+	r.leftBefore = len(left) > 0
 	s.History.Alive = l.before
 	r.tenure, r.history = l.tenure(), &s.History
 	for i := range s.History.Log {

@@ -65,6 +65,7 @@ type batch struct {
 	marks   []byte // which tasks the lines are about
 	release bool   // end the lease
 	queue   string // the state of the run in the queue after that
+	spent   int64  // what the lines cost, if it counts for who submitted the run, in millionths of a US dollar
 
 	lost bool // set by the database: another process has the lease, and nothing was added
 }

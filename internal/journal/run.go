@@ -46,6 +46,10 @@ type Run struct {
 	history *record.History // of a resumed run; nil of a new one
 	worked  atomic.Bool     // more was appended than what was stored
 
+	leftBefore bool // commands waited when the run was opened
+
+	isClaimed bool // a worker has taken it: what it costs counts for who submitted it
+
 	// These belong to the assembler of the writer.
 	lines *trace.Lines
 	err   error // the first: nothing is added after it

@@ -145,11 +145,14 @@ create table if not exists submissions (
 	losses    integer not null, -- of owners, since an agent replied
 	replies   integer not null, -- of agents, when it was taken
 	reason    text not null, -- why it was set aside
-	digest    blob not null -- keyed, of what was submitted
+	digest    blob not null, -- keyed, of what was submitted
+	day       integer not null default 0, -- on which it last cost something, since 1970 in UTC
+	spent     integer not null default 0 -- on that day, in millionths of a US dollar
 ) strict;
 create unique index if not exists submissions_once on submissions (submitter, spec, request) where request <> '';
 create index if not exists submissions_queued on submissions (spec, version, submitter, priority desc, due, run) where state = 'queued';
 create index if not exists submissions_taken on submissions (submitter, run) where state = 'taken';
+create index if not exists submissions_spent on submissions (submitter, day) where day > 0;
 create table if not exists callers ( -- who submits
 	spec    text not null,
 	version text not null,

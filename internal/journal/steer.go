@@ -23,7 +23,7 @@ import (
 // [steer.ErrStale] or [steer.ErrWidens], or has everything that is wrong as [task.Problems].
 //
 // A submitted run that waits for a worker, or whose worker was lost, can be paused and canceled too, which takes effect
-// at once.
+// at once. A message to it waits for the process that takes the run, which has it before it begins a task.
 func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error {
 	if err := j.writable(); err != nil {
 		return j.fail("write", err)
@@ -39,12 +39,17 @@ func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error 
 		return err
 	}
 	if !j.live(r.held) {
-		if r.queue != nil && (c.Kind == steer.Cancel || c.Kind == steer.Pause) {
+		switch {
+		case r.queue != nil && (c.Kind == steer.Cancel || c.Kind == steer.Pause):
 			return j.steerQueued(ctx, r, c)
+		case r.queue == nil || c.Kind != steer.Message:
+			return fmt.Errorf("run %s: %w", r.id, steer.ErrNotRunning)
 		}
-		return fmt.Errorf("run %s: %w", r.id, steer.ErrNotRunning)
 	}
-	of := r.held.tenure()
+	of := nextProcess
+	if j.live(r.held) {
+		of = r.held.tenure()
+	}
 	left := leftLine{Command: c, Time: j.now(), For: of}
 	if j.vault.sealer != nil { // else the process could not read it, and the row has it only until that takes it
 		if left.level, err = j.labelOf(ctx, &r); err != nil {
@@ -56,9 +61,14 @@ func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error 
 			return fmt.Errorf("%w: %w", steer.ErrInvalid, err)
 		}
 	}
-	n, err := j.store.commands.leave(ctx, r.n, of, func(n int64) ([]byte, error) { return encodeLeft(j.vault, r.id, n, left) })
-	if err == nil {
+	n, err := j.store.commands.leave(ctx, r.n, func(l *lease) bool {
+		return l != nil && l.tenure() == of || of == nextProcess && !j.live(l)
+	}, func(n int64) ([]byte, error) { return encodeLeft(j.vault, r.id, n, left) })
+	switch {
+	case of != nextProcess && err == nil:
 		err = (&sentCommand{j, r, n}).awaitOutcome(ctx)
+	case of == nextProcess && errors.Is(err, steer.ErrNotRunning): // a process has taken the run meanwhile
+		return j.Steer(ctx, run, c)
 	}
 	if _, ours := errors.AsType[*Error](err); err != nil && !ours {
 		err = fmt.Errorf("run %s: %w", r.id, err)
@@ -66,12 +76,15 @@ func (j *Journal) Steer(ctx context.Context, run string, c steer.Command) error 
 	return err
 }
 
-// leave adds a command for the process that has the lease of a run, and returns its number.
-// line returns the line of a command with a number.
-func (s *commandTable) leave(ctx context.Context, run int64, of tenure, line func(n int64) ([]byte, error)) (n int64, err error) {
+// nextProcess is the tenure of a command that is for the process which takes a run next.
+var nextProcess tenure
+
+// leave adds a command to a run with a lease that it fits, and returns its number. line returns the line of a command with a
+// number.
+func (s *commandTable) leave(ctx context.Context, run int64, fits func(*lease) bool, line func(n int64) ([]byte, error)) (n int64, err error) {
 	err = s.db.Write(ctx, func(tx Tx, again bool) error {
 		l, err := leaseOf(ctx, tx, s.db, run, s.db.Lock())
-		if err == nil && (l == nil || l.tenure() != of) {
+		if err == nil && !fits(l) {
 			err = steer.ErrNotRunning
 		}
 		if err != nil {
@@ -119,6 +132,9 @@ func (s *commandTable) claim(ctx context.Context, run int64, of tenure) (list []
 	return list, err
 }
 
+// LeftBefore reports whether commands waited when the run was opened; see [record.AnswerLog].
+func (r *Run) LeftBefore() bool { return r.leftBefore }
+
 // Commands returns the commands that other processes sent to this one; see [record.AnswerLog]. It refuses
 // those that are forged, and warns of them.
 func (r *Run) Commands(ctx context.Context) (list []record.LeftCommand, err error) {
@@ -135,7 +151,7 @@ func (r *Run) Commands(ctx context.Context) (list []record.LeftCommand, err erro
 			}
 			continue
 		}
-		if c.Missing == "" && (of != r.tenure || r.hasDecided(c.Number)) {
+		if c.Missing == "" && (of != r.tenure && of != nextProcess || r.hasDecided(c.Number)) {
 			if err := r.Refuse(ctx, c.Number, "it was for a process that has ended"); err != nil {
 				return nil, err
 			}

@@ -134,6 +134,9 @@ func (s *store) group(b *batch) (*Group, error) {
 	for _, n := range b.taken {
 		g.add("update commands set outcome = $1, line = $2 where n = $3", commandTaken, []byte{}, n)
 	}
+	if b.spent > 0 {
+		g.add("update submissions set spent = $1 + case when day = "+s.today(2)+" then spent else 0 end, day = "+s.today(2)+" where run = $3", b.spent, nanos(b.at), b.run)
+	}
 	if b.release {
 		if s.commands.has(withQueue) {
 			g.add(leaveQueue, b.queue, b.run)
@@ -150,6 +153,12 @@ func (b *batch) columns() []any {
 
 // columns returns what a row of the table turns has, behind the run.
 func (t *turn) columns() []any { return []any{nanos(t.at), t.status, t.tasks} }
+
+// today returns the expression for the day in UTC, by the clock of the server, or by that of this host, whose nanoseconds are
+// the parameter with a number.
+func (s *store) today(parameter int) string {
+	return fmt.Sprintf("(coalesce(%s, $%d) / 86400000000000)", s.db.Now(), parameter)
+}
 
 // notNull returns bytes that no database takes for a null.
 func notNull(b []byte) []byte {

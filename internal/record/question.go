@@ -76,6 +76,9 @@ type AnswerLog interface {
 	// question.
 	Waiting(ctx context.Context) ([]Answer, error)
 
+	// LeftBefore reports whether commands waited when the log was opened.
+	LeftBefore() bool
+
 	// Commands returns the commands that wait, the oldest first.
 	Commands(ctx context.Context) ([]LeftCommand, error)
 

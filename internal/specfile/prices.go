@@ -51,7 +51,7 @@ const (
 // checkPrices warns about prices of models that no agent has.
 func (r *reader) checkPrices() {
 	asked := make(map[string]bool)
-	r.eachConnection(func(c *Connection) { asked[c.Model] = true })
+	r.file.eachConnection(func(c *Connection) { asked[c.Model] = true })
 	r.priceWritten()
 	var known []string
 	for _, model := range sortedKeys(asked) {
@@ -75,28 +75,40 @@ func (r *reader) checkPrices() {
 // priceWritten adds the price of a model that a variable names under the name that runs
 // record.
 func (r *reader) priceWritten() {
-	r.eachConnection(func(c *Connection) {
+	r.file.eachConnection(func(c *Connection) {
 		if p, ok := r.file.Config.Prices[c.Model]; ok {
 			r.file.Config.Prices[c.ModelAsWritten()] = p
 		}
 	})
 }
 
+// Unpriced returns the names of the models that agents or the coordinator may call and that have no price, sorted. A model
+// without a name, which is the default of its endpoint, is "".
+func (f *File) Unpriced() []string {
+	found := make(map[string]bool)
+	f.eachConnection(func(c *Connection) {
+		if _, priced := f.Config.Prices[c.ModelAsWritten()]; !priced {
+			found[c.ModelAsWritten()] = true
+		}
+	})
+	return sortedKeys(found)
+}
+
 // eachConnection calls do for the connections of all agents and of the
 // coordinator, and for those of their fallback.
-func (r *reader) eachConnection(do func(*Connection)) {
+func (f *File) eachConnection(do func(*Connection)) {
 	all := func(c *Connection) {
 		do(c)
 		for i := range c.Fallback {
 			do(&c.Fallback[i])
 		}
 	}
-	for i := range r.file.Agents {
-		if r.file.Agents[i].HasModel() {
-			all(&r.file.Agents[i].Connection)
+	for i := range f.Agents {
+		if f.Agents[i].HasModel() {
+			all(&f.Agents[i].Connection)
 		}
 	}
-	if c := r.file.Coordinator; c != nil {
+	if c := f.Coordinator; c != nil {
 		all(&c.Connection)
 	}
 }

@@ -341,7 +341,7 @@ func send(ctx context.Context, c *pgx.Conn, groups []*journal.Group) (refused bo
 				done, err = results.Exec()
 				s.Changed = done.RowsAffected()
 			}
-			if i == 0 && is(err, "23502") { // not_null_violation
+			if is(err, "23502") { // not_null_violation
 				g.Refused, refused = true, true
 			}
 		}

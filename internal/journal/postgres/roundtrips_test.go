@@ -59,13 +59,13 @@ func TestRoundTrips(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, added)
 		}},
-		{"claim", 17, func() {
+		{"claim", 18, func() {
 			c, err := w.j.Claim(t.Context(), journal.Worker{Serves: []journal.Served{{Spec: "claims"}}, MaxRunning: 9})
 			require.NoError(t, err)
 			runs = append(runs, c.Run)
 		}},
 		{"release", 1, end},
-		{"resume and end", 9, func() {
+		{"resume and end", 10, func() {
 			r, _, err := w.j.Resume(t.Context(), "r2")
 			require.NoError(t, err)
 			runs = append(runs, r)

@@ -84,11 +84,14 @@ var schema = []string{
 		losses    bigint not null,
 		replies   bigint not null,
 		reason    text not null,
-		digest    bytea not null
+		digest    bytea not null,
+		day       bigint not null default 0,
+		spent     bigint not null default 0
 	)`,
 	`create unique index submissions_once on submissions (submitter, spec, request) where request <> ''`,
 	`create index submissions_queued on submissions (spec, version, submitter, priority desc, due, run) where state = 'queued'`,
 	`create index submissions_taken on submissions (submitter, run) where state = 'taken'`,
+	`create index submissions_spent on submissions (submitter, day) where day > 0`,
 	`create table callers (
 		spec    text not null,
 		version text not null,
