@@ -86,7 +86,7 @@ var arrows = []struct {
 	{"internal/journal/postgres", "internal/journal"},
 	{"internal/journaltest", "internal/record"},
 	{"internal/pgtest", ""},
-	{"journal", "steer label task envelope internal/record internal/journal"},
+	{"journal", "steer label task envelope llm internal/record internal/journal"},
 	{"journal/postgres", "internal/journal internal/journal/postgres journal"},
 	{"internal/flow", "internal/naming label task internal/pick handoff"},
 	{"internal/mailbox", "internal/jsonvalue internal/bytesize internal/naming label task envelope handoff"},

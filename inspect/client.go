@@ -231,3 +231,33 @@ func (c *Client) Start(ctx context.Context, s Start) (run string, err error) {
 	_, err = c.do(ctx, http.MethodPost, "/runs", nil, s, &started)
 	return started.Run, err
 }
+
+// A Submission is a run that a worker is to take, a runteam serve --work N of the same journal. The server needs no worker
+// of its own.
+type Submission struct {
+	Start
+	ID       string    // a second submission of it with the same token for the same spec is the first run; may be empty
+	At       time.Time // when the run may begin; zero means at once
+	Priority int       // of the runs that the token has submitted, those with the highest begin first
+}
+
+// Submit stores a run for a worker, and returns its ID. The sender of the token is its caller. added is false if the run
+// was submitted before, with the same ID. If the spec or the request has problems, nothing is stored, and an [*Error] with
+// the code invalid lists all of them; the code is too_many if as many runs of the caller wait as may.
+func (c *Client) Submit(ctx context.Context, s Submission) (run string, added bool, err error) {
+	type queue struct {
+		ID       string    `json:"id,omitempty"`
+		At       time.Time `json:"at,omitzero"`
+		Priority int       `json:"priority,omitempty"`
+	}
+	body := struct {
+		Start
+		Queue queue `json:"queue"`
+	}{s.Start, queue{s.ID, s.At, s.Priority}}
+	var stored struct {
+		Run   string `json:"runId"`
+		Added bool   `json:"added"`
+	}
+	_, err = c.do(ctx, http.MethodPost, "/runs", nil, body, &stored)
+	return stored.Run, stored.Added, err
+}

@@ -61,6 +61,10 @@ func (c *Client) Answer(ctx context.Context, run, question string, a Answer) (ta
 type Taken struct {
 	By   string    `json:"by"` // who sent it: the user of the server
 	Time time.Time `json:"time"`
+
+	// Waits reports whether the command is a message to a run that no worker has taken yet. The one that takes it has the
+	// message before its first task begins.
+	Waits bool `json:"waits"`
 }
 
 // Steer sends a command and returns when the run has taken it. The server sets By. If no process works on

@@ -13,11 +13,15 @@ import (
 	"time"
 )
 
+// EnvToken is the environment variable with the token of programs, for a server and for who sends requests to it.
+const EnvToken = "RUNTEAM_INSPECT_TOKEN"
+
 // Access says who may use an inspector.
 type Access struct {
-	Token  string  // the bearer token of programs; empty refuses all programs
-	Logins *Logins // the links for browsers; nil refuses all browsers
-	Hosts  Hosts
+	Token   string  // the bearer token of programs; empty refuses all programs
+	TokenBy string  // what the caller of the runs is called that are submitted with the token
+	Logins  *Logins // the links for browsers; nil refuses all browsers
+	Hosts   Hosts
 }
 
 // Hosts are the values of the Host header that the inspector accepts. This stops DNS rebinding: a page of

@@ -3,6 +3,7 @@ package inspector
 import (
 	"net/http"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
 )
@@ -100,9 +101,34 @@ func (h *Handler) start(w http.ResponseWriter, r *http.Request) error {
 	if len(s.Reason) > steer.MaxText {
 		return &Error{Code: TooLarge, Message: "the reason has more than 64 KiB"}
 	}
+	if s.Queue != nil {
+		return h.submit(w, r, s)
+	}
 	run, err := h.o.Starter.Start(r.Context(), s)
 	if err != nil {
 		return err
 	}
 	return h.write(w, http.StatusAccepted, map[string]string{"runId": run})
+}
+
+// submit stores a run for a worker.
+func (h *Handler) submit(w http.ResponseWriter, r *http.Request, s Start) error {
+	q := *s.Queue
+	if err := naming.CheckLine(q.ID); err != nil {
+		return &Error{Code: Invalid, Message: "the ID of the submission: " + err.Error(), Problems: []Problem{{Pointer: "/queue/id", Message: err.Error()}}}
+	}
+	release, err := h.turn(r.Context())
+	if err != nil {
+		return err
+	}
+	defer release()
+	q.By = h.o.Viewer.By
+	if !holderIn(r.Context()).isBrowser {
+		q.By = h.o.Access.TokenBy
+	}
+	run, added, err := h.o.Starter.Submit(r.Context(), s, q)
+	if err != nil {
+		return err
+	}
+	return h.write(w, http.StatusAccepted, map[string]any{"runId": run, "added": added})
 }

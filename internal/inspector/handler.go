@@ -101,6 +101,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // holderKey is the key of the [holder] in the context of a request.
 type holderKey struct{}
 
+// holderIn returns the sender of the request with a context.
+func holderIn(ctx context.Context) holder {
+	of, _ := ctx.Value(holderKey{}).(holder)
+	return of
+}
+
 // mayWrite refuses a request that changes something and is not allowed to.
 func (h *Handler) mayWrite(r *http.Request, of holder) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {

@@ -172,6 +172,7 @@ type Taken struct {
 	Command steer.Kind `json:"command"`
 	By      string     `json:"by"`
 	Time    time.Time  `json:"time"`
+	Waits   bool       `json:"waits,omitempty"` // for the worker that takes the run
 }
 
 // An Answer to a question: the fields of its form, or a text.
@@ -181,10 +182,12 @@ type Answer struct {
 	Reason string         `json:"reason"`
 }
 
-// A Starter starts runs of the served specs in this process.
+// A Starter starts runs of the served specs in this process, or stores them for workers.
 type Starter interface {
 	Specs(ctx context.Context) (any, error)
 	Start(ctx context.Context, s Start) (run string, err error)
+	// Submit stores a run for a worker, unless it was submitted before.
+	Submit(ctx context.Context, s Start, q Queue) (run string, added bool, err error)
 
 	// PolicyOfSpec returns the policy of a spec whose policy has a file of its own, and its digest.
 	PolicyOfSpec(ctx context.Context, spec string) (doc any, digest string, err error)
@@ -211,6 +214,15 @@ type Start struct {
 	Params map[string]string `json:"params"`
 	Goal   *string           `json:"goal"`
 	Reason string            `json:"reason"`
+	Queue  *Queue            `json:"queue"` // nil begins the run in this process
+}
+
+// A Queue says when a worker may take a run.
+type Queue struct {
+	ID       string    `json:"id"` // names the run among what the sender submits for the spec; may be empty
+	At       time.Time `json:"at"` // zero means at once
+	Priority int       `json:"priority"`
+	By       string    `json:"-"` // who submits it
 }
 
 // A Governor returns and replaces the policy of a run. An empty run means the only live run.

@@ -325,6 +325,10 @@ func (w longWork) Start(ctx context.Context, _ inspector.Start) (string, error) 
 	return "made", w.wait(ctx)
 }
 
+func (w longWork) Submit(ctx context.Context, _ inspector.Start, _ inspector.Queue) (string, bool, error) {
+	return "stored", true, w.wait(ctx)
+}
+
 func (w longWork) Say(ctx context.Context, _ inspector.Message) (any, error) {
 	return "turn", w.wait(ctx)
 }

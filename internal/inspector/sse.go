@@ -23,7 +23,7 @@ type sender struct {
 
 // openStream reserves one of the streams of a token. The caller releases it.
 func (h *Handler) openStream(w http.ResponseWriter, r *http.Request) (s *sender, release func(), err error) {
-	of, _ := r.Context().Value(holderKey{}).(holder)
+	of := holderIn(r.Context())
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.streams[of] >= maxStreams {

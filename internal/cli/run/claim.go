@@ -119,7 +119,11 @@ func (l *Launch) claim(j *Job) error {
 		}
 	}
 	j.Params = m.params
-	m.Request = &journals.Request{By: l.Claim.Queue.By}
+	reason := ""
+	if m.Request != nil {
+		reason = m.Request.Reason
+	}
+	m.Request = &journals.Request{By: l.Claim.Queue.By, Reason: reason}
 	j.resumed = &resumed{
 		openJournal: l.Queue.openJournal, stored: stored, run: l.Claim.Run, invocation: m,
 		answers: map[task.ID]bool{}, called: map[task.ID]bool{}, begun: map[task.ID]bool{},

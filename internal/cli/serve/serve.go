@@ -25,6 +25,7 @@ import (
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/inspector/page"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/label"
 	"github.com/spf13/cobra"
 )
@@ -44,8 +45,10 @@ type serveFlags struct {
 
 	allowWidening bool // of policies of specs
 
-	takes      int // how many submitted runs it works on at a time
-	maxRunning int // how many of one caller all workers work on at a time; 0 means any number
+	takes      int     // how many submitted runs it works on at a time
+	maxRunning int     // how many of one caller all workers work on at a time; 0 means any number
+	maxCost    float64 // what those of one caller may cost on a day, in US dollars; 0 means any amount
+	maxQueued  int     // how many of one caller may wait, of those that this server stores; 0 means any number
 
 	drainTime time.Duration // for calls under way, once the server is to stop
 	drain     chan struct{} // closed then
@@ -61,7 +64,7 @@ func Command(con *console.Console, version string) *cobra.Command {
 their tasks, prompts and receipts, and what was withheld. It steers runs that work, in
 any process, answers questions, and starts runs of each SPEC. It prints a link that
 lets one browser in, once; Enter prints another one, and so does SIGUSR1 if there is no
-terminal. Programs use the API under /api/v1 with a token: from $` + envToken + `,
+terminal. Programs use the API under /api/v1 with a token: from $` + inspector.EnvToken + `,
 or the one that serve writes into --token-file.
 
 The viewer is the user of the runs, or with --accepts someone with a lower clearance.
@@ -101,6 +104,8 @@ inputs and parameters of the spec; each call is a run in the journal.`,
 	f.StringVar(&s.tokenFile, "token-file", "", "write a new token for programs into `FILE`, which only its owner may read")
 	f.IntVar(&s.takes, "work", 0, "take submitted runs of each SPEC, at most `N` at a time")
 	f.IntVar(&s.maxRunning, "max-running", 0, "take no run of a caller of whom `N` are worked on, by any worker")
+	f.Float64Var(&s.maxCost, "max-cost-per-day", 0, "take no run of a caller whose runs have cost `USD` US dollars today, in UTC, by the prices in the specs")
+	f.IntVar(&s.maxQueued, "max-queued", 0, "store no run of a caller of whom `N` wait for a worker")
 	flags.Complete(cmd, "accepts", label.Classifications()[:3])
 	flags.Complete(cmd, "listen", nil)
 	flags.Complete(cmd, "drain", nil)
@@ -155,7 +160,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	site := newSite(con, j, &s.Flags, accepts)
 	o := site.options(version)
 	o.Viewer.ReadOnly, o.Drain = s.readOnly, s.drain
-	o.Access = inspector.Access{Token: token, Logins: &inspector.Logins{}, Hosts: inspector.HostsOf(l.Addr())}
+	o.Access = inspector.Access{Token: token, TokenBy: callerOf(j, token), Logins: &inspector.Logins{}, Hosts: inspector.HostsOf(l.Addr())}
 	var starts *starter
 	if len(specs) > 0 {
 		starts = &starter{site: site, flags: s, specs: specs}
@@ -244,7 +249,7 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 	if err := s.limits.Check(cmd); err != nil {
 		return 0, err
 	}
-	for _, name := range []string{"listen", "token-file", "allow-widening", "read-only", "drain", "work", "max-running"} {
+	for _, name := range []string{"listen", "token-file", "allow-widening", "read-only", "drain", "work", "max-running", "max-cost-per-day", "max-queued"} {
 		if s.mcp && cmd.Flags().Changed(name) {
 			return 0, exit.Usagef("--%s is for the page, and --mcp serves none: leave one of them out", name)
 		}
@@ -256,6 +261,10 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 		return 0, exit.Usagef("--work takes runs of the specs that are served: name a SPEC")
 	case cmd.Flags().Changed("max-running") && (s.takes == 0 || s.maxRunning < 1):
 		return 0, exit.Usagef("--max-running %d: it bounds the runs of each caller that --work N takes: write 1 or more, with --work", s.maxRunning)
+	case cmd.Flags().Changed("max-cost-per-day") && (s.takes == 0 || !(s.maxCost >= 0.000001 && s.maxCost <= pricing.Max)):
+		return 0, exit.Usagef("--max-cost-per-day %v: it bounds what the runs of each caller cost that --work N takes: write a number of US dollars from 0.000001 to 1000000, with --work", s.maxCost)
+	case cmd.Flags().Changed("max-queued") && (len(s.specs) == 0 || s.maxQueued < 1):
+		return 0, exit.Usagef("--max-queued %d: it bounds the runs of a SPEC that each caller may have waiting: write 1 or more, with a SPEC", s.maxQueued)
 	case s.drainTime < 0:
 		return 0, exit.Usagef("--drain %v: write a time such as 90s or 5m, or 0s to interrupt calls at once", s.drainTime)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
@@ -38,9 +39,7 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 		if path == "-" {
 			return nil, exit.Usagef("SPEC -: standard input can be read only once: name a file")
 		}
-		spec := s.spec(path)
-		spec.Results = s.Results(con)
-		d, err := spec.Declare(ctx, con)
+		d, err := s.declare(ctx, con, path)
 		if err != nil {
 			return nil, err
 		}
@@ -55,6 +54,20 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 		list = append(list, servedSpec{name, path, d})
 	}
 	return list, nil
+}
+
+// declare reads a spec that can be served.
+func (s *serveFlags) declare(ctx context.Context, con *console.Console, path string) (*specfile.Declared, error) {
+	spec := s.spec(path)
+	spec.Results = s.Results(con)
+	d, err := spec.Declare(ctx, con)
+	if err != nil || s.maxCost == 0 {
+		return d, err
+	}
+	if models := d.File.Unpriced(); len(models) > 0 {
+		return nil, exit.Usagef("SPEC %s: --max-cost-per-day counts what its runs cost, and the model %q has no price: add it to prices", path, models[0])
+	}
+	return d, nil
 }
 
 // spec returns the flags of a spec that is served.
@@ -149,6 +162,20 @@ func (s *starter) Start(ctx context.Context, given inspector.Start) (id string, 
 		return "", err
 	}
 	return s.perform(ctx, l)
+}
+
+// Submit stores a run for a worker; see [inspector.Starter].
+func (s *starter) Submit(ctx context.Context, given inspector.Start, q inspector.Queue) (id string, added bool, err error) {
+	l, err := s.launch(&given)
+	if err != nil {
+		return "", false, err
+	}
+	l.Request = &journals.Request{By: q.By, Reason: given.Reason}
+	id, added, err = l.Submit(ctx, s.con, s.whole, journal.Submission{By: q.By, Request: q.ID, Due: q.At, Priority: q.Priority, Most: s.flags.maxQueued})
+	if errors.Is(err, journal.ErrQueueFull) {
+		err = &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d of your runs wait, which is as many as may", s.flags.maxQueued), Hint: "submit more when some of them have begun"}
+	}
+	return id, added, problem(err)
 }
 
 // Estimate says what a run could call and cost; see [inspector.Starter].

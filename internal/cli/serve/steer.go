@@ -23,7 +23,7 @@ func (s steerer) Steer(ctx context.Context, run string, c steer.Command) (inspec
 	if err != nil {
 		return inspector.Taken{}, problem(err)
 	}
-	out := inspector.Taken{Command: c.Kind, By: c.By, Time: s.con.Now()}
+	out := inspector.Taken{Command: c.Kind, By: c.By, Time: s.con.Now(), Waits: c.Kind == steer.Message && found.Holder == nil}
 	return out, problem(s.send(ctx, found.Run, c))
 }
 

@@ -7,16 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/inspector"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/workdir"
 )
-
-// envToken is the environment variable with the token of programs.
-const envToken = "RUNTEAM_INSPECT_TOKEN"
 
 // minToken is the least number of characters of a token.
 const minToken = 16
@@ -32,14 +32,20 @@ var errInUse = errors.New("another runteam serve that still works uses this file
 // programToken returns the token of programs: that of the environment, else a new one if they get one in a
 // file, else none.
 func programToken(con *console.Console, inFile bool) (string, error) {
-	token, _ := con.LookupEnv(envToken)
+	token, _ := con.LookupEnv(inspector.EnvToken)
 	switch {
 	case token != "" && len(token) < minToken:
-		return "", exit.Usagef("%s: a token has %d or more characters", envToken, minToken)
+		return "", exit.Usagef("%s: a token has %d or more characters", inspector.EnvToken, minToken)
 	case token == "" && inFile:
 		return rand.Text(), nil
 	}
 	return token, nil
+}
+
+// callerOf returns what the journal calls the sender of a token: a name from which nobody can tell the token.
+func callerOf(j *journal.Journal, token string) string {
+	_, digest, _ := strings.Cut(j.Masked("the caller with the token "+token), ":")
+	return "token " + digest[:8]
 }
 
 // writeToken writes the token of a server that listens into a file, whose path starts from dir and which appears whole. The server

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/llm"
 )
 
 const (
@@ -96,7 +97,7 @@ func (w *worker) claim(ctx context.Context) (*journal.Claim, *servedSpec, error)
 	if w.con.Now().Sub(w.read) >= idleTime {
 		w.readVersions(ctx)
 	}
-	takes := journal.Worker{MaxRunning: w.flags.maxRunning}
+	takes := journal.Worker{MaxRunning: w.flags.maxRunning, MaxCostPerDay: llm.Dollars(w.flags.maxCost)}
 	for of := range w.versions {
 		takes.Serves = append(takes.Serves, of)
 	}
@@ -117,9 +118,7 @@ func (w *worker) readVersions(ctx context.Context) {
 	w.versions, w.read = map[journal.Served]*servedSpec{}, w.con.Now()
 	for i := range w.specs {
 		of := &w.specs[i]
-		spec := w.flags.spec(of.path)
-		spec.Results = w.flags.Results(w.con)
-		d, err := spec.Declare(ctx, w.con)
+		d, err := w.flags.declare(ctx, w.con, of.path)
 		if err != nil {
 			if ctx.Err() == nil && !w.unread[of.path] {
 				w.unread[of.path] = true

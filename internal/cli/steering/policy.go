@@ -118,7 +118,7 @@ func (o *policyFlags) perform(ctx context.Context, con *console.Console) error {
 		}
 		loaded.command.Replaces = now.Digest
 	}
-	err = o.Sender.send(ctx, con, j, &o.Flags, found.Run, loaded.command)
+	err = o.Sender.send(ctx, con, j, &o.Flags, found, loaded.command)
 	if !errors.Is(err, steer.ErrUnchanged) {
 		return loaded.explain(err)
 	}

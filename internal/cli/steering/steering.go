@@ -52,6 +52,7 @@ type document struct {
 	Time    time.Time  `json:"sentAt"`
 
 	Unchanged bool `json:"unchanged,omitempty"` // the run had this policy already
+	Waits     bool `json:"waits,omitempty"`     // for the worker that takes the run
 }
 
 // send sends the command of a kind, and prints that the run has taken it.
@@ -66,7 +67,7 @@ func (o *commandFlags) send(con *console.Console, cmd *cobra.Command, kind steer
 		return err
 	}
 	defer j.Close() //nolint:errcheck // what was sent is durable already
-	return o.Sender.send(ctx, con, j, &o.Flags, found.Run, c)
+	return o.Sender.send(ctx, con, j, &o.Flags, found, c)
 }
 
 // read reads the text of the command and its label.
@@ -144,9 +145,10 @@ func (s *Sender) name(con *console.Console) string {
 }
 
 // send sends a command to a run, and prints that the run has taken it.
-func (s *Sender) send(ctx context.Context, con *console.Console, j *journal.Journal, from *journals.Flags, run string, c steer.Command) error {
+func (s *Sender) send(ctx context.Context, con *console.Console, j *journal.Journal, from *journals.Flags, found *journal.Summary, c steer.Command) error {
+	run := found.Run
 	c.By, c.Reason = s.name(con), s.reason
-	out := document{Run: run, Command: c.Kind, Task: c.Task, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: con.Now()}
+	out := document{Run: run, Command: c.Kind, Task: c.Task, Agent: c.Agent, By: c.By, Reason: c.Reason, Time: con.Now(), Waits: c.Kind == steer.Message && found.Holder == nil}
 	switch err := j.Steer(ctx, run, c); {
 	case errors.Is(err, steer.ErrInvalid):
 		return exit.Errorf(exit.KindUsage, "%w", err)
@@ -160,6 +162,9 @@ func (s *Sender) send(ctx context.Context, con *console.Console, j *journal.Jour
 	}
 	return con.PrintResult(out, func(w io.Writer) {
 		fmt.Fprintf(w, "run %s: %s\n", journals.ShortRun(run), format.Steered(c.Kind, cmp.Or(c.Task, c.Agent), c.By, c.Reason))
+		if out.Waits {
+			fmt.Fprintln(w, "it waits for the worker that takes the run")
+		}
 		if c.Kind == steer.Pause {
 			fmt.Fprintln(w, "to continue: "+from.Command("resume", journals.ShortRun(run)))
 		}
@@ -168,7 +173,7 @@ func (s *Sender) send(ctx context.Context, con *console.Console, j *journal.Jour
 
 // Resume ends the pause of a run that a process works on, and prints that.
 func (s *Sender) Resume(ctx context.Context, con *console.Console, j *journal.Journal, from *journals.Flags, found *journal.Summary) error {
-	err := s.send(ctx, con, j, from, found.Run, steer.Command{Kind: steer.Resume})
+	err := s.send(ctx, con, j, from, found, steer.Command{Kind: steer.Resume})
 	if err == nil || exit.StatusOf(err, exit.KindOf(err)) != exit.StatusNoRun || errors.Is(err, steer.ErrNotRunning) {
 		return err
 	}

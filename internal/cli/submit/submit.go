@@ -8,11 +8,10 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
-	"github.com/runteam/runteam/internal/cli/run"
+	launch "github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/cli/view"
-	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/spf13/cobra"
@@ -22,8 +21,10 @@ import (
 type submission struct {
 	spec     source.SpecFlags
 	journal  journals.Flags
+	server   serverFlags
 	request  string
 	at       string
+	due      time.Time // of at; zero means at once
 	priority int
 	wait     bool
 }
@@ -40,16 +41,22 @@ spec is checked here, with the inputs. The worker uses its own copy, and leaves 
 alone if that is another version, or calls other models.
 
 You are the caller of the run. With --id, a second submission of the same ID for the
-same spec is the first run, so that a scheduler may try again.`,
+same spec is the first run, so that a scheduler may try again.
+
+With --server, runteam serve at URL stores the run in its journal, so that you need
+neither that nor the spec: SPEC is the name of one that it serves. It needs the token of
+its programs, and who sends that is the caller.`,
 		Example: `  runteam submit claims.yaml --input claim=new.md
   runteam submit report.yaml --id 2026-12-01 --at 2026-12-01T06:00:00Z
-  runteam submit claims.yaml --input claim=new.md --wait    print the answer`,
+  runteam submit claims.yaml --input claim=new.md --wait    print the answer
+  runteam submit claims --server http://127.0.0.1:7337 --token-file token.txt --input claim=new.md`,
 		Args: s.spec.Argument,
 		RunE: func(cmd *cobra.Command, _ []string) error { return submit(con, cmd, s) },
 	}
 	s.spec.AddTo(cmd)
 	s.spec.AddGoalFlagsTo(cmd)
 	s.journal.AddStoringTo(cmd)
+	s.server.addTo(cmd)
 	journals.NewCompleter(con, &s.journal).InputFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.request, "id", "", "submit at most one run with this `ID` for the spec")
@@ -59,27 +66,32 @@ same spec is the first run, so that a scheduler may try again.`,
 	return cmd
 }
 
+// A place is where runs are stored.
+type place interface {
+	// submit stores a run, or returns that of an earlier submission with the same ID.
+	submit(ctx context.Context, con *console.Console, s *submission) (run string, added bool, err error)
+	// look returns how far a run is.
+	look(ctx context.Context, con *console.Console, run string) (*progress, error)
+	// lookEvery is how often look is called.
+	lookEvery() time.Duration
+	// shows says what shows a run, and resumes what resumes it.
+	shows(run string) string
+	resumes(run string) string
+	close()
+}
+
 // submit stores the run.
 func submit(con *console.Console, cmd *cobra.Command, s *submission) error {
-	if err := s.journal.Check(cmd); err != nil {
+	if err := s.check(con, cmd); err != nil {
 		return err
-	}
-	due, err := s.due(con)
-	if err != nil {
-		return err
-	}
-	if err := naming.CheckLine(s.request); err != nil {
-		return exit.Usagef("--id %s: %w", terminal.CleanLine(s.request), err)
 	}
 	ctx := cmd.Context()
-	s.journal.Quiet = true // the ID says that it is stored
-	j, _, err := journals.Open(con, &s.journal, journals.ToServe)
+	at, err := s.place(con)
 	if err != nil {
 		return err
 	}
-	defer j.Close() //nolint:errcheck // what was submitted is durable already
-	l := run.Launch{Spec: s.spec, Journal: s.journal}
-	id, added, err := l.Submit(ctx, con, j, journal.Submission{By: con.UserName(), Request: s.request, Due: due, Priority: s.priority})
+	defer at.close()
+	id, added, err := at.submit(ctx, con, s)
 	if err != nil {
 		return err
 	}
@@ -90,69 +102,76 @@ func submit(con *console.Console, cmd *cobra.Command, s *submission) error {
 		return con.PrintText(id)
 	}
 	con.Say("runteam: submitted run %s; waiting until it ends", journals.ShortRun(id))
-	return await(ctx, con, j, id)
+	return await(ctx, con, at, id)
 }
 
-// due returns when the run may begin; zero means at once.
-func (s *submission) due(con *console.Console) (time.Time, error) {
-	if s.at == "" {
+// check refuses flags that cannot be used.
+func (s *submission) check(con *console.Console, cmd *cobra.Command) (err error) {
+	if err := s.journal.Check(cmd); err != nil {
+		return err
+	}
+	if err := s.server.check(cmd); err != nil {
+		return err
+	}
+	if err := naming.CheckLine(s.request); err != nil {
+		return exit.Usagef("--id %s: %w", terminal.CleanLine(s.request), err)
+	}
+	s.due, err = dueAt(s.at, con.Now())
+	return err
+}
+
+// dueAt returns when a run may begin; zero means at once.
+func dueAt(given string, now time.Time) (time.Time, error) {
+	if given == "" {
 		return time.Time{}, nil
 	}
-	if after, err := time.ParseDuration(s.at); err == nil && after >= 0 {
-		return con.Now().Add(after), nil
+	if after, err := time.ParseDuration(given); err == nil && after >= 0 {
+		return now.Add(after), nil
 	}
-	at, err := time.Parse(time.RFC3339, s.at)
+	at, err := time.Parse(time.RFC3339, given)
 	if err != nil || !time.Unix(0, at.UnixNano()).Equal(at) {
-		return at, exit.Usagef("--at %s: write a time with its zone, such as 2026-12-01T06:00:00Z, or how long from now, such as 90m", terminal.CleanLine(s.at))
+		return at, exit.Usagef("--at %s: write a time with its zone, such as 2026-12-01T06:00:00Z, or how long from now, such as 90m", terminal.CleanLine(given))
 	}
 	return at, nil
 }
 
-// lookEvery is how often await looks at a run.
-const lookEvery = 200 * time.Millisecond
-
-// await waits until a run has ended or needs a person, and prints its answer.
-func await(ctx context.Context, con *console.Console, j *journal.Journal, id string) error {
-	every := time.NewTicker(lookEvery)
-	defer every.Stop()
-	for {
-		s, err := j.Find(ctx, id)
-		if err != nil {
-			return journals.ReadError(ctx, err)
-		}
-		if !s.Ended.IsZero() || s.Status == journal.SetAside {
-			return printEnd(ctx, con, j, s)
-		}
-		select {
-		case <-every.C:
-		case <-ctx.Done():
-			con.Say("runteam: run %s stays submitted; runteam show %s shows it", journals.ShortRun(id), journals.ShortRun(id))
-			return context.Cause(ctx)
-		}
+// place returns the server, or the journal.
+func (s *submission) place(con *console.Console) (place, error) {
+	if s.server.url != "" {
+		return s.server.connect(con)
 	}
+	s.journal.Quiet = true // the ID says that it is stored
+	j, _, err := journals.Open(con, &s.journal, journals.ToServe)
+	return &inJournal{stored: j}, err
 }
 
-// printEnd prints the answer of a run, or why there is none.
-func printEnd(ctx context.Context, con *console.Console, j *journal.Journal, s journal.Summary) error {
-	k, err := journals.Load(ctx, con, j, s, "")
+// inJournal stores runs in an open journal.
+type inJournal struct{ stored *journal.Journal }
+
+func (j *inJournal) close() { _ = j.stored.Close() } // what was submitted is durable already
+
+func (j *inJournal) submit(ctx context.Context, con *console.Console, s *submission) (run string, added bool, err error) {
+	l := launch.Launch{Spec: s.spec, Journal: s.journal}
+	return l.Submit(ctx, con, j.stored, journal.Submission{By: con.UserName(), Request: s.request, Due: s.due, Priority: s.priority})
+}
+
+func (j *inJournal) lookEvery() time.Duration { return 200 * time.Millisecond }
+
+func (j *inJournal) look(ctx context.Context, con *console.Console, run string) (*progress, error) {
+	s, err := j.stored.Find(ctx, run)
 	if err != nil {
-		return err
+		return nil, journals.ReadError(ctx, err)
 	}
-	if s.Status == journal.SetAside {
-		return exit.Errorf(exit.KindRuntime, "run %s was set aside: %s; runteam resume %s gives it to the workers again", k.ShortID, s.Queue.Aside, k.ShortID)
-	}
-	if answer := view.Of(k).Output; answer != "" {
-		if err := con.PrintText(answer); err != nil {
-			return err
+	p := &progress{Status: s.Status, Ended: s.Ended, Queue: s.Queue}
+	if p.isOver() {
+		k, err := journals.Load(ctx, con, j.stored, s, "")
+		if err != nil {
+			return nil, err
 		}
+		p.Output = view.Of(k).Output
 	}
-	switch s.Status {
-	case string(engine.StatusOK):
-		return nil
-	case string(engine.StatusSuspended):
-		con.Say("runteam: run %s waits for a person; runteam questions lists what it asks", k.ShortID)
-		return exit.Status(exit.StatusWaiting)
-	}
-	con.Say("runteam: run %s ended with status %s; runteam show %s says why", k.ShortID, s.Status, k.ShortID)
-	return exit.Status(exit.StatusFailed)
+	return p, nil
 }
+
+func (j *inJournal) shows(run string) string   { return "runteam show " + journals.ShortRun(run) }
+func (j *inJournal) resumes(run string) string { return "runteam resume " + journals.ShortRun(run) }

@@ -27,6 +27,8 @@ type Run struct {
 	Processes int             `json:"processes"`        // how many worked on it, one after another
 	Holder    *journal.Holder `json:"holder,omitempty"`
 
+	Queue *journal.QueuePlace `json:"queue,omitempty"` // nil unless it was submitted, and needs a worker
+
 	Spec        string `json:"spec,omitempty"` // its path
 	Fingerprint string `json:"fingerprint,omitempty"`
 
@@ -66,7 +68,7 @@ func Of(k *journals.StoredRun) *Run {
 	invocation := journals.InvocationOf(&k.Info)
 	r := &Run{
 		ID: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Spec: invocation.Found, Fingerprint: k.Info.Fingerprint,
-		Started: k.Started, Ended: k.Ended, Took: TookMs(&k.Summary), Processes: len(k.History.Begins), Holder: k.Holder,
+		Started: k.Started, Ended: k.Ended, Took: TookMs(&k.Summary), Processes: len(k.History.Begins), Holder: k.Holder, Queue: k.Queue,
 		Of: invocation.Of, Without: invocation.Without, WithoutInputs: invocation.WithoutInputs,
 		Inputs: []record.Input{}, Tasks: []*Task{}, Errors: []record.Failure{}, Outcomes: k.Outcomes,
 		Commands: commandsOf(k), Handoffs: sent.Count(sent.Of(k)), Terms: Terms{Prices: k.Prices()},
