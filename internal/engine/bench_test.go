@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -89,6 +90,7 @@ func benchmarkRun(b *testing.B, text string) {
 // 1,000 independent tasks take 4 ms beside their agents, and here at most 50 times as much: the machine may be busy. A
 // dispatch that looks at all tasks for each of them takes longer.
 func TestDispatchTakesMilliseconds(t *testing.T) { //nolint:paralleltest // it measures time
+	slowtest.NotUnderRace(t)
 	worker := engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil })
 	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "worker", Agent: worker}}})
 	require.NoError(t, err)
