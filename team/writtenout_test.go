@@ -598,6 +598,8 @@ func (g *drawnGraph) requireEqualPrompts(t require.TestingT) {
 // to 99, or as many as the variable GRAPHS says for `make graphs`. The ones given are small graphs that together have every
 // construct of the property, which the property requires.
 func graphsFor(t *testing.T, few ...int) []int {
+	t.Helper()
+	slowtest.NotUnderRace(t)
 	many := slowtest.Cases(50, 100)
 	if text := os.Getenv("GRAPHS"); text != "" {
 		n, err := strconv.Atoi(text)

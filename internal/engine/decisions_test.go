@@ -59,7 +59,7 @@ var chosenDecisions = []int{21, 174, 31, 152, 176, 168, 52, 63, 83, 97, 100, 157
 func TestDecisionsDoNotInterfere(t *testing.T) {
 	t.Parallel()
 	const shards = 4
-	seeds := chosenDecisions[:len(chosenDecisions)/slowtest.Every(7)]
+	seeds := chosenDecisions[:len(chosenDecisions)/slowtest.Every(14)]
 	if slowtest.Enabled() {
 		seeds = nil
 		for seed := range slowtest.Cases(64, 192) {

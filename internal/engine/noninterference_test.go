@@ -97,7 +97,7 @@ var chosenSettings = []int{28, 46, 53, 72, 86, 134, 169, 188, 333, 354, 396, 417
 func TestNonInterference(t *testing.T) {
 	t.Parallel()
 	const shards = 4
-	seeds := chosenSettings[:len(chosenSettings)/slowtest.Every(8)]
+	seeds := chosenSettings[:len(chosenSettings)/slowtest.Every(16)]
 	if slowtest.Enabled() {
 		seeds = slices.Clone(chosenSettings)
 		for seed := range slowtest.Cases(160, 640) {
