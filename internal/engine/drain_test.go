@@ -157,6 +157,27 @@ var drainedRuns = map[string]drainedRun{
 			step{calls: []llm.ToolCall{call("pay", `{"n":5}`)}}, step{text: "paid"}))
 		return newTeam(t, l.counted(m))
 	}},
+	"calls that the program is asked about for a minute": {specs: []task.Spec{errand()}, team: func(t *testing.T, l *callLog) *engine.Team {
+		m := clerk(nil, l.tool(t, "look", noEffect), l.tool(t, "pay", tool.Options{}))
+		m.Agent = engine.AgentFunc(turns(step{calls: []llm.ToolCall{call("look", `{"n":1}`), call("look", `{"n":2}`), call("pay", `{"n":3}`)}}, step{text: "paid"}))
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{l.counted(m)}, OnToolCall: func(ctx context.Context, _ plan.ToolCall) error {
+			select {
+			case <-time.After(time.Minute):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}})
+		require.NoError(t, err)
+		return tm
+	}},
+	"prefetched tasks": {specs: []task.Spec{spec("a"), spec("b"), spec("c"), spec("d"), spec("e"), spec("f"), spec("g"), spec("h")}, team: func(t *testing.T, l *callLog) *engine.Team {
+		var members []engine.Member
+		for name := range strings.SplitSeq("abcdefgh", "") {
+			members = append(members, l.counted(member(name, says(name+" is done"))))
+		}
+		return newTeam(t, members...)
+	}},
 	"children": {specs: []task.Spec{errand()}, team: func(t *testing.T, l *callLog) *engine.Team {
 		look := l.tool(t, "look", noEffect)
 		f := busy("a", "b")

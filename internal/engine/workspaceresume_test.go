@@ -463,25 +463,30 @@ func TestCanceledRunLeavesItsWorkspace(t *testing.T) {
 	requireNoFiles(t, dir)
 }
 
-// A run that is left when its process stops has its workspaces for the next process.
+// A run that is left when its process stops has its workspaces for the next process, also if they were to be kept.
 func TestADrainLeavesWorkspaces(t *testing.T) {
 	t.Parallel()
-	dir, drain := t.TempDir(), make(chan struct{})
-	d := &diary{turns: 6, effect: tool.Workspace, called: func(calls int) {
-		if calls == 3 {
-			close(drain)
-		}
-	}}
-	j := &folderJournal{memory: &memory{}, dir: dir}
-	res, err := d.team(t).RunTasks(t.Context(), diaryTask(), &engine.RunOptions{RunID: "r", Journal: j, Drain: drain})
-	require.NoError(t, err)
-	require.Equal(t, engine.StatusInterrupted, res.Status)
-	require.Len(t, d.calls, 3)
-	again := &diary{turns: 6, effect: tool.Workspace}
-	res, err = start(t.Context(), again.team(t), diaryTask(), &engine.RunOptions{RunID: "r", Journal: &folderJournal{memory: after(j.history(j.len())), dir: dir}})
-	require.NoError(t, err)
-	require.NoError(t, res.Err())
-	require.Equal(t, lines(5), res.Tasks[0].OutputFiles)
-	require.Len(t, again.calls, 2)
-	requireNoFiles(t, dir)
+	for name, keeps := range map[string]bool{"to be removed": false, "to be kept": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, drain := t.TempDir(), make(chan struct{})
+			d := &diary{turns: 6, effect: tool.Workspace, called: func(calls int) {
+				if calls == 3 {
+					close(drain)
+				}
+			}}
+			j := &folderJournal{memory: &memory{}, dir: dir}
+			res, err := d.team(t).RunTasks(t.Context(), diaryTask(), &engine.RunOptions{RunID: "r", Journal: j, Drain: drain, KeepWorkspaces: keeps})
+			require.NoError(t, err)
+			require.Equal(t, engine.StatusInterrupted, res.Status)
+			require.Len(t, d.calls, 3)
+			again := &diary{turns: 6, effect: tool.Workspace}
+			res, err = start(t.Context(), again.team(t), diaryTask(), &engine.RunOptions{RunID: "r", Journal: &folderJournal{memory: after(j.history(j.len())), dir: dir}})
+			require.NoError(t, err)
+			require.NoError(t, res.Err())
+			require.Equal(t, lines(5), res.Tasks[0].OutputFiles)
+			require.Len(t, again.calls, 2)
+			requireNoFiles(t, dir)
+		})
+	}
 }
