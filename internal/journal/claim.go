@@ -24,9 +24,6 @@ type Worker struct {
 	MaxCostPerDay llm.Money
 }
 
-// A Served is a spec that a worker serves in one version, as in a [Submission].
-type Served struct{ Spec, Version string }
-
 // A Claim is a submitted run that this process has taken.
 type Claim struct {
 	Run    *Run
@@ -51,6 +48,12 @@ func (j *Journal) Claim(ctx context.Context, w Worker) (*Claim, error) {
 	w.Serves = slices.Clone(w.Serves)
 	for i := range w.Serves {
 		w.Serves[i].Version = j.Masked(w.Serves[i].Version)
+	}
+	slices.SortFunc(w.Serves, func(a, b Served) int { return cmp.Or(cmp.Compare(a.Spec, b.Spec), cmp.Compare(a.Version, b.Version)) })
+	if s := j.writer.serving; s.set(w.Serves) {
+		if err := s.store(ctx, j.store.db, j.o.Now(), w.Serves); err != nil && ctx.Err() == nil {
+			j.o.Logger.Debug("what this process serves could not be stored", "error", err)
+		}
 	}
 	for {
 		n, l, err := j.store.claim(ctx, j.catalog, &w)

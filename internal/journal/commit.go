@@ -154,12 +154,26 @@ func (w *writer) write() {
 		case c, more := <-w.commits:
 			if !more {
 				w.releaseRuns()
+				w.tellServed(nil)
 				return
 			}
 			w.commit(c)
 		case <-beat.C:
 			w.renew(w.openRuns()...)
+			w.tellServed(w.serving.get())
 		}
+	}
+}
+
+// tellServed stores what this process serves as a worker, if it is one.
+func (w *writer) tellServed(serves []Served) {
+	if w.serving.get() == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), renewalWait)
+	defer cancel()
+	if err := w.serving.store(ctx, w.j.store.db, w.j.o.Now(), serves); err != nil { // lists of runs are wrong until the next beat
+		w.j.o.Logger.Debug("what this process serves could not be stored", "error", err)
 	}
 }
 

@@ -61,7 +61,8 @@ type QueuePlace struct {
 	By       string    `json:"by"`
 	Due      time.Time `json:"due"`
 	Priority int       `json:"priority"`
-	Aside    string    `json:"aside,omitempty"` // why nobody takes it
+	Aside    string    `json:"aside,omitempty"`    // why nobody takes it
+	Unserved bool      `json:"unserved,omitempty"` // no worker serves this version of the spec now; known while the run is queued
 
 	state string
 }

@@ -320,6 +320,37 @@ func TestCostOfYesterdayDoesNotCount(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Lists say which queued runs no open worker serves.
+func TestListsSayWhatNobodyServes(t *testing.T) {
+	onBothStores(t, func(t *testing.T, open openFunc) {
+		j := openQueue(t, open, journal.Options{})
+		later := submission("later")
+		later.Due = time.Now().Add(time.Hour)
+		submit(t, j, later)
+		unserved := func() bool {
+			found := mustFind(t, j, "later")
+			for _, read := range []func() ([]journal.Summary, error){
+				func() ([]journal.Summary, error) { return j.Runs(t.Context()) },
+				func() ([]journal.Summary, error) { return j.Newest(t.Context(), "", 9) },
+			} {
+				list, err := read()
+				require.NoError(t, err)
+				require.Equal(t, found.Queue.Unserved, list[0].Queue.Unserved)
+			}
+			return found.Queue.Unserved
+		}
+		require.True(t, unserved())
+		worker, err := open(journal.Options{})
+		require.NoError(t, err)
+		requireNone(t, worker, journal.Worker{Serves: []journal.Served{{Spec: "claims", Version: "v2"}}})
+		require.True(t, unserved(), "it serves another version")
+		requireNone(t, worker, claims())
+		require.False(t, unserved())
+		require.NoError(t, worker.Close())
+		require.True(t, unserved())
+	})
+}
+
 // Of many workers that claim at once, one gets each run.
 func TestWorkersShareTheQueue(t *testing.T) {
 	onBothStores(t, func(t *testing.T, open openFunc) {

@@ -130,7 +130,7 @@ func keepTaskEvents(context.Context, *sql.Tx) error { return nil }
 // which a process begins lists the tasks of the run. Earlier programs would find neither.
 func storeOnce(context.Context, *sql.Tx) error { return nil }
 
-// addQueue adds the table of runs that were submitted, and that of who submits them.
+// addQueue adds the tables of runs that were submitted, of who submits them, and of who takes them.
 func addQueue(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `
 create table if not exists submissions (
@@ -159,6 +159,13 @@ create table if not exists callers ( -- who submits
 	name    text not null,
 	claimed integer not null, -- when a run of theirs was last taken
 	primary key (spec, version, name)
+) strict, without rowid;
+create table if not exists workers (
+	id      text not null, -- of an open journal
+	spec    text not null, -- that it serves
+	version text not null,
+	seen    integer not null, -- when it last said so
+	primary key (id, spec, version)
 ) strict, without rowid;`)
 	return err
 }

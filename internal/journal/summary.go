@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,7 +120,11 @@ func (c *catalog) Find(ctx context.Context, prefix string) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	return c.summary(ctx, r)
+	s, err := c.summary(ctx, r)
+	if err != nil {
+		return s, err
+	}
+	return s, c.fail("read", markUnserved(ctx, c.store.db, c.now(), []Summary{s}))
 }
 
 func (c *catalog) find(ctx context.Context, prefix string) (row, error) {
@@ -173,7 +178,7 @@ func (c *catalog) Runs(ctx context.Context) ([]Summary, error) {
 		}
 		out = append(out, s)
 	}
-	return out, nil
+	return out, c.fail("read", markUnserved(ctx, c.store.db, c.now(), out))
 }
 
 // all means no limit of rows.
@@ -194,7 +199,7 @@ func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summar
 		}
 		out = append(out, s)
 	}
-	return out, nil
+	return out, c.fail("read", markUnserved(ctx, c.store.db, c.now(), out))
 }
 
 // head returns the summary of a row.
@@ -291,4 +296,22 @@ func addProgress(s *runstate.State, kind string, value []byte) (err error) {
 	}
 	s.Apply(&e)
 	return err
+}
+
+// markUnserved marks the queued runs that no worker serves.
+func markUnserved(ctx context.Context, db Database, now time.Time, list []Summary) error {
+	isQueued := func(s Summary) bool { return s.Status == Queued }
+	if !slices.ContainsFunc(list, isQueued) {
+		return nil
+	}
+	served, err := servedSince(ctx, db, now, leaseTime)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if q := list[i].Queue; isQueued(list[i]) {
+			q.Unserved = !slices.Contains(served, Served{q.Spec, q.Version})
+		}
+	}
+	return nil
 }

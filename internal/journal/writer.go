@@ -23,11 +23,13 @@ type writer struct {
 	refuses bool           // a goroutine answers late requests
 	open    map[int64]*Run // runs whose leases are renewed
 
+	serving *serving
+
 	err error // why the last write failed; nil if it succeeded. Only the committer uses it
 }
 
 func newWriter(j *Journal) *writer {
-	w := &writer{j: j, wake: make(chan struct{}, 1), commits: make(chan *commit), end: make(chan struct{}), open: map[int64]*Run{}}
+	w := &writer{j: j, wake: make(chan struct{}, 1), commits: make(chan *commit), end: make(chan struct{}), open: map[int64]*Run{}, serving: newServing()}
 	go w.assemble()
 	go w.write()
 	return w

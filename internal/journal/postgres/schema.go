@@ -99,6 +99,13 @@ var schema = []string{
 		claimed bigint not null,
 		primary key (spec, version, name)
 	)`,
+	`create table workers (
+		id      text not null,
+		spec    text not null,
+		version text not null,
+		seen    bigint not null,
+		primary key (id, spec, version)
+	)`,
 	`create function tell_workers() returns trigger language plpgsql as $$
 	begin
 		perform pg_notify('` + channel + `', '');
