@@ -74,16 +74,16 @@ func guideFiles(t *testing.T, name string) (dir, output string) {
 	require.True(t, ok)
 	output, _, _ = strings.Cut(output, "```")
 	output, _, _ = strings.Cut(output, "$ ")
-	return clitest.Folder(t, map[string]string{"team.yaml": blocks[0][1], "script.yaml": slowed(t, blocks[1][1])}), output
+	return clitest.Folder(t, map[string]string{"team.yaml": blocks[0][1], "script.yaml": slowed(t, blocks[1][1], 2)}), output
 }
 
-// slowed returns a script with all delays twice as long, so that they are in the same order on a machine with other work.
-func slowed(t *testing.T, script string) string {
+// slowed returns a script with all delays so many times as long, so that they are in the same order on a machine with other work.
+func slowed(t *testing.T, script string, times time.Duration) string {
 	t.Helper()
 	return regexp.MustCompile(`delay: [0-9.]+m?s`).ReplaceAllStringFunc(script, func(delay string) string {
 		d, err := time.ParseDuration(strings.TrimPrefix(delay, "delay: "))
 		require.NoError(t, err)
-		return "delay: " + (2 * d).String()
+		return "delay: " + (times * d).String()
 	})
 }
 
@@ -101,7 +101,7 @@ func TestGuidesToChildrenAndReplies(t *testing.T) {
 				require.NotContains(t, got.stderr, "warning")
 				recording, err := os.ReadFile(filepath.Join(dir, "rec.yaml"))
 				require.NoError(t, err)
-				require.NoError(t, os.WriteFile(filepath.Join(dir, "rec.yaml"), []byte(slowed(t, string(recording))), 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "rec.yaml"), []byte(slowed(t, string(recording), 10)), 0o600))
 			}
 			got := call{dir: dir, args: []string{"replay"}}.run(t)
 			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
