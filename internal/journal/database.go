@@ -130,6 +130,7 @@ type store struct {
 	commands commandTable
 
 	ofLease, ofNewRun inserts
+	leaveQueue        string // sets the state in the queue of a run that this process gives up, if it has the lease
 }
 
 // inserts are statements that add rows to one run, whose first arguments say which.
@@ -149,6 +150,7 @@ func newStore(ctx context.Context, db Database, o Options) (*store, error) {
 	// Each row of a commit names its run by the lease. If another process has the lease, that is null, which no row may be.
 	owned := "(select run from leases where run = $1 and beat = $2 and holder = $3" + db.Lock() + ")"
 	s := &store{db: db, o: o, commands: commandTable{db}, ofLease: insertsInto(owned, 3), ofNewRun: insertsInto(newRun, 1)}
+	s.leaveQueue = "update submissions set state = $4 where state <> '' and run = " + owned
 	if o.ReadOnly {
 		return s, nil
 	}

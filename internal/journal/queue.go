@@ -96,9 +96,6 @@ func (j *Journal) Submit(ctx context.Context, s Submission) (run string, added b
 	return run, run == s.Info.Run, nil
 }
 
-// leaveQueue sets the state of a run in the queue that a process gives up.
-const leaveQueue = "update submissions set state = $1 where run = $2 and state <> ''"
-
 // execute executes one statement that does the same if it is repeated, and returns how many rows it changed; if its answer
 // was lost, the second time.
 func (s *store) execute(ctx context.Context, query string, args ...any) (changed int64, err error) {
@@ -179,6 +176,8 @@ func (r *Run) queueState() string {
 	switch {
 	case r.aside:
 		return isAside
+	case r.failed != nil: // so it is not known to have ended
+		return isQueued
 	case r.ended || r.paused:
 		return isNone
 	}

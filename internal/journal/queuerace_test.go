@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -81,4 +82,45 @@ func TestAnAnswerAtTheEndOfAProcessIsNotForgotten(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, answers, 1)
 	})
+}
+
+// A run whose end could not be stored goes to the next worker.
+func TestARunWithoutItsEndIsQueued(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	j, err := journal.Open(path, journal.Options{Key: queueKey})
+	require.NoError(t, err)
+	submit(t, j, submission("r1"))
+	c := claim(t, j)
+	edit(t, path, "create trigger refuse before insert on batches begin select raise(abort, 'no'); end")
+	require.Error(t, appendEntries(c.Run, newFakeRun("r1", 1).all(1)...))
+	edit(t, path, "drop trigger refuse")
+	require.Error(t, j.Close(), "it says what it could not write")
+
+	next, err := journal.Open(path, journal.Options{Key: queueKey})
+	require.NoError(t, err)
+	defer next.Close() //nolint:errcheck // it ends with the test
+	require.Equal(t, journal.Queued, statusOf(t, next, "r1"))
+	works(t, claim(t, next), "r1")
+}
+
+// A process that has lost a run, and does not know it yet, changes nothing of its place in the queue.
+func TestALostRunKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	open := func() *journal.Journal {
+		j, err := journal.Open(path, journal.Options{Key: queueKey})
+		require.NoError(t, err)
+		return j
+	}
+	j, next := open(), open()
+	defer next.Close() //nolint:errcheck // it ends with the test
+	submit(t, j, submission("r1"))
+	c := claim(t, j)
+	other := journal.ThisHolder()
+	other.PID, other.Started = 1<<22+1, "1" // no process has it
+	require.NoError(t, journal.TakeLease(j, c.Run, other))
+	require.NoError(t, j.Close())
+	require.Equal(t, journal.Interrupted, statusOf(t, next, "r1"), "it was taken, and that process is gone")
+	works(t, claim(t, next), "r1")
 }

@@ -139,7 +139,7 @@ func (s *store) group(b *batch) (*Group, error) {
 	}
 	if b.release {
 		if s.commands.has(withQueue) {
-			g.add(leaveQueue, b.queue, b.run)
+			g.add(s.leaveQueue, owned(b.queue)...)
 		}
 		g.add("delete from leases where run = $1 and beat = $2 and holder = $3", owned()...)
 	}
