@@ -106,6 +106,25 @@ func TestServeDrains(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, got.stderr)
 }
 
+// What calls under way return is stored though another process locks the journal for longer than a command that is to end
+// would wait.
+func TestServeStoresWhatADrainWaitsFor(t *testing.T) {
+	t.Parallel()
+	s, server, dir, run := startFive(t)
+	s.signal(syscall.SIGTERM)
+	s.says("runteam: stopping: waiting up to 30s for 5 calls of 1 run; a second signal interrupts them\n")
+	unlock := lockDatabase(t, filepath.Join(dir, ".runteam", "runs.db"))
+	close(server.released)
+	time.Sleep(1500 * time.Millisecond)
+	unlock()
+	require.Contains(t, s.wait().stderr, "runteam: stopped: 5 calls ended; to continue the run: runteam resume ")
+	server.unblock()
+	require.Len(t, server.takeCalls(), 5)
+	got := call{dir: dir, args: []string{"resume", run}, env: server.env()}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	require.Equal(t, map[string]int{"Sum": 1}, server.takeCalls())
+}
+
 // A second signal, or the end of the time, interrupts the calls that are left. The run has no end all the same, and
 // another server continues it.
 func TestServeInterruptsTheCallsOfADrain(t *testing.T) {

@@ -39,6 +39,7 @@ func (s *starter) drain(ctx context.Context) {
 	case <-s.idle:
 	case <-waiting.Done():
 		_, cut = s.live.underWay()
+		s.flags.hurry()
 		s.stop(engine.ErrReleased)
 		<-s.idle
 	}

@@ -52,6 +52,7 @@ type serveFlags struct {
 
 	drainTime time.Duration // for calls under way, once the server is to stop
 	drain     chan struct{} // closed then
+	hurry     func()        // called once calls under way are not waited for any more: the journal waits for its database no longer
 }
 
 // Command returns the command serve.
@@ -125,6 +126,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	if s.mcp {
 		return mcpserver.Serve(ctx, con, s.specs, s.launch(accepts), version, con.Stdin, con.Stdout)
 	}
+	con = s.unhurried(con)
 	specs, err := s.declared(ctx, con)
 	if err != nil {
 		return err
@@ -133,15 +135,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	if err != nil {
 		return err
 	}
-	why := journals.ToChange
-	s.Quiet = true // where it is is said below
-	switch {
-	case s.readOnly:
-		why = journals.ToRead
-	case len(specs) > 0:
-		why = journals.ToServe
-	}
-	j, at, err := journals.Open(con, &s.Flags, why)
+	j, at, err := s.openJournal(con)
 	if err != nil {
 		return whereToBegin(con, err)
 	}
@@ -172,6 +166,26 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 		}
 	}
 	return s.work(ctx, con, l, at, o, starts)
+}
+
+// openJournal opens the journal for what the server does.
+func (s *serveFlags) openJournal(con *console.Console) (*journal.Journal, journals.Location, error) {
+	s.Quiet = true // where it is is said once the server listens
+	switch {
+	case s.readOnly:
+		return journals.Open(con, &s.Flags, journals.ToRead)
+	case len(s.specs) > 0:
+		return journals.Open(con, &s.Flags, journals.ToServe)
+	}
+	return journals.Open(con, &s.Flags, journals.ToChange)
+}
+
+// unhurried returns a console whose journals wait for their database until hurry is called, and not only until the first
+// signal: what calls under way return is to be stored.
+func (s *serveFlags) unhurried(con *console.Console) *console.Console {
+	own, hurried := *con, make(chan struct{})
+	own.Stopping, s.hurry = hurried, sync.OnceFunc(func() { close(hurried) })
+	return &own
 }
 
 // programToken returns the token of programs, after a check of the file that will have it.
@@ -206,6 +220,7 @@ func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Liste
 			if cause, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok && cause.Signal == syscall.SIGTERM && starts != nil {
 				starts.drain(serving)
 			}
+			s.hurry()
 			stop(context.Cause(ctx))
 		case <-serving.Done():
 		}

@@ -33,8 +33,20 @@ type worker struct {
 	unread   map[string]bool // paths of specs that cannot be read now, which was said
 }
 
+// claimTime is for how long a claim under way goes on once the server is drained.
+const claimTime = time.Second
+
 // work takes runs until ctx ends or the server is drained.
 func (w *worker) work(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-w.flags.drain:
+			time.AfterFunc(claimTime, cancel)
+		case <-ctx.Done():
+		}
+	}()
 	slots := make(chan struct{}, w.most)
 	for {
 		select {
