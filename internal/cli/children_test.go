@@ -77,7 +77,7 @@ func guideFiles(t *testing.T, name string) (dir, output string) {
 	return clitest.Folder(t, map[string]string{"team.yaml": blocks[0][1], "script.yaml": slowed(t, blocks[1][1], 2)}), output
 }
 
-// slowed returns a script with all delays so many times as long, so that they are in the same order on a machine with other work.
+// slowed returns a script with all delays so many times as long. Then they keep their order on a machine with other work.
 func slowed(t *testing.T, script string, times time.Duration) string {
 	t.Helper()
 	return regexp.MustCompile(`delay: [0-9.]+m?s`).ReplaceAllStringFunc(script, func(delay string) string {
