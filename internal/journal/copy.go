@@ -31,7 +31,7 @@ type copiedTable struct {
 	since   int // the version of the schema that added the table
 }
 
-// copied are the tables of a journal but for leases: a copy has none, since no process works on its runs.
+// copied are the tables of a journal but for leases and workers: a copy has none, since no process works on its runs.
 var copied = []copiedTable{
 	{"runs", "n", []string{"n", "id", "name", "command", "started", "label"}, 1},
 	{"batches", "n", []string{"n", "run", "at", "state", "parts", "kept", "rest"}, 1},
