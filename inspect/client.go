@@ -27,7 +27,7 @@ func New(baseURL, token string) (*Client, error) {
 	base, err := url.Parse(strings.TrimRight(baseURL, "/"))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("inspect: base URL: %w", err)
+		return nil, fmt.Errorf("inspect: base URL: %w; write http://HOST:PORT", err)
 	case base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "":
 		return nil, fmt.Errorf("inspect: base URL %q: write http://HOST:PORT", base.Redacted())
 	case token == "" || strings.ContainsAny(token, "\r\n"):

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -106,7 +105,17 @@ func TestAServerFindsWhatIsWrongWithASubmission(t *testing.T) {
 	_, runs := server.do("GET", "/runs", "")
 	require.Contains(t, runs, `"runs":[]`)
 	require.Contains(t, (call{bare: true, dir: t.TempDir(), args: []string{"submit", "meter", "--server", "http://127.0.0.1:1"}, env: map[string]string{"RUNTEAM_INSPECT_TOKEN": serveToken}}).run(t).stderr, "cannot be reached")
-	require.Contains(t, (call{bare: true, dir: t.TempDir(), args: []string{"submit", "--token-file", filepath.Join(t.TempDir(), "x")}}).run(t).stderr, "is for --server")
+	for _, tt := range [][]string{
+		{"write http://HOST:PORT", "--server", "127.0.0.1:7337"},
+		{"--server is empty", "--server", ""},
+		{"runteam: --token-file none.txt: no such file", "--server", server.url, "--token-file", "none.txt"},
+		{"runteam: --input reading: none.txt: no such file", "--server", server.url, "--input", "reading=none.txt"},
+		{"is for --server", "--token-file", "none.txt"},
+	} {
+		got := (call{bare: true, dir: t.TempDir(), args: append([]string{"submit", "meter"}, tt[1:]...), env: map[string]string{"RUNTEAM_INSPECT_TOKEN": serveToken}}).run(t)
+		require.Equal(t, exit.StatusUsage, got.status, tt)
+		require.Contains(t, got.stderr, tt[0])
+	}
 }
 
 func TestAClientSubmits(t *testing.T) {
@@ -180,4 +189,47 @@ func TestAMessageWaitsForTheWorker(t *testing.T) {
 		s.until(id, "ok")
 		s.verified(id)
 	})
+}
+
+// A run has the clearance of the server that stores it until a worker begins it, so that who submits it sees it.
+func TestASubmittedRunIsShownAtTheClearanceOfItsServer(t *testing.T) {
+	inBothShops(t, map[string]string{"team.yaml": `
+name: meter
+model: m
+params: {month: null}
+inputs: {reading: {classification: confidential}}
+agents: [{name: reader, accepts: confidential, systemPrompt: You read.}, {name: greeter, systemPrompt: You greet.}]
+tasks:
+  - {title: Read, assignee: reader, uses: [reading], description: Read it.}
+  - {title: Greet, assignee: greeter, description: Greet.}
+`}, func(t *testing.T, s *shop) {
+		v := visit(t, serveHere(t, call{dir: s.dir, args: []string{"team.yaml", "--accepts", "internal"}, env: s.env}))
+		id := strings.TrimSpace(v.submit(exit.StatusOK, "--id", "june").stdout)
+		require.Contains(t, v.server.get("/runs/"+id), `"status":"queued"`)
+		status, _ := serveHere(t, call{dir: s.dir, args: []string{"--accepts", "public"}, env: s.env}).do("GET", "/runs/"+id, "")
+		require.Equal(t, 404, status)
+		serveHere(t, call{dir: s.dir, args: []string{"team.yaml", "--offline", "--accepts", "internal", "--work", "1"}, env: s.env})
+		answer := v.submit(exit.StatusOK, "--id", "june", "--wait").stdout
+		require.Contains(t, answer, "[withheld: confidential]")
+		require.NotContains(t, answer, "canary")
+	})
+}
+
+// If the server goes away, who waits learns that the run is stored.
+func TestWaitForARunOfAServerThatEnds(t *testing.T) {
+	t.Parallel()
+	server := serveHere(t, call{dir: clitest.Folder(t, meterFiles), args: []string{"team.yaml", "--offline"}})
+	v := visit(t, server)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			if _, list := server.do("GET", "/runs", ""); strings.Contains(list, "queued") {
+				break
+			}
+		}
+		server.stop()
+	}()
+	require.Regexp(t, "run [0-9a-f]{8} stays submitted", v.submit(exit.StatusUsage, "--wait").stderr)
+	<-stopped
 }

@@ -46,6 +46,9 @@ func (s *store) firstGroup(r *runRow, b *batch, of *Submission) (*Group, error) 
 	if r.session != "" {
 		g.add("insert into sessions (run, session, turn) values ("+newRun+", $2, $3)", r.id, r.session, r.place)
 	}
+	if of != nil && of.Label != nil {
+		g.add("update runs set label = $2 where id = $1", r.id, int64(*of.Label))
+	}
 	if of != nil {
 		g.add("insert into submissions (run, spec, version, submitter, request, due, priority, state, losses, replies, reason, digest) values ("+newRun+", $2, $3, $4, $5, $6, $7, $8, 0, 0, '', $9)",
 			r.id, of.Spec, of.Version, of.By, of.Request, nanos(of.Due), of.Priority, isQueued, of.digest[:])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 )
@@ -25,6 +26,9 @@ type Submission struct {
 	Due      time.Time // when it may begin; zero means at once
 	Priority int       // of the runs of one caller, those with the highest begin first
 	Most     int       // how many runs of the caller may wait; 0 means any number
+
+	// Label is the label of the run until a worker begins it, the clearance of By. Nil means confidential.
+	Label *label.Classification
 
 	digest record.Digest
 }

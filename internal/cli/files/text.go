@@ -8,9 +8,9 @@ import (
 	"github.com/runteam/runteam/internal/workdir"
 )
 
-// ReadText reads the text in the file of --file; - is stdin. It reads at most one byte more than the
+// ReadText reads the text in the file of a flag, which errors name; - is stdin. It reads at most one byte more than the
 // limit, so that the caller notices a longer text.
-func ReadText(ctx context.Context, stdin io.Reader, dir workdir.Dir, path string, limit int64) (string, error) {
+func ReadText(ctx context.Context, stdin io.Reader, dir workdir.Dir, flag, path string, limit int64) (string, error) {
 	raw, err := Await(ctx, func() ([]byte, error) {
 		if path == "-" {
 			return io.ReadAll(io.LimitReader(stdin, limit+1))
@@ -23,7 +23,7 @@ func ReadText(ctx context.Context, stdin io.Reader, dir workdir.Dir, path string
 		return io.ReadAll(io.LimitReader(in, limit+1))
 	})
 	if err != nil {
-		return "", exit.FileError("--file "+path, err)
+		return "", exit.FileError(flag+" "+path, err)
 	}
 	return string(raw), nil
 }

@@ -88,19 +88,20 @@ func Load(ctx context.Context, con *console.Console, j *journal.Journal, run jou
 
 // LoadNow reads what was added to a run that is followed, and returns the run.
 func LoadNow(ctx context.Context, con *console.Console, j *journal.Journal, f *journal.Follower) (*StoredRun, error) {
-	t, loaded, err := f.Read(ctx)
-	if err != nil {
-		return nil, ReadError(ctx, err)
-	}
-	return newWholeRun(ctx, j, t, loaded, con.Now())
-}
-
-// newWholeRun returns a run that has its short ID.
-func newWholeRun(ctx context.Context, j *journal.Journal, t *trace.Trace, loaded *journal.Stored, now time.Time) (*StoredRun, error) {
 	all, err := j.Newest(ctx, "", math.MaxInt)
 	if err != nil {
 		return nil, ReadError(ctx, err)
 	}
+	t, loaded, err := f.Read(ctx)
+	if err != nil {
+		return nil, ReadError(ctx, err)
+	}
+	return newWholeRun(ctx, all, t, loaded, con.Now())
+}
+
+// newWholeRun returns a run that has its short ID, given the runs of its journal. They are read before the run: a later
+// summary could say that the run has ended, without its end and its answer.
+func newWholeRun(ctx context.Context, all []journal.Summary, t *trace.Trace, loaded *journal.Stored, now time.Time) (*StoredRun, error) {
 	i := slices.IndexFunc(all, func(s journal.Summary) bool { return s.Run == loaded.Info.Run })
 	if i < 0 {
 		return nil, ReadError(ctx, &journal.UnknownRunError{Prefix: loaded.Info.Run}) // removed meanwhile
@@ -114,6 +115,10 @@ func newWholeRun(ctx context.Context, j *journal.Journal, t *trace.Trace, loaded
 // LoadOutline reads a run without its prompts, decisions and events if [StoredRun.Tasks] can be known without these,
 // and else all of it. The trace of an outline is empty.
 func LoadOutline(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary) (*StoredRun, error) {
+	all, err := j.Newest(ctx, "", math.MaxInt)
+	if err != nil {
+		return nil, ReadError(ctx, err)
+	}
 	loaded, err := j.Load(ctx, run.Run)
 	if err != nil {
 		return nil, ReadError(ctx, err)
@@ -121,7 +126,7 @@ func LoadOutline(ctx context.Context, con *console.Console, j *journal.Journal, 
 	if !isOutlined(&loaded.History) {
 		return Load(ctx, con, j, run, "")
 	}
-	return newWholeRun(ctx, j, new(trace.Trace), loaded, con.Now())
+	return newWholeRun(ctx, all, new(trace.Trace), loaded, con.Now())
 }
 
 // isOutlined reports whether a history has all that is known of the tasks of its run. Other events and decisions say what

@@ -174,7 +174,7 @@ func (a *answerFlags) read(ctx context.Context, con *console.Console, cmd *cobra
 	if a.hasText {
 		return nil, nil
 	}
-	a.text, err = files.ReadText(ctx, con.Stdin, con.WorkDir, a.file, journal.MaxAnswer)
+	a.text, err = files.ReadText(ctx, con.Stdin, con.WorkDir, "--file", a.file, journal.MaxAnswer)
 	return nil, err
 }
 

@@ -73,7 +73,7 @@ func (l Launch) Submit(ctx context.Context, con *console.Console, j *journal.Jou
 		return "", false, err
 	}
 	of.Info.Command = "run"
-	of.Spec, of.Version = SpecName(d), d.File.Fingerprint()
+	of.Spec, of.Version, of.Label = SpecName(d), d.File.Fingerprint(), l.Accepts
 	return j.Submit(ctx, of)
 }
 

@@ -74,7 +74,7 @@ func (o *commandFlags) send(con *console.Console, cmd *cobra.Command, kind steer
 func (o *commandFlags) read(ctx context.Context, con *console.Console, cmd *cobra.Command, c *steer.Command) (err error) {
 	c.Text = o.text
 	if o.file != "" {
-		if c.Text, err = files.ReadText(ctx, con.Stdin, con.WorkDir, o.file, steer.MaxText); err != nil {
+		if c.Text, err = files.ReadText(ctx, con.Stdin, con.WorkDir, "--file", o.file, steer.MaxText); err != nil {
 			return err
 		}
 		if strings.TrimSpace(c.Text) == "" {

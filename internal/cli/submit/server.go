@@ -20,6 +20,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/endpoint"
@@ -45,6 +46,9 @@ var ofSubmission = []string{"server", "token-file", "input", "param", "goal", "i
 // check refuses flags that have no meaning together.
 func (s *serverFlags) check(cmd *cobra.Command) (err error) {
 	if s.url == "" {
+		if cmd.Flags().Changed("server") {
+			return exit.Usagef("--server is empty: write the URL of the server, such as http://127.0.0.1:7337, or leave it out")
+		}
 		if s.tokenFile != "" {
 			return exit.Usagef("--token-file is for --server URL: name the server, or leave it out")
 		}
@@ -63,8 +67,8 @@ func (s *serverFlags) connect(con *console.Console) (place, error) {
 	token, _ := con.LookupEnv(inspector.EnvToken)
 	if s.tokenFile != "" {
 		var err error
-		if token, err = files.ReadText(context.Background(), con.Stdin, con.WorkDir, s.tokenFile, maxToken); err != nil {
-			return nil, exit.FileError("--token-file "+s.tokenFile, err)
+		if token, err = files.ReadText(context.Background(), con.Stdin, con.WorkDir, "--token-file", s.tokenFile, maxToken); err != nil {
+			return nil, err
 		}
 	}
 	if strings.TrimSpace(token) == "" {
@@ -128,12 +132,12 @@ func (s *submission) start(ctx context.Context, con *console.Console) (*inspect.
 		if source.IsResult(path) {
 			return nil, exit.Usagef("--input %s: a server gets texts, and no result of a run: give a file", name)
 		}
-		text, err := files.ReadText(ctx, con.Stdin, con.WorkDir, path, maxInput)
-		if err == nil && !utf8.ValidString(text) {
-			err = errors.New("it is not UTF-8; give a text")
-		}
+		text, err := files.ReadText(ctx, con.Stdin, con.WorkDir, "--input "+name+":", path, maxInput)
 		if err != nil {
-			return nil, exit.FileError("--input "+name, err)
+			return nil, err
+		}
+		if !utf8.ValidString(text) {
+			return nil, exit.Usagef("--input %s: %s: it is not UTF-8; give a text", name, path)
 		}
 		of.Inputs[name] = text
 	}
@@ -145,8 +149,12 @@ const maxInput = 1 << 20
 
 func (o *onServer) look(ctx context.Context, _ *console.Console, run string) (*progress, error) {
 	text, err := o.client.Run(ctx, run)
+	if refused, ok := errors.AsType[*inspect.Error](err); ok && refused.Status == http.StatusNotFound {
+		return nil, exit.Errorf(exit.KindRuntime, "--server %s: it does not show run %s any more: the run was removed, or its worker has a higher clearance than the server", terminal.CleanLine(o.base), journals.ShortRun(run))
+	}
 	if err != nil {
-		return nil, o.fail(ctx, err)
+		err = o.fail(ctx, err)
+		return nil, exit.Errorf(exit.KindOf(err), "%w; run %s stays submitted", err, journals.ShortRun(run))
 	}
 	p := &progress{}
 	if err := json.Unmarshal(text, p); err != nil {
