@@ -191,6 +191,19 @@ func TestAMessageWaitsForTheWorker(t *testing.T) {
 	})
 }
 
+// A message to a run with a command that could have written it is not delivered, and the run says why.
+func TestAMessageToAQueuedRunWithUnconfinedCommands(t *testing.T) {
+	t.Parallel()
+	requireConfinement(t)
+	dir := clitest.Folder(t, processFiles("command: sh, args: [-c, echo done], confine: false"))
+	run := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
+	id := strings.TrimSpace(run("submit", "team.yaml", "--id", "one").stdout)
+	require.Equal(t, exit.StatusOK, run("message", id, "counter", "Hello.").status)
+	serveHere(t, call{dir: dir, args: []string{"team.yaml", "--offline", "--work", "1"}})
+	run("submit", "team.yaml", "--id", "one", "--wait")
+	require.Contains(t, run("show", id, "-o", "json").stdout, "was not delivered: agent counter has commands that are not confined")
+}
+
 // A run has the clearance of the server that stores it until a worker begins it, so that who submits it sees it.
 func TestASubmittedRunIsShownAtTheClearanceOfItsServer(t *testing.T) {
 	inBothShops(t, map[string]string{"team.yaml": `

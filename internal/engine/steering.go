@@ -112,15 +112,16 @@ func (s *steering) pollLog(ctx context.Context) {
 	}
 }
 
-// applyFirst applies the messages that were left before the run was opened, so that its first tasks have them. Nobody waits
-// to hear that one was refused.
+// applyFirst applies the messages that were left before the run was opened, so that its first tasks have them. Their senders
+// do not wait for the outcome, so the run warns of those that were refused.
 func (s *steering) applyFirst(ctx context.Context) {
 	if s == nil || s.log == nil || !s.log.LeftBefore() {
 		return
 	}
 	for _, c := range s.applyLeftCommands(ctx) {
 		s.run.mu.Lock()
-		s.run.warn(fmt.Sprintf("a message that %s left for the run was not delivered: no agent of it that may read the message has that name and a task left", cmp.Or(c.By, "somebody")))
+		s.run.warn(fmt.Sprintf("a message that %s left for the run was not delivered: %s", cmp.Or(c.By, "an unknown sender"),
+			cmp.Or(c.Missing, "no agent of it that may read the message has that name and a task left")))
 		s.run.mu.Unlock()
 	}
 }
@@ -133,10 +134,10 @@ func (s *steering) applyLeftCommands(ctx context.Context) (denied []*record.Left
 	list, err := s.log.Commands(ctx)
 	for i := range list {
 		c := &list[i]
-		why := c.Missing
-		if who := s.run.team.Config.Unconfined(); why == "" && (c.Text != "" || c.Policy != nil) && who != "" {
-			why = "agent " + who + " has commands that are not confined, which could write in place of the user"
+		if who := s.run.team.Config.Unconfined(); c.Missing == "" && (c.Text != "" || c.Policy != nil) && who != "" {
+			c.Missing = "agent " + who + " has commands that are not confined, which could write in place of the user"
 		}
+		why := c.Missing
 		if why == "" {
 			failed := s.apply(ctx, c)
 			if failed == nil || ctx.Err() != nil {

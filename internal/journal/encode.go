@@ -240,8 +240,8 @@ func (e *encoder) hidesSizes(x *record.AgentCall) bool {
 	return e.above.isExact(x.Task) || x.Partial && e.hides(x)
 }
 
-// spent returns what an agent call cost, in millionths of a US dollar, rounded up. Everybody may read it who can read the
-// database, so it is a size class if what the call took is stored in size classes.
+// spent returns what an agent call cost, in millionths of a US dollar, rounded up. All who can read the database
+// can read it, so it is a size class if what the call took is stored in size classes.
 func (e *encoder) spent(x *record.AgentCall) int64 {
 	cost := int64(x.Cost)
 	if e.hidesSizes(x) {

@@ -40,5 +40,5 @@ type LeftCommand struct {
 	steer.Command
 	Time    time.Time
 	Number  int64
-	Missing string // why the command cannot be read; empty if it can
+	Missing string // why the command has no effect, such as that it cannot be read; empty if it may have one
 }
