@@ -222,7 +222,7 @@ func TestAWorkerLeavesOtherVersionsAlone(t *testing.T) {
 		mine := strings.TrimSpace(s.run(exit.StatusOK, "submit", "team.yaml", "--input", "reading=reading.txt", "--param", "month=June").stdout)
 		s.until(mine, "suspended")
 		require.Equal(t, journal.Queued, s.status(id))
-		require.Contains(t, s.run(exit.StatusOK, "runs").stdout, "which nobody serves now")
+		require.Contains(t, s.run(exit.StatusOK, "runs").stdout, "which no worker serves now")
 		s.write("team.yaml", other)
 		s.until(id, "suspended")
 	})

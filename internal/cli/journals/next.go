@@ -75,7 +75,7 @@ func (g *Flags) NextStep(s *journal.Summary, short string, o Outlook) string {
 		_, version, _ := strings.Cut(s.Queue.Version, ":")
 		text := "for a worker of " + s.Queue.Spec + ", version " + version[:min(8, len(version))]
 		if s.Queue.Unserved {
-			text += ", which nobody serves now"
+			text += ", which no worker serves now"
 		}
 		if s.Queue.Due.After(s.Started.Add(time.Second)) {
 			text += ", from " + format.Time(s.Queue.Due)

@@ -43,9 +43,9 @@ alone if that is another version, or calls other models.
 You are the caller of the run. With --id, a second submission of the same ID for the
 same spec is the first run, so that a scheduler may try again.
 
-With --server, runteam serve at URL stores the run in its journal, so that you need
-neither that nor the spec: SPEC is the name of one that it serves. It needs the token of
-its programs, and who sends that is the caller.`,
+With --server, runteam serve at URL stores the run in its journal, so you need neither
+the journal nor the spec: SPEC is the name of one that it serves. You need the token of
+its programs. The sender of the token is the caller.`,
 		Example: `  runteam submit claims.yaml --input claim=new.md
   runteam submit report.yaml --id 2026-12-01 --at 2026-12-01T06:00:00Z
   runteam submit claims.yaml --input claim=new.md --wait    print the answer
