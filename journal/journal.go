@@ -145,7 +145,7 @@ func (j *Journal) LoadSession(ctx context.Context, run string) ([]record.StoredT
 	return j.stored.LoadSession(ctx, run)
 }
 
-// Remove removes the runs that began before a time, except those that a process works on. A session
+// Remove removes the runs that began before a time, except those that a process works on or a worker is to take. A session
 // is removed as a whole, once its last turn began before that time.
 // It returns the IDs of the removed runs, newest first; if it fails, the runs removed so
 // far. A file shrinks by the space that they used.

@@ -276,3 +276,14 @@ func TestARunWhoseWorkerIsGoneIsPausedAndCanceled(t *testing.T) {
 	s.run(exit.StatusOK, "cancel", id)
 	require.Equal(t, "cancelled", s.status(id))
 }
+
+// gc removes no run that a worker has yet to do.
+func TestGCKeepsWhatWaitsForAWorker(t *testing.T) {
+	inBothShops(t, meterFiles, func(t *testing.T, s *shop) {
+		id := strings.TrimSpace(s.run(exit.StatusOK, "submit", "team.yaml", "--input", "reading=reading.txt", "--param", "month=June", "--at", "2h").stdout)
+		require.Contains(t, s.run(exit.StatusOK, "gc", "--older-than", "0s").stderr, "waits for a worker")
+		require.Equal(t, journal.Queued, s.status(id))
+		s.run(exit.StatusOK, "cancel", id)
+		require.Contains(t, s.run(exit.StatusOK, "gc", "--older-than", "0s").stdout, "1 run removed")
+	})
+}

@@ -71,6 +71,9 @@ type QueuePlace struct {
 	state string
 }
 
+// NeedsWorker reports whether a worker works on the run, or is to take it.
+func (q *QueuePlace) NeedsWorker() bool { return q != nil && q.state != isAside }
+
 // waits reports whether the run is for the next worker, or set aside.
 func (q *QueuePlace) waits() bool { return q != nil && q.state != isTaken }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Remove removes the runs that began before a time, except those that a process
-// works on, with their workspaces. A session is removed as a whole, once its last turn began before
+// works on or a worker is to take, with their workspaces. A session is removed as a whole, once its last turn began before
 // that time. Remove also returns their space to the file system, or to the database. It writes in short
 // transactions and rests between them, so that other processes can write
 // meanwhile. On a full disk it uses the room that the journal keeps in reserve.
@@ -38,7 +38,7 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 		turns = append(turns, s)
 	}
 	kept := KeptSessions(turns, before)
-	old := slices.DeleteFunc(list, func(r row) bool { return !r.started.Before(before) || kept[r.session] })
+	old := slices.DeleteFunc(list, func(r row) bool { return !r.started.Before(before) || kept[r.session] || r.queue.NeedsWorker() })
 	gone, bytes, err := j.store.remove(ctx, old, func(l *lease) bool { return !j.liveAt(l, now) })
 	for _, r := range gone {
 		runs = append(runs, r.id)

@@ -31,8 +31,9 @@ func GCCommand(con *console.Console) *cobra.Command {
 		Short: "Remove old runs from the journal",
 		Long: `gc removes all runs that began longer ago than TIME from the journal, and shrinks
 the file. It removes their workspaces too. A run that a process is working on is kept,
-and a session of runteam chat is removed as a whole, once its last turn is old enough. Other processes can write
-meanwhile, and gc works on a full disk too.`,
+and so is one that waits for a worker. A session of runteam chat is removed as a whole,
+once its last turn is old enough. Other processes can write meanwhile, and gc works on a
+full disk too.`,
 		Example: `  runteam gc --older-than 30d --dry-run        only list them
   runteam gc --older-than 720h`,
 		Args: flags.NoArguments,
@@ -49,7 +50,7 @@ meanwhile, and gc works on a full disk too.`,
 // gcDocument is what gc did, in JSON.
 type gcDocument struct {
 	Runs   []string  `json:"runs"` // IDs, the newest first
-	Kept   []string  `json:"kept"` // old enough, but a process works on them
+	Kept   []string  `json:"kept"` // old enough, but a process works on them, or they wait for a worker
 	Before time.Time `json:"before"`
 	Bytes  int64     `json:"bytes"` // by which the journal became smaller
 	DryRun bool      `json:"dryRun,omitempty"`
@@ -85,6 +86,9 @@ func gc(con *console.Console, cmd *cobra.Command, c *gcFlags) error {
 		case s.Holder != nil:
 			out.Kept = append(out.Kept, s.Run)
 			con.Say("runteam: run %s is kept: %s works on it", terminal.CleanLine(s.Run), terminal.CleanLine(s.Holder.String()))
+		case s.Queue.NeedsWorker():
+			out.Kept = append(out.Kept, s.Run)
+			con.Say("runteam: run %s is kept: it waits for a worker; cancel it first to remove it", terminal.CleanLine(s.Run))
 		default:
 			out.Runs, old = append(out.Runs, s.Run), append(old, s)
 		}
