@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -107,14 +108,6 @@ func start(settings ...string) (*Server, error) {
 			return nil, err
 		}
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s.port = free.Addr().(*net.TCPAddr).Port
-	if err := free.Close(); err != nil {
-		return nil, err
-	}
 	init := s.command(filepath.Join(s.bin, "initdb"), "-D", s.data(), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync")
 	if out, err := init.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
@@ -123,7 +116,23 @@ func start(settings ...string) (*Server, error) {
 	if err := os.WriteFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(access), 0o600); err != nil {
 		return nil, err
 	}
+	if s.port, err = freePort(); err != nil {
+		return nil, err
+	}
 	return s, s.run(settings...)
+}
+
+// freePort returns a port at which nobody listens. It is below those that systems give to outgoing connections: one of
+// another test must not take it before the server starts, or while it is stopped.
+func freePort() (port int, err error) {
+	for range 100 {
+		port = 10_000 + rand.IntN(22_000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, err
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
