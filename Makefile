@@ -6,14 +6,13 @@ SOAK ?= 5m
 GRAPHS ?= 10000
 PAIRS ?= 2000
 MUTANTS ?= all
-SAMPLE ?= 1
 SLOW ?= 1
 
 # Of a pipe, every command must succeed.
 SHELL = bash
 .SHELLFLAGS = -o pipefail -c
 
-.PHONY: all build cross test slow long cases sample same nightly lint race unraced graphs pairs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build cross test slow long cases same nightly lint race unraced graphs pairs mutants foreign browser bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -28,16 +27,14 @@ cross:
 test:
 	$(GO) test ./...
 
-# What the fast tests leave out: crashes, differential runs and long properties, a sample of the mutants, and the servers
-# of other projects. They share nothing, so -j3 runs them side by side.
-slow: long sample foreign
+# What the fast tests leave out: crashes, differential runs and long properties, and the servers of other projects. They
+# share nothing, so -j2 runs them side by side.
+slow: long foreign
 long:
 	tests=$$($(LIST) slow) && RUNTEAM_SLOW=$(SLOW) $(GO) test -vet=off -timeout 45m $$tests
 # The same tests with all their cases.
 cases:
 	$(MAKE) long SLOW=all
-sample:
-	$(MAKE) mutants MUTANTS=$(SAMPLE)
 
 # Compares the command with that of an earlier commit: plans, prompts, and how both show and resume each recorded run
 # from each of its batches on. slow does that from some of them.
