@@ -467,7 +467,7 @@ func TestEverySpecLoadsFromItsCopies(t *testing.T) {
 	t.Parallel()
 	words := specfile.Vocabulary()
 	dir := t.TempDir()
-	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`, "testdata/folder/a.txt", "a")
+	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`, "testdata/folder/a.txt", "a", "testdata/policy.yaml", "policy: {default: scoped}")
 	rapid.Check(t, func(rt *rapid.T) {
 		w := rapid.SampledFrom(words).Draw(rt, "key")
 		id := w.Place + "." + w.Key
