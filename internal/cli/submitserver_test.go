@@ -88,6 +88,7 @@ func TestAServerFindsWhatIsWrongWithASubmission(t *testing.T) {
 		{"submit meter --param month=June --input reading=latin1.txt", serveToken, exit.StatusUsage, "UTF-8"},
 		{"submit meter --param month=June --input reading=large.txt", serveToken, exit.StatusUsage, "1 MiB"},
 		{"submit meter --param month=June --input reading=run:1/Read", serveToken, exit.StatusUsage, "result of a run"},
+		{"submit meter --param month=- --goal - --input reading=-", serveToken, exit.StatusUsage, "standard input can be read only once"},
 		{"submit meter --param month=June --input other=mine.txt", serveToken, exit.StatusUsage, "other"},
 		{"submit meter --param month=June --input reading=mine.txt --goal x", serveToken, exit.StatusUsage, "goal"},
 		{"submit meter --model m2", serveToken, exit.StatusUsage, "--model is a setting of the server"},

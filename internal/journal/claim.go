@@ -253,7 +253,7 @@ func (s *store) callers(ctx context.Context, tx Tx, w *Worker, now time.Time) (a
 and (select q.run from submissions q where q.spec = c.spec and q.version = c.version and q.submitter = c.name and q.state = 'queued' limit 1) is not null
 and ($3 = 0 or (select count(*) from submissions q where q.submitter = c.name and q.state = 'taken') < $3)
 and ($4 = 0 or (select cast(coalesce(sum(q.spent), 0) as bigint) from submissions q where q.submitter = c.name and q.day > 0 and q.day = `+s.today(5)+`) < $4)
-order by claimed, name`, of.Spec, of.Version, int64(w.MaxRunning), int64(w.MaxCostPerDay)/1_000_000, nanos(now))
+order by claimed, name`, of.Spec, of.Version, int64(w.MaxRunning), millionths(w.MaxCostPerDay), nanos(now))
 		if err != nil {
 			return nil, err
 		}

@@ -243,12 +243,17 @@ func (e *encoder) hidesSizes(x *record.AgentCall) bool {
 // spent returns what an agent call cost, in millionths of a US dollar, rounded up. All who can read the database
 // can read it, so it is a size class if what the call took is stored in size classes.
 func (e *encoder) spent(x *record.AgentCall) int64 {
-	cost := int64(x.Cost)
+	cost := x.Cost
 	if e.hidesSizes(x) {
-		cost = int64(bytesize.Class(int(cost)))
+		cost = llm.Money(bytesize.Class(int(cost)))
 	}
-	const millionth = int64(1_000_000) // of a US dollar, in picodollars
-	return cost/millionth + min(cost%millionth, 1)
+	return millionths(cost)
+}
+
+// millionths returns an amount in millionths of a US dollar, rounded up.
+func millionths(amount llm.Money) int64 {
+	const millionth = 1_000_000 // of a US dollar, in picodollars
+	return int64(amount/millionth + min(amount%millionth, 1))
 }
 
 // hidesAny reports whether a labeled text is above the plaintext limit. Nil is not.

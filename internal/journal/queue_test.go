@@ -87,6 +87,22 @@ func claim(t *testing.T, j *journal.Journal) *journal.Claim {
 	return c
 }
 
+// claimAll takes runs until none waits. Other goroutines may do so too.
+func claimAll(t *testing.T, j *journal.Journal, each func(*journal.Claim)) {
+	t.Helper()
+	for {
+		c, err := j.Claim(t.Context(), claims())
+		if errors.Is(err, journal.ErrNoneQueued) {
+			return
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		each(c)
+	}
+}
+
 func requireNone(t *testing.T, j *journal.Journal, w journal.Worker) {
 	t.Helper()
 	_, err := j.Claim(t.Context(), w)
@@ -284,6 +300,9 @@ func TestCostOfACallerOnADay(t *testing.T) {
 			require.NoError(t, appendEntries(c.Run, all...))
 		}
 		costs("r1", label.Internal, llm.Dollars(0.6))
+		smallest := w
+		smallest.MaxCostPerDay = 1
+		requireNone(t, j, smallest)
 		costs("r2", label.Secret, llm.Dollars(0.3)) // which counts as its size class, 1.0995
 		requireNone(t, j, w)
 		bobs := submission("r4")
@@ -369,15 +388,7 @@ func TestWorkersShareTheQueue(t *testing.T) {
 			me.Host = fmt.Sprint("host", n)
 			j := openQueue(t, open, journal.Options{Holder: &me})
 			all.Go(func() {
-				for {
-					c, err := j.Claim(t.Context(), claims())
-					if errors.Is(err, journal.ErrNoneQueued) {
-						return
-					}
-					if err != nil {
-						t.Error(err)
-						return
-					}
+				claimAll(t, j, func(c *journal.Claim) {
 					id := c.Stored.Info.Run
 					mu.Lock()
 					got[id]++
@@ -388,7 +399,7 @@ func TestWorkersShareTheQueue(t *testing.T) {
 					if _, err := c.Run.End(context.WithoutCancel(t.Context())); err != nil {
 						t.Error(err)
 					}
-				}
+				})
 			})
 		}
 		all.Wait()
@@ -657,19 +668,11 @@ func TestWorkersShareLostRuns(t *testing.T) {
 		j := begin()
 		defer j.Close() //nolint:errcheck // it ends with the test
 		all.Go(func() {
-			for {
-				c, err := j.Claim(t.Context(), claims())
-				if errors.Is(err, journal.ErrNoneQueued) {
-					return
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
+			claimAll(t, j, func(c *journal.Claim) {
 				mu.Lock()
 				times[c.Stored.Info.Run]++
 				mu.Unlock()
-			}
+			})
 		})
 	}
 	all.Wait()

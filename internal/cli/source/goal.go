@@ -55,11 +55,6 @@ func (g *GoalFlag) read(called string, stdin io.Reader) (string, error) {
 	return text, nil
 }
 
-// ReadGoal returns the text of --goal; empty without it.
-func (s *SpecFlags) ReadGoal(stdin io.Reader) (string, error) {
-	return s.Goal.read(optionNames["Goal"], stdin)
-}
-
 // NothingToDo returns the error for a spec that has neither tasks nor a goal.
 func NothingToDo(do string, s *SpecFlags, file *specfile.File) error {
 	if do == "run" && s.Team != "" && s.Path == "" {

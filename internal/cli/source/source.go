@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -202,27 +203,12 @@ func readWith[T any](ctx context.Context, con *console.Console, s *SpecFlags, re
 
 // options returns the options of the spec with the variables that it may send.
 func (s *SpecFlags) options(ctx context.Context, con *console.Console, allowed []specfile.EnvUse) (o specfile.Options, err error) {
-	inputs, err := flags.Pairs("input", "NAME=FILE", s.Inputs)
-	if err != nil {
-		return o, err
-	}
-	params, err := flags.Pairs("param", "K=V", s.Params)
+	inputs, params, goal, err := s.Given(con.Stdin)
 	if err != nil {
 		return o, err
 	}
 	if slices.Contains(s.Models, "") {
 		return o, exit.Usagef("--model is empty: write MODEL or AGENT=MODEL")
-	}
-	if err := s.readsOnce(inputs); err != nil {
-		return o, err
-	}
-	names := s.Names
-	if names == nil {
-		names = optionNames
-	}
-	goal, err := s.Goal.read(names["Goal"], con.Stdin)
-	if err != nil {
-		return o, err
 	}
 	results := s.Results
 	if results == nil {
@@ -240,8 +226,32 @@ func (s *SpecFlags) options(ctx context.Context, con *console.Console, allowed [
 		Inputs: inputs, Params: params, Models: s.Models, Stored: s.Stored, StoredOnly: s.StoredOnly,
 		Lookup: con.LookupEnv, AllowEnv: allowed, Trusted: func(path string, uses []specfile.EnvUse) bool { return IsTrusted(con, path, uses) }, Offline: s.NoCalls,
 		CallsTools: s.CallsTools, Unlisted: s.AnyAllow,
-		Names: names,
+		Names: messageNames(s.Names),
 	}, nil
+}
+
+// Given returns what the flags give a spec: the files of inputs and the values of parameters, by name, and the goal, which is
+// empty without --goal. A goal on standard input is read.
+func (s *SpecFlags) Given(stdin io.Reader) (inputs, params map[string]string, goal string, err error) {
+	if inputs, err = flags.Pairs("input", "NAME=FILE", s.Inputs); err != nil {
+		return nil, nil, "", err
+	}
+	if params, err = flags.Pairs("param", "K=V", s.Params); err != nil {
+		return nil, nil, "", err
+	}
+	if err = s.readsOnce(inputs); err != nil {
+		return nil, nil, "", err
+	}
+	goal, err = s.Goal.read(messageNames(s.Names)["Goal"], stdin)
+	return inputs, params, goal, err
+}
+
+// messageNames returns what messages call the options that flags set: names, or as on the command line if they are nil.
+func messageNames(names map[string]string) map[string]string {
+	if names == nil {
+		return optionNames
+	}
+	return names
 }
 
 // optionNames are what messages about a spec call the options that flags set.

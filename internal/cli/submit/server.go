@@ -115,15 +115,7 @@ func (s *submission) start(ctx context.Context, con *console.Console) (*inspect.
 	if s.spec.Path == "" {
 		return nil, exit.Usagef("--server needs a SPEC: the name of one that it serves")
 	}
-	given, err := flags.Pairs("input", "NAME=FILE", s.spec.Inputs)
-	if err != nil {
-		return nil, err
-	}
-	params, err := flags.Pairs("param", "K=V", s.spec.Params)
-	if err != nil {
-		return nil, err
-	}
-	goal, err := s.spec.ReadGoal(con.Stdin)
+	given, params, goal, err := s.spec.Given(con.Stdin)
 	if err != nil {
 		return nil, err
 	}
