@@ -86,7 +86,7 @@ func TestFoldsUnfoldFromOutside(t *testing.T) {
 	p.click(".node .title", "Letter")
 	drawn("End, Letter[1], Letter[2], names", "names → Letter[1] (input)", "names → Letter[2] (input)", "Letter[1] → End", "Letter[2] → End")
 	p.showsIn(".node.k-loop .sub", "1 rounds")
-	p.do(`document.querySelectorAll(".node.k-loop")[1].focus()`)
+	p.do(`[...document.querySelectorAll(".node.k-loop")].find((n) => n.querySelector(".title").textContent === "Letter[2]").focus()`) // nodes out of sight may be drawn later
 	p.press(" ")
 	drawn("Check[2]#1, Draft[2]#1, End, Letter[1], Letter[2], names",
 		"names → Letter[1] (input)", "names → Draft[2]#1 (input)", "Draft[2]#1 → Check[2]#1", "Draft[2]#1 → Letter[2]", "Check[2]#1 → Letter[2] (condition)", "Letter[1] → End", "Letter[2] → End")
