@@ -175,7 +175,9 @@ type RunList struct {
 type RunItem struct {
 	Run     string         `json:"runId"`
 	Name    string         `json:"name"`
-	Status  string         `json:"status"` // such as running, paused, ok, error, suspended or cancelled
+	Spec    string         `json:"spec"`    // its name; empty of a run that a program began, or an earlier version
+	Starter string         `json:"starter"` // who started it, as the server authenticated the person; empty without that
+	Status  string         `json:"status"`  // such as running, paused, ok, error, suspended or cancelled
 	Started time.Time      `json:"startedAt"`
 	Ended   time.Time      `json:"endedAt"` // zero while it works
 	TookMs  int64          `json:"tookMs"`  // milliseconds for which processes worked on it; zero while it works

@@ -37,10 +37,10 @@ func (s *store) firstGroup(r *runRow, b *batch, of *Submission) (*Group, error) 
 		g.add("insert into callers (spec, version, name, claimed) values ('', '', $1, 0) on conflict (spec, version, name) do update set claimed = 0", of.By)
 	}
 	if of != nil && of.Most > 0 {
-		g.add("insert into runs (id, name, command, started) values ((select $1 where (select count(*) from submissions where submitter = $5 and state = $6) < $7), $2, $3, $4) returning n",
-			r.id, r.name, r.command, nanos(r.started), of.By, isQueued, of.Most)
+		g.add("insert into runs (id, name, command, starter, spec, started) values ((select $1 where (select count(*) from submissions where submitter = $7 and state = $8) < $9), $2, $3, $4, $5, $6) returning n",
+			r.id, r.name, r.command, r.starter, r.spec, nanos(r.started), of.By, isQueued, of.Most)
 	} else {
-		g.add("insert into runs (id, name, command, started) values ($1, $2, $3, $4) returning n", r.id, r.name, r.command, nanos(r.started))
+		g.add("insert into runs (id, name, command, starter, spec, started) values ($1, $2, $3, $4, $5, $6) returning n", r.id, r.name, r.command, r.starter, r.spec, nanos(r.started))
 	}
 	g.Statements[len(g.Statements)-1].Into = []any{&r.n}
 	if r.session != "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -26,6 +27,16 @@ func (r *Run) CachedAnswers(ctx context.Context, key record.Key) iter.Seq2[*reco
 			for _, l := range batchRows {
 				if before = l.n; l.run == r.row.n {
 					continue
+				}
+				if !r.j.isWhole() {
+					_, err := r.j.find(ctx, l.id)
+					if errors.Is(err, ErrUnknownRun) {
+						continue
+					}
+					if err != nil {
+						yield(nil, err)
+						return
+					}
 				}
 				found, err := r.j.answersIn(l, masked)
 				if err != nil {

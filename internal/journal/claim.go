@@ -40,6 +40,9 @@ const maxLosses = 3
 // Claim takes a submitted run of a spec that w serves: one whose process was lost, else the first of the caller who has
 // waited longest since a run of theirs was last taken. The error is [ErrNoneQueued] if there is none now; see [Journal.Await].
 func (j *Journal) Claim(ctx context.Context, w Worker) (*Claim, error) {
+	if err := j.checkWhole(); err != nil {
+		return nil, err
+	}
 	leave, err := j.enter()
 	if err != nil {
 		return nil, err
@@ -91,7 +94,7 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 		}
 		return nil, err
 	}
-	if q := row.queue; submissionDigest(j.vault, row.id, q.Spec, q.Version, q.By, s.Info.Files) != digest {
+	if q := row.queue; submissionDigest(j.vault, row.id, q.Spec, q.Version, q.By, row.starter, s.Info.Files) != digest {
 		return nil, j.fail("write", j.store.setAside(ctx, row.id, n, "what was submitted is "+ErrAltered.Error()))
 	}
 	r.paused = runstate.Of(&s.History).Paused

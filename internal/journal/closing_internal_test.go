@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
 )
 
@@ -36,7 +35,7 @@ func TestRunThatBeginsWhileItsJournalIsClosed(t *testing.T) {
 	})
 	j, err := Open(path, Options{ReadOnly: true})
 	require.NoError(t, err)
-	list, err := j.store.runs(t.Context(), "", all, label.Secret)
+	list, err := j.store.runs(t.Context(), "", all, whole)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Nil(t, list[0].held)

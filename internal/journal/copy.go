@@ -33,7 +33,7 @@ type copiedTable struct {
 
 // copied are the tables of a journal but for leases and workers: a copy has none, since no process works on its runs.
 var copied = []copiedTable{
-	{"runs", "n", []string{"n", "id", "name", "command", "started", "label"}, 1},
+	{"runs", "n", []string{"n", "id", "name", "command", "started", "label", "starter", "spec"}, 1},
 	{"batches", "n", []string{"n", "run", "at", "state", "parts", "kept", "rest"}, 1},
 	{"answers", "key, batch", []string{"key", "batch", "run"}, 1},
 	{"turns", "n", []string{"n", "run", "at", "status", "tasks"}, 1},
@@ -59,6 +59,9 @@ type Copied struct {
 // time, in one transaction of the target, and refuses if a process works on a run then, or if the journal has changed before
 // the end. report is called between statements, with the rows so far and all.
 func (j *Journal) CopyTo(ctx context.Context, to CopyTarget, report func(rows, all int64)) (Copied, error) {
+	if err := j.checkWhole(); err != nil {
+		return Copied{}, err
+	}
 	c := &copying{from: j, report: report}
 	err := j.store.db.Read(ctx, func(q Querier) error { return c.checkIdle(ctx, q) }) // before the target is made
 	if err == nil && j.vault.digestKey == nil {
@@ -177,7 +180,10 @@ func (c *copying) copyTable(ctx context.Context, t *copiedTable, from Querier, t
 	columns := strings.Join(t.columns, ", ")
 	selected := columns
 	if t.name == "runs" && !c.has(withLabels) {
-		selected = strings.Replace(columns, "label", "null", 1)
+		selected = strings.Replace(selected, "label", "null", 1)
+	}
+	if t.name == "runs" && !c.has(withQueue) {
+		selected = strings.Replace(selected, "starter, spec", "'', ''", 1)
 	}
 	rows, err := from.QueryContext(ctx, "select "+selected+" from "+t.name+" order by "+t.key)
 	if err != nil {

@@ -16,7 +16,9 @@ type Info struct {
 	Run         string               `json:"run"` // its ID
 	Name        string               `json:"name,omitempty"`
 	Command     string               `json:"command,omitempty"`
-	Time        time.Time            `json:"time,omitzero"` // when it began; zero means now
+	Starter     string               `json:"starter,omitempty"` // who started it, as a server authenticated the person; empty without that
+	Spec        string               `json:"spec,omitempty"`    // the name of its spec; empty if it is not of a spec file
+	Time        time.Time            `json:"time,omitzero"`     // when it began; zero means now
 	Inputs      []trace.Input        `json:"inputs,omitempty"`
 	Fingerprint string               `json:"fingerprint,omitempty"` // of the spec; stored and returned in the form of [Journal.Masked]
 	Files       []File               `json:"files,omitempty"`       // the spec and the files that it read

@@ -23,8 +23,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/runteam/runteam/label"
 )
 
 // ErrClosed reports that a journal or a run is closed.
@@ -57,11 +55,11 @@ type archive struct {
 // A catalog lists runs and finds them by their IDs.
 type catalog struct {
 	*place
-	store   *store
-	me      Holder
-	now     func() time.Time
-	accepts label.Classification // runs with a higher label are not there
-	labels  *sync.Map            // of runs that are not stored with theirs, by [labelKey]
+	store  *store
+	me     Holder
+	now    func() time.Time
+	views  []View    // a run is there if one of them has it
+	labels *sync.Map // of runs that are not stored with theirs, by [labelKey]
 }
 
 // A place names the journal in errors.
@@ -95,21 +93,12 @@ func New(name string, db Database, digestKey []byte, o Options) (j *Journal, err
 		return nil, err
 	}
 	v := newVault(o, sealer, digestKey)
-	c := &catalog{place: &place{path: name}, store: s, me: *o.Holder, now: o.Now, accepts: label.Secret, labels: &sync.Map{}}
+	c := &catalog{place: &place{path: name}, store: s, me: *o.Holder, now: o.Now, views: whole, labels: &sync.Map{}}
 	j = &Journal{archive: &archive{catalog: c, vault: v}, o: o, closing: &closing{}}
 	if !o.ReadOnly {
 		j.writer = newWriter(j)
 	}
 	return j, nil
-}
-
-// For returns the journal for a viewer with a clearance. Runs with a higher label do not exist in it: methods that list
-// runs leave them out, and methods that read one return an [*UnknownRunError]. Both are one journal, so closing one closes both.
-func (j *Journal) For(accepts label.Classification) *Journal {
-	of, c := *j, *j.catalog
-	c.accepts = accepts
-	of.archive = &archive{catalog: &c, vault: j.vault}
-	return &of
 }
 
 // Close waits until all that was appended is durable, releases the runs that were not

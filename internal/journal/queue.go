@@ -18,8 +18,8 @@ import (
 
 // A Submission is a run that is stored without a process. Workers that serve its spec in its version may claim it.
 type Submission struct {
-	Info     Info // with the inputs, which a worker reads back
-	Spec     string
+	Info     Info      // with the inputs, which a worker reads back
+	Spec     string    // its name, also in place of that of Info
 	Version  string    // of the spec and its agents; stored in the form of [Journal.Masked]
 	By       string    // who submits it, its caller
 	Request  string    // names it among what By submits for Spec, so that it is stored once; empty if it has no name
@@ -33,9 +33,9 @@ type Submission struct {
 	digest record.Digest
 }
 
-// submissionDigest returns the digest of what was submitted: for whom and as which run, and which texts were given. Each of
+// submissionDigest returns the digest of what was submitted: for whom, by whom and as which run, and which texts were given. Each of
 // these texts has a digest with its run, but not the list of them: without this, one could be left out.
-func submissionDigest(v *vault, run, spec, version, by string, files []File) record.Digest {
+func submissionDigest(v *vault, run, spec, version, by, starter string, files []File) record.Digest {
 	var names []string
 	for i := range files {
 		if files[i].isGiven() {
@@ -43,7 +43,7 @@ func submissionDigest(v *vault, run, spec, version, by string, files []File) rec
 		}
 	}
 	slices.Sort(names)
-	return v.digest("submission", joinLengths(append([]string{run, spec, version, by}, names...)...))
+	return v.digest("submission", joinLengths(append([]string{run, spec, version, by, starter}, names...)...))
 }
 
 // ErrQueueFull reports a submission of a caller for whom enough runs wait.
@@ -88,13 +88,14 @@ func (j *Journal) Submit(ctx context.Context, s Submission) (run string, added b
 		return "", false, err
 	}
 	defer leave()
+	s.Info.Spec = s.Spec
 	r, b, err := j.prepare(ctx, s.Info)
 	if err == nil {
 		if s.Due.IsZero() {
 			s.Due = b.at
 		}
 		s.Version = j.Masked(s.Version)
-		s.digest = submissionDigest(j.vault, s.Info.Run, s.Spec, s.Version, s.By, s.Info.Files)
+		s.digest = submissionDigest(j.vault, s.Info.Run, s.Spec, s.Version, s.By, s.Info.Starter, s.Info.Files)
 		run, err = j.store.begin(ctx, &r.row, b, &s)
 	}
 	if err != nil {

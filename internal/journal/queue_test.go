@@ -687,6 +687,7 @@ func TestAnAlteredSubmissionIsSetAside(t *testing.T) {
 	t.Parallel()
 	for name, alter := range map[string]string{
 		"the rows of a run without the input": `update batches x set parts = y.parts, kept = y.kept, rest = y.rest from batches y where x.run = 1 and y.run = 2`,
+		"another starter":                     `update runs set starter = 'bob' where n = 1`,
 		"another caller":                      `update submissions set submitter = 'bob' where run = 1; insert into callers select spec, version, 'bob', 0 from callers`,
 		"another spec":                        `update submissions set spec = 'other' where run = 1; insert into callers select 'other', version, name, 0 from callers`,
 		"the digest of another run":           `update submissions x set digest = y.digest from submissions y where x.run = 1 and y.run = 2`,

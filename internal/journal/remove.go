@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"time"
-
-	"github.com/runteam/runteam/label"
 )
 
 // Remove removes the runs that began before a time, except those that a process
@@ -21,7 +19,10 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 	if j.writer == nil {
 		return nil, 0, j.fail("write", ErrReadOnly)
 	}
-	list, err := j.store.runs(ctx, "", all, label.Secret)
+	if err := j.checkWhole(); err != nil {
+		return nil, 0, err
+	}
+	list, err := j.store.runs(ctx, "", all, whole)
 	if err != nil {
 		return nil, 0, j.fail("read", err)
 	}

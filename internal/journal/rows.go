@@ -23,6 +23,8 @@ type runRow struct {
 	id      string // unique
 	name    string
 	command string
+	starter string // see [Info]
+	spec    string
 	started time.Time
 	session string // of which the run is a turn; empty if it is none
 	place   int    // which turn, from 1

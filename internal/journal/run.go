@@ -224,10 +224,11 @@ func (r *Run) Append(entries []record.Entry, done func(error)) {
 	r.j.writer.enqueue(o)
 }
 
-// Update stores another Info of the run, as when the spec changed before it was resumed. It
-// returns when that is durable.
+// Update stores another Info of the run, as when the spec changed before it was resumed. The run keeps its Starter and Spec.
+// Update returns when that is durable.
 func (r *Run) Update(ctx context.Context, info Info) error {
 	info.Run, info.Fingerprint = r.row.id, r.j.Masked(info.Fingerprint)
+	info.Starter, info.Spec = r.row.starter, r.row.spec
 	x, err := r.encoder.info(&info)
 	if err != nil {
 		return r.j.fail("write", err)

@@ -10,21 +10,16 @@ import (
 )
 
 // runs returns at most so many runs whose IDs begin with prefix, the newest first; all of them if most is
-// negative. Runs above the clearance of the viewer are not there.
+// negative. Other runs than those that a view has are not there.
 func (c *catalog) runs(ctx context.Context, prefix string, most int) ([]row, error) {
-	list, err := c.store.runs(ctx, prefix, most, c.accepts)
-	if err != nil || c.accepts == label.Secret {
-		return list, err
+	list, err := c.store.runs(ctx, prefix, most, c.views)
+	if err != nil {
+		return nil, err
 	}
-	found, seen := len(list), list[:0]
-	for _, r := range list {
-		level, err := c.labelOf(ctx, &r)
-		if err != nil {
-			return nil, err
-		}
-		if level <= c.accepts {
-			seen = append(seen, r)
-		}
+	found := len(list)
+	seen, err := c.visible(ctx, list)
+	if err != nil {
+		return nil, err
 	}
 	if len(seen) < found && found == most { // there may be more behind those that were left out
 		all, err := c.runs(ctx, prefix, all)

@@ -113,12 +113,17 @@ create table if not exists sessions (
 
 // addLabels adds the label of each run, which earlier runs do not have.
 func addLabels(ctx context.Context, tx *sql.Tx) error {
+	return addColumn(ctx, tx, "label", "integer")
+}
+
+// addColumn adds a column to the table of runs, unless it is there.
+func addColumn(ctx context.Context, tx *sql.Tx, name, form string) error {
 	var has bool
-	err := tx.QueryRowContext(ctx, "select exists (select 1 from pragma_table_info('runs') where name = 'label')").Scan(&has)
+	err := tx.QueryRowContext(ctx, "select exists (select 1 from pragma_table_info('runs') where name = $1)", name).Scan(&has)
 	if err != nil || has {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "alter table runs add column label integer")
+	_, err = tx.ExecContext(ctx, "alter table runs add column "+name+" "+form)
 	return err
 }
 
@@ -130,8 +135,14 @@ func keepTaskEvents(context.Context, *sql.Tx) error { return nil }
 // which a process begins lists the tasks of the run. Earlier programs would find neither.
 func storeOnce(context.Context, *sql.Tx) error { return nil }
 
-// addQueue adds the tables of runs that were submitted, of who submits them, and of who takes them.
+// addQueue adds the tables of runs that were submitted, of who submits them, and of who takes them; and who started each run,
+// and of which spec it is, which earlier runs do not have.
 func addQueue(ctx context.Context, tx *sql.Tx) error {
+	for _, name := range []string{"starter", "spec"} {
+		if err := addColumn(ctx, tx, name, "text not null default ''"); err != nil {
+			return err
+		}
+	}
 	_, err := tx.ExecContext(ctx, `
 create table if not exists submissions (
 	run       integer primary key,
@@ -172,7 +183,7 @@ create table if not exists workers (
 
 // withCommands is the first version that has the table commands, withSessions the first that has the table sessions,
 // withLabels the first whose runs may have labels, withTaskList the first whose starts of processes have all that is
-// written of the tasks, and withQueue the first that has the table submissions.
+// written of the tasks, and withQueue the first that has the table submissions, and a starter and a spec of runs.
 const (
 	withCommands = 5
 	withSessions = 7

@@ -59,7 +59,7 @@ func (i *Info) takeTurn() {
 
 // rowOf returns the row of a run that begins.
 func rowOf(info *Info) runRow {
-	r := runRow{id: info.Run, name: info.Name, command: info.Command, started: info.Time}
+	r := runRow{id: info.Run, name: info.Name, command: info.Command, starter: info.Starter, spec: info.Spec, started: info.Time}
 	if t := info.Turn; t != nil && !t.Repeats {
 		r.session, r.place = t.Session, t.Turn
 	}
@@ -72,9 +72,9 @@ func (s *store) sessionRuns(ctx context.Context, session string) ([]row, error) 
 where s.session = $1 and coalesce(t.status, '') <> $2 order by s.turn`, session, removed)
 }
 
-// LoadSession returns the turns of the session that a run is a turn of, in order. The run is named as
-// for [Journal.Find]: the ID of a session is that of its first run. The error wraps [ErrNoSession] if
-// the run is no turn of a session.
+// LoadSession returns the turns of the session that a run is a turn of, in order, without those that are not there. The run is
+// named as for [Journal.Find]: the ID of a session is that of its first run. The error wraps [ErrNoSession] if
+// the run is no turn of a session, or repeats one of a session of which no turn is there.
 func (j *Journal) LoadSession(ctx context.Context, run string) ([]record.StoredTurn, error) {
 	list, err := sessionOf(ctx, j.archive, run)
 	if err != nil {
@@ -116,8 +116,14 @@ func sessionOf(ctx context.Context, a *archive, run string) ([]row, error) {
 		session = s.Info.Turn.Session // it repeats a turn
 	}
 	list, err := a.store.sessionRuns(ctx, session)
+	if err == nil {
+		list, err = a.visible(ctx, list)
+	}
 	if err != nil {
 		return nil, a.fail("read", err)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%w: run %s", ErrNoSession, r.id)
 	}
 	return list, nil
 }

@@ -271,31 +271,20 @@ func (l *leaseRow) lease() (*lease, error) {
 	return out, nil
 }
 
-// runs returns at most so many runs whose IDs begin with prefix and whose labels are not known or at most
-// accepts, the newest first; all of them if most is negative.
-func (s *store) runs(ctx context.Context, prefix string, most int, accepts label.Classification) ([]row, error) {
-	condition, limit := "$1 = ''", int64(most)
-	if prefix != "" { // by the index of IDs
-		condition = "r.id >= $1 and r.id < $5"
-	}
+// runs returns at most so many runs whose IDs begin with prefix and which one of the views may have, the newest first; all of
+// them if most is negative.
+func (s *store) runs(ctx context.Context, prefix string, most int, views []View) ([]row, error) {
+	limit := int64(most)
 	if most < 0 {
 		limit = math.MaxInt64
 	}
-	query := s.selectRuns() + `
-where ` + condition + ` and coalesce(t.status, '') <> $2 and coalesce(` + s.labels() + `, $3) <= $3 order by r.n desc limit $4`
-	args := []any{prefix, removed, int64(accepts), limit}
-	if prefix != "" {
-		args = append(args, prefix+string(utf8.MaxRune))
+	condition, args := s.condition(views, []any{removed, limit})
+	if prefix != "" { // by the index of IDs
+		condition += fmt.Sprintf(" and r.id >= $%d and r.id < $%d", len(args)+1, len(args)+2)
+		args = append(args, prefix, prefix+string(utf8.MaxRune))
 	}
-	return readAll(ctx, s.db, scanRun, query, args...)
-}
-
-// labels returns the column with the labels of runs. Files of earlier versions have none.
-func (s *store) labels() string {
-	if s.commands.has(withLabels) {
-		return "r.label"
-	}
-	return "null"
+	return readAll(ctx, s.db, scanRun, s.selectRuns()+`
+where coalesce(t.status, '') <> $1 and `+condition+` order by r.n desc limit $2`, args...)
 }
 
 // selectRuns returns the query for runs, up to its condition. Files of earlier versions have no sessions.
@@ -310,7 +299,7 @@ func (s *store) selectRuns() string {
 	} else {
 		columns += ", null, null, null, null, null, null, null"
 	}
-	return "select r.n, r.id, r.name, r.command, r.started, " + s.labels() + ", " + columns + ", l.holder, l.beat, l.taken, l.renewed, " + s.db.Age() + `, t.at, t.status, t.tasks,
+	return "select r.n, r.id, r.name, r.command, r.started, " + s.column("label", "null", withLabels) + ", " + s.column("starter", "''", withQueue) + ", " + s.column("spec", "''", withQueue) + ", " + columns + ", l.holder, l.beat, l.taken, l.renewed, " + s.db.Age() + `, t.at, t.status, t.tasks,
 (select count(*) from turns where run = r.n)
 from runs r left join leases l on l.run = r.n ` + join + `
 left join turns t on t.n = (select max(n) from turns where run = r.n)`
@@ -323,7 +312,7 @@ func scanRun(rows *sql.Rows, r *row) (err error) {
 	var level, at sql.NullInt64
 	var held leaseRow
 	var queue queueRow
-	into := append([]any{&r.n, &r.id, &r.name, &r.command, &started, &level, &r.session, &r.place}, queue.columns()...)
+	into := append([]any{&r.n, &r.id, &r.name, &r.command, &started, &level, &r.starter, &r.spec, &r.session, &r.place}, queue.columns()...)
 	into = append(into, held.columns()...)
 	if err := rows.Scan(append(into, &at, &status, &tasks, &r.turns)...); err != nil {
 		return err

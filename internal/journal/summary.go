@@ -40,6 +40,8 @@ type Summary struct {
 	Run     string    `json:"run"`
 	Name    string    `json:"name,omitempty"`
 	Command string    `json:"command,omitempty"`
+	Starter string    `json:"starter,omitempty"` // as [Info] has it
+	Spec    string    `json:"spec,omitempty"`
 	Status  string    `json:"status"` // as the run ended, [Running], [Paused] or [Interrupted]
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"` // zero if it did not end
@@ -204,7 +206,7 @@ func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summar
 
 // head returns the summary of a row.
 func (c *catalog) head(ctx context.Context, r row) (s Summary, err error) {
-	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status, Session: r.session, Turn: r.place, Queue: r.queue}
+	s = Summary{Run: r.id, Name: r.name, Command: r.command, Starter: r.starter, Spec: r.spec, Started: r.started, Status: r.turn.status, Session: r.session, Turn: r.place, Queue: r.queue}
 	if c.live(r.held) {
 		s.Holder = &r.held.Holder
 	}

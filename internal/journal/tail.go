@@ -50,20 +50,23 @@ const (
 )
 
 // Next returns the next events that are durable, or some of them. It does not wait. The error wraps [ErrUnknownRun] if
-// the run was removed.
+// the run was removed, or is not there any more.
 func (t *Tail) Next(ctx context.Context) ([]event.Event, TailState, error) {
 	page, _, err := t.a.store.page(ctx, t.n, t.after, true)
 	if err != nil {
 		return nil, TailReads, t.a.fail("read", err)
 	}
-	if len(page) == 0 {
-		now, err := t.a.find(ctx, t.run)
+	var now row
+	if len(page) == 0 || !t.a.isWhole() { // a process that resumes the run may raise its label
+		now, err = t.a.find(ctx, t.run)
 		if err == nil && now.n != t.n {
 			err = &UnknownRunError{Prefix: t.run} // removed, and made again
 		}
 		if err != nil {
 			return nil, TailReads, err
 		}
+	}
+	if len(page) == 0 {
 		if now.turn.status == "" && t.a.live(now.held) {
 			return nil, TailWaits, nil
 		}

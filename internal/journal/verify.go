@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -15,13 +16,14 @@ import (
 // altered. Beyond what [audit.Verify] checks, they must be of this run, begin at its
 // beginning, and end at the state of the chain in the last row; the marks, by which one
 // task is read alone, must name the tasks of the lines; and the answers of people and the commands that wait to be
-// taken must not be forged. It sets Run and State of o; the
+// taken must not be forged; and the starter and the spec by which lists and views select the run must be those of its
+// lines. It sets Run and State of o; the
 // error is of reading only.
 //
 // With a key, only its owner can write a record that passes. Without one, anyone who can
 // write the journal can. In both cases rows may have been cut off the end of an open record, or
 // the whole journal replaced by an older copy: only a head that was stored elsewhere shows that.
-// Names, times and counts in lists of runs are not part of the record.
+// Other names, times and counts in lists of runs are not part of the record.
 func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions) (audit.Report, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
@@ -37,6 +39,7 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 	o.Run = r.id
 	altered := 0 // the first line of the first row with wrong marks
 	headed := false
+	misplaced := "" // says that the row of the run has another starter or spec than its lines
 	lines := func(yield func([]byte, error) bool) {
 		n := 0
 		for l, err := range rows(ctx, a.store, r.n, 0, true, undecoded) {
@@ -53,6 +56,9 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 			for line := range bytes.Lines(l.text) {
 				n++
 				headed = headed || n == 1 && bytes.HasPrefix(line, traceOpener)
+				if bytes.HasPrefix(line, infoOpener) && !r.isOf(line) {
+					misplaced = "the starter or the spec by which the run is listed is not the one of its lines: it was altered, and may show the run to others"
+				}
 				if !yield(line, nil) {
 					return
 				}
@@ -71,7 +77,8 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 	if err != nil {
 		return audit.Report{}, a.fail("read", err)
 	}
-	checkBesideChain(&report, headed, altered, whyForged(answers, commands, &decoder{vault: a.vault, run: r.id}))
+	forged := whyForged(answers, commands, &decoder{vault: a.vault, run: r.id})
+	checkBesideChain(&report, headed, altered, cmp.Or(forged, misplaced))
 	if report.Status == audit.Broken {
 		_, err = a.find(ctx, r.id) // it may have been removed
 	}
@@ -79,8 +86,8 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 }
 
 // checkBesideChain marks a report as broken for what the chain of digests does not cover: lines without their
-// head, a row with altered marks, of which altered is the first line or 0, and what [whyForged] says.
-func checkBesideChain(report *audit.Report, headed bool, altered int, forged string) {
+// head, a row with altered marks, of which altered is the first line or 0, and what else was altered.
+func checkBesideChain(report *audit.Report, headed bool, altered int, beside string) {
 	broken := func(line int, why string) {
 		if report.Status != audit.Broken {
 			report.Status, report.Line, report.Covered, report.Why = audit.Broken, line, 0, why
@@ -92,13 +99,20 @@ func checkBesideChain(report *audit.Report, headed bool, altered int, forged str
 	if altered > 0 {
 		broken(altered, "the marks of the row that begins here were altered: where one task is read alone, lines about it would be missing")
 	}
-	if forged != "" {
-		broken(0, forged)
+	if beside != "" {
+		broken(0, beside)
 	}
 }
 
-// traceOpener is the prefix of the first line of a run.
-var traceOpener = record.LinePrefix(record.KindTrace)
+// traceOpener is the prefix of the first line of a run, infoOpener of a line with an Info.
+var traceOpener, infoOpener = record.LinePrefix(record.KindTrace), record.LinePrefix(record.KindInfo)
+
+// isOf reports whether a line with an Info has the starter and the spec of the run.
+func (r *runRow) isOf(line []byte) bool {
+	var of Info
+	_, value := record.SplitLine(line)
+	return json.Unmarshal(value, &of) == nil && of.Starter == r.starter && of.Spec == r.spec
+}
 
 // marksAgree reports whether the marks of a row, if it has any, name every task of its
 // lines, and as completed those that completed in it. The chain does not cover marks, and a

@@ -11,7 +11,6 @@ import (
 
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/workspace"
-	"github.com/runteam/runteam/label"
 )
 
 // folderName is the name of a folder with a journal. What begins with it is no part of an
@@ -89,7 +88,7 @@ func (j *Journal) cleanWorkspaces(ctx context.Context) error {
 	if len(left) == 0 {
 		return nil
 	}
-	runs, err := j.store.runs(ctx, "", all, label.Secret) // after the folders: a run begins before its workspaces
+	runs, err := j.store.runs(ctx, "", all, whole) // after the folders: a run begins before its workspaces
 	if err != nil {
 		return err
 	}

@@ -75,6 +75,8 @@ type runsFlags struct {
 type ListedRun struct {
 	Run      string          `json:"runId"`
 	Name     string          `json:"name"`
+	Spec     string          `json:"spec,omitempty"`    // its name; empty of a run of a program, or of an earlier version
+	Starter  string          `json:"starter,omitempty"` // who started it, as a server authenticated the person
 	Status   string          `json:"status"`
 	Started  time.Time       `json:"startedAt"`
 	Ended    time.Time       `json:"endedAt,omitzero"`
@@ -205,7 +207,7 @@ func (l *runsFlags) find(con *console.Console, cmd *cobra.Command, j *journal.Jo
 
 // Listed returns a run as the list has it.
 func Listed(ctx context.Context, j *journal.Journal, s *journal.Summary) ListedRun {
-	r := ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, view.TookMs(s), s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, s.Queue, *s, journals.Outlook{}}
+	r := ListedRun{s.Run, s.Name, s.Spec, s.Starter, s.Status, s.Started, s.Ended, view.TookMs(s), s.Tasks, s.Outcomes, journals.ReadExperiment(ctx, j, s), s.Session, s.Turn, s.Queue, *s, journals.Outlook{}}
 	if r.Tasks == nil {
 		r.Tasks = journal.Counts{}
 	}

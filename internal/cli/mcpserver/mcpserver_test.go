@@ -205,7 +205,7 @@ func TestSpecsThatCannotBeOffered(t *testing.T) {
 func TestACallIsARun(t *testing.T) {
 	t.Parallel()
 	var con *console.Console
-	s := start(t, map[string]string{"echo.yaml": echo}, []string{"echo.yaml"}, func(c *console.Console, _ *run.Launch) { con = c })
+	s := start(t, map[string]string{"echo.yaml": echo}, []string{"echo.yaml"}, func(c *console.Console, l *run.Launch) { con, l.Starter = c, "ann@example.org" })
 	res := s.call(t, "Echo_team", map[string]any{"claim": "The roof leaks.", "tone": "kind"})
 	require.False(t, res.IsError, textOf(t, res))
 	require.Equal(t, "The roof leaks. Pay.", textOf(t, res))
@@ -221,6 +221,8 @@ func TestACallIsARun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "run", stored.Info.Command)
 	require.Equal(t, "Echo team", stored.Info.Name)
+	require.Equal(t, "Echo team", stored.Info.Spec)
+	require.Equal(t, "ann@example.org", stored.Info.Starter)
 	texts := map[string]string{}
 	for _, f := range stored.Info.Files {
 		texts[f.Path] = f.Label.String() + ": " + f.Text

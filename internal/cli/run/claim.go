@@ -33,9 +33,12 @@ func QueueIn(con *console.Console, flags *journals.Flags, j *journal.Journal, at
 // Journal returns the journal.
 func (q *Queue) Journal() *journal.Journal { return q.journal }
 
-// SpecName returns the name by which runs of a spec are submitted.
-func SpecName(d *specfile.Declared) string {
-	return cmp.Or(d.Name, strings.TrimSuffix(filepath.Base(d.Path), filepath.Ext(d.Path)))
+// SpecName returns the name of a spec by which its runs are submitted and found.
+func SpecName(d *specfile.Declared) string { return specName(d.Name, d.Path) }
+
+// specName returns the name of a spec of a team, which may have no name, in a file.
+func specName(team, path string) string {
+	return cmp.Or(team, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 }
 
 // Submit checks a run as Prepare does, without connecting to anything, and stores it for a worker. of says who submits it,

@@ -32,7 +32,7 @@ func isText(given string) bool { return strings.HasPrefix(given, journal.GivenIn
 // infoOf returns what a journal stores about a run when it begins.
 func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, error) {
 	of := records.TraceOptions(file, nil, con.Now())
-	info := journal.Info{Run: of.Run, Name: of.Name, Command: j.Command, Time: of.Time, Inputs: of.Inputs}
+	info := journal.Info{Run: of.Run, Name: of.Name, Command: j.Command, Starter: j.starter, Spec: specName(file.Name, file.Path), Time: of.Time, Inputs: of.Inputs}
 	v, err := j.invocation(con, file)
 	if err != nil {
 		return info, err

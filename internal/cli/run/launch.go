@@ -79,6 +79,7 @@ type Launch struct {
 	Accepts     *label.Classification // what the user may see; nil means confidential
 	Attend      Attend
 	Request     *journals.Request // who requested the run, and why; may be nil
+	Starter     string            // who starts the run, as a server authenticated the person; empty without that
 	Drain       <-chan struct{}   // closed when the process is to stop; see [engine.RunOptions]
 
 	// Texts of inputs, by name, in place of files. The inputs keep the labels of the spec, and a
@@ -103,7 +104,7 @@ const MaxText = 4 << 20
 func (l *Launch) job() (*Job, error) {
 	j := &Job{
 		Command: "run", SpecFlags: l.Spec, AnswerFlags: l.Answers, Limits: l.Limits, Concurrency: l.Concurrency,
-		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, attendance: attendance{attend: l.Attend, request: l.Request, drain: l.Drain},
+		Progress: "none", Journal: l.Journal, noInput: true, accepts: l.Accepts, starter: l.Starter, attendance: attendance{attend: l.Attend, request: l.Request, drain: l.Drain},
 	}
 	j.Names = namesOfRequest
 	if l.Claim != nil {

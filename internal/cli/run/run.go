@@ -41,6 +41,7 @@ type Job struct {
 	resumed       *resumed // nil for a new run
 
 	noInput bool
+	starter string                // see [Launch]
 	accepts *label.Classification // of the user; nil means the default
 	answerForm
 	attendance

@@ -320,7 +320,7 @@ func Options(con *console.Console, j *journal.Journal, flags *journals.Flags, ac
 }
 
 func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, accepts label.Classification) *site {
-	return &site{con: con, j: j.For(accepts), whole: j, flags: flags, accepts: accepts, live: &liveRuns{}, feeds: &feeds{}}
+	return &site{con: con, j: j.For(journal.View{Accepts: accepts}), whole: j, flags: flags, accepts: accepts, live: &liveRuns{}, feeds: &feeds{}}
 }
 
 // options returns the options of an inspector of the site.
