@@ -111,6 +111,7 @@ var arrows = []struct {
 	{"team", "steer internal/filetree label llm internal/naming task envelope handoff prompt event internal/event internal/assign internal/flow messagebus sharedmem agent synth internal/record internal/plan internal/engine internal/provenance tool"},
 	{"internal/specfile", "internal/process internal/matcher internal/policytext internal/listformat agent person tool tool/builtin mcp internal/mask internal/filetree internal/yamltext internal/pricing internal/bytesize internal/connection internal/endpoint internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow internal/gate internal/engine internal/provenance internal/condition internal/workdir"},
 	{"spec", "person prompt llm llm/limit llm/openai task agent team internal/specfile internal/engine internal/plan"},
+	{"internal/roles", "internal/bytesize internal/naming internal/specfile internal/workdir label"},
 	{"internal/inspector", "internal/event internal/naming label steer task"},
 	{"inspect", "steer"},
 	{"flowtest", "internal/matcher tool internal/listformat internal/condition internal/graph internal/plan llm internal/supervise internal/filetree internal/brief internal/codes internal/naming internal/specfile label task internal/pick handoff prompt internal/event agent internal/trace internal/flow spec internal/scripted internal/schema internal/jsonvalue person internal/engine"},

@@ -59,14 +59,15 @@ func (f *fields) unread(name string) bool {
 // fields reads an object by the table of a place. It reports a value that is not an object
 // and returns nil, which has no values.
 func (r *report) fields(n *node, place string, defaults *fields) *fields {
-	return r.read(n, place, "", defaults)
+	return r.read(n, placesByName[place], "", defaults)
 }
 
 // part is fields for an object inside another one; where begins messages about required keys.
-func (r *report) part(n *node, place, where string) *fields { return r.read(n, place, where, nil) }
+func (r *report) part(n *node, place, where string) *fields {
+	return r.read(n, placesByName[place], where, nil)
+}
 
-func (r *report) read(n *node, name, where string, defaults *fields) *fields {
-	p := placesByName[name]
+func (r *report) read(n *node, p *place, where string, defaults *fields) *fields {
 	if n.is != isObject {
 		r.bad(n, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
 		return nil
@@ -153,7 +154,7 @@ func suggestKey(name string, p *place) string {
 		}
 		return "remove it; " + best + " has no effect here"
 	}
-	if home := placesWith(name); home != "" {
+	if home := placesWith(name, p.all); home != "" {
 		return name + " is a key of " + home
 	}
 	const most = 10
@@ -198,10 +199,10 @@ func names(p *place, only ...Status) []string {
 	return out
 }
 
-// placesWith returns the places that have a key of this name.
-func placesWith(name string) string {
+// placesWith returns which of some places have a key of this name.
+func placesWith(name string, all []*place) string {
 	var out []string
-	for _, p := range allPlaces {
+	for _, p := range all {
 		if i, ok := p.index[name]; ok && p.keys[i].status == Works && !strings.HasSuffix(p.name, "Defaults") {
 			out = append(out, p.a)
 		}

@@ -29,6 +29,14 @@ type fault struct {
 
 func (f *fault) Error() string { return f.message }
 
+// condition returns what is wrong with a file that could or could not be parsed.
+func (f *fault) condition(parsed bool) error {
+	if parsed && !f.refused {
+		return ErrInvalid
+	}
+	return ErrSyntax
+}
+
 // parseJSON reads the text of a source, which must be strict JSON (RFC 8259). It returns
 // duplicate keys separately.
 func parseJSON(s *source) (n *node, twice []fault, err error) { return newJSONParser(s).document() }

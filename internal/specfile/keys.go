@@ -51,6 +51,7 @@ type place struct {
 	index map[string]int
 	needs []string // required keys
 	shows []string // typical keys, for hints
+	all   []*place // of its table
 }
 
 //go:embed keys.txt
@@ -92,6 +93,9 @@ func readPlaces(table string) (byName map[string]*place, all []*place) {
 				all = append(all, p)
 			}
 		}
+	}
+	for _, p := range all {
+		p.all = all
 	}
 	return byName, all
 }

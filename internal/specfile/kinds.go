@@ -26,6 +26,7 @@ type kind struct {
 	many  string             // hint for a list; empty means hint
 	none  string             // hint for null; empty means hint
 	one   string             // what to write where its key is missing: the words to choose from, or an example
+	each  string             // the place whose objects a list holds
 	json  object             // the JSON Schema, which may accept more
 	fits  func(n *node) bool // whether the value has the right type
 	check check              // of a value of the right type; nil accepts every value
@@ -187,7 +188,9 @@ func kindOf(word string) kind {
 	case strings.Contains(word, "|"):
 		return words(strings.Split(word, "|")...)
 	case strings.HasPrefix(word, "["):
-		return list.as(listOf(ref(place)))
+		k := list.as(listOf(ref(place)))
+		k.each = place
+		return k
 	case strings.HasPrefix(word, "{*:"):
 		return mapping.as(mapOf(ref(place)))
 	}

@@ -54,11 +54,7 @@ func (l *loader) open(given, option string) *node {
 		src.taken = takenOut(n, copied.Without)
 	}
 	for _, f := range bad {
-		err := ErrSyntax
-		if n != nil && !f.refused {
-			err = ErrInvalid
-		}
-		l.badAtAs(src, f.at, err, f.hint, "%s", f.message)
+		l.badAtAs(src, f.at, f.condition(n != nil), f.hint, "%s", f.message)
 	}
 	if n == nil {
 		return nil
