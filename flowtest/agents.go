@@ -81,7 +81,7 @@ type testAgent struct {
 func (t *testTeam) connect(a specfile.Agent) (agent.Agent, error) {
 	out := &testAgent{team: t, name: a.Member.Name, own: t.f.agents[a.Member.Name], command: a.Process != nil}
 	if a.Person { // only a person can approve calls
-		return person.New(out.Run), nil
+		return person.New(out.Run).For(a.Users...), nil
 	}
 	if !a.HasModel() { // it has no endpoint
 		return out, nil

@@ -171,5 +171,6 @@ var (
 	ErrNoQuestion    = journal.ErrNoQuestion // the run has no such question, or does not ask it any more
 	ErrAnswered      = journal.ErrAnswered   // the question was answered before; the first answer counts
 	ErrAnswerForm    = journal.ErrAnswerForm // the answer is empty or does not match the schema
+	ErrAnswerer      = record.ErrAnswerer    // By is none of the users of the question
 	ErrAnswerRefused = journal.ErrRefused    // the process that works on the run does not take the answer
 )

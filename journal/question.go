@@ -22,6 +22,7 @@ type Question struct {
 	Call     string               // the ID of that call, with its turn: "…/turn/2/call_1" in the second
 	Approval string               // what else needs one: "plan", or the name of a declassifier
 	Agent    string               // the person who is asked
+	Users    []string             // names of who may answer; none if anybody may
 	Asked    time.Time            // when
 	Label    label.Classification // of what the person is shown
 	Prompt   string               // the same, without what is above the clearance of the run's user
@@ -45,7 +46,7 @@ func (j *Journal) Questions(ctx context.Context) ([]Question, error) {
 	open := make([]Question, len(list))
 	for i := range list {
 		q := &list[i]
-		open[i] = Question{q.Run, q.ID, q.Task, q.Title, q.Name, q.Tool, q.Call, q.Approval, q.Agent, q.Asked, q.Label, q.Prompt, q.Schema}
+		open[i] = Question{q.Run, q.ID, q.Task, q.Title, q.Name, q.Tool, q.Call, q.Approval, q.Agent, q.Users, q.Asked, q.Label, q.Prompt, q.Schema}
 	}
 	return open, nil
 }
@@ -57,12 +58,12 @@ func (j *Journal) Questions(ctx context.Context) ([]Question, error) {
 //
 // If ctx ends while it waits, the answer is stored all the same.
 //
-// The error wraps [ErrNoQuestion], [ErrAnswered], [ErrAnswerForm], [ErrAnswerRefused] or
+// The error wraps [ErrNoQuestion], [ErrAnswered], [ErrAnswerForm], [ErrAnswerer], [ErrAnswerRefused] or
 // [ErrUnknownRun] where these apply. ErrAnswerForm leaves the question open.
 //
 // [team.Team.Resume]: https://pkg.go.dev/github.com/runteam/runteam/team#Team.Resume
 func (j *Journal) Answer(ctx context.Context, run, question string, a Answer) (taken bool, err error) {
-	taken, err = j.stored.AnswerQuestion(ctx, run, question, journal.PersonAnswer(a))
+	taken, err = j.stored.AnswerQuestion(ctx, run, question, journal.PersonAnswer{By: a.By, Text: a.Text, Reason: a.Reason})
 	if err != nil {
 		return false, fmt.Errorf("answer question %q of run %q: %w", question, run, err)
 	}

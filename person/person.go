@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/codes"
@@ -32,15 +33,23 @@ var ErrLater = errors.New("the person has not answered yet")
 
 // An Agent is a person. It is safe for concurrent use if the function that asks is.
 type Agent struct {
-	ask func(context.Context, prompt.Prompt) (agent.Reply, error)
+	ask   func(context.Context, prompt.Prompt) (agent.Reply, error)
+	users []string
 }
 
 // New returns a person whom ask asks. It is called once for each question, perhaps several
 // times at once, and must return when its context ends. If the prompt has a schema, the
 // answer is the JSON of the reply or, if that is not set, its text read as JSON.
 func New(ask func(context.Context, prompt.Prompt) (agent.Reply, error)) *Agent {
-	return &Agent{ask}
+	return &Agent{ask: ask}
 }
+
+// For returns the same person, whom only people with these names can answer for: a journal takes no answer by anybody else.
+// Names are compared as they are. The function that asks must see to it itself whom it asks. Without names, anybody can answer.
+func (a *Agent) For(users ...string) *Agent { return &Agent{a.ask, slices.Clone(users)} }
+
+// Users returns the names of [Agent.For].
+func (a *Agent) Users() []string { return slices.Clone(a.users) }
 
 // Check returns an error if there is no function that asks. A team checks its agents with it.
 func (a *Agent) Check() error {

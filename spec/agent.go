@@ -23,6 +23,7 @@ type Agent struct {
 	Options agent.Options   // settings of its calls, without Fallback
 	Process *agent.Process  // the command that the agent is; nil for a model and a person. It has no Models
 	Person  bool            // the agent is a person, and has no Models: see [person.New]
+	Users   []string        // names of who can answer for the person: see [person.Agent.For]; none if anybody can
 }
 
 // agent returns what the file says about an agent.
@@ -31,7 +32,7 @@ func (f *File) agent(a specfile.Agent) Agent {
 		MaxTurns: a.MaxTurns, Settings: a.Settings, TextToolCalls: a.TextToolCalls,
 		Timeout: a.Timeout, CallTimeout: a.CallTimeout, Limits: f.limits,
 	}}
-	if out.Process, out.Person = a.Process, a.Person; !a.HasModel() {
+	if out.Process, out.Person, out.Users = a.Process, a.Person, a.Users; !a.HasModel() {
 		return out
 	}
 	for _, c := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
@@ -51,7 +52,7 @@ func (f *File) connect(a Agent) (team.Agent, error) {
 		return a.Process, nil
 	}
 	if a.Person {
-		return person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater }), nil
+		return person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater }).For(a.Users...), nil
 	}
 	lookup := f.lookup
 	if lookup == nil {

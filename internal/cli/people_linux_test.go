@@ -70,6 +70,22 @@ func TestAQuestionIsLeftOpenOnTheTerminal(t *testing.T) {
 	require.Contains(t, call{dir: dir, args: []string{"questions"}}.run(t).stdout, `"Decide" for editor`, "an interruption leaves the question open:\n%s", strings.Join(lines, "\n"))
 }
 
+// The terminal asks nothing that its user cannot answer, and says who can.
+func TestTheTerminalAsksItsUserOnly(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(oneQuestion, "{kind: person}", "{kind: person, users: [Ann@example.org, bob@example.org]}", 1)})
+	p := atTerminal(t, 200, 40, call{dir: dir, args: []string{"run"}, env: map[string]string{"TERM": "xterm"}})
+	status, lines, raw := p.end(t)
+	require.Equal(t, exit.StatusWaiting, status, "%q", raw)
+	text := strings.Join(lines, "\n")
+	require.Contains(t, text, "questions to editor stay open, since only ann@example.org or bob@example.org can answer them, and you are ")
+	require.Contains(t, text, " --by NAME --set choice=send")
+	p = atTerminal(t, 200, 40, call{dir: dir, args: []string{"run", "--no-journal"}, env: map[string]string{"TERM": "xterm"}})
+	status, lines, _ = p.end(t)
+	require.Equal(t, exit.StatusUsage, status)
+	require.Contains(t, strings.Join(lines, "\n"), `task "Decide" is for the person "editor", who cannot answer`)
+}
+
 // What the user may not see is not on the screen, although the person may see it.
 func TestTheTerminalShowsWhatTheUserMaySee(t *testing.T) {
 	t.Parallel()

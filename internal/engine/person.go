@@ -166,6 +166,7 @@ func questionOf(x *modelCall) *record.Question {
 		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Time: x.start,
 		Label: x.whole.Classification, Messages: messageIDs(x.offers), Memory: memoryTasks(x.offers), Key: questionKey(x),
 	}
+	q.Users = x.run.team.Find(q.Agent).Users()
 	if x.about != nil {
 		q.Title, q.Call, q.Tool, q.Approval, q.List = x.about.title, x.about.call, x.about.tool, x.about.what, x.about.list
 	}

@@ -110,3 +110,39 @@ func BenchmarkResumeOpenQuestions(b *testing.B) {
 		}
 	}
 }
+
+// An answer that waits when the spec has come to name who can answer is not taken if somebody else gave it.
+func TestAnAnswerOfSomebodyElseIsNotTaken(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory(journal.Options{})
+	defer j.Close() //nolint:errcheck // it is in memory
+	tasks := []task.Spec{by("editor", spec("decide"))}
+	team := func(users ...string) *engine.Team {
+		editor := person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return notNow() }).For(users...)
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "editor", Agent: editor}}})
+		require.NoError(t, err)
+		return tm
+	}
+	options := func() *engine.RunOptions { return &engine.RunOptions{RunID: "r", Journal: j, Tasks: tasks} }
+	_, err := team().RunTasks(t.Context(), tasks, options())
+	require.NoError(t, err)
+	answer := func(by string) {
+		t.Helper()
+		list, err := j.OpenQuestions(t.Context(), "r")
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		_, err = j.AnswerQuestion(t.Context(), "r", list[0].ID, journal.PersonAnswer{By: by, Text: "send it"})
+		require.NoError(t, err)
+	}
+	answer("eve")
+	res, err := team("ann", "bob").Resume(t.Context(), "r", options())
+	require.NoError(t, err)
+	require.Equal(t, engine.StatusSuspended, res.Status)
+	list, err := j.OpenQuestions(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, []string{"ann", "bob"}, list[0].Users)
+	answer("bob")
+	res, err = team("ann", "bob").Resume(t.Context(), "r", options())
+	require.NoError(t, err)
+	require.Equal(t, "send it", res.Output)
+}

@@ -64,7 +64,7 @@ func (d *questions) of(ctx context.Context, id task.ID, key record.Key) (*record
 	if d.log == nil {
 		return nil, nil
 	}
-	list, err := d.log.Waiting(ctx)
+	list, err := d.waiting(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil: // the run ends, and its journal has not failed
 		return nil, withCause(ctx, err)
@@ -77,6 +77,21 @@ func (d *questions) of(ctx context.Context, id task.ID, key record.Key) (*record
 		}
 	}
 	return nil, nil
+}
+
+// waiting returns the answers that other processes left. It refuses those of people who cannot answer for the person.
+func (d *questions) waiting(ctx context.Context) (list []record.Answer, err error) {
+	all, err := d.log.Waiting(ctx)
+	for i := range all {
+		q := record.Question{Agent: all[i].Agent, Users: d.run.team.Find(all[i].Agent).Users()}
+		wrong := q.CheckUser(all[i].By)
+		if wrong == nil {
+			list = append(list, all[i])
+		} else if err = d.refuse(ctx, &all[i], wrong.Error()); err != nil {
+			return nil, err
+		}
+	}
+	return list, err
 }
 
 // take records that an answer of the journal is used, before whatever follows from it.
@@ -155,7 +170,7 @@ func (d *questions) look(ctx context.Context) {
 	if none {
 		return
 	}
-	list, err := d.log.Waiting(ctx)
+	list, err := d.waiting(ctx)
 	refused := map[*record.Answer]string{}
 	d.mu.Lock()
 	for i := range list {

@@ -104,6 +104,11 @@ func (a *archive) question(ctx context.Context, r row, isMeant func(*runstate.Qu
 	if err != nil {
 		return nil, err
 	}
+	return theQuestion(list, isMeant)
+}
+
+// theQuestion returns the question of a list that is meant.
+func theQuestion(list []*runstate.Question, isMeant func(*runstate.Question) bool) (*runstate.Question, error) {
 	var found *runstate.Question
 	for _, q := range list {
 		if isMeant(q) && (found == nil || !found.Open() && q.Open()) {
@@ -121,9 +126,10 @@ func (a *archive) question(ctx context.Context, r row, isMeant func(*runstate.Qu
 // Reason are what it sets. The process that works on the run takes the answer, or the next one
 // that resumes the run. Answer waits for the former up to [takeWait], and reports whether it took
 // the answer. The error wraps [ErrNoQuestion], [ErrAnswered] or, if that process does not take
-// it, [ErrRefused]. Of two answers at the same time, one is refused.
+// it, [ErrRefused]; or [record.ErrAnswerer] if By is none of the users of the question. Of two answers at the same time, one
+// is refused.
 func (j *Journal) Answer(ctx context.Context, run string, id task.ID, answer func(*runstate.Question) (record.Answer, error)) (taken bool, err error) {
-	return j.answer(ctx, run, about(id), answer)
+	return j.answer(ctx, run, about(id), answerRules{}, answer)
 }
 
 // about returns whether a question is about a task.
@@ -132,7 +138,7 @@ func about(id task.ID) func(*runstate.Question) bool {
 }
 
 // answer is [Journal.Answer] for the question that is meant.
-func (j *Journal) answer(ctx context.Context, run string, isMeant func(*runstate.Question) bool, answer func(*runstate.Question) (record.Answer, error)) (taken bool, err error) {
+func (j *Journal) answer(ctx context.Context, run string, isMeant func(*runstate.Question) bool, rules answerRules, answer func(*runstate.Question) (record.Answer, error)) (taken bool, err error) {
 	if err := j.writable(); err != nil {
 		return false, j.fail("write", err)
 	}
@@ -140,10 +146,10 @@ func (j *Journal) answer(ctx context.Context, run string, isMeant func(*runstate
 	if err != nil {
 		return false, err
 	}
-	q, n, err := j.leaveAnswer(ctx, r, isMeant, answer)
+	q, n, err := j.leaveAnswer(ctx, r, isMeant, rules, answer)
 	for errors.Is(err, errAskedMeanwhile) {
 		first := q.Key
-		q, n, err = j.leaveAnswer(ctx, r, func(q *runstate.Question) bool { return isMeant(q) && q.Key == first }, answer)
+		q, n, err = j.leaveAnswer(ctx, r, func(q *runstate.Question) bool { return isMeant(q) && q.Key == first }, rules, answer)
 	}
 	switch {
 	case errors.Is(err, errCommandWaits):
@@ -161,15 +167,22 @@ func (j *Journal) answer(ctx context.Context, run string, isMeant func(*runstate
 // leaveAnswer adds the answer to the question that is meant to the commands of the run, and returns
 // the command's number. The error is errAskedMeanwhile if the question may not be the last of its
 // task anymore, and errCommandWaits if it has an answer.
-func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*runstate.Question) bool, answer func(*runstate.Question) (record.Answer, error)) (q *runstate.Question, n int64, err error) {
+func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*runstate.Question) bool, rules answerRules, answer func(*runstate.Question) (record.Answer, error)) (q *runstate.Question, n int64, err error) {
 	seen, _, _, err := j.store.last(ctx, r.n) // first: what is asked meanwhile is in later rows
 	if err != nil {
 		return nil, 0, j.fail("read", err)
 	}
-	if q, err = j.question(ctx, r, isMeant); err != nil {
+	list, err := j.questions(ctx, r)
+	if err == nil {
+		q, err = theQuestion(list, isMeant)
+	}
+	if err != nil {
 		return nil, 0, err
 	}
 	a, err := answerOf(q, answer)
+	if err == nil {
+		err = rules.check(&r, q, a.By, list)
+	}
 	if err == nil && j.vault.hides(a.Label) && j.vault.sealer == nil {
 		err = fmt.Errorf("%w: the question is above confidential, and without a key the journal can keep no answer to it", ErrNoKey)
 	}
@@ -180,15 +193,21 @@ func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*runstate
 	if err != nil {
 		return nil, 0, err
 	}
-	n, err = j.store.commands.addAnswer(ctx, r.n, seen, a.Key, line)
+	add := func() (int64, error) {
+		return j.store.commands.addAnswer(ctx, r.n, seen, a.Key, line, rules.checkWaiting(j, &r, q, a.By))
+	}
+	n, err = add()
 	if errors.Is(err, errCommandWaits) {
 		freed, failed := j.endUnreadable(ctx, r, q)
 		switch {
 		case failed != nil:
 			err = failed
 		case freed:
-			n, err = j.store.commands.addAnswer(ctx, r.n, seen, a.Key, line)
+			n, err = add()
 		}
+	}
+	if errors.Is(err, record.ErrAnswerer) {
+		return nil, 0, err
 	}
 	return q, n, j.fail("write", err)
 }
@@ -228,6 +247,9 @@ func answerOf(q *runstate.Question, answer func(*runstate.Question) (record.Answ
 		return nil, whyEnded(q)
 	}
 	a, err := answer(q)
+	if err == nil {
+		err = q.CheckUser(a.By)
+	}
 	if err != nil {
 		return nil, err
 	}

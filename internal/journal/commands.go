@@ -55,9 +55,25 @@ var errAskedMeanwhile = errors.New("a person was asked meanwhile")
 
 // addAnswer adds the answer to the question with a key to the commands of a run, and returns the
 // command's number. The error is errCommandWaits if an answer to it waits or was taken, and
-// errAskedMeanwhile if a row behind the last one that was seen may have a question.
-func (s *commandTable) addAnswer(ctx context.Context, run, seen int64, key record.Key, line []byte) (n int64, err error) {
+// errAskedMeanwhile if a row behind the last one that was seen may have a question or an answer. Unless check is nil, no
+// other answer with a check is added meanwhile, and check gets those that wait, before these rows are read: one that is taken
+// in between is in such a row.
+func (s *commandTable) addAnswer(ctx context.Context, run, seen int64, key record.Key, line []byte, check func([]storedCommand) error) (n int64, err error) {
 	err = s.db.Write(ctx, func(tx Tx, again bool) error {
+		if check != nil {
+			if lock := s.db.Lock(); lock != "" {
+				if err := queryRow(ctx, tx, "select n from runs where n = $1"+lock, []any{run}, &run); err != nil {
+					return err
+				}
+			}
+			waiting, err := queryAll(ctx, tx, scanCommand, selectCommands, run, commandAnswer, commandClaimed)
+			if err == nil {
+				err = check(waiting)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		rows, err := queryAll(ctx, tx, scanMarks, selectMarks, run, seen)
 		if err != nil {
 			return err

@@ -31,6 +31,7 @@ type OpenQuestion struct {
 	Call     string
 	Approval string
 	Agent    string
+	Users    []string // who may answer; none if anybody may
 	Asked    time.Time
 	Label    label.Classification
 	Prompt   string
@@ -40,9 +41,17 @@ type OpenQuestion struct {
 
 // A PersonAnswer is what a person answers.
 type PersonAnswer struct {
-	By     string
+	By     string // one of the users of the question, if it has any
 	Text   string
 	Reason string
+
+	// Apart refuses the answer if By has answered another question of the run as another person, whether to approve something
+	// or for a task. Of two such answers at the same moment, one is refused. Names are compared as they are.
+	Apart bool
+
+	// NotStarter refuses the answer if it approves something and By has started the run; see [Info]. An answer that is the
+	// result of a task approves nothing.
+	NotStarter bool
 }
 
 // ErrAnswerForm reports an answer that is not what its question asks for.
@@ -102,7 +111,7 @@ func openQuestions(ctx context.Context, a *archive, run string) (open []OpenQues
 			name = t.Tasks()[at].Name
 		}
 		shown, asks := shownIn(t, q)
-		open = append(open, OpenQuestion{run, q.ID(), q.Task, q.Title, name, q.Tool, q.Call, q.Approval, q.Agent, q.Time, q.Label, shown, asks, q.Schema})
+		open = append(open, OpenQuestion{run, q.ID(), q.Task, q.Title, name, q.Tool, q.Call, q.Approval, q.Agent, q.Users, q.Time, q.Label, shown, asks, q.Schema})
 	}
 	slices.SortStableFunc(open, func(a, b OpenQuestion) int { return place[a.ID] - place[b.ID] })
 	return open, nil
@@ -119,7 +128,7 @@ func shownIn(t *trace.Trace, q *runstate.Question) (shown string, asks promptvie
 }
 
 // AnswerQuestion answers the question of a run with an ID, as [Journal.Answer] does. The error wraps
-// [ErrAnswerForm] if the answer is not what the question asks for.
+// [ErrAnswerForm] if the answer is not what the question asks for, and [record.ErrAnswerer] if By may not give it.
 func (j *Journal) AnswerQuestion(ctx context.Context, run, id string, answer PersonAnswer) (taken bool, err error) {
 	if strings.TrimSpace(answer.By) == "" {
 		return false, errors.New("an answer needs the name of who gives it: set By")
@@ -130,7 +139,7 @@ func (j *Journal) AnswerQuestion(ctx context.Context, run, id string, answer Per
 		}
 	}
 	isMeant := func(q *runstate.Question) bool { return q.ID() == id }
-	return j.answer(ctx, run, isMeant, func(q *runstate.Question) (record.Answer, error) {
+	return j.answer(ctx, run, isMeant, answerRules{answer.Apart, answer.NotStarter}, func(q *runstate.Question) (record.Answer, error) {
 		return record.Answer{By: answer.By, Time: j.now(), Reason: answer.Reason, Text: answer.Text}, checkAnswer(q, answer.Text)
 	})
 }

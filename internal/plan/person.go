@@ -14,6 +14,14 @@ func (m *Member) IsPerson() bool {
 	return ok
 }
 
+// Users returns the names of who can answer for a member that is a person; none if anybody can.
+func (m *Member) Users() []string {
+	if p, ok := m.Agent.(*person.Agent); ok {
+		return p.Users()
+	}
+	return nil
+}
+
 // checkTimeouts reports tasks that say what happens if a person does not answer, and that a
 // person does not perform.
 func checkTimeouts(c *checker) {

@@ -27,6 +27,8 @@ type Question struct {
 	Messages []string  `json:"messages,omitempty"` // ids of the messages in the prompt
 	Memory   []task.ID `json:"memory,omitempty"`   // the tasks whose results it found in the shared memory
 
+	Users []string `json:"users,omitempty"` // who may answer; none if anybody may
+
 	Key Key `json:"-"` // of exactly what the person is shown, the files of the workspace, and what an approval lets happen
 
 	// List is equal for the questions about the calls of one turn, which are open together. It is zero for any

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/username"
 	"github.com/runteam/runteam/label"
 )
 
@@ -102,10 +103,10 @@ func words(o *specfile.Value, key string, read func(string) (string, error)) (al
 
 // plain reads the name of a group or a spec, which is compared as it is written.
 func plain(text string) (string, error) {
-	if err := checkWord(text); err != nil {
+	if err := username.Check(text); err != nil {
 		return "", err
 	}
-	return trim(text), naming.CheckLine(text)
+	return username.Trim(text), naming.CheckLine(text)
 }
 
 // personName reads the name of an agent.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/username"
 	"github.com/runteam/runteam/label"
 )
 
@@ -65,7 +66,7 @@ type entry struct {
 func (s *Set) Grants(person string, groups []string) (grants []Grant) {
 	name, err := Name(person)
 	for _, e := range s.entries {
-		inGroup := slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(e.groups, trim(g)) })
+		inGroup := slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(e.groups, username.Trim(g)) })
 		if err == nil && (inGroup || slices.Contains(e.users, name)) {
 			grants = append(grants, e.grant)
 		}
@@ -97,3 +98,6 @@ func (s *Set) GrantsOf(t Token, now time.Time) []Grant {
 func (s *Set) granted(t Token) []Grant {
 	return slices.DeleteFunc(s.Grants(t.Person, nil), func(g Grant) bool { return g.Role != t.Role })
 }
+
+// Name returns the name of a person in the form in which names are compared; see [username.Parse].
+func Name(text string) (string, error) { return username.Parse(text) }

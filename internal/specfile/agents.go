@@ -87,11 +87,12 @@ func (r *reader) readAgent(f *fields) Agent {
 		{"allowedContextFields", &m.AllowedContextFields}, {"blockedContextFields", &m.BlockedContextFields},
 	}.read(f.get)
 	m.Translate = r.translation(f.get("translate"))
-	if p, isPerson := r.readBackend(f); p != nil || isPerson {
-		if m.Provider = ""; isPerson {
+	if a := r.readBackend(f); !a.HasModel() {
+		if m.Provider = ""; a.Person {
 			m.SystemPrompt, m.SystemParams = "", nil // of agentDefaults
 		}
-		return Agent{Member: m, Process: p, Person: isPerson}
+		a.Member = m
+		return a
 	}
 	m.LoopDetection = r.readLoopDetection(f.get("loopDetection"))
 	m.Spawn = r.readSpawning(f.get("spawn"))

@@ -77,8 +77,8 @@ func (p *place) schema() object {
 		s = append(s, member{"not", object{{"additionalProperties", object{{"type", "object"}, {"maxProperties", 0}}}}}) // also of an entry without keys
 	case "backend":
 		s = append(s, member{"oneOf", []object{
-			append(required("command"), member{"properties", object{{"kind", oneOf([]string{"process"})}}}),
-			{{"properties", object{{"kind", oneOf([]string{"person"})}}}, {"maxProperties", 1}},
+			append(required("command"), member{"properties", object{{"kind", oneOf([]string{"process"})}}}, member{"not", required("users")}),
+			{{"properties", object{{"kind", oneOf([]string{"person"})}}}, {"propertyNames", oneOf([]string{"kind", "users"})}},
 		}})
 	case "input":
 		s = append(s, member{"not", anyOf(required("file", "text"), required("dir", "text"), required("dir", "file"))})

@@ -99,7 +99,7 @@ var samples = map[string]string{
 	"spec.fallback": "[{model: f}]", "agent.fallback": "[{model: f}]", "coordinator.fallback": "[{model: f}]",
 	"fallback.model": "m", "fallback.provider": "openai", "fallback.baseURL": "http://localhost:1/v1", "fallback.apiKey": "\"${KEY}\"", "fallback.headers": "{X-A: b}",
 	"agent.backend": "{kind: process, command: sh}", "backend.kind": "process", "backend.command": "bash", "backend.args": "[-c, x]", "backend.env": "{A: \"${KEY}\"}",
-	"backend.cwd": "data", "backend.readable": "[/usr]", "backend.input": "none", "backend.confine": "true", "backend.repeatable": "true",
+	"backend.cwd": "data", "backend.readable": "[/usr]", "backend.input": "none", "backend.confine": "true", "backend.repeatable": "true", "backend.users": "[ann@example.org]",
 	"fallback.maxTokensKey": "max_tokens", "fallback.systemRole": "merge", "fallback.extraBody": "{user: u}", "fallback.structuredOutput": "prompt",
 }
 
@@ -208,6 +208,9 @@ func specWith(place, key, value string) string {
 			confine = "confine: true"
 		}
 		top["agents"] = "agents: [{name: a, backend: {" + with("backend", place, key, value, "kind: process", "command: sh", confine) + "}}]\n"
+		if key == "users" {
+			top["agents"] = "agents: [{name: a, backend: {" + with("backend", place, key, value, "kind: person") + "}}]\n"
+		}
 	}
 	if place == "goal" && key == "file" {
 		top["goal"] = "goal: {file: " + value + "}\n"

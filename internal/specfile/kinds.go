@@ -132,6 +132,7 @@ var kinds = map[string]kind{
 	"blockPaths": newKind(isList, "list of paths and names", "a list of paths and names", "write a list such as [/facts/notes, internal_notes]").
 		as(filledListOf(typed("string"))).checked(checkBlock),
 	"filePaths": newKind(isList, "list of paths of files", "a list of paths", "write a list such as [report.md, src/**]").as(filledListOf(typed("string"))).checked(checkFilePaths),
+	"users":     newKind(isList, "list of names of people", "a list of names of people", "write a list such as [ann@example.org]").as(filledListOf(filled)).checked(checkUsers),
 	"globs":     newKind(isList, "list of globs", "a list of globs", "write a list such as [report.md, src/**]").as(filledListOf(typed("string"))).checked(checkGlobs),
 	"personalKinds": newKind(isList, "list of `"+strings.Join(kindNames(), "`, `")+"`", "a list of kinds", "write a list such as [ip, mac]").
 		as(filledListOf(oneOf(kindNames()))).checked(checkKinds),

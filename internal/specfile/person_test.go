@@ -51,6 +51,23 @@ func TestKeysThatAPersonDoesNotHave(t *testing.T) {
 	require.ErrorContains(t, err, "backend: command: it is missing")
 }
 
+// Users are stored in the form in which names are compared.
+func TestUsersOfAPerson(t *testing.T) {
+	t.Parallel()
+	users := func(list string) string { return "agents: [{name: a, backend: {kind: person, users: " + list + "}}]" }
+	f := loaded(t, users("[Ann@Example.org, ｂｏｂ]")+"\ntasks: [{title: A, description: a}]")
+	require.Equal(t, []string{"ann@example.org", "bob"}, f.Agents[0].Users)
+	for _, tt := range []struct{ text, want string }{
+		{users("[ann, ANN]"), `1:57: users: "ANN" is there twice; name each person once`},
+		{users(`["a  b"]`), `1:52: users: "a  b" is no name of a person: it has two spaces in a row; write the name as the server authenticates it, such as ann@example.org`},
+		{users("[3]"), `1:52: users[0]: the number 3 where a text belongs; put it in quotes`},
+		{users("[]"), `1:51: users: the list is empty; name something, or leave the key out`},
+		{"agents: [{name: a, backend: {kind: process, command: cat, users: [ann]}}]", `1:59: backend.users: only for a person; remove it`},
+	} {
+		require.Equal(t, []string{tt.want}, saidOf(t, tt.text))
+	}
+}
+
 func TestBackendsAreNamed(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ backend, want string }{

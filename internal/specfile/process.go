@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/process"
+	"github.com/runteam/runteam/internal/username"
 	"github.com/runteam/runteam/internal/workdir"
 	"github.com/runteam/runteam/person"
 )
@@ -34,19 +35,19 @@ func checkBackend(r *report, key string, n *node) {
 	r.bad(n, hint, "%s: unknown word %s", key, quote(n.text))
 }
 
-// readBackend reads the backend of an agent: a command, or whether it is a person. Without one,
+// readBackend reads the backend of an agent: a command, or a person and who can answer for them. Without one,
 // the agent is a model.
-func (r *reader) readBackend(f *fields) (p *agent.Process, isPerson bool) {
+func (r *reader) readBackend(f *fields) (a Agent) {
 	n := f.own("backend")
 	if n == nil {
-		return nil, false
+		return a
 	}
 	b := r.part(n, "backend", "backend: ")
 	kind := b.own("kind")
 	if kind == nil {
-		return nil, false // reported; which keys belong here is not known
+		return a // reported; which keys belong here is not known
 	}
-	isPerson = kind.text == "person"
+	isPerson := kind.text == "person"
 	refused, why := modelKeys, "not for a command, which calls no model and no tool"
 	if isPerson {
 		refused, why = append(slices.Clone(modelKeys), "systemPrompt", "timeoutMs"), "not for a person; the descriptions of tasks say what to do, and timeoutMs of a task bounds the wait"
@@ -54,13 +55,41 @@ func (r *reader) readBackend(f *fields) (p *agent.Process, isPerson bool) {
 	f.refuse(r.report, refused, why, "remove it, or the backend")
 	if isPerson {
 		for _, other := range n.parts() {
-			if other.key != "kind" {
+			if other.key != "kind" && other.key != "users" {
 				r.badKey(other, ErrInvalid, "remove it", "backend.%s: not for a person", other.key)
 			}
 		}
-		return nil, true
+		for _, item := range b.own("users").parts() {
+			if name, err := username.Parse(item.text); err == nil { // else it was reported
+				a.Users = append(a.Users, name)
+			}
+		}
+		a.Person = true
+		return a
 	}
-	return r.readProcess(f, n, b), false
+	if n := b.own("users"); n != nil {
+		r.badKey(n, ErrInvalid, "remove it", "backend.users: only for a person")
+	}
+	a.Process = r.readProcess(f, n, b)
+	return a
+}
+
+// checkUsers reports what is no name of a person, and names that occur twice.
+func checkUsers(r *report, key string, n *node) {
+	if !r.areTexts(key, n) {
+		return
+	}
+	seen := map[string]bool{}
+	for _, item := range n.parts() {
+		name, err := username.Parse(item.text)
+		switch {
+		case err != nil:
+			r.bad(item, "write the name as the server authenticates it, such as ann@example.org", "%s: %s is no name of a person: %v", key, quote(item.text), err)
+		case seen[name]:
+			r.bad(item, "name each person once", "%s: %s is there twice", key, quote(item.text))
+		}
+		seen[name] = true
+	}
 }
 
 // readProcess reads the command of an agent.

@@ -193,4 +193,5 @@ type Agent struct {
 	Connection
 	Process *agent.Process // the command that it is; nil for a model and a person. It has no Connection
 	Person  bool           // it is a person, and has no Connection
+	Users   []string       // who can answer for the person, as [username.Parse] writes them; none if anybody can
 }

@@ -69,7 +69,7 @@ func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
 		return ag.Process, nil
 	}
 	if ag.Person {
-		return c.person()
+		return c.person(ag.Users)
 	}
 	var models []llm.Model
 	var bases []string
@@ -330,7 +330,7 @@ func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (engin
 			return ag.Process, nil
 		}
 		if ag.Person {
-			return Absent(), nil
+			return Absent(ag.Users), nil
 		}
 		bases, err := AllBaseURLs(ag.Connection, lookup)
 		if err != nil {

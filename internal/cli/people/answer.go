@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/internal/username"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
@@ -122,7 +124,7 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 	if err != nil {
 		return err
 	}
-	out := answerDocument{Run: found.Run, Task: q.Task, Title: q.Title, name: name, Agent: q.Agent, By: cmp.Or(strings.TrimSpace(a.by), con.UserName()), Time: con.Now()}
+	out := answerDocument{Run: found.Run, Task: q.Task, Title: q.Title, name: name, Agent: q.Agent, By: a.answerer(con, q), Time: con.Now()}
 	out.Taken, err = j.AnswerQuestion(ctx, found.Run, q.ID(), journal.PersonAnswer{By: out.By, Text: text, Reason: a.reason})
 	if errors.Is(err, journal.ErrNoQuestion) && a.question != "" && q.Open() {
 		err = a.stale(journals.ShortRun(found.Run)) // it changed since it was found
@@ -208,6 +210,21 @@ func answerOf(q *runstate.Question, reason string, take func(*form) (string, err
 	return f.withReason(text, reason)
 }
 
+// answerer returns the name of who answers a question.
+func (a *answerFlags) answerer(con *console.Console, q *runstate.Question) string {
+	name, _ := UserOf(q.Users, cmp.Or(strings.TrimSpace(a.by), con.UserName()))
+	return name
+}
+
+// UserOf returns the name of somebody as the users of a question have it, and whether it is among them; any name is if there
+// are none.
+func UserOf(users []string, name string) (string, bool) {
+	if same, err := username.Parse(name); err == nil && slices.Contains(users, same) {
+		return same, true
+	}
+	return name, len(users) == 0 || slices.Contains(users, name)
+}
+
 // answerError returns the error of an answer that was not stored.
 func answerError(ctx context.Context, a *answerFlags, err error) error {
 	switch {
@@ -215,6 +232,8 @@ func answerError(ctx context.Context, a *answerFlags, err error) error {
 		return exit.Errorf(exit.KindRuntime, "task %q: %w", a.task, err)
 	case errors.Is(err, journal.ErrAnswered), errors.Is(err, journal.ErrNoQuestion):
 		return exit.Usagef("task %q: %w", a.task, err)
+	case errors.Is(err, record.ErrAnswerer):
+		return exit.Usagef("task %q: %w, and --by NAME says who does", a.task, err)
 	case errors.Is(err, journal.ErrAnswerForm):
 		return exit.Errorf(exit.KindValidation, "task %q: %w", a.task, err)
 	}

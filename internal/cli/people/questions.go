@@ -39,6 +39,7 @@ type QuestionDocument struct {
 	Call   string               `json:"call,omitempty"`     // the ID of that call
 	What   string               `json:"approval,omitempty"` // what else needs one: "plan", or the name of a declassifier
 	Agent  string               `json:"agent,omitempty"`
+	Users  []string             `json:"users,omitempty"` // names of who can answer; none if anybody can
 	Asked  time.Time            `json:"askedAt,omitzero"`
 	Label  label.Classification `json:"label"`
 	Asks   promptview.Asked     `json:"asks"`             // the question in words for people
@@ -132,7 +133,7 @@ func OpenQuestions(ctx context.Context, j *journal.Journal, flags *journals.Flag
 // documentOf returns the document of an open question of one of these runs.
 func documentOf(q *journal.OpenQuestion, runs []journal.Summary, short map[string]string, g *journals.Flags) QuestionDocument {
 	d := QuestionDocument{
-		Run: q.Run, ID: q.ID, Task: q.Task, Title: q.Title, Named: q.Name, Tool: q.Tool, Call: q.Call, What: q.Approval, Schema: json.RawMessage(q.Schema), Agent: q.Agent, Asked: q.Asked, Label: q.Label, Asks: q.Asks, Prompt: q.Prompt,
+		Run: q.Run, ID: q.ID, Task: q.Task, Title: q.Title, Named: q.Name, Tool: q.Tool, Call: q.Call, What: q.Approval, Schema: json.RawMessage(q.Schema), Agent: q.Agent, Users: q.Users, Asked: q.Asked, Label: q.Label, Asks: q.Asks, Prompt: q.Prompt,
 		Answer: CommandFor(g, cmp.Or(short[q.Run], q.Run), q),
 	}
 	if i := slices.IndexFunc(runs, func(s journal.Summary) bool { return s.Run == q.Run }); i >= 0 {
@@ -166,6 +167,13 @@ func CommandFor(g *journals.Flags, run string, q *journal.OpenQuestion) string {
 	text.WriteString(g.Command("answer", run, name))
 	if q.ID != "" {
 		text.WriteString(" --question " + q.ID[:min(len(q.ID), shownID)])
+	}
+	switch len(q.Users) {
+	case 0:
+	case 1:
+		text.WriteString(" --by " + format.ShellWord(q.Users[0]))
+	default:
+		text.WriteString(" --by NAME")
 	}
 	for _, arg := range args {
 		text.WriteString(" " + format.ShellWord(arg))
@@ -223,6 +231,9 @@ func writeQuestions(w io.Writer, docs []QuestionDocument, short map[string]strin
 				text += " (may be left out)"
 			}
 			fmt.Fprintf(w, "  %s\n", terminal.CleanLine(text))
+		}
+		if len(d.Users) > 0 {
+			fmt.Fprintf(w, "  only %s can answer\n", terminal.CleanLine(record.OneOf(d.Users)))
 		}
 		fmt.Fprintf(w, "  %s\n", d.Answer)
 	}

@@ -94,7 +94,7 @@ func (s *Spec) SilentTeam(lookup func(string) (string, bool)) (*engine.Team, err
 			return silentProcess(ag.Process)
 		}
 		if ag.Person {
-			return connect.Absent(), nil
+			return connect.Absent(ag.Users), nil
 		}
 		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
 		if bases[0] == "" {

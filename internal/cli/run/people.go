@@ -10,7 +10,9 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/person"
 )
 
@@ -19,17 +21,32 @@ const maxAnswerCommands = 3
 
 // openAsker asks the people of the spec on the terminal, if there is one.
 func (x *execution) openAsker() {
-	var names []string
+	var names, others []string
 	for i := range x.file.Agents {
-		if x.file.Agents[i].Person {
-			names = append(names, x.file.Agents[i].Member.Name)
+		switch a := &x.file.Agents[i]; {
+		case a.Person && x.isUser(a):
+			names = append(names, a.Member.Name)
+		case a.Person:
+			others = append(others, fmt.Sprintf("questions to %s stay open, since only %s can answer them, and you are %s: they answer with runteam answer --by NAME, or on a server", a.Member.Name, record.OneOf(a.Users), x.con.UserName()))
 		}
 	}
-	if len(names) == 0 || x.job.Offline || x.job.noInput || !people.CanAsk(x.con) {
+	if x.job.Offline || x.job.noInput || !people.CanAsk(x.con) {
+		return
+	}
+	for _, why := range others {
+		x.con.Say("runteam: %s", terminal.CleanLine(why))
+	}
+	if len(names) == 0 {
 		return
 	}
 	x.asker = people.NewAsker(x.con, names)
 	x.connector.Ask = x.asker.Ask
+}
+
+// isUser reports whether the user of this computer can answer for a person.
+func (x *execution) isUser(a *specfile.Agent) bool {
+	_, is := people.UserOf(a.Users, x.con.UserName())
+	return is
 }
 
 // awaitAnswer leaves a question open, and waits while the run works if an attendant takes answers: they
@@ -50,12 +67,12 @@ func awaitAnswer(ctx context.Context, x *execution, t *engine.Team) error {
 
 // checkPeople returns an error if a person can neither be asked nor answer later.
 func (x *execution) checkPeople() error {
-	if !x.job.Journal.None || x.asker != nil || x.job.Offline {
+	if !x.job.Journal.None || x.job.Offline {
 		return nil
 	}
 	isPerson := map[string]bool{}
 	for i := range x.file.Agents {
-		if a := &x.file.Agents[i]; a.Person {
+		if a := &x.file.Agents[i]; a.Person && (x.asker == nil || !x.isUser(a)) {
 			isPerson[a.Member.Name] = true
 			if x.plan == nil { // a goal may give any agent a task
 				return exit.Usagef("agent %q is a person, who cannot answer: run it on a terminal, or without --no-journal", a.Member.Name)
@@ -106,7 +123,7 @@ func (x *execution) answerCommands(run string) (list []nextCommand) {
 			}
 			list = append(list, nextCommand{
 				purposeOf(q, name),
-				people.CommandFor(&x.job.Journal, run, &journal.OpenQuestion{ID: q.ID(), Task: q.Task, Title: q.Title, Name: name, Call: q.Call, Approval: q.Approval, Schema: q.Schema}),
+				people.CommandFor(&x.job.Journal, run, &journal.OpenQuestion{ID: q.ID(), Task: q.Task, Title: q.Title, Name: name, Call: q.Call, Approval: q.Approval, Users: q.Users, Schema: q.Schema}),
 			})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 )
@@ -53,6 +54,7 @@ var codes = []struct {
 	{journal.ErrAnswered, inspector.Conflict},
 	{journal.ErrNoQuestion, inspector.Conflict},
 	{journal.ErrRefused, inspector.Conflict},
+	{record.ErrAnswerer, inspector.Forbidden},
 	{journal.ErrLeased, inspector.Conflict},
 	{journal.ErrAnswerForm, inspector.Invalid},
 	{journal.ErrNoKey, inspector.Invalid},

@@ -1,4 +1,5 @@
-package roles
+// Package username normalizes names of people, as servers authenticate them.
+package username
 
 import (
 	"errors"
@@ -12,15 +13,15 @@ import (
 // maxName is the largest size of the name of a person or a group, in bytes.
 const maxName = 256
 
-// Name returns the name of a person in the form in which names are compared, so that spellings that differ
+// Parse returns the name of a person in the form in which names are compared, so that spellings that differ
 // in letter case, width or composition are one person (UsernameCaseMapped of RFC 8265, with single spaces
 // between parts). Mail addresses, subjects of OpenID Connect such as
 // auth0|abc123, and DOMAIN\user are names.
-func Name(text string) (string, error) {
-	if err := checkWord(text); err != nil {
+func Parse(text string) (string, error) {
+	if err := Check(text); err != nil {
 		return "", err
 	}
-	parts := strings.Split(trim(text), " ")
+	parts := strings.Split(Trim(text), " ")
 	for i, part := range parts {
 		name, err := mapCase(part)
 		switch {
@@ -32,7 +33,7 @@ func Name(text string) (string, error) {
 		parts[i] = name
 	}
 	name := strings.Join(parts, " ")
-	return name, checkWord(name)
+	return name, Check(name)
 }
 
 // mapCase applies the profile until nothing changes, since a letter that it composes or maps may be mapped again.
@@ -46,10 +47,10 @@ func mapCase(part string) (name string, err error) {
 	return "", errors.New("no stable form")
 }
 
-// checkWord reports why a text cannot be the name of a person or a group.
-func checkWord(text string) error {
+// Check reports why a text cannot be the name of a person or a group.
+func Check(text string) error {
 	switch {
-	case trim(text) == "":
+	case Trim(text) == "":
 		return errors.New("it is empty")
 	case len(text) > maxName:
 		return fmt.Errorf("it has %d bytes, more than %d", len(text), maxName)
@@ -59,5 +60,5 @@ func checkWord(text string) error {
 	return nil
 }
 
-// trim removes the spaces around a word, as they are not part of the value of a header.
-func trim(text string) string { return strings.Trim(text, " \t") }
+// Trim removes the spaces around a word, as they are not part of the value of a header.
+func Trim(text string) string { return strings.Trim(text, " \t") }
