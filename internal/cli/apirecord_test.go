@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -58,7 +60,7 @@ func startAPI(t *testing.T, dir string, env map[string]string, args ...string) *
 	signals := make(chan os.Signal, 1)
 	con.Stderr, con.Signals, con.WorkDir, con.ConfigDir = toStderr, signals, workdir.Dir(dir), t.TempDir()
 	con.LookupEnv = func(name string) (string, bool) {
-		if name == "RUNTEAM_INSPECT_TOKEN" {
+		if name == "RUNTEAM_INSPECT_TOKEN" && !slices.Contains(args, "--roles") {
 			return apiToken, true
 		}
 		value, ok := env[name]
@@ -259,6 +261,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	a.recordPerson(c)
 	a.recordSteering(c, calls)
 	a.recordRefusals()
+	operator := fmt.Sprintf("roles: [{role: operator, users: [olga], runs: all}]\ntokens: [{sha256: %x, user: olga, role: operator, expires: 2099-01-01}]\n", sha256.Sum256([]byte(apiToken)))
+	people := startAPI(t, clitest.Folder(t, map[string]string{"open.yaml": openSpec, "policy.yaml": "policy: {}\n", "roles.yaml": operator}), nil, "--roles", "roles.yaml", "open.yaml")
+	for _, path := range []string{"/viewer", "/unseen-runs"} {
+		people.get(path)
+	}
+	maps.Copy(a.seen, people.seen)
 	for _, r := range inspector.Routes() {
 		ok := slices.ContainsFunc([]int{200, 202}, func(status int) bool { return a.seen[fmt.Sprintf("%s %s %d", r.Method, r.Path, status)] })
 		require.True(t, ok, "%s %s", r.Method, r.Path)

@@ -253,7 +253,7 @@ func (w hiddenWork) shown(t *testing.T, e ending) map[string]string {
 	require.NoError(t, err)
 	con, _, _ := clitest.Console(t)
 	o := serve.Options(con, j, &journals.Flags{}, label.Confidential)
-	o.Access = inspector.Access{Token: serveToken, Hosts: inspector.Hosts{Names: []string{"127.0.0.1"}, Port: "80"}}
+	o.Access = inspector.Access{Tokens: inspector.OneToken(serveToken, ""), Hosts: inspector.Hosts{Names: []string{"127.0.0.1"}, Port: "80"}}
 	h := inspector.New(o)
 	for _, r := range inspector.Routes() {
 		for _, task := range []string{"Closed", "Count", "Ask"} {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -70,11 +71,11 @@ func (w *lineWatcher) String() string {
 func serveHere(t *testing.T, c call) *served {
 	t.Helper()
 	con, stdout, _ := clitest.Console(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, c.args...)...)
-	stderr := &lineWatcher{wants: regexp.MustCompile(`http://127\.0\.0\.1:\d+`), found: make(chan string, 1)}
+	stderr := &lineWatcher{wants: regexp.MustCompile(`https?://127\.0\.0\.1:\d+`), found: make(chan string, 1)}
 	signals := make(chan os.Signal, 4)
 	con.Stderr, con.Signals, con.WorkDir, con.ConfigDir = stderr, signals, workdir.Dir(c.dir), t.TempDir()
 	con.LookupEnv = func(name string) (string, bool) {
-		if name == "RUNTEAM_INSPECT_TOKEN" {
+		if name == "RUNTEAM_INSPECT_TOKEN" && !slices.Contains(c.args, "--roles") {
 			return serveToken, true
 		}
 		value, ok := c.env[name]

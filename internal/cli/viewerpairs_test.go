@@ -122,7 +122,7 @@ func queriesOf(r inspector.Route) []string {
 func answersTo(t *testing.T, j *journal.Journal, accepts label.Classification) map[string]string {
 	con, _, _ := clitest.Console(t)
 	o := serve.Options(con, j, &journals.Flags{}, accepts)
-	o.Access = inspector.Access{Token: serveToken, Hosts: inspector.Hosts{Names: []string{"127.0.0.1"}, Port: "80"}}
+	o.Access = inspector.Access{Tokens: inspector.OneToken(serveToken, ""), Hosts: inspector.Hosts{Names: []string{"127.0.0.1"}, Port: "80"}}
 	h := inspector.New(o)
 	all := map[string]string{}
 	for _, r := range inspector.Routes() {

@@ -16,7 +16,7 @@ import (
 // ownPaths are the files that may look up a path from the working directory of the process: they have
 // absolute paths, or paths that workdir.Dir has resolved.
 var ownPaths = []string{
-	"clitest/clitest.go", "files/output.go", "journals/open.go", "main.go", "serve/link.go", "serve/specpolicy.go", "serve/token.go", "serve/tokenlock_unix.go", "source/trust.go",
+	"clitest/clitest.go", "files/output.go", "journals/open.go", "main.go", "serve/access.go", "serve/link.go", "serve/specpolicy.go", "serve/token.go", "serve/tokenlock_unix.go", "source/trust.go",
 }
 
 // Paths of users start from the working directory of the console, so that a run is resumed in its own

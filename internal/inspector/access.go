@@ -7,21 +7,43 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
+	"net/url"
 	"strings"
-	"sync"
 	"time"
 )
 
 // EnvToken is the environment variable with the token of programs, for a server and for who sends requests to it.
 const EnvToken = "RUNTEAM_INSPECT_TOKEN"
 
-// Access says who may use an inspector.
+// Access says whose requests an inspector takes.
 type Access struct {
-	Token   string  // the bearer token of programs; empty refuses all programs
-	TokenBy string  // what the caller of the runs is called that are submitted with the token
-	Logins  *Logins // the links for browsers; nil refuses all browsers
-	Hosts   Hosts
+	Tokens func(token string) (Sender, bool) // returns who has a token; nil refuses all tokens
+	Logins *Logins                           // the links and sessions of browsers; nil refuses all browsers, unless there is a Proxy
+	Proxy  *Proxy                            // the only peer; nil takes requests of any
+	Hosts  Hosts
+	Public *url.URL // where a browser finds the server, in addition to Hosts: a scheme and a host; nil for nowhere else
+}
+
+// A Sender is who sent a request, as it was authenticated.
+type Sender struct {
+	Person string    // the authenticated name; empty for the user of the computer, who made the token or the link
+	Groups []string  // of the person
+	Token  string    // the ID of a token of the person; empty if another credential was used
+	Caller string    // whose runs are submitted with the token; empty for the viewer's
+	Until  time.Time // when the token or the session ends; zero for never
+
+	isAmbient  bool              // a browser sends the credential with each request, whichever page makes it
+	credential [sha256.Size]byte // its digest
+}
+
+// OneToken returns a function for [Access] with a single token, whose sender is the user of the computer. caller is what the
+// caller of the runs is called that are submitted with it. An empty token refuses all.
+func OneToken(token, caller string) func(string) (Sender, bool) {
+	want := sha256.Sum256([]byte(token))
+	return func(given string) (Sender, bool) {
+		digest := sha256.Sum256([]byte(given))
+		return Sender{Caller: caller}, token != "" && subtle.ConstantTimeCompare(digest[:], want[:]) == 1
+	}
 }
 
 // Hosts are the values of the Host header that the inspector accepts. This stops DNS rebinding: a page of
@@ -43,11 +65,8 @@ func HostsOf(listening net.Addr) Hosts {
 }
 
 // has reports whether a Host header is accepted.
-func (h *Hosts) has(given string) bool {
-	host, port, err := net.SplitHostPort(given)
-	if err != nil { // without a port
-		host, port = strings.Trim(given, "[]"), "80"
-	}
+func (h *Hosts) has(given string, isTLS bool) bool {
+	host, port := splitHost(given, isTLS)
 	if port != h.Port {
 		return false
 	}
@@ -62,135 +81,119 @@ func (h *Hosts) has(given string) bool {
 	return false
 }
 
-// The limits of logins.
-const (
-	keyTime     = 15 * time.Minute // how long a link is valid
-	maxKeys     = 16
-	maxSessions = 64
-)
-
-// Logins are one-time links, and the sessions of browsers that used one. The zero value has none. It is
-// safe for concurrent use.
-type Logins struct {
-	Now func() time.Time // nil means time.Now
-
-	mu       sync.Mutex // guards the rest
-	keys     []loginKey
-	sessions [][sha256.Size]byte // digests, the oldest first
-}
-
-// A loginKey is the key of a link that was not used yet.
-type loginKey struct {
-	digest [sha256.Size]byte
-	until  time.Time
-}
-
-func (l *Logins) now() time.Time {
-	if l.Now == nil {
-		return time.Now()
+// splitHost returns the name and the port of a Host header.
+func splitHost(given string, isTLS bool) (host, port string) {
+	host, port, err := net.SplitHostPort(given)
+	switch {
+	case err == nil:
+		return host, port
+	case isTLS:
+		return strings.Trim(given, "[]"), "443"
 	}
-	return l.Now()
+	return strings.Trim(given, "[]"), "80"
 }
 
-// NewKey returns the key of a new link, for GET /login?key=KEY. It is valid once, for [keyTime].
-func (l *Logins) NewKey() string {
-	key := rand.Text()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.keys = append(l.keys, loginKey{sha256.Sum256([]byte(key)), l.now().Add(keyTime)})
-	l.keys = l.keys[max(0, len(l.keys)-maxKeys):]
-	return key
-}
-
-// use turns the key of a link into a session, once.
-func (l *Logins) use(key string) (session string, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	digest := sha256.Sum256([]byte(key))
-	for i := range l.keys {
-		if k := l.keys[i]; k.digest == digest { // the time of the comparison reveals nothing: these are digests of random keys
-			l.keys = append(l.keys[:i:i], l.keys[i+1:]...)
-			if l.now().After(k.until) {
-				return "", false
-			}
-			session = rand.Text() + rand.Text()
-			l.sessions = append(l.sessions, sha256.Sum256([]byte(session)))
-			l.sessions = l.sessions[max(0, len(l.sessions)-maxSessions):]
-			return session, true
-		}
-	}
-	return "", false
-}
-
-// has reports whether there is a session.
-func (l *Logins) has(session string) bool {
-	if l == nil || session == "" {
+// isPublic reports whether a Host header is that of the public address.
+func (a *Access) isPublic(given string) bool {
+	if a.Public == nil {
 		return false
 	}
-	digest := sha256.Sum256([]byte(session))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Contains(l.sessions, digest)
+	isTLS := a.Public.Scheme == "https"
+	host, port := splitHost(given, isTLS)
+	want, wantPort := splitHost(a.Public.Host, isTLS)
+	return strings.EqualFold(host, want) && port == wantPort
 }
 
-// Used reports whether a browser has come in by a link.
-func (l *Logins) Used() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.sessions) > 0
-}
-
-// A holder identifies the sender of a request by its token or the session of its browser.
-type holder struct {
-	id        [sha256.Size]byte
-	isBrowser bool
+// isSecure reports whether the browser that sent a request uses TLS.
+func (a *Access) isSecure(r *http.Request) bool {
+	return r.TLS != nil || a.isPublic(r.Host) && a.Public.Scheme == "https"
 }
 
 // cookieName returns the name of the session cookie. Browsers share cookies between the ports of a host,
 // so the name has the port unless it is [DefaultPort].
-func (a *Access) cookieName() string {
-	if a.Hosts.Port == DefaultPort {
-		return "runteam"
+func (a *Access) cookieName(r *http.Request) string {
+	name := "runteam"
+	if a.isSecure(r) {
+		name = "__Host-runteam" // which no other host can set
 	}
-	return "runteam_" + a.Hosts.Port
+	if a.isPublic(r.Host) || a.Hosts.Port == DefaultPort {
+		return name
+	}
+	return name + "_" + a.Hosts.Port
 }
 
 // DefaultPort is the default port of an inspector.
 const DefaultPort = "7337"
 
-// holderOf returns the sender of a request. ok is false without a valid token or session.
-func (a *Access) holderOf(r *http.Request) (h holder, ok bool) {
-	if given := r.Header.Get("Authorization"); given != "" {
-		token, is := strings.CutPrefix(given, "Bearer ")
-		h.id = sha256.Sum256([]byte(token))
-		want := sha256.Sum256([]byte(a.Token))
-		return h, is && a.Token != "" && subtle.ConstantTimeCompare(h.id[:], want[:]) == 1
-	}
-	for _, c := range r.CookiesNamed(a.cookieName()) {
-		if a.Logins.has(c.Value) {
-			return holder{sha256.Sum256([]byte(c.Value)), true}, true
+// errUnauthorized reports a request without a valid credential.
+var errUnauthorized = &Error{Code: Unauthorized, Message: "the request has no valid token", Hint: "send Authorization: Bearer TOKEN, or open the link that runteam printed"}
+
+// senderOf returns the sender of a request: whom the proxy names, or whose token or session it has.
+func (a *Access) senderOf(r *http.Request) (s Sender, err error) {
+	if a.Proxy != nil {
+		s, err := a.Proxy.senderOf(r)
+		if err != nil || s.Person != "" {
+			return s, err
 		}
 	}
-	return h, false
+	if given := r.Header.Get("Authorization"); given != "" {
+		if token, is := strings.CutPrefix(given, "Bearer "); is && a.Tokens != nil {
+			if s, ok := a.Tokens(token); ok {
+				s.credential = sha256.Sum256([]byte(token))
+				return s, nil
+			}
+		}
+		return s, errUnauthorized
+	}
+	if a.Proxy != nil { // which has the session of the browser
+		return s, errUnauthorized
+	}
+	for _, c := range r.CookiesNamed(a.cookieName(r)) {
+		if s, ok := a.Logins.session(c.Value); ok {
+			return s, nil
+		}
+	}
+	return s, errUnauthorized
 }
 
 // check refuses a request with a foreign Host or from a page of another site.
-func (a *Access) check(r *http.Request) error {
-	if !a.Hosts.has(r.Host) {
-		return &Error{Code: Forbidden, Message: "the Host of the request is not an address of this server", Hint: "use the address that runteam printed"}
-	}
-	if r.URL.Path == "/login" { // links may be opened from anywhere, and need a valid key
-		return nil
+func (a *Access) check(r *http.Request, by *Sender) error {
+	if a.Proxy == nil && !a.Hosts.has(r.Host, r.TLS != nil) && !a.isPublic(r.Host) { // a proxy may give any Host, and is trusted with it
+		return &Error{Code: Forbidden, Message: "the Host of the request is not an address of this server", Hint: "use the address that runteam printed, or start it with --public-url"}
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	site := r.Header.Get("Sec-Fetch-Site")
-	for _, origin := range r.Header.Values("Origin") {
-		if origin != "http://"+r.Host {
+	if r.URL.Path == loginPath && reads { // links may be opened from anywhere, and need a valid key
+		return nil
+	}
+	site, origins := r.Header.Get("Sec-Fetch-Site"), r.Header.Values("Origin")
+	for _, origin := range origins {
+		if !a.isOrigin(origin, r) {
 			site = "foreign"
 		}
+	}
+	if len(origins) == 0 && !reads && a.Proxy != nil && by.isAmbient {
+		site = "unknown"
 	}
 	if site == "" || site == "same-origin" || site == "none" && reads {
 		return nil
 	}
-	return &Error{Code: Forbidden, Message: "the request comes from another site", Hint: "open the page at the address that runteam printed"}
+	return &Error{Code: Forbidden, Message: "the request comes from another site", Hint: "open the page at the address that runteam printed, or start it with --public-url"}
 }
+
+// isOrigin reports whether an Origin is that of the page of this server.
+func (a *Access) isOrigin(origin string, r *http.Request) bool {
+	if a.Public != nil && origin == a.Public.Scheme+"://"+a.Public.Host {
+		return true
+	}
+	if a.Proxy != nil {
+		return false
+	}
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	return origin == scheme+r.Host
+}
+
+// newSecret returns a random text that nobody can guess.
+func newSecret() string { return rand.Text() + rand.Text() }

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/runteam/runteam/internal/naming"
@@ -17,13 +18,14 @@ type commandBody struct {
 }
 
 // steerRun returns the function of a route that sends a command of a kind to a run.
-func steerRun(kind steer.Kind) func(*Handler, http.ResponseWriter, *http.Request) error {
-	return func(h *Handler, w http.ResponseWriter, r *http.Request) error {
+func steerRun(kind steer.Kind) func(*request) error {
+	return func(q *request) error {
+		w, r := q.w, q.r
 		var body commandBody
 		if err := decode(r, &body); err != nil {
 			return err
 		}
-		c := steer.Command{Kind: kind, Task: r.PathValue("task"), Agent: body.Agent, Text: body.Text, Reason: body.Reason, By: h.o.Viewer.By}
+		c := steer.Command{Kind: kind, Task: r.PathValue("task"), Agent: body.Agent, Text: body.Text, Reason: body.Reason, By: q.Viewer.By}
 		if len(body.Text) > steer.MaxText || len(body.Reason) > steer.MaxText {
 			return &Error{Code: TooLarge, Message: "a text of a command has more than 64 KiB"}
 		}
@@ -34,16 +36,17 @@ func steerRun(kind steer.Kind) func(*Handler, http.ResponseWriter, *http.Request
 			}
 			c.Classification = level
 		}
-		taken, err := h.o.Steerer.Steer(r.Context(), r.PathValue("run"), c)
+		taken, err := q.Steerer.Steer(r.Context(), r.PathValue("run"), c)
 		if err != nil {
 			return err
 		}
-		return h.write(w, http.StatusOK, taken)
+		return q.h.write(w, http.StatusOK, taken)
 	}
 }
 
 // answer answers a question.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request) error {
+func (q *request) answer() error {
+	w, r := q.w, q.r
 	var a Answer
 	if err := decode(r, &a); err != nil {
 		return err
@@ -51,33 +54,35 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) error {
 	if (a.Fields != nil) == (a.Text != "") {
 		return &Error{Code: Invalid, Message: "an answer needs either fields or a text", Hint: "send exactly one of them"}
 	}
-	taken, err := h.o.Steerer.Answer(r.Context(), r.PathValue("run"), r.PathValue("question"), a)
+	taken, err := q.Answerer.Answer(r.Context(), r.PathValue("run"), r.PathValue("question"), a)
 	if err != nil {
 		return err
 	}
-	return h.write(w, http.StatusOK, map[string]bool{"taken": taken})
+	return q.h.write(w, http.StatusOK, map[string]bool{"taken": taken})
 }
 
 // estimate says what a run could cost, without starting it.
-func (h *Handler) estimate(w http.ResponseWriter, r *http.Request) error {
+func (q *request) estimate() error {
+	w, r := q.w, q.r
 	var s Start
 	if err := decode(r, &s); err != nil {
 		return err
 	}
-	release, err := h.turn(r.Context())
+	release, err := q.h.turn(r.Context())
 	if err != nil {
 		return err
 	}
 	defer release()
-	document, err := h.o.Starter.Estimate(r.Context(), s)
+	document, err := q.Starter.Estimate(r.Context(), s)
 	if err != nil {
 		return err
 	}
-	return h.write(w, http.StatusOK, document)
+	return q.h.write(w, http.StatusOK, document)
 }
 
 // say sends a message of a chat.
-func (h *Handler) say(w http.ResponseWriter, r *http.Request) error {
+func (q *request) say() error {
+	w, r := q.w, q.r
 	var m Message
 	if err := decode(r, &m); err != nil {
 		return err
@@ -85,15 +90,16 @@ func (h *Handler) say(w http.ResponseWriter, r *http.Request) error {
 	if (m.Spec == "") == (m.Session == "") {
 		return &Error{Code: Invalid, Message: "a message is for a spec or for a session", Hint: "send exactly one of spec and session"}
 	}
-	turn, err := h.o.Starter.Say(r.Context(), m)
+	turn, err := q.Starter.Say(r.Context(), m)
 	if err != nil {
 		return err
 	}
-	return h.write(w, http.StatusAccepted, turn)
+	return q.h.write(w, http.StatusAccepted, turn)
 }
 
 // start starts a run.
-func (h *Handler) start(w http.ResponseWriter, r *http.Request) error {
+func (q *request) start() error {
+	w, r := q.w, q.r
 	var s Start
 	if err := decode(r, &s); err != nil {
 		return err
@@ -102,33 +108,30 @@ func (h *Handler) start(w http.ResponseWriter, r *http.Request) error {
 		return &Error{Code: TooLarge, Message: "the reason has more than 64 KiB"}
 	}
 	if s.Queue != nil {
-		return h.submit(w, r, s)
+		return q.submit(s)
 	}
-	run, err := h.o.Starter.Start(r.Context(), s)
+	run, err := q.Starter.Start(r.Context(), s)
 	if err != nil {
 		return err
 	}
-	return h.write(w, http.StatusAccepted, map[string]string{"runId": run})
+	return q.h.write(w, http.StatusAccepted, map[string]string{"runId": run})
 }
 
 // submit stores a run for a worker.
-func (h *Handler) submit(w http.ResponseWriter, r *http.Request, s Start) error {
-	q := *s.Queue
-	if err := naming.CheckLine(q.ID); err != nil {
+func (q *request) submit(s Start) error {
+	of := *s.Queue
+	if err := naming.CheckLine(of.ID); err != nil {
 		return &Error{Code: Invalid, Message: "the ID of the submission: " + err.Error(), Problems: []Problem{{Pointer: "/queue/id", Message: err.Error()}}}
 	}
-	release, err := h.turn(r.Context())
+	release, err := q.h.turn(q.r.Context())
 	if err != nil {
 		return err
 	}
 	defer release()
-	q.By = h.o.Viewer.By
-	if !holderIn(r.Context()).isBrowser {
-		q.By = h.o.Access.TokenBy
-	}
-	run, added, err := h.o.Starter.Submit(r.Context(), s, q)
+	of.By = cmp.Or(q.sender.Caller, q.Viewer.By)
+	run, added, err := q.Starter.Submit(q.r.Context(), s, of)
 	if err != nil {
 		return err
 	}
-	return h.write(w, http.StatusAccepted, map[string]any{"runId": run, "added": added})
+	return q.h.write(q.w, http.StatusAccepted, map[string]any{"runId": run, "added": added})
 }

@@ -3,6 +3,7 @@ package inspector
 import (
 	"container/list"
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 	"time"
@@ -121,6 +122,9 @@ type connectionKey struct{}
 
 // withConnection returns the context of the requests on a connection.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
+	if secure, is := c.(*tls.Conn); is {
+		c = secure.NetConn()
+	}
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 

@@ -16,18 +16,18 @@ const (
 )
 
 // document returns the function of a route that answers with the value of make.
-func document(make func(context.Context, *Options, *http.Request) (any, error)) func(*Handler, http.ResponseWriter, *http.Request) error {
-	return func(h *Handler, w http.ResponseWriter, r *http.Request) error {
-		release, err := h.turn(r.Context())
+func document(make func(context.Context, *Offer, *http.Request) (any, error)) func(*request) error {
+	return func(q *request) error {
+		release, err := q.h.turn(q.r.Context())
 		if err != nil {
 			return err
 		}
 		defer release()
-		made, err := make(r.Context(), &h.o, r)
+		made, err := make(q.r.Context(), q.Offer, q.r)
 		if err != nil {
 			return err
 		}
-		return h.write(w, http.StatusOK, made)
+		return q.h.write(q.w, http.StatusOK, made)
 	}
 }
 
@@ -41,9 +41,9 @@ func (h *Handler) turn(ctx context.Context) (release func(), err error) {
 	}
 }
 
-func viewerOf(_ context.Context, o *Options, _ *http.Request) (any, error) { return o.Viewer, nil }
+func viewerOf(_ context.Context, o *Offer, _ *http.Request) (any, error) { return o.Viewer, nil }
 
-func listOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func listOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	filters := o.Runs.Filters()
 	query, err := queryOf(r, append(slices.Clip(filters), "limit", "before")...)
 	if err != nil {
@@ -61,31 +61,31 @@ func listOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 	return o.Runs.List(ctx, p)
 }
 
-func runOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func runOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	return o.Runs.Run(ctx, r.PathValue("run"))
 }
 
-func taskOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func taskOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	return o.Runs.Task(ctx, r.PathValue("run"), r.PathValue("task"))
 }
 
-func blocksOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func blocksOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	return o.Runs.Blocks(ctx, r.PathValue("run"), r.PathValue("task"))
 }
 
-func usageOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func usageOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	return o.Runs.Usage(ctx, r.PathValue("run"))
 }
 
-func artifactsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func artifactsOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	return o.Runs.Artifacts(ctx, r.PathValue("run"))
 }
 
-func sessionOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func sessionOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	return o.Runs.Session(ctx, r.PathValue("run"))
 }
 
-func receiptsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func receiptsOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	query, err := queryOf(r, "task", "contains")
 	if err != nil {
 		return nil, err
@@ -93,18 +93,18 @@ func receiptsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 	return o.Receipts.Receipts(ctx, r.PathValue("run"), query.Get("task"), query.Get("contains"))
 }
 
-func questionsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func questionsOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	return o.Questions.Open(ctx, r.PathValue("run"))
 }
 
-func graphOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func graphOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	if _, err := queryOf(r); err != nil {
 		return nil, err
 	}
 	return o.Graph.Graph(ctx, r.PathValue("run"))
 }
 
-func flowOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func flowOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	query, err := queryOf(r, "from", "to")
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func flowOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 	return o.Flow.Flow(ctx, r.PathValue("run"), FlowQuery{query.Get("from"), query.Get("to")})
 }
 
-func handoffsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func handoffsOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	query, err := queryOf(r, "task", "from", "to")
 	if err != nil {
 		return nil, err
@@ -120,31 +120,39 @@ func handoffsOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
 	return o.Handoffs.Handoffs(ctx, r.PathValue("run"), HandoffQuery{query.Get("task"), query.Get("from"), query.Get("to")})
 }
 
-func comparisonOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func comparisonOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	return o.Comparer.Compare(ctx, r.PathValue("run"), r.PathValue("other"))
 }
 
-func specsOf(ctx context.Context, o *Options, _ *http.Request) (any, error) {
+func unseenOf(ctx context.Context, o *Offer, _ *http.Request) (any, error) {
+	return o.Unseen.Unseen(ctx)
+}
+
+func specsOf(ctx context.Context, o *Offer, _ *http.Request) (any, error) {
 	return o.Starter.Specs(ctx)
 }
 
-func pairOf(ctx context.Context, o *Options, r *http.Request) (any, error) {
+func pairOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	return o.Governor.Pair(ctx, r.PathValue("run"), r.PathValue("from"), r.PathValue("to"))
 }
 
-func (h *Handler) openAPI(w http.ResponseWriter, _ *http.Request) error {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, err := pieces{w}.Write(h.o.OpenAPI)
+func (q *request) openAPI() error {
+	if len(q.h.o.OpenAPI) == 0 {
+		return errNoPath
+	}
+	q.w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_, err := pieces{q.w}.Write(q.h.o.OpenAPI)
 	return gone(err)
 }
 
-func (h *Handler) export(w http.ResponseWriter, r *http.Request) error {
-	release, err := h.turn(r.Context())
+func (q *request) export() error {
+	w, r := q.w, q.r
+	release, err := q.h.turn(r.Context())
 	if err != nil {
 		return err
 	}
 	defer release()
-	name, html, err := h.o.Exporter.Export(r.Context(), r.PathValue("run"))
+	name, html, err := q.Exporter.Export(r.Context(), r.PathValue("run"))
 	if err != nil {
 		return err
 	}

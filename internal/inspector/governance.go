@@ -9,49 +9,54 @@ import (
 )
 
 // rules answers with a policy of a run.
-func (h *Handler) rules(w http.ResponseWriter, r *http.Request) error {
+func (q *request) rules() error {
+	r := q.r
 	query, err := queryOf(r, "policy")
 	if err != nil {
 		return err
 	}
-	document, digest, err := h.o.Governor.Rules(r.Context(), r.PathValue("run"), query.Get("policy"))
-	return h.writePolicy(w, document, digest, err)
+	document, digest, err := q.Governor.Rules(r.Context(), r.PathValue("run"), query.Get("policy"))
+	return q.writePolicy(document, digest, err)
 }
 
 // rulesOfSpec answers with the policy of a spec.
-func (h *Handler) rulesOfSpec(w http.ResponseWriter, r *http.Request) error {
+func (q *request) rulesOfSpec() error {
+	r := q.r
 	if _, err := queryOf(r); err != nil {
 		return err
 	}
-	document, digest, err := h.o.Starter.PolicyOfSpec(r.Context(), r.PathValue("spec"))
-	return h.writePolicy(w, document, digest, err)
+	document, digest, err := q.Starter.PolicyOfSpec(r.Context(), r.PathValue("spec"))
+	return q.writePolicy(document, digest, err)
 }
 
 // writePolicy answers with a policy.
-func (h *Handler) writePolicy(w http.ResponseWriter, document any, digest string, err error) error {
+func (q *request) writePolicy(document any, digest string, err error) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("ETag", strconv.Quote(digest))
-	return h.write(w, http.StatusOK, document)
+	q.w.Header().Set("ETag", strconv.Quote(digest))
+	return q.h.write(q.w, http.StatusOK, document)
 }
 
 // replaceRules replaces the policy of a run.
-func (h *Handler) replaceRules(w http.ResponseWriter, r *http.Request) error {
-	return h.replacePolicy(w, r, func(digest string, p Policy) (string, error) {
-		return h.o.Governor.Replace(r.Context(), r.PathValue("run"), digest, p)
+func (q *request) replaceRules() error {
+	r := q.r
+	return q.replacePolicy(func(digest string, p Policy) (string, error) {
+		return q.Governor.Replace(r.Context(), r.PathValue("run"), digest, p)
 	})
 }
 
 // replaceRulesOfSpec replaces the policy of later runs of a spec.
-func (h *Handler) replaceRulesOfSpec(w http.ResponseWriter, r *http.Request) error {
-	return h.replacePolicy(w, r, func(digest string, p Policy) (string, error) {
-		return h.o.Starter.ReplacePolicyOfSpec(r.Context(), r.PathValue("spec"), digest, p)
+func (q *request) replaceRulesOfSpec() error {
+	r := q.r
+	return q.replacePolicy(func(digest string, p Policy) (string, error) {
+		return q.Starter.ReplacePolicyOfSpec(r.Context(), r.PathValue("spec"), digest, p)
 	})
 }
 
 // replacePolicy replaces a policy by the one that a request has.
-func (h *Handler) replacePolicy(w http.ResponseWriter, r *http.Request, replace func(digest string, p Policy) (string, error)) error {
+func (q *request) replacePolicy(replace func(digest string, p Policy) (string, error)) error {
+	w, r := q.w, q.r
 	match := strings.TrimSpace(r.Header.Get("If-Match"))
 	if match == "" {
 		return &Error{Code: Precondition, Message: "If-Match is missing", Hint: "send the ETag of the policy that you read"}
@@ -60,7 +65,7 @@ func (h *Handler) replacePolicy(w http.ResponseWriter, r *http.Request, replace 
 	if err != nil {
 		return &Error{Code: BadRequest, Message: "If-Match is not an ETag", Hint: `write If-Match: "DIGEST"`}
 	}
-	p := Policy{By: h.o.Viewer.By}
+	p := Policy{By: q.Viewer.By}
 	if err := decode(r, &p); err != nil {
 		return err
 	}
@@ -78,5 +83,5 @@ func (h *Handler) replacePolicy(w http.ResponseWriter, r *http.Request, replace 
 		return err
 	}
 	w.Header().Set("ETag", strconv.Quote(now))
-	return h.write(w, http.StatusOK, map[string]string{"digest": now})
+	return q.h.write(w, http.StatusOK, map[string]string{"digest": now})
 }

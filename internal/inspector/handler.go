@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,33 +27,39 @@ type Handler struct {
 	o         Options
 	mux       *http.ServeMux
 	documents chan struct{} // holds a value for each document that is made or written
+	ready     readiness
 
-	mu      sync.Mutex // guards streams
-	streams map[holder]int
+	mu      sync.Mutex                // guards streams
+	streams map[[sha256.Size]byte]int // by the digest of the credential of their senders
+}
+
+// A request is a request with its sender, and what the sender is offered.
+type request struct {
+	h *Handler
+	*Offer
+	sender Sender
+	w      http.ResponseWriter
+	r      *http.Request
 }
 
 // New returns an inspector.
 func New(o Options) *Handler {
-	h := &Handler{o: o, mux: http.NewServeMux(), documents: make(chan struct{}, maxDocuments), streams: map[holder]int{}}
+	h := &Handler{o: o, mux: http.NewServeMux(), documents: make(chan struct{}, maxDocuments), streams: map[[sha256.Size]byte]int{}, ready: readiness{look: o.Ready, drain: o.Drain}}
 	if h.o.Escape == nil {
 		h.o.Escape = func(w io.Writer) io.Writer { return w }
 	}
 	for i := range routes {
 		r := &routes[i]
-		if r.offered != nil && !r.offered(&h.o) {
-			continue
+		if r.offered == nil || r.offered(&h.o.Offer) {
+			h.handle(r.Route, r.offered, r.serve)
 		}
-		h.mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, req *http.Request) { h.answerWith(w, req, r.serve) })
 	}
 	if o.Page != nil {
-		h.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, req *http.Request) { h.answerWith(w, req, (*Handler).index) })
-		h.mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, req *http.Request) { h.answerWith(w, req, (*Handler).asset) })
+		h.handle(Route{http.MethodGet, "/{$}"}, nil, (*request).index)
+		h.handle(Route{http.MethodGet, "/assets/{name}"}, nil, (*request).asset)
 	}
 	return h
 }
-
-// policy is the Content-Security-Policy of all answers.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // ServeHTTP checks the origin and the sender of a request, and answers it.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -62,31 +69,38 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} {
 		w.Header().Set(name, value)
 	}
-	of, ok := h.o.Access.holderOf(r)
-	isWithinLimit := !ok || authenticateConnection(r.Context())
+	if h.ready.answer(w, r) {
+		return
+	}
+	sender, denied := h.o.Access.senderOf(r)
+	isWithinLimit := denied != nil || authenticateConnection(r.Context())
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not every connection supports deadlines
-	if err := h.o.Access.check(r); err != nil {
+	if err := h.o.Access.check(r, &sender); err != nil {
 		h.fail(w, err)
 		return
 	}
-	if r.Method == http.MethodGet && r.URL.Path == "/login" {
-		h.login(w, r)
+	if r.URL.Path == loginPath && h.o.Access.Proxy == nil {
+		h.o.Access.login(w, r)
 		return
+	}
+	var offer *Offer
+	if denied == nil {
+		offer, denied = h.offer(sender)
 	}
 	switch {
 	case !isWithinLimit:
 		w.Header().Set("Connection", "close")
 		h.fail(w, &Error{Code: TooMany, Message: fmt.Sprintf("%d connections are open", maxAuthenticated), Hint: "close some of them first"})
 		return
-	case !ok && !strings.HasPrefix(r.URL.Path, API):
-		h.notice(w, http.StatusUnauthorized, "This page needs a link", "Open the link that runteam printed. Each link works once; to get another one, press Enter where runteam serve runs. If it has no terminal, send it the signal USR1, with kill -USR1 PID, or start it again.")
+	case denied != nil && !strings.HasPrefix(r.URL.Path, API+"/"):
+		h.o.Access.denyPage(w, errorOf(denied))
 		return
-	case !ok:
+	case denied != nil:
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		h.fail(w, &Error{Code: Unauthorized, Message: "the request has no valid token", Hint: "send Authorization: Bearer TOKEN, or open the link that runteam printed"})
+		h.fail(w, denied)
 		return
 	}
-	if err := h.mayWrite(r, of); err != nil {
+	if err := h.mayWrite(r, &sender); err != nil {
 		h.fail(w, err)
 		return
 	}
@@ -95,27 +109,47 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, h.noRoute(w, r))
 		return
 	}
-	h.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), holderKey{}, of)))
+	h.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{Offer: offer, sender: sender})))
 }
 
-// holderKey is the key of the [holder] in the context of a request.
-type holderKey struct{}
+// requestKey is the key of what is known of a [request] in its context.
+type requestKey struct{}
 
-// holderIn returns the sender of the request with a context.
-func holderIn(ctx context.Context) holder {
-	of, _ := ctx.Value(holderKey{}).(holder)
-	return of
+// handle adds a route, for senders to whom it is offered.
+func (h *Handler) handle(of Route, offered func(*Offer) bool, serve func(*request) error) {
+	h.mux.HandleFunc(of.Method+" "+of.Path, func(w http.ResponseWriter, r *http.Request) {
+		q := *r.Context().Value(requestKey{}).(*request)
+		q.h, q.w, q.r = h, w, r
+		err := errNotOffered
+		if offered == nil || offered(q.Offer) {
+			err = serve(&q)
+		}
+		if err != nil && !errors.Is(err, errGone) && r.Context().Err() == nil {
+			h.fail(w, err)
+		}
+	})
+}
+
+// errNotOffered reports a request for what others are offered.
+var errNotOffered error = &Error{Code: Forbidden, Message: "none of your roles allows this", Hint: "ask whoever runs the server for a role that does"}
+
+// offer returns what a sender is offered now.
+func (h *Handler) offer(to Sender) (*Offer, error) {
+	if h.o.For == nil {
+		return &h.o.Offer, nil
+	}
+	return h.o.For(to)
 }
 
 // mayWrite refuses a request that changes something and is not allowed to.
-func (h *Handler) mayWrite(r *http.Request, of holder) error {
+func (h *Handler) mayWrite(r *http.Request, by *Sender) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
 	switch kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); {
-	case h.o.Viewer.ReadOnly:
+	case h.o.ReadOnly:
 		return &Error{Code: Forbidden, Message: "this server is read-only", Hint: "start runteam serve without --read-only"}
-	case of.isBrowser && r.Header.Get("X-Runteam") != "1":
+	case by.isAmbient && r.Header.Get("X-Runteam") != "1":
 		return &Error{Code: Forbidden, Message: "a request that changes something needs the header X-Runteam: 1"}
 	case r.ContentLength != 0 && strings.TrimSpace(kind) != "application/json":
 		return &Error{Code: BadRequest, Message: "the body is not JSON: Content-Type is " + kind, Hint: "send Content-Type: application/json"}
@@ -134,23 +168,16 @@ func (h *Handler) noRoute(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if len(allowed) == 0 && r.URL.Path == API+"/specs" {
-		if h.o.Viewer.ReadOnly {
+		if h.o.ReadOnly {
 			return &Error{Code: NotFound, Message: "this server is read-only and starts no runs", Hint: "start runteam serve SPEC without --read-only"}
 		}
 		return &Error{Code: NotFound, Message: "this server has no spec and starts no runs", Hint: "start runteam serve SPEC"}
 	}
 	if len(allowed) == 0 {
-		return &Error{Code: NotFound, Message: "there is nothing at this path", Hint: "the API is under " + API}
+		return errNoPath
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	return &Error{Code: methodNotAllowed, Message: "this path does not take " + r.Method, Hint: "use " + strings.Join(allowed, " or ")}
-}
-
-// answerWith writes the answer of a route or its error.
-func (h *Handler) answerWith(w http.ResponseWriter, r *http.Request, serve func(*Handler, http.ResponseWriter, *http.Request) error) {
-	if err := serve(h, w, r); err != nil && !errors.Is(err, errGone) && r.Context().Err() == nil {
-		h.fail(w, err)
-	}
 }
 
 // fail writes an error.
@@ -158,6 +185,9 @@ func (h *Handler) fail(w http.ResponseWriter, err error) {
 	e := errorOf(err)
 	_ = h.write(w, e.Status(), map[string]*Error{"error": e}) // the client is gone
 }
+
+// errNoPath reports a path without a route.
+var errNoPath error = &Error{Code: NotFound, Message: "there is nothing at this path", Hint: "the API is under " + API}
 
 // write writes a document.
 func (h *Handler) write(w http.ResponseWriter, status int, document any) error {

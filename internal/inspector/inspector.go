@@ -20,19 +20,22 @@ import (
 	"github.com/runteam/runteam/steer"
 )
 
-// Options say what an inspector offers. A nil field has no routes.
+// Options say what an inspector offers, and to whom.
 type Options struct {
 	Access  Access
-	Viewer  Viewer
 	Page    fs.FS  // index.html and the files of /assets; nil serves the API alone
 	OpenAPI []byte // the description of the API
 
-	Documents
-	Watcher  Watcher
-	Streams  Streams
-	Steerer  Steerer
-	Starter  Starter
-	Governor Governor
+	// Offer is what is offered to somebody.
+	Offer
+
+	// For returns what of it is offered to a sender now. An error is the answer to the request. Nil offers all of it to everyone.
+	For func(Sender) (*Offer, error)
+
+	ReadOnly bool // nobody changes anything
+
+	// Ready returns why the server cannot answer, such as that its journal is away. Nil always can.
+	Ready func(context.Context) error
 
 	// Drain is closed when the server is to stop: it then refuses requests that start, resume or steer runs. Nil never is.
 	Drain <-chan struct{}
@@ -42,13 +45,30 @@ type Options struct {
 	Escape func(io.Writer) io.Writer
 }
 
+// An Offer is what an inspector offers to a sender. What is nil has no routes.
+type Offer struct {
+	Viewer Viewer
+	Documents
+	Watcher  Watcher
+	Streams  Streams
+	Steerer  Steerer
+	Unseen   Unseen
+	Answerer Answerer
+	Starter  Starter
+	Governor Governor
+
+	// Grants are equal for equal offers. A stream ends if what its sender is offered becomes something else.
+	Grants string
+}
+
 // A Viewer says what the viewer of an inspector may see and do.
 type Viewer struct {
-	Accepts  label.Classification `json:"accepts"`
-	ReadOnly bool                 `json:"readOnly"`
-	By       string               `json:"by"` // the user of the computer, who is recorded as the sender of commands
-	CanStart bool                 `json:"canStart"`
-	Version  string               `json:"version"`
+	Accepts   label.Classification `json:"accepts"`
+	By        string               `json:"by"` // who is recorded as the sender of commands: the person, or the user of the computer
+	CanStart  bool                 `json:"canStart"`
+	CanSteer  bool                 `json:"canSteer"`
+	CanAnswer bool                 `json:"canAnswer"`
+	Version   string               `json:"version"`
 }
 
 // Documents describe stored runs as the viewer may see them. Each method returns a value that is written
@@ -159,10 +179,19 @@ type Subscription interface {
 	Close()
 }
 
-// A Steerer sends commands and answers to runs, as the user of the computer.
+// A Steerer sends commands to runs.
 type Steerer interface {
 	// Steer sends a command, whose By is set, and returns when the run has taken it.
 	Steer(ctx context.Context, run string, c steer.Command) (Taken, error)
+}
+
+// Unseen lists the runs that the viewer may pause and cancel without seeing them.
+type Unseen interface {
+	Unseen(ctx context.Context) (any, error)
+}
+
+// An Answerer answers questions of runs as the viewer.
+type Answerer interface {
 	// Answer answers a question of a run; with an empty run, one that names no run.
 	Answer(ctx context.Context, run, question string, a Answer) (taken bool, err error)
 }

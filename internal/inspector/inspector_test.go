@@ -84,16 +84,16 @@ func serve(t *testing.T, f *fake, change func(*inspector.Options)) *site {
 	require.NoError(t, err)
 	s := &site{t: t, addr: l.Addr().String(), logins: &inspector.Logins{}}
 	o := inspector.Options{
-		Access: inspector.Access{Token: token, Logins: s.logins, Hosts: inspector.HostsOf(l.Addr())},
-		Viewer: inspector.Viewer{By: "ann"}, Page: fstest.MapFS{"index.html": {Data: []byte("<p>")}, "app.js": {Data: []byte("1")}},
-		Documents: inspector.Documents{Runs: f}, Watcher: f, Steerer: f, Governor: f,
+		Access: inspector.Access{Tokens: inspector.OneToken(token, ""), Logins: s.logins, Hosts: inspector.HostsOf(l.Addr())},
+		Page:   fstest.MapFS{"index.html": {Data: []byte("<p>")}, "app.js": {Data: []byte("1")}},
+		Offer:  inspector.Offer{Viewer: inspector.Viewer{By: "ann"}, Documents: inspector.Documents{Runs: f}, Watcher: f, Steerer: f, Answerer: f, Governor: f},
 	}
 	if change != nil {
 		change(&o)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- inspector.Serve(ctx, l, inspector.New(o)) }()
+	go func() { done <- inspector.Serve(ctx, l, nil, inspector.New(o)) }()
 	transport := &http.Transport{}
 	s.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Cleanup(func() {
@@ -204,7 +204,7 @@ func TestALinkIsGoodOnce(t *testing.T) {
 	require.Equal(t, 200, got.status, got.body)
 	require.Contains(t, got.body, `content="0;url=/"`)
 	cookie := got.header.Get("Set-Cookie")
-	require.Regexp(t, `^runteam_\d+=\w{40,}; Path=/; HttpOnly; SameSite=Strict$`, cookie)
+	require.Regexp(t, `^runteam_\d+=[\w.-]{40,}; Path=/; HttpOnly; SameSite=Strict$`, cookie)
 	again := s.request("GET", link, "", "Authorization: ")
 	require.Equal(t, 403, again.status)
 	require.Contains(t, again.body, "press Enter where runteam serve runs")
@@ -242,7 +242,7 @@ func TestRoutes(t *testing.T) {
 		status             int
 		want               string // the body, or the code of the error
 	}{
-		{"GET", "/api/v1/viewer", "", nil, 200, `{"accepts":"internal","readOnly":false,"by":"ann","canStart":false,"version":""}`},
+		{"GET", "/api/v1/viewer", "", nil, 200, `{"accepts":"internal","by":"ann","canStart":false,"canSteer":false,"canAnswer":false,"version":""}`},
 		{"GET", "/api/v1/runs", "", nil, 200, `{"Limit":100,"Before":"","Filter":{"search":""}}`},
 		{"GET", "/api/v1/runs?limit=7&before=x&search=y", "", nil, 200, `{"Limit":7,"Before":"x","Filter":{"search":"y"}}`},
 		{"GET", "/api/v1/runs?limit=0", "", nil, 400, "bad_request"},
@@ -322,7 +322,7 @@ func TestCommandsOfRoutes(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
-	s := serve(t, f, func(o *inspector.Options) { o.Viewer.ReadOnly = true })
+	s := serve(t, f, func(o *inspector.Options) { o.ReadOnly = true })
 	for _, r := range inspector.Routes() {
 		if r.Method == http.MethodGet {
 			continue

@@ -178,10 +178,10 @@ func TestUnauthenticatedConnectionsEndSoon(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &pipeListener{make(chan net.Conn), make(chan time.Time, 1)}
 				w := longWork{&fake{}}
-				o := inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.HostsOf(l.Addr())}, Documents: inspector.Documents{Runs: w}, Starter: w}
+				o := inspector.Options{Access: inspector.Access{Tokens: inspector.OneToken(token, ""), Hosts: inspector.HostsOf(l.Addr())}, Offer: inspector.Offer{Documents: inspector.Documents{Runs: w}, Starter: w}}
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan error, 1)
-				go func() { done <- inspector.Serve(ctx, l, inspector.New(o)) }()
+				go func() { done <- inspector.Serve(ctx, l, nil, inspector.New(o)) }()
 				client, server := net.Pipe()
 				l.conns <- server
 				go io.Copy(io.Discard, client) //nolint:errcheck // until the server closes it
@@ -207,9 +207,9 @@ func TestTheEndOfTheServerEndsStreams(t *testing.T) {
 	push, end := f.Begin("r")
 	defer end()
 	_ = push
-	o := inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.HostsOf(l.Addr())}, Watcher: f, Streams: named{f}}
+	o := inspector.Options{Access: inspector.Access{Tokens: inspector.OneToken(token, ""), Hosts: inspector.HostsOf(l.Addr())}, Offer: inspector.Offer{Watcher: f, Streams: named{f}}}
 	done := make(chan error, 1)
-	go func() { done <- inspector.Serve(ctx, l, inspector.New(o)) }()
+	go func() { done <- inspector.Serve(ctx, l, nil, inspector.New(o)) }()
 	s := &site{t: t, addr: l.Addr().String(), client: &http.Client{Transport: &http.Transport{}}}
 	var bodies []*http.Response
 	for range 20 {
@@ -250,7 +250,7 @@ func TestExportsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &slowExporter{end: make(chan struct{})}
-		h := inspector.New(inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.Hosts{Names: []string{"localhost"}, Port: "80"}}, Documents: inspector.Documents{Exporter: e}})
+		h := inspector.New(inspector.Options{Access: inspector.Access{Tokens: inspector.OneToken(token, ""), Hosts: inspector.Hosts{Names: []string{"localhost"}, Port: "80"}}, Offer: inspector.Offer{Documents: inspector.Documents{Exporter: e}}})
 		var all sync.WaitGroup
 		for range 64 {
 			all.Go(func() {
@@ -363,10 +363,10 @@ func TestLongWorkIsAnswered(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &pipeListener{make(chan net.Conn), make(chan time.Time, 1)}
 				w := longWork{&fake{}}
-				o := inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.HostsOf(l.Addr())}, Documents: inspector.Documents{Runs: w, Exporter: w}, Starter: w}
+				o := inspector.Options{Access: inspector.Access{Tokens: inspector.OneToken(token, ""), Hosts: inspector.HostsOf(l.Addr())}, Offer: inspector.Offer{Documents: inspector.Documents{Runs: w, Exporter: w}, Starter: w}}
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan error, 1)
-				go func() { done <- inspector.Serve(ctx, l, inspector.New(o)) }()
+				go func() { done <- inspector.Serve(ctx, l, nil, inspector.New(o)) }()
 				client, server := net.Pipe()
 				l.conns <- server
 				body := ""
@@ -410,10 +410,10 @@ func TestSlowReadersAreDisconnected(t *testing.T) {
 					for yield(batch, nil) { //nolint:revive // until the client is gone
 					}
 				}}
-				o := inspector.Options{Access: inspector.Access{Token: token, Hosts: inspector.HostsOf(l.Addr())}, Watcher: f, Documents: inspector.Documents{Runs: largeRun{f}, Exporter: largeRun{f}}}
+				o := inspector.Options{Access: inspector.Access{Tokens: inspector.OneToken(token, ""), Hosts: inspector.HostsOf(l.Addr())}, Offer: inspector.Offer{Watcher: f, Documents: inspector.Documents{Runs: largeRun{f}, Exporter: largeRun{f}}}}
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan error, 1)
-				go func() { done <- inspector.Serve(ctx, l, inspector.New(o)) }()
+				go func() { done <- inspector.Serve(ctx, l, nil, inspector.New(o)) }()
 				client, server := net.Pipe()
 				l.conns <- server
 				_, err := fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nAccept: %s\r\n\r\n", tt.path, token, tt.accept)

@@ -11,8 +11,8 @@ type Route struct{ Method, Path string }
 // A route is a Route and the function that writes the answer or returns an error.
 type route struct {
 	Route
-	offered func(*Options) bool // nil means always
-	serve   func(*Handler, http.ResponseWriter, *http.Request) error
+	offered func(*Offer) bool // nil means always
+	serve   func(*request) error
 }
 
 // API is the path prefix of all routes except those of the page.
@@ -27,15 +27,15 @@ func Routes() (all []Route) {
 }
 
 // get, post and put make routes.
-func get(path string, offered func(*Options) bool, serve func(*Handler, http.ResponseWriter, *http.Request) error) route {
+func get(path string, offered func(*Offer) bool, serve func(*request) error) route {
 	return route{Route{http.MethodGet, API + path}, offered, serve}
 }
 
-func post(path string, offered func(*Options) bool, serve func(*Handler, http.ResponseWriter, *http.Request) error) route {
+func post(path string, offered func(*Offer) bool, serve func(*request) error) route {
 	return route{Route{http.MethodPost, API + path}, offered, serve}
 }
 
-func put(path string, offered func(*Options) bool, serve func(*Handler, http.ResponseWriter, *http.Request) error) route {
+func put(path string, offered func(*Offer) bool, serve func(*request) error) route {
 	return route{Route{http.MethodPut, API + path}, offered, serve}
 }
 
@@ -43,33 +43,37 @@ func put(path string, offered func(*Options) bool, serve func(*Handler, http.Res
 const retryAfter = "5"
 
 // working returns the function of a route that has runs work, which a server that is to stop refuses.
-func working(serve func(*Handler, http.ResponseWriter, *http.Request) error) func(*Handler, http.ResponseWriter, *http.Request) error {
-	return func(h *Handler, w http.ResponseWriter, r *http.Request) error {
+func working(serve func(*request) error) func(*request) error {
+	return func(q *request) error {
 		select {
-		case <-h.o.Drain:
-			w.Header().Set("Retry-After", retryAfter)
-			return &Error{Code: Unavailable, Message: "the server is stopping: it starts, resumes and steers no runs", Hint: "send the request to the server that follows it"}
+		case <-q.h.o.Drain:
+			q.w.Header().Set("Retry-After", retryAfter)
+			return errStopping
 		default:
-			return serve(h, w, r)
+			return serve(q)
 		}
 	}
 }
 
+// errStopping reports a server that is to stop.
+var errStopping error = &Error{Code: Unavailable, Message: "the server is stopping: it starts, resumes and steers no runs", Hint: "send the request to the server that follows it"}
+
 // These report what an inspector offers.
-func hasRuns(o *Options) bool      { return o.Runs != nil }
-func hasReceipts(o *Options) bool  { return o.Receipts != nil }
-func hasQuestions(o *Options) bool { return o.Questions != nil }
-func hasGraph(o *Options) bool     { return o.Graph != nil }
-func hasFlow(o *Options) bool      { return o.Flow != nil }
-func hasHandoffs(o *Options) bool  { return o.Handoffs != nil }
-func hasComparer(o *Options) bool  { return o.Comparer != nil }
-func hasExporter(o *Options) bool  { return o.Exporter != nil }
-func hasWatcher(o *Options) bool   { return o.Watcher != nil }
-func hasStreams(o *Options) bool   { return o.Streams != nil }
-func hasSteerer(o *Options) bool   { return o.Steerer != nil }
-func hasStarter(o *Options) bool   { return o.Starter != nil }
-func hasGovernor(o *Options) bool  { return o.Governor != nil }
-func hasOpenAPI(o *Options) bool   { return len(o.OpenAPI) > 0 }
+func hasRuns(o *Offer) bool      { return o.Runs != nil }
+func hasReceipts(o *Offer) bool  { return o.Receipts != nil }
+func hasQuestions(o *Offer) bool { return o.Questions != nil }
+func hasGraph(o *Offer) bool     { return o.Graph != nil }
+func hasFlow(o *Offer) bool      { return o.Flow != nil }
+func hasHandoffs(o *Offer) bool  { return o.Handoffs != nil }
+func hasComparer(o *Offer) bool  { return o.Comparer != nil }
+func hasExporter(o *Offer) bool  { return o.Exporter != nil }
+func hasWatcher(o *Offer) bool   { return o.Watcher != nil }
+func hasStreams(o *Offer) bool   { return o.Streams != nil }
+func hasSteerer(o *Offer) bool   { return o.Steerer != nil }
+func hasStarter(o *Offer) bool   { return o.Starter != nil }
+func hasGovernor(o *Offer) bool  { return o.Governor != nil }
+func hasUnseen(o *Offer) bool    { return o.Unseen != nil }
+func hasAnswerer(o *Offer) bool  { return o.Answerer != nil }
 
 // routes are all routes of the API.
 var routes = slices.Concat(readRoutes(), writeRoutes(), governanceRoutes())
@@ -77,7 +81,7 @@ var routes = slices.Concat(readRoutes(), writeRoutes(), governanceRoutes())
 func readRoutes() []route {
 	return []route{
 		get("/viewer", nil, document(viewerOf)),
-		get("/openapi.json", hasOpenAPI, (*Handler).openAPI),
+		get("/openapi.json", nil, (*request).openAPI),
 		get("/runs", hasRuns, document(listOf)),
 		get("/runs/{run}", hasRuns, document(runOf)),
 		get("/runs/{run}/tasks/{task}", hasRuns, document(taskOf)),
@@ -89,24 +93,25 @@ func readRoutes() []route {
 		get("/runs/{run}/receipts", hasReceipts, document(receiptsOf)),
 		get("/questions", hasQuestions, document(questionsOf)),
 		get("/runs/{run}/questions", hasQuestions, document(questionsOf)),
-		get("/runs/{run}/events", hasWatcher, (*Handler).events),
-		get("/runs/{run}/stream", hasStreams, (*Handler).stream),
+		get("/runs/{run}/events", hasWatcher, (*request).events),
+		get("/runs/{run}/stream", hasStreams, (*request).stream),
 		get("/runs/{run}/graph", hasGraph, document(graphOf)),
 		get("/runs/{run}/flow", hasFlow, document(flowOf)),
 		get("/runs/{run}/handoffs", hasHandoffs, document(handoffsOf)),
 		get("/runs/{run}/compare/{other}", hasComparer, document(comparisonOf)),
-		get("/runs/{run}/export", hasExporter, (*Handler).export),
+		get("/runs/{run}/export", hasExporter, (*request).export),
+		get("/unseen-runs", hasUnseen, document(unseenOf)),
 		get("/specs", hasStarter, document(specsOf)),
 	}
 }
 
 func writeRoutes() []route {
 	return []route{
-		post("/runs", hasStarter, working((*Handler).start)),
-		post("/estimates", hasStarter, (*Handler).estimate),
-		post("/chats", hasStarter, working((*Handler).say)),
-		post("/runs/{run}/questions/{question}/answer", hasSteerer, (*Handler).answer),
-		post("/questions/{question}/answer", hasSteerer, (*Handler).answer),
+		post("/runs", hasStarter, working((*request).start)),
+		post("/estimates", hasStarter, (*request).estimate),
+		post("/chats", hasStarter, working((*request).say)),
+		post("/runs/{run}/questions/{question}/answer", hasAnswerer, (*request).answer),
+		post("/questions/{question}/answer", hasAnswerer, (*request).answer),
 		post("/runs/{run}/pause", hasSteerer, working(steerRun("pause"))),
 		post("/runs/{run}/resume", hasSteerer, working(steerRun("resume"))),
 		post("/runs/{run}/cancel", hasSteerer, working(steerRun("cancel"))),
@@ -119,14 +124,14 @@ func writeRoutes() []route {
 
 func governanceRoutes() []route {
 	all := []route{
-		get("/specs/{spec}/governance/handoff-rules", hasStarter, (*Handler).rulesOfSpec),
-		put("/specs/{spec}/governance/handoff-rules", hasStarter, (*Handler).replaceRulesOfSpec),
+		get("/specs/{spec}/governance/handoff-rules", hasStarter, (*request).rulesOfSpec),
+		put("/specs/{spec}/governance/handoff-rules", hasStarter, (*request).replaceRulesOfSpec),
 	}
 	for _, of := range []string{"", "/runs/{run}"} {
 		all = append(all,
-			get(of+"/governance/handoff-rules", hasGovernor, (*Handler).rules),
+			get(of+"/governance/handoff-rules", hasGovernor, (*request).rules),
 			get(of+"/governance/handoff-rules/{from}/{to}", hasGovernor, document(pairOf)),
-			put(of+"/governance/handoff-rules", hasGovernor, working((*Handler).replaceRules)))
+			put(of+"/governance/handoff-rules", hasGovernor, working((*request).replaceRules)))
 	}
 	return all
 }

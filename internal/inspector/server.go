@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log"
@@ -19,17 +20,23 @@ const (
 	closeTime = 5 * time.Second // for requests to end after ctx
 )
 
-// Serve serves a handler until ctx ends. Then it ends all streams, waits for other requests, closes the
-// listener, and returns when all its goroutines have ended.
-func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+// Serve serves a handler until ctx ends, over TLS if secure is not nil. Then it ends all streams, waits for other requests,
+// closes the listener, and returns when all its goroutines have ended.
+func Serve(ctx context.Context, l net.Listener, secure *tls.Config, h http.Handler) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headTime, ReadTimeout: bodyTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
 		BaseContext: func(net.Listener) context.Context { return ctx }, // streams end with it
-		ConnContext: withConnection,
-		ErrorLog:    log.New(io.Discard, "", 0),
+		ConnContext: withConnection, TLSConfig: secure,
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(&connections{Listener: l}) }()
+	go func() {
+		if limited := (&connections{Listener: l}); secure == nil {
+			done <- server.Serve(limited)
+		} else {
+			done <- server.ServeTLS(limited, "", "")
+		}
+	}()
 	select {
 	case err := <-done:
 		return err

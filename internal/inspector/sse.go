@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/internal/event"
 )
@@ -21,22 +22,52 @@ type sender struct {
 	open bool // the head was sent
 }
 
-// openStream reserves one of the streams of a token. The caller releases it.
-func (h *Handler) openStream(w http.ResponseWriter, r *http.Request) (s *sender, release func(), err error) {
-	of := holderIn(r.Context())
+// openStream reserves one of the streams of a token. The context that it returns ends with the request, or once the sender is
+// offered something else than when the stream began. The caller releases it.
+func (q *request) openStream() (ctx context.Context, s *sender, release func(), err error) {
+	h, of := q.h, q.sender.credential
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.streams[of] >= maxStreams {
-		return nil, nil, &Error{Code: TooMany, Message: fmt.Sprintf("%d streams are open", maxStreams), Hint: "close some of them first"}
+		return nil, nil, nil, &Error{Code: TooMany, Message: fmt.Sprintf("%d streams are open", maxStreams), Hint: "close some of them first"}
 	}
 	h.streams[of]++
-	return &sender{h: h, w: w}, func() {
+	ctx, stop := context.WithCancel(q.r.Context())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		q.watch(ctx)
+		stop()
+	}()
+	return ctx, &sender{h: h, w: q.w}, func() {
+		stop()
+		<-watched
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.streams[of]--; h.streams[of] == 0 {
 			delete(h.streams, of)
 		}
 	}, nil
+}
+
+// grantsTime is how often a stream checks that its sender may still read it.
+const grantsTime = 10 * time.Second
+
+// watch returns once ctx has ended, or the sender is offered something else.
+func (q *request) watch(ctx context.Context) {
+	ticker := time.NewTicker(grantsTime)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			offer, err := q.h.offer(q.sender)
+			if err != nil || offer.Grants != q.Grants || !q.sender.Until.IsZero() && now.After(q.sender.Until) {
+				return
+			}
+		}
+	}
 }
 
 // escaped escapes JSON as Options.Escape does.
@@ -87,7 +118,8 @@ func (s *sender) fail(err error) error {
 }
 
 // events sends the events of a run.
-func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
+func (q *request) events() error {
+	r := q.r
 	query, err := queryOf(r, "after")
 	if err != nil {
 		return err
@@ -102,14 +134,14 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		return h.allEvents(w, r, after)
+		return q.allEvents(after)
 	}
-	s, release, err := h.openStream(w, r)
+	ctx, s, release, err := q.openStream()
 	if err != nil {
 		return err
 	}
 	defer release()
-	for batch, err := range h.o.Watcher.Watch(r.Context(), r.PathValue("run"), after, true) {
+	for batch, err := range q.Watcher.Watch(ctx, r.PathValue("run"), after, true) {
 		if err != nil {
 			return s.fail(err)
 		}
@@ -120,7 +152,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 			return gone(err)
 		}
 	}
-	if r.Context().Err() != nil {
+	if ctx.Err() != nil {
 		return nil
 	}
 	s.add(0, "end", []byte("{}"))
@@ -132,9 +164,10 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) error {
 func isHead(r *http.Request) bool { return r.Method == http.MethodHead }
 
 // allEvents sends the events so far as one document, without holding it in memory.
-func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) error {
+func (q *request) allEvents(after int) error {
+	w, r := q.w, q.r
 	begun := false
-	for batch, err := range h.o.Watcher.Watch(r.Context(), r.PathValue("run"), after, false) {
+	for batch, err := range q.Watcher.Watch(r.Context(), r.PathValue("run"), after, false) {
 		if err != nil && !begun {
 			return err
 		}
@@ -153,7 +186,7 @@ func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request, after int) e
 		}
 	}
 	if !begun {
-		return h.write(w, http.StatusOK, map[string][]Event{"events": {}})
+		return q.h.write(w, http.StatusOK, map[string][]Event{"events": {}})
 	}
 	_, err := pieces{w}.Write([]byte("]}\n"))
 	return gone(err)
@@ -175,16 +208,17 @@ func documentOf(d event.Delta) deltaDocument {
 }
 
 // stream sends what models write in a run.
-func (h *Handler) stream(w http.ResponseWriter, r *http.Request) error {
+func (q *request) stream() error {
+	r := q.r
 	if _, err := queryOf(r); err != nil {
 		return err
 	}
-	s, release, err := h.openStream(w, r)
+	ctx, s, release, err := q.openStream()
 	if err != nil {
 		return err
 	}
 	defer release()
-	from, err := h.o.Streams.Subscribe(r.Context(), r.PathValue("run"))
+	from, err := q.Streams.Subscribe(ctx, r.PathValue("run"))
 	if err != nil {
 		return err
 	}
@@ -193,11 +227,11 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) error {
 		return gone(err)
 	}
 	for {
-		waiting, cancel := context.WithTimeout(r.Context(), heartbeat)
+		waiting, cancel := context.WithTimeout(ctx, heartbeat)
 		list, err := from.Next(waiting)
 		cancel()
 		switch {
-		case r.Context().Err() != nil:
+		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, context.DeadlineExceeded): // only the connection is kept alive
 		case err != nil:
@@ -211,7 +245,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return s.fail(err)
 			}
-			s.add(0, "delta", h.escaped(data))
+			s.add(0, "delta", q.h.escaped(data))
 		}
 		if err := s.flush(); err != nil {
 			return gone(err)

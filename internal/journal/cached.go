@@ -28,9 +28,9 @@ func (r *Run) CachedAnswers(ctx context.Context, key record.Key) iter.Seq2[*reco
 				if before = l.n; l.run == r.row.n {
 					continue
 				}
-				if !r.j.isWhole() {
-					_, err := r.j.find(ctx, l.id)
-					if errors.Is(err, ErrUnknownRun) {
+				if !r.j.isWhole() || r.row.starter != "" { // that there is an equal prompt would tell one person of another's run
+					other, err := r.j.find(ctx, l.id)
+					if errors.Is(err, ErrUnknownRun) || err == nil && r.row.starter != "" && other.starter != r.row.starter {
 						continue
 					}
 					if err != nil {

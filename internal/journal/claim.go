@@ -94,7 +94,7 @@ func (j *Journal) openClaimed(ctx context.Context, n int64, l lease) (c *Claim, 
 		}
 		return nil, err
 	}
-	if q := row.queue; submissionDigest(j.vault, row.id, q.Spec, q.Version, q.By, row.starter, s.Info.Files) != digest {
+	if q := row.queue; submissionDigest(j.vault, &s.Info, q.Spec, q.Version, q.By, row.starter) != digest {
 		return nil, j.fail("write", j.store.setAside(ctx, row.id, n, "what was submitted is "+ErrAltered.Error()))
 	}
 	r.paused = runstate.Of(&s.History).Paused

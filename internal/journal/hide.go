@@ -151,6 +151,16 @@ func (v *vault) masked(fingerprint string) string {
 	return maskedPrefix + hex.EncodeToString(d[:])
 }
 
+// Signature returns a digest of a text that only holders of the key of the journal's digests can compute, for what is said to be
+// from them. ok is false if the journal has no such key, as where its key file is missing.
+func (a *archive) Signature(text string) (signature string, ok bool) {
+	if a.vault.digests == nil {
+		return "", false
+	}
+	d := a.vault.digest("signature", []byte(text))
+	return hex.EncodeToString(d[:]), true
+}
+
 // mask returns the masked form of a key; of the zero key, the zero key.
 func (v *vault) mask(k record.Key) record.Key {
 	if k == (record.Key{}) {

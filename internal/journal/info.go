@@ -13,18 +13,19 @@ import (
 // Info is what the caller stores about a run in addition to its entries: enough to resume
 // it when its files no longer exist.
 type Info struct {
-	Run         string               `json:"run"` // its ID
-	Name        string               `json:"name,omitempty"`
-	Command     string               `json:"command,omitempty"`
-	Starter     string               `json:"starter,omitempty"` // who started it, as a server authenticated the person; empty without that
-	Spec        string               `json:"spec,omitempty"`    // the name of its spec; empty if it is not of a spec file
-	Time        time.Time            `json:"time,omitzero"`     // when it began; zero means now
-	Inputs      []trace.Input        `json:"inputs,omitempty"`
-	Fingerprint string               `json:"fingerprint,omitempty"` // of the spec; stored and returned in the form of [Journal.Masked]
-	Files       []File               `json:"files,omitempty"`       // the spec and the files that it read
-	Label       label.Classification `json:"label"`                 // the highest label of Files
-	Invocation  json.RawMessage      `json:"invocation,omitempty"`  // the flags of the command, for a later process
-	Prices      json.RawMessage      `json:"prices,omitempty"`
+	Run         string                `json:"run"` // its ID
+	Name        string                `json:"name,omitempty"`
+	Command     string                `json:"command,omitempty"`
+	Starter     string                `json:"starter,omitempty"` // who started it, as a server authenticated the person; empty without that
+	Spec        string                `json:"spec,omitempty"`    // the name of its spec; empty if it is not of a spec file
+	Accepts     *label.Classification `json:"accepts,omitempty"` // what who submitted it may see; nil if the worker decides
+	Time        time.Time             `json:"time,omitzero"`     // when it began; zero means now
+	Inputs      []trace.Input         `json:"inputs,omitempty"`
+	Fingerprint string                `json:"fingerprint,omitempty"` // of the spec; stored and returned in the form of [Journal.Masked]
+	Files       []File                `json:"files,omitempty"`       // the spec and the files that it read
+	Label       label.Classification  `json:"label"`                 // the highest label of Files
+	Invocation  json.RawMessage       `json:"invocation,omitempty"`  // the flags of the command, for a later process
+	Prices      json.RawMessage       `json:"prices,omitempty"`
 
 	// Unreadable says why the stored Invocation cannot be read, such as that it is encrypted; empty if it can.
 	Unreadable string `json:"-"`

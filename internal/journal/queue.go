@@ -33,17 +33,21 @@ type Submission struct {
 	digest record.Digest
 }
 
-// submissionDigest returns the digest of what was submitted: for whom, by whom and as which run, and which texts were given. Each of
+// submissionDigest returns the digest of what was submitted: for whom, by whom, as which run and up to which label, and which texts were given. Each of
 // these texts has a digest with its run, but not the list of them: without this, one could be left out.
-func submissionDigest(v *vault, run, spec, version, by, starter string, files []File) record.Digest {
+func submissionDigest(v *vault, info *Info, spec, version, by, starter string) record.Digest {
 	var names []string
-	for i := range files {
-		if files[i].isGiven() {
-			names = append(names, files[i].Path)
+	for i := range info.Files {
+		if info.Files[i].isGiven() {
+			names = append(names, info.Files[i].Path)
 		}
 	}
 	slices.Sort(names)
-	return v.digest("submission", joinLengths(append([]string{run, spec, version, by, starter}, names...)...))
+	accepts := ""
+	if info.Accepts != nil {
+		accepts = info.Accepts.String()
+	}
+	return v.digest("submission", joinLengths(append([]string{info.Run, spec, version, by, starter, accepts}, names...)...))
 }
 
 // ErrQueueFull reports a submission of a caller for whom enough runs wait.
@@ -95,7 +99,7 @@ func (j *Journal) Submit(ctx context.Context, s Submission) (run string, added b
 			s.Due = b.at
 		}
 		s.Version = j.Masked(s.Version)
-		s.digest = submissionDigest(j.vault, s.Info.Run, s.Spec, s.Version, s.By, s.Info.Starter, s.Info.Files)
+		s.digest = submissionDigest(j.vault, &s.Info, s.Spec, s.Version, s.By, s.Info.Starter)
 		run, err = j.store.begin(ctx, &r.row, b, &s)
 	}
 	if err != nil {

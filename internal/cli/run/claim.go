@@ -75,7 +75,7 @@ func (l Launch) Submit(ctx context.Context, con *console.Console, j *journal.Jou
 	if of.Info.Files, err = job.given(file); err != nil {
 		return "", false, err
 	}
-	of.Info.Command = "run"
+	of.Info.Command, of.Info.Accepts = "run", l.Accepts
 	of.Spec, of.Version, of.Label = SpecName(d), d.File.Fingerprint(), l.Accepts
 	return j.Submit(ctx, of)
 }
@@ -122,6 +122,9 @@ func (l *Launch) claim(j *Job) error {
 		}
 	}
 	j.Params = m.params
+	if most := stored.Info.Accepts; most != nil && (j.accepts == nil || *most < *j.accepts) { // the run is theirs who submitted it
+		j.accepts = most
+	}
 	reason := ""
 	if m.Request != nil {
 		reason = m.Request.Reason

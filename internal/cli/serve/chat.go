@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/roles"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 )
@@ -53,7 +54,7 @@ func (d *documents) Session(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, problem(journals.ReadError(ctx, err))
 	}
-	doc := sessionDocument{Session: turns[0].Session, Agent: turns[0].Agent, Turns: []turnDocument{}, CanContinue: d.starts != nil && d.starts.serves(ctx, turns[0].Run) == nil}
+	doc := sessionDocument{Session: turns[0].Session, Agent: turns[0].Agent, Turns: []turnDocument{}, CanContinue: d.starts != nil && d.has(roles.Operator, nil) && launcher{d.guest, d.starts}.serves(ctx, turns[0].Run) == nil}
 	for i := range turns {
 		t, err := d.turn(ctx, &turns[i])
 		if wrong, ok := errors.AsType[*inspector.Error](err); ok && wrong.Code == inspector.NotFound {
@@ -73,7 +74,7 @@ func (d *documents) turn(ctx context.Context, t *record.StoredTurn) (doc turnDoc
 		r := view.Of(k)
 		doc = turnDocument{Turn: t.Turn, Run: t.Run, Status: r.Status, Live: k.Live(), Began: t.Began, Label: t.Label}
 		switch clean, _, _, err := redact.All().TextRevealing(ctx, t.Text, nil); {
-		case t.Missing != "" || t.Label > d.accepts:
+		case t.Missing != "" || t.Label > d.clearance(&k.Summary):
 			doc.Message = "[withheld: " + t.Label.String() + "]"
 		case err != nil:
 			return nil, err
@@ -89,18 +90,18 @@ func (d *documents) turn(ctx context.Context, t *record.StoredTurn) (doc turnDoc
 }
 
 // Say sends a message of a chat; see [inspector.Starter]. It returns once the turn has begun.
-func (s *starter) Say(ctx context.Context, given inspector.Message) (any, error) {
+func (s launcher) Say(ctx context.Context, given inspector.Message) (any, error) {
 	l, level, err := s.launchTurn(ctx, &given)
 	if err != nil {
 		return nil, err
 	}
-	serving, err := s.take()
+	serving, err := s.starts.take()
 	if err != nil {
 		return nil, err
 	}
 	begun, ended := make(chan turnBegun, 1), make(chan error, 1)
 	go func() {
-		defer s.release()
+		defer s.starts.release()
 		ended <- s.say(serving, l, given.Text, level, begun)
 	}()
 	select {
@@ -126,7 +127,7 @@ type turnBegun struct {
 }
 
 // say has a message answered as the command chat does, after the last turn of the session if that did not end.
-func (s *starter) say(ctx context.Context, l run.Launch, text string, level label.Classification, begun chan<- turnBegun) error {
+func (s launcher) say(ctx context.Context, l run.Launch, text string, level label.Classification, begun chan<- turnBegun) error {
 	turns, err := run.LaunchTurns(ctx, s.con, l)
 	if err != nil {
 		return err
@@ -164,7 +165,7 @@ func (s *starter) say(ctx context.Context, l run.Launch, text string, level labe
 }
 
 // launchTurn returns the launch for a message, and its label.
-func (s *starter) launchTurn(ctx context.Context, given *inspector.Message) (l run.Launch, level label.Classification, err error) {
+func (s launcher) launchTurn(ctx context.Context, given *inspector.Message) (l run.Launch, level label.Classification, err error) {
 	if strings.TrimSpace(given.Text) == "" {
 		return l, 0, &inspector.Error{Code: inspector.Invalid, Message: "the message is empty", Problems: []inspector.Problem{{Pointer: "/text", Message: "write a text"}}}
 	}
@@ -174,32 +175,37 @@ func (s *starter) launchTurn(ctx context.Context, given *inspector.Message) (l r
 			return l, 0, &inspector.Error{Code: inspector.Invalid, Message: err.Error(), Problems: []inspector.Problem{{Pointer: "/label", Message: err.Error()}}}
 		}
 	}
-	l = s.flags.launch(s.accepts)
 	if given.Session != "" {
-		found, err := journals.Find(ctx, s.j, given.Session)
+		found, err := s.steerable(ctx, given.Session)
 		if err != nil {
 			return l, 0, problem(err)
+		}
+		if l, err = s.launchOf(found.Spec); err != nil {
+			return l, 0, err
 		}
 		l.Resume = found.Run
 		return l, level, s.serves(ctx, found.Run)
 	}
-	of, err := s.find(given.Spec)
+	of, err := s.starts.find(given.Spec)
+	if err == nil {
+		l, err = s.launchOf(of.spec)
+	}
 	if err != nil || of.Chat == nil {
 		return l, 0, &inspector.Error{Code: inspector.NotFound, Message: fmt.Sprintf("no spec %q with a chat is served", given.Spec), Hint: "GET " + inspector.API + "/specs lists the specs"}
 	}
-	l.Spec = *s.flags.spec(of.path)
+	l.Spec = *s.starts.flags.spec(of.path)
 	return l, level, nil
 }
 
 // serves returns an error unless a run is of a served spec, and was begun in this folder.
-func (s *starter) serves(ctx context.Context, id string) error {
-	stored, err := s.j.LoadStart(ctx, id)
+func (s launcher) serves(ctx context.Context, id string) error {
+	stored, err := s.steers.LoadStart(ctx, id)
 	if err != nil {
 		return problem(journals.ReadError(ctx, err))
 	}
 	of := journals.InvocationOf(&stored.Info)
 	here, err := s.con.WorkDir.Getwd()
-	if err != nil || of.Folder != here || !s.isServed(of.Found) {
+	if err != nil || of.Folder != here || !s.starts.isServed(of.Found) {
 		return &inspector.Error{Code: inspector.Conflict, Message: "this server does not serve the spec of the session", Hint: "continue it with runteam chat --resume " + journals.ShortRun(id)}
 	}
 	return nil

@@ -14,15 +14,15 @@ import (
 	"github.com/runteam/runteam/internal/cli/view"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/roles"
+	"github.com/runteam/runteam/label"
 )
 
-// documents makes the documents of the stored runs of a site.
+// documents makes the documents of the stored runs that a guest may see.
 type documents struct {
-	*site
-	cache   *runCache
-	finder  *history.RunFinder
-	figures figureCache
-	mu      sync.Mutex // guards figures
+	*guest
+	of     string // the key of the guest
+	finder *history.RunFinder
 }
 
 // A runCache has the runs that were read last. Once the journal has new rows of a run, only these are read. Only one
@@ -39,8 +39,9 @@ const (
 	memoryOfLines = 3
 )
 
-// A cachedRun is a run as it was read up to a row.
+// A cachedRun is a run as it was read up to a row for a guest. Its short ID depends on what else the guest may see.
 type cachedRun struct {
+	of       string // the key of the guest
 	last     int64
 	status   string
 	live     bool
@@ -73,8 +74,8 @@ func (d *documents) load(ctx context.Context, s *journal.Summary) (*journals.Sto
 		return nil, journals.ReadError(ctx, err)
 	}
 	c := d.cache
-	i := slices.IndexFunc(c.runs, func(of *cachedRun) bool { return of.run.Run == s.Run })
-	of := &cachedRun{last: -1}
+	i := slices.IndexFunc(c.runs, func(of *cachedRun) bool { return of.of == d.of && of.run.Run == s.Run })
+	of := &cachedRun{of: d.of, last: -1}
 	if i >= 0 {
 		of = c.runs[i]
 		c.runs = slices.Delete(c.runs, i, i+1)
@@ -194,11 +195,11 @@ func (d *documents) Receipts(ctx context.Context, name, task, contains string) (
 	return d.withTask(ctx, name, task, explained)
 }
 
-// questions are the open questions of the runs of a site.
-type questions struct{ *site }
+// questions are the open questions that a guest may see.
+type questions struct{ *guest }
 
-// Open returns what questions prints; see [inspector.Questions]. A viewer may answer a question that they may read,
-// even if they may not see the run.
+// Open returns what questions prints; see [inspector.Questions]. Whoever may answer a question may read it, even if they may not
+// see the run.
 func (q questions) Open(ctx context.Context, run string) (any, error) {
 	docs, _, err := people.OpenQuestions(ctx, q.j, q.flags, run)
 	if err != nil || run != "" {
@@ -212,16 +213,31 @@ func (q questions) Open(ctx context.Context, run string) (any, error) {
 	return docs, problem(err)
 }
 
-// outside returns the open questions that the viewer may read, of runs that are not there for it.
-func (s *site) outside(ctx context.Context) ([]people.QuestionDocument, error) {
-	seen, err := s.j.Newest(ctx, "", math.MaxInt)
+// outside returns the open questions that the guest may answer, of runs that are not there for them.
+func (g *guest) outside(ctx context.Context) ([]people.QuestionDocument, error) {
+	if !g.has(roles.Approver, nil) {
+		return nil, nil
+	}
+	seen, err := g.j.Newest(ctx, "", math.MaxInt)
 	if err != nil {
 		return nil, journals.ReadError(ctx, err)
 	}
-	all, _, err := people.OpenQuestions(ctx, s.whole, s.flags, "")
+	runs, err := g.whole.Newest(ctx, "", math.MaxInt)
+	if err != nil {
+		return nil, journals.ReadError(ctx, err)
+	}
+	all, _, err := people.OpenQuestions(ctx, g.whole, g.flags, "")
 	return slices.DeleteFunc(all, func(d people.QuestionDocument) bool {
-		return d.Label > s.accepts || slices.ContainsFunc(seen, func(of journal.Summary) bool { return of.Run == d.Run })
+		isOf := func(s journal.Summary) bool { return s.Run == d.Run }
+		i := slices.IndexFunc(runs, isOf)
+		return i < 0 || slices.ContainsFunc(seen, isOf) || !g.answers(&runs[i], d.Agent, d.Label) || len(d.Users) > 0 && !slices.Contains(d.Users, g.by)
 	}), err
+}
+
+// answers reports whether the guest may answer what a person of a run is asked.
+func (g *guest) answers(of *journal.Summary, person string, level label.Classification) bool {
+	accepts, ok := g.may(roles.Approver, of.Spec, func(r *roles.Grant) bool { return slices.Contains(r.As, person) })
+	return ok && level <= accepts
 }
 
 var _ inspector.Runs = (*documents)(nil)

@@ -36,8 +36,8 @@ type feed struct {
 }
 
 // join returns the feed of a run. The caller calls the returned function when it has finished.
-func (f *feeds) join(ctx context.Context, s *site, run string) (*feed, func(), error) {
-	tail, err := s.j.Tail(ctx, run)
+func (f *feeds) join(ctx context.Context, j *journal.Journal, run string) (*feed, func(), error) {
+	tail, err := j.Tail(ctx, run)
 	if err != nil {
 		return nil, nil, journals.ReadError(ctx, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A governor returns and replaces the policies of the runs of a site.
+// A governor returns the policies of the runs that a guest may see, and replaces those of runs that they may steer.
 type governor struct{ steerer }
 
 // Rules returns a policy of a run; see [inspector.Governor].
@@ -69,10 +70,11 @@ func (g governor) Pair(ctx context.Context, name, from, to string) (any, error) 
 
 // policiesOf returns the policies that a run has had, the newest last. Like the spec, they are internal.
 func (g governor) policiesOf(ctx context.Context, name string) (run string, had []*record.Policy, err error) {
-	if run, err = g.find(ctx, name); err != nil {
+	of, err := g.find(ctx, name)
+	if err != nil {
 		return "", nil, err
 	}
-	if g.accepts < label.Internal {
+	if run = of.Run; g.clearance(&of) < label.Internal {
 		return "", nil, &inspector.Error{Code: inspector.Forbidden, Message: "the policy is above the clearance of this viewer"}
 	}
 	if had, err = journal.PoliciesOf(ctx, g.j, run); err != nil {
@@ -84,24 +86,18 @@ func (g governor) policiesOf(ctx context.Context, name string) (run string, had 
 	return run, had, nil
 }
 
-// find returns the ID of a run; if name is empty, that of the only live run.
-func (g governor) find(ctx context.Context, name string) (string, error) {
+// find returns a run; if name is empty, the only live one.
+func (g governor) find(ctx context.Context, name string) (journal.Summary, error) {
 	if name != "" {
-		found, err := journals.Find(ctx, g.j, name)
-		return found.Run, err
+		return journals.Find(ctx, g.j, name)
 	}
-	list, err := g.j.Runs(ctx)
+	list, err := g.j.Newest(ctx, "", math.MaxInt)
 	if err != nil {
-		return "", journals.ReadError(ctx, err)
+		return journal.Summary{}, journals.ReadError(ctx, err)
 	}
-	var working []string
-	for i := range list {
-		if list[i].Holder != nil {
-			working = append(working, list[i].Run)
-		}
-	}
+	working := slices.DeleteFunc(list, func(s journal.Summary) bool { return s.Holder == nil })
 	if len(working) != 1 {
-		return "", &inspector.Error{Code: inspector.Conflict, Message: fmt.Sprintf("%d runs are live; this path needs exactly one", len(working)), Hint: "name the run: " + inspector.API + "/runs/RUN/governance/handoff-rules"}
+		return journal.Summary{}, &inspector.Error{Code: inspector.Conflict, Message: fmt.Sprintf("%d runs are live; this path needs exactly one", len(working)), Hint: "name the run: " + inspector.API + "/runs/RUN/governance/handoff-rules"}
 	}
 	return working[0], nil
 }
@@ -109,6 +105,9 @@ func (g governor) find(ctx context.Context, name string) (string, error) {
 // Replace replaces the policy of a run; see [inspector.Governor].
 func (g governor) Replace(ctx context.Context, name, digest string, given inspector.Policy) (string, error) {
 	run, _, err := g.policiesOf(ctx, name)
+	if err == nil {
+		_, err = g.steerable(ctx, run)
+	}
 	if err != nil {
 		return "", problem(err)
 	}

@@ -18,10 +18,12 @@ import (
 )
 
 // graphs makes the documents that need the plan of a run or a second run.
-type graphs struct {
-	*documents
-	mu    sync.Mutex // guards plans
-	plans []cachedPlan
+type graphs struct{ *documents }
+
+// A planCache has the plans of the runs that were shown last. It is safe for concurrent use.
+type planCache struct {
+	mu  sync.Mutex // guards all, and is held while a plan is made
+	all []cachedPlan
 }
 
 // maxPlans is the number of cached plans.
@@ -65,9 +67,10 @@ func (g *graphs) plan(ctx context.Context, k *journals.StoredRun) (*engine.Plan,
 	}
 	fixed := of
 	fixed.row = 0
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, c := range g.plans {
+	plans := g.plans
+	plans.mu.Lock()
+	defer plans.mu.Unlock()
+	for _, c := range plans.all {
 		if c.of == of || c.of == fixed {
 			return c.plan, c.err
 		}
@@ -82,8 +85,8 @@ func (g *graphs) plan(ctx context.Context, k *journals.StoredRun) (*engine.Plan,
 	case of.policies == 0:
 		of = fixed
 	}
-	g.plans = append(g.plans, cachedPlan{of, p, err})
-	g.plans = g.plans[max(0, len(g.plans)-maxPlans):]
+	plans.all = append(plans.all, cachedPlan{of, p, err})
+	plans.all = plans.all[max(0, len(plans.all)-maxPlans):]
 	return p, err
 }
 

@@ -29,15 +29,15 @@ func Beside(con *console.Console, version string) run.Attend {
 		if err != nil {
 			return nil, errors.Join(exit.Errorf(exit.KindIO, "--inspect: %w", withoutAddress(err)), opened.Close())
 		}
-		site := newSite(con, opened, j, label.Confidential)
+		site := newSite(con, opened, j, label.Confidential, version)
 		a := site.live.attend(id)
 		a.Answers = true // in the page
-		o := site.options(version)
-		o.Access = inspector.Access{Token: token, Logins: &inspector.Logins{}, Hosts: inspector.HostsOf(l.Addr())}
-		links, link := printLinks(con, "runteam: the inspector of the run: ", func() string { return linkOf(l.Addr(), o.Access.Logins.NewKey()) })
+		o := site.options()
+		o.Access = inspector.Access{Tokens: inspector.OneToken(token, ""), Logins: &inspector.Logins{}, Hosts: inspector.HostsOf(l.Addr())}
+		links, link := printLinks(con, "runteam: the inspector of the run: ", func() string { return linkOf(addressOf(l.Addr()), o.Access.Logins.NewKey()) })
 		serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // so that it can show the end of an interrupted run
 		var all sync.WaitGroup
-		all.Go(func() { _ = inspector.Serve(serving, l, inspector.New(o)) }) // the run does not need it
+		all.Go(func() { _ = inspector.Serve(serving, l, nil, inspector.New(o)) }) // the run does not need it
 		all.Go(func() { links.onSignals(serving) })
 		closeBrowser := openBrowser(ctx, con, link)
 		a.Close = func(ended bool) {

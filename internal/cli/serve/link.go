@@ -20,9 +20,7 @@ import (
 )
 
 // linkOf returns the login link of a server.
-func linkOf(at net.Addr, key string) string {
-	return addressOf(at) + "/login?key=" + key
-}
+func linkOf(address, key string) string { return address + "/login?key=" + key }
 
 // addressOf returns the URL of a server. For a listener on all interfaces it has the loopback address.
 func addressOf(at net.Addr) string {

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/history"
@@ -41,8 +42,12 @@ type tokens struct {
 	Output int `json:"output"`
 }
 
-// A figureCache has the figures of runs, by their IDs.
-type figureCache map[string]*cachedFigures
+// A figureCache has the figures of runs, by their IDs. They are the same for everybody who may see the run. It is safe for
+// concurrent use.
+type figureCache struct {
+	mu  sync.Mutex // guards all
+	all map[string]*cachedFigures
+}
 
 // cachedFigures are the figures of a run up to a row.
 type cachedFigures struct {
@@ -114,9 +119,7 @@ func (d *documents) figuresOf(ctx context.Context, s *journal.Summary, may bool)
 	if err != nil {
 		return nil, nil //nolint:nilerr // it was removed meanwhile
 	}
-	d.mu.Lock()
-	known := d.figures[s.Run]
-	d.mu.Unlock()
+	known := d.figures.of(s.Run)
 	if known != nil && (known.last == last || time.Now().Before(known.until)) {
 		f := known.figures
 		return &f, nil
@@ -130,13 +133,25 @@ func (d *documents) figuresOf(ctx context.Context, s *journal.Summary, may bool)
 		return nil, err
 	}
 	f := made.(figures)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.figures) >= maxFigures {
-		clear(d.figures)
-	}
-	d.figures[s.Run] = &cachedFigures{f, last, time.Now().Add(2 * time.Since(began))}
+	d.figures.keep(s.Run, &cachedFigures{f, last, time.Now().Add(2 * time.Since(began))})
 	return &f, nil
+}
+
+// of returns the figures of a run, or nil.
+func (c *figureCache) of(run string) *cachedFigures {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[run]
+}
+
+// keep keeps the figures of a run.
+func (c *figureCache) keep(run string, f *cachedFigures) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil || len(c.all) >= maxFigures {
+		c.all = map[string]*cachedFigures{}
+	}
+	c.all[run] = f
 }
 
 // countFigures counts the figures of a run.

@@ -71,8 +71,8 @@ func (l *liveRuns) addStreams(run string, tasks []*view.Task) {
 	}
 }
 
-// streams yields what models write in the runs of this process.
-type streams struct{ *site }
+// streams yields what models write in the runs of this process that a guest may see.
+type streams struct{ *guest }
 
 // Subscribe subscribes to a run; see [inspector.Streams].
 func (s streams) Subscribe(ctx context.Context, name string) (inspector.Subscription, error) {

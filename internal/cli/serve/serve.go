@@ -11,19 +11,16 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/runteam/runteam/inspect"
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
-	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/mcpserver"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/inspector"
-	"github.com/runteam/runteam/internal/inspector/page"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/label"
@@ -34,14 +31,13 @@ import (
 type serveFlags struct {
 	journals.Flags
 	connect.AnswerFlags
-	settings  source.SpecFlags // of all specs; the paths are not used
-	limits    flags.Limits
-	specs     []string
-	listen    string
-	accepts   string
-	tokenFile string
-	readOnly  bool
-	mcp       bool
+	settings source.SpecFlags // of all specs; the paths are not used
+	limits   flags.Limits
+	access   accessFlags
+	specs    []string
+	accepts  string
+	readOnly bool
+	mcp      bool
 
 	allowWidening bool // of policies of specs
 
@@ -97,18 +93,16 @@ inputs and parameters of the spec; each call is a run in the journal.`,
 	s.limits.AddTo(cmd, "each run that it starts")
 	f := cmd.Flags()
 	f.BoolVar(&s.mcp, "mcp", false, "offer each SPEC as a tool to the MCP client that started the command, over standard input and output")
-	f.StringVar(&s.listen, "listen", "127.0.0.1:"+inspector.DefaultPort, "listen at `ADDRESS:PORT`; port 0 is any that is free")
+	s.access.AddTo(cmd)
 	f.StringVar(&s.accepts, "accepts", label.Confidential.String(), "show at most this `LABEL`: public, internal or confidential")
 	f.BoolVar(&s.allowWidening, "allow-widening", false, "let a client give a SPEC a policy that delivers more, for later runs")
 	f.DurationVar(&s.drainTime, "drain", 30*time.Second, "on SIGTERM, let calls under way finish for up to `TIME`; 0s interrupts them at once")
 	f.BoolVar(&s.readOnly, "read-only", false, "refuse everything that changes something")
-	f.StringVar(&s.tokenFile, "token-file", "", "write a new token for programs into `FILE`, which only its owner may read")
 	f.IntVar(&s.takes, "work", 0, "take submitted runs of each SPEC, at most `N` at a time")
 	f.IntVar(&s.maxRunning, "max-running", 0, "take no run of a caller of whom `N` are worked on, by any worker")
 	f.Float64Var(&s.maxCost, "max-cost-per-day", 0, "take no run of a caller whose runs have cost `USD` US dollars today, in UTC, by the prices in the specs")
 	f.IntVar(&s.maxQueued, "max-queued", 0, "store no run of a caller of whom `N` wait for a worker")
 	flags.Complete(cmd, "accepts", label.Classifications()[:3])
-	flags.Complete(cmd, "listen", nil)
 	flags.Complete(cmd, "drain", nil)
 	return cmd
 }
@@ -118,7 +112,7 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 	if s.mcp {
 		con.Settings.Output = "text" // errors are on stderr: stdout is for MCP alone
 	}
-	accepts, err := s.check(cmd)
+	accepts, err := s.check(con, cmd)
 	if err != nil {
 		return err
 	}
@@ -140,32 +134,37 @@ func serve(con *console.Console, cmd *cobra.Command, s *serveFlags, version stri
 		return whereToBegin(con, err)
 	}
 	defer j.Close() //nolint:errcheck // what was sent is durable already
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
+	d, err := s.access.open(ctx, con)
 	if err != nil {
-		return exit.Errorf(exit.KindIO, "--listen %s: %w; %s", s.listen, withoutAddress(err), listenAdvice(err, s.listen))
+		return err
 	}
-	if s.tokenFile != "" { // only now: a server that cannot begin must not replace the token of another one
-		locked, err := writeToken(con.WorkDir, s.tokenFile, token)
+	if s.access.tokenFile != "" { // only now: a server that cannot begin must not replace the token of another one
+		locked, err := writeToken(con.WorkDir, s.access.tokenFile, token)
 		if err != nil {
-			return errors.Join(err, l.Close())
+			return errors.Join(err, d.Close())
 		}
 		defer unlock(locked)
 	}
-	site := newSite(con, j, &s.Flags, accepts)
-	o := site.options(version)
-	o.Viewer.ReadOnly, o.Drain = s.readOnly, s.drain
-	o.Access = inspector.Access{Token: token, TokenBy: callerOf(j, token), Logins: &inspector.Logins{}, Hosts: inspector.HostsOf(l.Addr())}
-	var starts *starter
+	site := newSite(con, j, &s.Flags, accepts, version)
+	site.readOnly = s.readOnly
 	if len(specs) > 0 {
-		starts = &starter{site: site, flags: s, specs: specs}
-		site.starts, o.Starter, o.Viewer.CanStart = starts, starts, !s.readOnly
+		site.starts = &starter{site: site, flags: s, specs: specs}
 	}
 	if s.takes > 0 {
-		if starts.queue, err = run.QueueIn(con, &s.Flags, j, at); err != nil {
-			return err
+		if site.starts.queue, err = run.QueueIn(con, &s.Flags, j, at); err != nil {
+			return errors.Join(err, d.Close())
 		}
 	}
-	return s.work(ctx, con, l, at, o, starts)
+	in, err := s.access.letIn(con, site, d)
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
+	if in.Tokens == nil {
+		in.Tokens = inspector.OneToken(token, callerOf(j, token))
+	}
+	o := site.options()
+	o.Access, o.ReadOnly, o.Drain = in, s.readOnly, s.drain
+	return s.work(ctx, con, d, at, o, site.starts)
 }
 
 // openJournal opens the journal for what the server does.
@@ -190,20 +189,24 @@ func (s *serveFlags) unhurried(con *console.Console) *console.Console {
 
 // programToken returns the token of programs, after a check of the file that will have it.
 func (s *serveFlags) programToken(con *console.Console) (string, error) {
-	if s.tokenFile != "" {
-		if err := checkToken(con.WorkDir, s.tokenFile); err != nil {
+	path := s.access.tokenFile
+	if path != "" {
+		if err := checkToken(con.WorkDir, path); err != nil {
 			return "", err
 		}
 	}
-	return programToken(con, s.tokenFile != "")
+	return programToken(con, path != "")
 }
 
 // work serves on a listener, starts runs, and prints links, until ctx ends. After SIGTERM it does so until its runs are
 // drained.
-func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Listener, journal journals.Location, o inspector.Options, starts *starter) error {
-	s.announce(con, l.Addr(), journal)
-	links, _ := printLinks(con, "open ", func() string { return linkOf(l.Addr(), o.Access.Logins.NewKey()) })
-	defer links.stop()
+func (s *serveFlags) work(ctx context.Context, con *console.Console, d *doorway, journal journals.Location, o inspector.Options, starts *starter) error {
+	s.announce(con, d, journal)
+	var links *linkPrinter
+	if s.access.rolesFile == "" {
+		links, _ = printLinks(con, "open ", func() string { return linkOf(s.access.address(d), o.Access.Logins.NewKey()) })
+		defer links.stop()
+	}
 	serving, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	var all sync.WaitGroup
@@ -225,25 +228,28 @@ func (s *serveFlags) work(ctx context.Context, con *console.Console, l net.Liste
 		case <-serving.Done():
 		}
 	})
-	all.Go(func() { links.onSignals(serving) })
-	all.Go(func() { onEnter(serving, con, func() { links.print() }) })
-	err := inspector.Serve(serving, l, inspector.New(o))
+	if links != nil {
+		all.Go(func() { links.onSignals(serving) })
+		all.Go(func() { onEnter(serving, con, func() { links.print() }) })
+	}
+	err := inspector.Serve(serving, d.Listener, d.secure, inspector.New(o))
 	stop(err)
 	all.Wait() // the runs have been canceled or drained, and end
 	return err // nil after an interrupt, the normal end
 }
 
 // announce prints the journal and the address, and a warning if others on the network can read the traffic.
-func (s *serveFlags) announce(con *console.Console, at net.Addr, journal journals.Location) {
-	con.Say("runteam: serving %s at %s", journal, addressOf(at))
-	if !isLoopback(at) {
-		con.Say("runteam: warning: --listen %s: others on the network can reach this server and read what it sends, since it does not encrypt", terminal.CleanLine(s.listen))
+func (s *serveFlags) announce(con *console.Console, d *doorway, journal journals.Location) {
+	at, a := d.Addr(), &s.access
+	con.Say("runteam: serving %s at %s", journal, a.address(d))
+	if d.secure == nil && a.socket == "" && !isLoopback(at) {
+		con.Say("runteam: warning: --listen %s: others on the network can reach this server and read what it sends, since it does not encrypt: add --tls-cert and --tls-key", terminal.CleanLine(a.listen))
 	}
-	if isEvery(at) {
+	if isEvery(at) && a.publicURL == nil {
 		con.Say("runteam: from another computer, open the link with an address of this one in place of 127.0.0.1")
 	}
-	if s.tokenFile != "" {
-		con.Say("runteam: the token for programs is in %s", terminal.CleanLine(s.tokenFile))
+	if a.tokenFile != "" {
+		con.Say("runteam: the token for programs is in %s", terminal.CleanLine(a.tokenFile))
 	}
 }
 
@@ -254,7 +260,7 @@ func isLoopback(at net.Addr) bool {
 }
 
 // check refuses flags that cannot be used, and returns the clearance of the viewer.
-func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, err error) {
+func (s *serveFlags) check(con *console.Console, cmd *cobra.Command) (accepts label.Classification, err error) {
 	if err := s.Flags.Check(cmd); err != nil {
 		return 0, err
 	}
@@ -264,7 +270,7 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 	if err := s.limits.Check(cmd); err != nil {
 		return 0, err
 	}
-	for _, name := range []string{"listen", "token-file", "allow-widening", "read-only", "drain", "work", "max-running", "max-cost-per-day", "max-queued"} {
+	for _, name := range append(accessNames, "allow-widening", "read-only", "drain", "work", "max-running", "max-cost-per-day", "max-queued") {
 		if s.mcp && cmd.Flags().Changed(name) {
 			return 0, exit.Usagef("--%s is for the page, and --mcp serves none: leave one of them out", name)
 		}
@@ -283,8 +289,8 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 	case s.drainTime < 0:
 		return 0, exit.Usagef("--drain %v: write a time such as 90s or 5m, or 0s to interrupt calls at once", s.drainTime)
 	}
-	if s.listen == "" { // which would be every address
-		return 0, exit.Usagef("--listen is empty: write ADDRESS:PORT of this computer, such as 127.0.0.1:0 for a port that is free, or leave it out")
+	if err := s.access.check(con, cmd); err != nil {
+		return 0, err
 	}
 	switch accepts, err = label.ParseClassification(s.accepts); {
 	case err != nil:
@@ -299,39 +305,4 @@ func (s *serveFlags) check(cmd *cobra.Command) (accepts label.Classification, er
 		return 0, exit.Usagef("--offline is for the runs of a SPEC: name one")
 	}
 	return accepts, nil
-}
-
-// A site is a journal and the settings with which its runs are shown to a viewer.
-type site struct {
-	con     *console.Console
-	j       *journal.Journal // for the viewer: runs above its clearance are not there
-	whole   *journal.Journal // for questions to people, who need not be cleared for the run
-	flags   *journals.Flags
-	accepts label.Classification
-	live    *liveRuns
-	feeds   *feeds
-	starts  *starter // nil if no spec is served
-}
-
-// Options returns the options of an inspector that shows the runs of a journal to a viewer with a clearance. They have no
-// access, so that no request is accepted, and start no runs.
-func Options(con *console.Console, j *journal.Journal, flags *journals.Flags, accepts label.Classification) inspector.Options {
-	return newSite(con, j, flags, accepts).options("")
-}
-
-func newSite(con *console.Console, j *journal.Journal, flags *journals.Flags, accepts label.Classification) *site {
-	return &site{con: con, j: j.For(journal.View{Accepts: accepts}), whole: j, flags: flags, accepts: accepts, live: &liveRuns{}, feeds: &feeds{}}
-}
-
-// options returns the options of an inspector of the site.
-func (s *site) options(version string) inspector.Options {
-	documents := &documents{site: s, cache: &runCache{}, finder: &history.RunFinder{Journal: s.j, Now: s.con.Now}, figures: figureCache{}}
-	graphs := &graphs{documents: documents}
-	return inspector.Options{
-		Viewer:    inspector.Viewer{Accepts: s.accepts, By: s.con.UserName(), Version: version},
-		Page:      page.FS,
-		Documents: inspector.Documents{Runs: documents, Receipts: documents, Questions: questions{s}, Graph: graphs, Flow: graphs, Handoffs: graphs, Comparer: graphs, Exporter: graphs},
-		Watcher:   watcher{s}, Streams: streams{s}, Steerer: steerer{s}, Governor: governor{steerer{s}},
-		Escape: escaped, OpenAPI: inspect.OpenAPI(),
-	}
 }

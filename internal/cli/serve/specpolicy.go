@@ -36,19 +36,23 @@ type specPolicy struct {
 }
 
 // PolicyOfSpec returns the policy of a spec; see [inspector.Starter].
-func (s *starter) PolicyOfSpec(ctx context.Context, spec string) (doc any, digest string, err error) {
-	p, err := s.policyOf(ctx, spec)
+func (s launcher) PolicyOfSpec(ctx context.Context, spec string) (doc any, digest string, err error) {
+	accepts, err := s.mayStart(spec, nil)
+	if err == nil && accepts < label.Internal { // like the spec, it is internal
+		err = &inspector.Error{Code: inspector.Forbidden, Message: "the policy is above the clearance of this viewer"}
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := s.starts.policyOf(ctx, spec)
 	if err != nil {
 		return nil, "", err
 	}
 	return p, p.Digest, nil
 }
 
-// policyOf reads the policy of a served spec. Like the spec, it is internal.
+// policyOf reads the policy of a served spec.
 func (s *starter) policyOf(ctx context.Context, name string) (*specPolicy, error) {
-	if s.accepts < label.Internal {
-		return nil, &inspector.Error{Code: inspector.Forbidden, Message: "the policy is above the clearance of this viewer"}
-	}
 	of, err := s.find(name)
 	if err != nil {
 		return nil, err
@@ -81,10 +85,19 @@ func digestOfText(text []byte) string {
 }
 
 // ReplacePolicyOfSpec replaces the policy of a spec for later runs; see [inspector.Starter].
-func (s *starter) ReplacePolicyOfSpec(ctx context.Context, name, digest string, given inspector.Policy) (string, error) {
-	if s.accepts < label.Confidential {
-		return "", &inspector.Error{Code: inspector.Forbidden, Message: "the policy also holds for runs whose user may see more than this viewer"}
+func (s launcher) ReplacePolicyOfSpec(ctx context.Context, name, digest string, given inspector.Policy) (string, error) {
+	accepts, err := s.mayStart(name, ofAll)
+	if err == nil && accepts < label.Confidential {
+		err = &inspector.Error{Code: inspector.Forbidden, Message: "the policy also holds for runs whose user may see more than this viewer"}
 	}
+	if err != nil {
+		return "", err
+	}
+	return s.starts.replacePolicy(ctx, name, digest, given)
+}
+
+// replacePolicy replaces the policy of a spec that has this digest, and returns the digest of the new one.
+func (s *starter) replacePolicy(ctx context.Context, name, digest string, given inspector.Policy) (string, error) {
 	s.policies.Lock() // so that nobody else replaces it between the check and the change
 	defer s.policies.Unlock()
 	was, err := s.policyOf(ctx, name)

@@ -22,6 +22,7 @@ import (
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/roles"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 )
@@ -29,6 +30,7 @@ import (
 // A servedSpec is a spec whose runs can be started.
 type servedSpec struct {
 	name string
+	spec string // the name that its runs have
 	path string
 	*specfile.Declared
 }
@@ -51,7 +53,7 @@ func (s *serveFlags) declared(ctx context.Context, con *console.Console) (list [
 		if slices.ContainsFunc(list, func(of servedSpec) bool { return of.name == name || of.path == path }) {
 			return nil, exit.Usagef("SPEC %s: it is named twice; name each spec once", path)
 		}
-		list = append(list, servedSpec{name, path, d})
+		list = append(list, servedSpec{name, run.SpecName(d), path, d})
 	}
 	return list, nil
 }
@@ -134,57 +136,94 @@ type paramDocument struct {
 	HasDefault bool   `json:"hasDefault"`
 }
 
-// Specs returns the served specs; see [inspector.Starter].
-func (s *starter) Specs(context.Context) (any, error) {
-	docs := make([]specDocument, len(s.specs))
-	for i, of := range s.specs {
-		docs[i] = specDocument{Name: of.name, Path: of.path, Description: of.Description, Inputs: []inputDocument{}, Params: []paramDocument{}, Goal: of.Goal}
+// A launcher starts runs of served specs as a guest.
+type launcher struct {
+	*guest
+	starts *starter
+}
+
+// errNoStart reports a guest who may see the runs of a spec, and not start one.
+var errNoStart = &inspector.Error{Code: inspector.Forbidden, Message: "none of your roles allows this for the spec", Hint: "ask whoever runs the server for the role of an operator"}
+
+// mayStart returns what the caller of a run of a served spec may see if the guest starts it. fits limits the grants that count.
+func (s launcher) mayStart(name string, fits func(*roles.Grant) bool) (label.Classification, error) {
+	of, err := s.starts.find(name)
+	if err != nil {
+		return 0, err
+	}
+	accepts, ok := s.may(roles.Operator, of.spec, fits)
+	if !ok {
+		return 0, errNoStart
+	}
+	return accepts, nil
+}
+
+// launchOf returns the settings of the runs of a spec that the guest starts.
+func (s launcher) launchOf(spec string) (run.Launch, error) {
+	accepts, ok := s.may(roles.Operator, spec, nil)
+	if !ok {
+		return run.Launch{}, errNoStart
+	}
+	l := s.starts.flags.launch(accepts)
+	l.Starter = s.person
+	return l, nil
+}
+
+// Specs returns the served specs of which the guest may start runs; see [inspector.Starter].
+func (s launcher) Specs(context.Context) (any, error) {
+	docs := []specDocument{}
+	for _, of := range s.starts.specs {
+		if _, ok := s.may(roles.Operator, of.spec, nil); !ok {
+			continue
+		}
+		doc := specDocument{Name: of.name, Path: of.path, Description: of.Description, Inputs: []inputDocument{}, Params: []paramDocument{}, Goal: of.Goal}
 		if c := of.Declared.Chat; c != nil {
-			docs[i].Chat = cmp.Or(c.Agent, handoff.Coordinator)
+			doc.Chat = cmp.Or(c.Agent, handoff.Coordinator)
 		}
 		if of.Policy != nil {
-			docs[i].Policy = of.Policy.Path
+			doc.Policy = of.Policy.Path
 		}
 		for _, in := range of.Inputs {
-			docs[i].Inputs = append(docs[i].Inputs, inputDocument(in))
+			doc.Inputs = append(doc.Inputs, inputDocument(in))
 		}
 		for _, p := range of.Params {
-			docs[i].Params = append(docs[i].Params, paramDocument(p))
+			doc.Params = append(doc.Params, paramDocument(p))
 		}
+		docs = append(docs, doc)
 	}
 	return docs, nil
 }
 
 // Start starts a run, and returns its ID once it has begun; see [inspector.Starter].
-func (s *starter) Start(ctx context.Context, given inspector.Start) (id string, err error) {
+func (s launcher) Start(ctx context.Context, given inspector.Start) (id string, err error) {
 	l, err := s.launch(&given)
 	if err != nil {
 		return "", err
 	}
-	return s.perform(ctx, l)
+	return s.starts.perform(ctx, l)
 }
 
 // Submit stores a run for a worker; see [inspector.Starter].
-func (s *starter) Submit(ctx context.Context, given inspector.Start, q inspector.Queue) (id string, added bool, err error) {
+func (s launcher) Submit(ctx context.Context, given inspector.Start, q inspector.Queue) (id string, added bool, err error) {
 	l, err := s.launch(&given)
 	if err != nil {
 		return "", false, err
 	}
 	l.Request = &journals.Request{By: q.By, Reason: given.Reason}
-	id, added, err = l.Submit(ctx, s.con, s.whole, journal.Submission{By: q.By, Request: q.ID, Due: q.At, Priority: q.Priority, Most: s.flags.maxQueued})
+	id, added, err = l.Submit(ctx, s.con, s.whole, journal.Submission{By: q.By, Request: q.ID, Due: q.At, Priority: q.Priority, Most: s.starts.flags.maxQueued})
 	if errors.Is(err, journal.ErrQueueFull) {
-		err = &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d of your runs wait, which is as many as may", s.flags.maxQueued), Hint: "submit more when some of them have begun"}
+		err = &inspector.Error{Code: inspector.TooMany, Message: fmt.Sprintf("%d of your runs wait, which is as many as may", s.starts.flags.maxQueued), Hint: "submit more when some of them have begun"}
 	}
 	return id, added, problem(err)
 }
 
 // Estimate says what a run could call and cost; see [inspector.Starter].
-func (s *starter) Estimate(ctx context.Context, given inspector.Start) (any, error) {
+func (s launcher) Estimate(ctx context.Context, given inspector.Start) (any, error) {
 	l, err := s.launch(&given)
 	if err != nil {
 		return nil, err
 	}
-	of, err := s.find(given.Spec)
+	of, err := s.starts.find(given.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -210,17 +249,17 @@ func (s *starter) Estimate(ctx context.Context, given inspector.Start) (any, err
 }
 
 // Resume resumes a run of a served spec that no process works on, and returns once it has begun.
-func (s *starter) Resume(ctx context.Context, id string) error {
-	stored, err := s.j.LoadStart(ctx, id)
+func (s launcher) Resume(ctx context.Context, id string) error {
+	stored, err := s.steers.LoadStart(ctx, id)
 	if err != nil {
 		return problem(journals.ReadError(ctx, err))
 	}
-	if !s.isServed(journals.InvocationOf(&stored.Info).Found) {
-		return steerer{s.site}.notRunning(ctx, id)
+	if !s.starts.isServed(journals.InvocationOf(&stored.Info).Found) {
+		return steerer{s.guest}.notRunning(ctx, id)
 	}
-	l := s.flags.launch(s.accepts)
-	l.Resume, l.Attend = id, s.attend
-	_, err = s.perform(ctx, l)
+	l := s.starts.flags.launch(s.accepts) // the run keeps its caller
+	l.Resume, l.Attend = id, s.starts.attend
+	_, err = s.starts.perform(ctx, l)
 	return err
 }
 
@@ -234,7 +273,7 @@ func (s *starter) isServed(found string) bool {
 
 // perform begins a run, and returns its ID once it has begun.
 func (s *starter) perform(ctx context.Context, l run.Launch) (id string, err error) {
-	if _, err := s.j.Newest(ctx, "", 1); err != nil { // the run would be stored where nobody sees it
+	if _, err := s.whole.Newest(ctx, "", 1); err != nil { // the run would be stored where nobody sees it
 		return "", problem(journals.ReadError(ctx, err))
 	}
 	serving, err := s.take()
@@ -318,15 +357,18 @@ func (s *starter) run(ctx context.Context, p *run.Prepared, begin func()) error 
 
 // launch returns the run for a request. The request has the texts of inputs; it cannot name files of this
 // computer.
-func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
+func (s launcher) launch(given *inspector.Start) (l run.Launch, err error) {
 	if given.Spec == "" {
 		return l, &inspector.Error{Code: inspector.Invalid, Message: "the request names no spec", Hint: "GET " + inspector.API + "/specs lists them", Problems: []inspector.Problem{{Pointer: "/spec", Message: "it is missing"}}}
 	}
-	of, err := s.find(given.Spec)
+	of, err := s.starts.find(given.Spec)
 	if err != nil {
 		return l, err
 	}
-	spec := s.flags.spec(of.path)
+	if l, err = s.launchOf(of.spec); err != nil {
+		return l, err
+	}
+	spec := s.starts.flags.spec(of.path)
 	for _, name := range slices.Sorted(maps.Keys(given.Inputs)) {
 		if !slices.ContainsFunc(of.Inputs, func(in specfile.DeclaredInput) bool { return in.Name == name }) {
 			return l, unknownMember("inputs", name)
@@ -344,12 +386,11 @@ func (s *starter) launch(given *inspector.Start) (l run.Launch, err error) {
 	if given.Goal != nil {
 		spec.Goal = source.GoalFlag{Text: *given.Goal, Given: true, Literal: true}
 	}
-	l = s.flags.launch(s.accepts)
 	l.Spec, l.Texts = *spec, given.Inputs
 	if given.Reason != "" {
-		l.Request = &journals.Request{By: s.con.UserName(), Reason: given.Reason}
+		l.Request = &journals.Request{By: s.by, Reason: given.Reason}
 	}
-	l.Attend = s.attend
+	l.Attend = s.starts.attend
 	return l, nil
 }
 

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/runteam/runteam/internal/cli/journals"
@@ -10,38 +11,90 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/roles"
 	"github.com/runteam/runteam/internal/runstate"
 	"github.com/runteam/runteam/steer"
 )
 
-// A steerer sends commands and answers to the runs of a site.
-type steerer struct{ *site }
+// A steerer sends commands to the runs that a guest may steer.
+type steerer struct{ *guest }
 
 // Steer sends a command; see [inspector.Steerer]. A run of this process gets it directly.
 func (s steerer) Steer(ctx context.Context, run string, c steer.Command) (inspector.Taken, error) {
-	found, err := journals.Find(ctx, s.j, run)
+	out := inspector.Taken{Command: c.Kind, By: c.By, Time: s.con.Now()}
+	found, err := s.steerable(ctx, run)
 	if err != nil {
+		if s.mayUnseen(&c) && isAboutRun(err) {
+			return out, s.steerUnseen(ctx, run, c)
+		}
 		return inspector.Taken{}, problem(err)
 	}
-	out := inspector.Taken{Command: c.Kind, By: c.By, Time: s.con.Now(), Waits: c.Kind == steer.Message && found.Holder == nil}
+	out.Waits = c.Kind == steer.Message && found.Holder == nil
 	return out, problem(s.send(ctx, found.Run, c))
+}
+
+// isAboutRun reports whether an error is about which runs a guest may see or steer.
+func isAboutRun(err error) bool {
+	if denied, ok := errors.AsType[*inspector.Error](err); ok {
+		return denied.Code == inspector.Forbidden
+	}
+	_, isAmbiguous := errors.AsType[*journal.AmbiguousRunError](err)
+	return isAmbiguous || errors.Is(err, journal.ErrUnknownRun)
+}
+
+// steerable returns a run that the guest may steer.
+func (g *guest) steerable(ctx context.Context, run string) (journal.Summary, error) {
+	found, err := journals.Find(ctx, g.steers, run)
+	if err == nil || !errors.Is(err, journal.ErrUnknownRun) {
+		return found, err
+	}
+	if _, seen := journals.Find(ctx, g.j, run); seen == nil {
+		return found, &inspector.Error{Code: inspector.Forbidden, Message: "you may see this run, and none of your roles steers it", Hint: "ask whoever runs the server for the role of an operator"}
+	}
+	return found, err
+}
+
+// mayUnseen reports whether the guest may send a command to runs that they may not see.
+func (g *guest) mayUnseen(c *steer.Command) bool {
+	isOfRun := c.Task == "" && (c.Kind == steer.Pause || c.Kind == steer.Cancel)
+	return isOfRun && g.person != "" && g.has(roles.Operator, ofAll)
+}
+
+// steerUnseen sends a command to a run that the guest may not see, if there is such a run and it is of one of their specs. The
+// guest does not learn whether: only that the journal could not be read.
+func (s steerer) steerUnseen(ctx context.Context, run string, c steer.Command) error {
+	list, err := s.unseen(ctx)
+	if err != nil {
+		return problem(err)
+	}
+	if slices.ContainsFunc(list, func(of unseenRun) bool { return of.Run == run }) {
+		c.Reason = "" // which is for who sees the run
+		_ = s.sendTo(ctx, s.whole, run, c)
+	}
+	return nil
 }
 
 // send sends a command to a run with an ID.
 func (s steerer) send(ctx context.Context, run string, c steer.Command) error {
-	err := s.live.monitor(run).Steer(ctx, c)
-	if errors.Is(err, steer.ErrNotRunning) { // here
-		err = s.j.Steer(ctx, run, c)
-	}
+	err := s.sendTo(ctx, s.steers, run, c)
 	if errors.Is(err, steer.ErrNotRunning) {
 		return s.resume(ctx, run, &c)
 	}
 	return err
 }
 
+// sendTo sends a command to a run of a journal, which this or another process works on.
+func (s steerer) sendTo(ctx context.Context, j *journal.Journal, run string, c steer.Command) error {
+	err := s.live.monitor(run).Steer(ctx, c)
+	if errors.Is(err, steer.ErrNotRunning) { // here
+		err = j.Steer(ctx, run, c)
+	}
+	return err
+}
+
 // resume carries out a command to a run that no process works on: only a run of a served spec can be resumed.
 func (s steerer) resume(ctx context.Context, run string, c *steer.Command) error {
-	found, err := s.j.Find(ctx, run)
+	found, err := s.steers.Find(ctx, run)
 	if err != nil {
 		return problem(journals.ReadError(ctx, err))
 	}
@@ -52,24 +105,65 @@ func (s steerer) resume(ctx context.Context, run string, c *steer.Command) error
 	case c.Reason != "":
 		return &inspector.Error{Code: inspector.Invalid, Message: "a reason is stored with the end of a pause, and no process works on the run", Hint: "leave it out", Problems: []inspector.Problem{{Pointer: "/reason", Message: "it would not be stored"}}}
 	}
-	return s.starts.Resume(ctx, run)
+	return launcher{s.guest, s.starts}.Resume(ctx, run)
 }
 
 // notRunning returns the error of a command to a run that no process works on.
 func (s steerer) notRunning(ctx context.Context, run string) error {
-	found, err := s.j.Find(ctx, run)
+	found, err := s.steers.Find(ctx, run)
 	if err != nil {
 		return problem(journals.ReadError(ctx, err))
 	}
-	message, next, err := s.flags.NotRunning(ctx, s.j, &found)
+	message, next, err := s.flags.NotRunning(ctx, s.steers, &found)
 	if err != nil {
 		return problem(err)
 	}
 	return &inspector.Error{Code: inspector.Conflict, Message: message, Hint: next}
 }
 
-// Answer answers a question; see [inspector.Steerer].
-func (s steerer) Answer(ctx context.Context, run, question string, a inspector.Answer) (taken bool, err error) {
+// unseen lists the runs that a guest may pause and cancel without seeing them.
+type unseen struct{ *guest }
+
+// An unseenRun is a run that has not ended, as who may not see it may know it, in JSON.
+type unseenRun struct {
+	Run  string `json:"runId"`
+	Spec string `json:"spec"`
+	By   string `json:"starter"`
+}
+
+// Unseen lists them, the newest first; see [inspector.Unseen].
+func (u unseen) Unseen(ctx context.Context) (any, error) {
+	list, err := u.guest.unseen(ctx)
+	return list, problem(err)
+}
+
+func (g *guest) unseen(ctx context.Context) ([]unseenRun, error) {
+	seen, err := g.steers.Newest(ctx, "", math.MaxInt)
+	if err != nil {
+		return nil, journals.ReadError(ctx, err)
+	}
+	all, err := g.whole.Newest(ctx, "", math.MaxInt)
+	if err != nil {
+		return nil, journals.ReadError(ctx, err)
+	}
+	list, known := []unseenRun{}, make(map[string]bool, len(seen))
+	for i := range seen {
+		known[seen[i].Run] = true
+	}
+	for i := range all {
+		s := &all[i]
+		if _, may := g.may(roles.Operator, s.Spec, ofAll); may && s.Ended.IsZero() && !known[s.Run] {
+			list = append(list, unseenRun{s.Run, s.Spec, s.Starter})
+		}
+	}
+	return list, nil
+}
+
+// An answerer answers questions as the persons as whom a guest may.
+type answerer struct{ *guest }
+
+// Answer answers a question; see [inspector.Answerer].
+func (s answerer) Answer(ctx context.Context, run, question string, a inspector.Answer) (taken bool, err error) {
 	if run == "" {
 		return s.answerAsPerson(ctx, question, a)
 	}
@@ -77,18 +171,22 @@ func (s steerer) Answer(ctx context.Context, run, question string, a inspector.A
 	if err != nil {
 		return false, problem(err)
 	}
-	return s.answer(ctx, s.j, found.Run, question, a)
+	return s.answer(ctx, &found, question, a)
 }
 
-// answerAsPerson answers a question of a run that is not there for the viewer.
-func (s steerer) answerAsPerson(ctx context.Context, id string, a inspector.Answer) (taken bool, err error) {
+// answerAsPerson answers a question of a run that is not there for the guest.
+func (s answerer) answerAsPerson(ctx context.Context, id string, a inspector.Answer) (taken bool, err error) {
 	open, err := s.outside(ctx)
 	if err != nil {
 		return false, problem(err)
 	}
 	for i := range open {
 		if open[i].ForPerson().ID == id {
-			return s.answer(ctx, s.whole, open[i].Run, open[i].ID, a)
+			found, err := s.whole.Find(ctx, open[i].Run)
+			if err != nil {
+				return false, errNoQuestion
+			}
+			return s.answer(ctx, &found, open[i].ID, a)
 		}
 	}
 	return false, errNoQuestion
@@ -97,9 +195,9 @@ func (s steerer) answerAsPerson(ctx context.Context, id string, a inspector.Answ
 // errNoQuestion reports a question that is not open.
 var errNoQuestion = &inspector.Error{Code: inspector.NotFound, Message: "there is no such question", Hint: "read the open questions again: they may have changed"}
 
-// answer answers a question of a run with an ID.
-func (s steerer) answer(ctx context.Context, j *journal.Journal, run, question string, a inspector.Answer) (taken bool, err error) {
-	list, err := j.Questions(ctx, run)
+// answer answers a question of a run, whether the guest may see that or not.
+func (s answerer) answer(ctx context.Context, of *journal.Summary, question string, a inspector.Answer) (taken bool, err error) {
+	list, err := s.whole.Questions(ctx, of.Run)
 	if err != nil {
 		return false, problem(journals.ReadError(ctx, err))
 	}
@@ -107,14 +205,25 @@ func (s steerer) answer(ctx context.Context, j *journal.Journal, run, question s
 	if i < 0 {
 		return false, errNoQuestion
 	}
-	if list[i].Answer != nil {
-		by := list[i].Answer
-		return false, problem(&journal.AnsweredError{By: by.By, Time: by.Time})
+	q := list[i]
+	if !s.answers(of, q.Agent, q.Label) {
+		return false, &inspector.Error{Code: inspector.Forbidden, Message: "this is asked of " + q.Agent + ", and none of your roles answers as that person", Hint: "ask whoever runs the server for the role of an approver"}
 	}
-	text, err := people.AnswerText(list[i], a.Fields, a.Text, a.Reason)
+	if q.Answer != nil {
+		return false, problem(&journal.AnsweredError{By: q.Answer.By, Time: q.Answer.Time})
+	}
+	text, err := people.AnswerText(q, a.Fields, a.Text, a.Reason)
 	if err != nil {
 		return false, problem(err)
 	}
-	taken, err = j.AnswerQuestion(ctx, run, question, journal.PersonAnswer{By: s.con.UserName(), Text: text, Reason: a.Reason})
+	taken, err = s.whole.AnswerQuestion(ctx, of.Run, question, journal.PersonAnswer{
+		By: s.by, Text: text, Reason: a.Reason, Apart: s.person != "", NotStarter: s.person != "" && !s.approvesOwn(of, q),
+	})
 	return taken, problem(err)
+}
+
+// approvesOwn reports whether the guest may approve what a run asks that they have started.
+func (s answerer) approvesOwn(of *journal.Summary, q *runstate.Question) bool {
+	accepts, ok := s.may(roles.Approver, of.Spec, func(r *roles.Grant) bool { return r.Self && slices.Contains(r.As, q.Agent) })
+	return ok && q.Label <= accepts
 }

@@ -18,16 +18,17 @@ import (
 const (
 	lookTime  = 150 * time.Millisecond // between two looks at the journal
 	quietTime = 15 * time.Second       // after which a watcher says that nothing has happened
+	seenTime  = 10 * time.Second       // between two checks that the run is still there for its viewer
 )
 
-// A watcher yields the events of the runs of a site.
-type watcher struct{ *site }
+// A watcher yields the events of the runs that a guest may see.
+type watcher struct{ *guest }
 
 // Watch yields the events of a run; see [inspector.Watcher]. It reads the rows of
 // any process from the journal. Followers of the same run share a feed.
 func (w watcher) Watch(ctx context.Context, run string, after int, follow bool) iter.Seq2[[]inspector.Event, error] {
 	return func(yield func([]inspector.Event, error) bool) {
-		f := &follower{site: w.site, at: after, yield: yield}
+		f := &follower{guest: w.guest, at: after, yield: yield}
 		if err := f.watch(ctx, run, follow); err != nil {
 			yield(nil, problem(journals.ReadError(ctx, err)))
 		}
@@ -36,8 +37,9 @@ func (w watcher) Watch(ctx context.Context, run string, after int, follow bool) 
 
 // A follower passes on the events of a run.
 type follower struct {
-	*site
-	at      int // the position up to which events were passed on
+	*guest
+	seen    time.Time // when the guest was last known to see the run
+	at      int       // the position up to which events were passed on
 	said    time.Time
 	yield   func([]inspector.Event, error) bool
 	stopped bool // nothing more is wanted
@@ -60,12 +62,23 @@ func (f *follower) watch(ctx context.Context, run string, follow bool) error {
 	if !follow {
 		return f.catchUp(ctx, run, func(int) bool { return false })
 	}
-	feed, leave, err := f.feeds.join(ctx, f.site, run)
+	found, err := journals.Find(ctx, f.j, run)
+	if err != nil {
+		return err
+	}
+	run, f.seen = found.Run, time.Now()
+	feed, leave, err := f.feeds.join(ctx, f.whole, run)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	for !f.stopped {
+		if time.Since(f.seen) > seenTime { // a process that resumes the run may raise its label
+			if _, err := f.j.Find(ctx, run); err != nil {
+				return err
+			}
+			f.seen = time.Now()
+		}
 		r, err := feed.after(ctx, f.at)
 		switch {
 		case err != nil:

@@ -11,11 +11,10 @@ const store = {
   set(k, v) { try { localStorage.setItem("runteam." + k, v); } catch { /* a file has no storage */ } },
 };
 
-const app = { viewer: { accepts: "confidential", readOnly: true, canStart: false }, store };
+const app = { viewer: { accepts: "confidential", canStart: false, canSteer: false, canAnswer: false }, store };
 
 app.go = (hash) => { location.hash = hash; };
 app.title = (text) => { document.title = text ? visible(text) + " · runteam" : "runteam"; };
-app.canWrite = () => !exported && !app.viewer.readOnly;
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 dark.onchange = applyTheme;

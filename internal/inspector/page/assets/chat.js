@@ -41,7 +41,7 @@ export class ChatPage {
   }
 
   draw() {
-    const { doc } = this, may = doc.canContinue && this.app.canWrite();
+    const { doc } = this, may = doc.canContinue && this.app.viewer.canSteer;
     fill(this.app.crumbs, h("a", { href: "#/runs" }, "Runs"), h("span", { class: "sep", "aria-hidden": "true" }, "/"), h("span", null, "Chat ", doc.session && h("span", { class: "mono muted" }, short(doc.session))));
     fill(this.head, h("h1", null, "Chat with ", bdi(doc.agent)), doc.session && h("p", { class: "muted" }, "On a terminal: ", code("runteam chat --resume " + short(doc.session))));
     fill(this.said, doc.turns.flatMap((t) => this.turn(t)));

@@ -30,7 +30,7 @@ export class PolicyView {
   }
 
   draw() {
-    const { digest, policy, rules } = this.doc, text = escapeHidden(JSON.stringify(policy ?? {}, null, 2)), edit = !this.earlier && this.page.state.live && this.page.app.canWrite();
+    const { digest, policy, rules } = this.doc, text = escapeHidden(JSON.stringify(policy ?? {}, null, 2)), edit = !this.earlier && this.page.state.live && this.page.app.viewer.canSteer;
     this.view?.close();
     this.view = edit ? null : textBlock(text, { label: "The policy", most: 50 });
     fill(this.el,

@@ -25,7 +25,7 @@ function questionCard(app, q, withRun, only) {
   const reason = h("input", { id: id + "-reason", type: "text", autocomplete: "off" });
   const fields = (q.fields ?? []).map((f) => formField(id, f, inputs));
   const text = fields.length === 0 && h("textarea", { id: id + "-text", rows: 3 });
-  const form = app.canWrite() && h("form", { class: "form" }, fields,
+  const form = app.viewer.canAnswer && h("form", { class: "form" }, fields,
     text && field(id + "-text", q.schema ? "Answer (JSON)" : "Answer", text),
     field(id + "-reason", "Why? (kept with the answer)", reason), status,
     h("footer", null, h("button", { type: "submit", class: "primary" }, "Answer")));

@@ -110,12 +110,12 @@ export class RunPage {
       this.stat("cost", "Cost", h("span", { class: "num" })),
       this.stat("withheld", "Withheld", h("span", { class: "num" }, exported && "marked at each task")),
       h("div", { class: "stat stat-spark" }, h("dt", null, "Tokens over time"), h("dd", null, this.spark)));
-    const live = state.live && this.app.canWrite();
+    const live = state.live && this.app.viewer.canSteer;
     fill(this.commands,
       live && button(state.paused ? "Resume" : "Pause", () => this.pause(), { class: "small" }),
       live && button("Message", () => steer(this, "message"), { class: "small" }),
       live && button("Cancel", () => steer(this, "cancel"), { class: "small danger" }),
-      !state.live && state.status !== "ok" && doc.command && this.app.canWrite() && button("Resume", () => steer(this, "restart"), { class: "small" }),
+      !state.live && state.status !== "ok" && doc.command && this.app.viewer.canSteer && button("Resume", () => steer(this, "restart"), { class: "small" }),
       !exported && h("a", { class: "button small", href: downloadURL(ofRun(this, "export")), download: "" }, "Export"));
     if (doc.spec) this.stats.title = "spec: " + visible(doc.spec);
     this.tick();
@@ -332,7 +332,7 @@ export class RunPage {
   press(e) {
     const n = Number(e.key);
     if (n >= 1 && n <= views.length) this.app.go(this.link(views[n - 1][0]));
-    else if (e.key === "p" && this.state.live && this.app.canWrite()) this.pause();
+    else if (e.key === "p" && this.state.live && this.app.viewer.canSteer) this.pause();
     else if (e.key === "f" && this.panel) this.toggleFull();
     else if (e.key === "j" || e.key === "k") this.step(e.key === "j" ? 1 : -1);
     else if (e.key.toLowerCase() === "w") this.follow();

@@ -39,7 +39,7 @@ export class TaskPanel {
 
   draw() {
     const t = this.task, { page } = this;
-    const act = page.state.live && page.app.canWrite() && !t.step, open = t.status === "in_progress" || t.status === "waiting", asked = page.question(t.id);
+    const act = page.state.live && page.app.viewer.canSteer && !t.step, open = t.status === "in_progress" || t.status === "waiting", asked = page.question(t.id);
     fill(this.head,
       h("div", { class: "panel-title" }, h("h2", { tabindex: "-1" }, bdi(nameOf(t))), h("div", { class: "panel-tools" },
         button("↑", () => page.step(-1), { class: "icon", "aria-label": "Previous task", title: "Previous task (K)" }), button("↓", () => page.step(1), { class: "icon", "aria-label": "Next task", title: "Next task (J)" }),
