@@ -503,3 +503,19 @@ func writeCertificate(t *testing.T, dir, name string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
 }
+
+// A submitted run is for who submitted it, whatever the worker that takes it shows.
+func TestASubmittedRunKeepsItsCaller(t *testing.T) {
+	t.Parallel()
+	dir := peopleFolder(t, append([]string{"pia operator accepts=public", "root viewer accepts=confidential runs=all"}, everyone...)...)
+	open := "name: open\ninputs: {words: {classification: public}}\nagents: [{name: cat, backend: {kind: process, command: cat}}]\ntasks: [{title: T, assignee: cat, uses: [words], description: Repeat.}, {title: P, classification: public, assignee: cat, description: Nothing.}]\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "open.yaml"), []byte(open), 0o600))
+	s := serveHere(t, call{dir: dir, args: []string{"--roles", "roles.yaml", "--work", "1", "open.yaml"}})
+	status, answer := s.do("POST", "/runs", `{"spec":"open","inputs":{"words":"hello"},"queue":{}}`, as("pia"))
+	require.Equal(t, 202, status, answer)
+	run := object(t, answer)["runId"].(string)
+	require.Eventually(t, func() bool { return strings.Contains(s.as("root", "/runs/"+run), `"status":"ok"`) }, 20*time.Second, 20*time.Millisecond)
+	require.Contains(t, s.as("root", "/runs/"+run), "[withheld", "the result of T is internal")
+	_, answer = s.do("GET", "/runs/"+run, "", as("pia"))
+	require.NotContains(t, answer, "hello")
+}

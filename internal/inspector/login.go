@@ -35,7 +35,7 @@ type Logins struct {
 	// value alone.
 	Sign func(text string) string
 
-	// NoLinks is why a browser cannot come in by a link, and the page asks for a token; empty if it can.
+	// NoLinks has the page ask for a token: links let in nobody.
 	NoLinks bool
 
 	mu   sync.Mutex // guards the rest

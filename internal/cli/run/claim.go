@@ -122,9 +122,6 @@ func (l *Launch) claim(j *Job) error {
 		}
 	}
 	j.Params = m.params
-	if most := stored.Info.Accepts; most != nil && (j.accepts == nil || *most < *j.accepts) { // the run is theirs who submitted it
-		j.accepts = most
-	}
 	reason := ""
 	if m.Request != nil {
 		reason = m.Request.Reason

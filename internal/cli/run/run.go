@@ -261,6 +261,9 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 		o.UserAccepts, o.Reveal = new(label.Secret), true
 	}
 	if j.resumed != nil {
+		if most := j.resumed.stored.Info.Accepts; most != nil && (o.UserAccepts == nil || *most < *o.UserAccepts) {
+			o.UserAccepts = most // of who submitted it
+		}
 		o.KeepCaller(&j.resumed.stored.History)
 	}
 	return o
