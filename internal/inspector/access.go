@@ -125,8 +125,17 @@ func (a *Access) cookieName(r *http.Request) string {
 // DefaultPort is the default port of an inspector.
 const DefaultPort = "7337"
 
-// errUnauthorized reports a request without a valid credential.
-var errUnauthorized = &Error{Code: Unauthorized, Message: "the request has no valid token", Hint: "send Authorization: Bearer TOKEN, or open the link that runteam printed"}
+// unauthorized returns the error of a request without a valid credential.
+func (a *Access) unauthorized() error {
+	e := &Error{Code: Unauthorized, Message: "the request has no valid token", Hint: "send Authorization: Bearer TOKEN, or open the link that runteam printed"}
+	switch {
+	case a.Proxy != nil:
+		e.Hint = "sign in at the proxy, or send Authorization: Bearer TOKEN"
+	case a.Logins != nil && a.Logins.NoLinks:
+		e.Hint = "send Authorization: Bearer TOKEN, or sign in with the token at " + loginPath
+	}
+	return e
+}
 
 // senderOf returns the sender of a request: whom the proxy names, or whose token or session it has.
 func (a *Access) senderOf(r *http.Request) (s Sender, err error) {
@@ -143,17 +152,17 @@ func (a *Access) senderOf(r *http.Request) (s Sender, err error) {
 				return s, nil
 			}
 		}
-		return s, errUnauthorized
+		return s, a.unauthorized()
 	}
 	if a.Proxy != nil { // which has the session of the browser
-		return s, errUnauthorized
+		return s, a.unauthorized()
 	}
 	for _, c := range r.CookiesNamed(a.cookieName(r)) {
 		if s, ok := a.Logins.session(c.Value); ok {
 			return s, nil
 		}
 	}
-	return s, errUnauthorized
+	return s, a.unauthorized()
 }
 
 // check refuses a request with a foreign Host or from a page of another site.
