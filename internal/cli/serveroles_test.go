@@ -519,3 +519,32 @@ func TestASubmittedRunKeepsItsCaller(t *testing.T) {
 	_, answer = s.do("GET", "/runs/"+run, "", as("pia"))
 	require.NotContains(t, answer, "hello")
 }
+
+// Nobody continues a session from what others wrote in it and is not there for them.
+func TestASessionIsContinuedByWhoSeesIt(t *testing.T) {
+	t.Parallel()
+	dir := peopleFolder(t, append([]string{"olga operator accepts=confidential runs=all"}, everyone...)...)
+	s := serveHere(t, call{dir: dir, args: []string{"--roles", "roles.yaml", "talk.yaml"}})
+	say := func(person, message string) (int, string) {
+		status, answer := s.do("POST", "/chats", message, as(person))
+		if status == 202 {
+			run := object(t, answer)["runId"].(string)
+			require.Eventually(t, func() bool { return strings.Contains(s.as(person, "/runs/"+run), `"status":"ok"`) }, 20*time.Second, 20*time.Millisecond)
+		}
+		return status, answer
+	}
+	status, answer := say("ann", `{"spec":"talk","text":"one"}`)
+	require.Equal(t, 202, status, answer)
+	more := fmt.Sprintf(`{"session":%q,"text":"more"}`, object(t, answer)["session"])
+	status, answer = say("ann", more)
+	require.Equal(t, 202, status, answer)
+	status, answer = say("val", more)
+	require.Equal(t, 403, status, answer)
+	status, answer = say("olga", more)
+	require.Equal(t, 202, status, answer)
+	status, answer = say("ann", more)
+	require.Equal(t, 409, status, answer)
+	require.Contains(t, answer, "others have continued this session")
+	status, answer = say("olga", more)
+	require.Equal(t, 202, status, answer)
+}

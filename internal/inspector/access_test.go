@@ -250,7 +250,9 @@ func TestASessionEndsAfterADay(t *testing.T) {
 	now := time.Now()
 	logins := &inspector.Logins{Sign: func(said string) string { return "x" + said }}
 	h := door(t, logins, func() time.Time { return now })
-	w := send(t, h, "192.0.2.1:1", "GET", "/login?key="+logins.NewKey(), "Host: 127.0.0.1:7337")
+	link := "/login?key=" + logins.NewKey()
+	require.Equal(t, 403, send(t, h, "192.0.2.1:1", "HEAD", link, "Host: 127.0.0.1:7337").Code, "it does not use up the link")
+	w := send(t, h, "192.0.2.1:1", "GET", link, "Host: 127.0.0.1:7337")
 	cookie := w.Result().Cookies()[0]
 	require.Equal(t, "runteam", cookie.Name)
 	require.False(t, cookie.Secure)

@@ -167,7 +167,7 @@ func (a *Access) login(w http.ResponseWriter, r *http.Request) {
 		askForToken(w, http.StatusOK, "")
 	default:
 		session, ok := "", false
-		if logins != nil {
+		if logins != nil && r.Method == http.MethodGet { // a look at the head must not use up the link
 			session, ok = logins.use(r.URL.Query().Get("key"))
 		}
 		if !ok {

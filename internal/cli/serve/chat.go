@@ -180,7 +180,10 @@ func (s launcher) launchTurn(ctx context.Context, given *inspector.Message) (l r
 		if err != nil {
 			return l, 0, problem(err)
 		}
-		if l, err = s.launchOf(found.Spec); err != nil {
+		if l, err = s.launchOf(found.Spec); err == nil {
+			err = s.seesSession(ctx, found.Run)
+		}
+		if err != nil {
 			return l, 0, err
 		}
 		l.Resume = found.Run
@@ -195,6 +198,26 @@ func (s launcher) launchTurn(ctx context.Context, given *inspector.Message) (l r
 	}
 	l.Spec = *s.starts.flags.spec(of.path)
 	return l, level, nil
+}
+
+// seesSession returns an error if the session of a run has turns that are not there for the guest, from which an answer would be made.
+func (s launcher) seesSession(ctx context.Context, id string) error {
+	if s.person == "" {
+		return nil
+	}
+	turns, err := s.whole.LoadSession(ctx, id)
+	if errors.Is(err, journal.ErrNoSession) {
+		return nil // which is said later
+	}
+	for i := range turns {
+		if err == nil {
+			_, err = s.j.Find(ctx, turns[i].Run)
+		}
+	}
+	if errors.Is(err, journal.ErrUnknownRun) {
+		return &inspector.Error{Code: inspector.Conflict, Message: "others have continued this session, with turns that are not there for you", Hint: "begin a new one"}
+	}
+	return problem(journals.ReadError(ctx, err))
 }
 
 // serves returns an error unless a run is of a served spec, and was begun in this folder.
