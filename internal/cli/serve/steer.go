@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/people"
@@ -77,10 +78,22 @@ func (s steerer) steerUnseen(ctx context.Context, run string, c steer.Command) e
 // send sends a command to a run with an ID.
 func (s steerer) send(ctx context.Context, run string, c steer.Command) error {
 	err := s.sendTo(ctx, s.steers, run, c)
+	for until := time.Now().Add(letGoTime); c.Kind == steer.Resume && errors.Is(err, steer.ErrRefused) && s.hasEnded(ctx, run) && time.Now().Before(until) && pause(ctx, lookTime); {
+		err = s.sendTo(ctx, s.steers, run, c) // its process is about to let go of it
+	}
 	if errors.Is(err, steer.ErrNotRunning) {
 		return s.resume(ctx, run, &c)
 	}
 	return err
+}
+
+// letGoTime is how long a resume waits until the process of a run that has ended lets go of it.
+const letGoTime = 5 * time.Second
+
+// hasEnded reports whether the journal has the end of a run.
+func (s steerer) hasEnded(ctx context.Context, run string) bool {
+	found, err := s.steers.Find(ctx, run)
+	return err == nil && !found.Ended.IsZero()
 }
 
 // sendTo sends a command to a run of a journal, which this or another process works on.
