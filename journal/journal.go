@@ -103,6 +103,13 @@ func (j *Journal) LoadRun(ctx context.Context, run string) (*record.History, err
 	return j.stored.LoadRun(ctx, run)
 }
 
+// UpdateLimits is for [limit.Group.Share], by which all processes that use the journal share the limits of endpoints.
+//
+// [limit.Group.Share]: https://pkg.go.dev/github.com/runteam/runteam/llm/limit#Group.Share
+func (j *Journal) UpdateLimits(ctx context.Context, endpoint string, update func(now time.Time, stored []byte) []byte) error {
+	return j.stored.UpdateLimits(ctx, endpoint, update)
+}
+
 // A Run summarizes a stored run.
 type Run struct {
 	ID      string

@@ -20,6 +20,7 @@
 package spec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -53,6 +54,10 @@ type Options struct {
 	// OPENAI_API_KEY to the endpoint that OPENAI_BASE_URL names; everything else
 	// that is not listed is a problem.
 	AllowEnv []string
+
+	// Limits is where the rate limits are set that the file has for endpoints, such as a group that several files use, or
+	// that shares its limits with other processes; nil means a group of its own.
+	Limits *limit.Group
 
 	// Offline is for programs that call no model: no variable needs to be set or
 	// allowed, and a ${NAME} that is not set stays as it is.
@@ -95,7 +100,7 @@ func Load(o Options) (*File, error) {
 	}
 	file := &File{
 		Name: f.Name, Tasks: f.Tasks, Goal: (*team.Goal)(f.Goal), Run: runOptions(&f.Run), Warnings: problems(f.Warnings),
-		file: f, lookup: o.Lookup, limits: new(limit.Group),
+		file: f, lookup: o.Lookup, limits: cmp.Or(o.Limits, new(limit.Group)),
 	}
 	for base, bounds := range f.Limits {
 		file.limits.Set(base, bounds)

@@ -135,8 +135,8 @@ func keepTaskEvents(context.Context, *sql.Tx) error { return nil }
 // which a process begins lists the tasks of the run. Earlier programs would find neither.
 func storeOnce(context.Context, *sql.Tx) error { return nil }
 
-// addQueue adds the tables of runs that were submitted, of who submits them, and of who takes them; and who started each run,
-// and of which spec it is, which earlier runs do not have.
+// addQueue adds the tables of runs that were submitted, of who submits them, of who takes them, and of the limits that these
+// share; and who started each run, and of which spec it is, which earlier runs do not have.
 func addQueue(ctx context.Context, tx *sql.Tx) error {
 	for _, name := range []string{"starter", "spec"} {
 		if err := addColumn(ctx, tx, name, "text not null default ''"); err != nil {
@@ -177,6 +177,10 @@ create table if not exists workers (
 	version text not null,
 	seen    integer not null, -- when it last said so
 	primary key (id, spec, version)
+) strict, without rowid;
+create table if not exists limits (
+	endpoint text primary key, -- masked
+	stored   text not null -- what the processes that use it say of their calls
 ) strict, without rowid;`)
 	return err
 }

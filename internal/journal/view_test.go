@@ -183,7 +183,7 @@ var byName = map[string]func(ctx context.Context, j *journal.Journal, run string
 }
 
 // notByName are the other methods: those that list runs, add one, or work on the journal as a whole.
-var notByName = strings.Fields("Newest Runs Begin Submit For Close Path Private Masked Signature Await Claim CopyTo Remove Refuse")
+var notByName = strings.Fields("Newest Runs Begin Submit For Close Path Private Masked Signature Await Claim UpdateLimits CopyTo Remove Refuse")
 
 // A run that no view has is absent from every method, with the error of a run that does not exist, and the errors about others
 // do not name it.

@@ -49,6 +49,8 @@ type Group struct {
 	mu        sync.Mutex
 	limits    map[string]Limits // by base URL
 	endpoints map[string]*endpointState
+	pools     []*Pool // in which the process shares its limits
+	process   string  // its ID there
 }
 
 // DefaultGroup is the Group of all agents without a Group of their own. A test with a fake
@@ -71,7 +73,7 @@ func (g *Group) Set(baseURL string, l Limits) {
 	}
 }
 
-// join returns the state of an endpoint for one call, which must end with leave.
+// join returns the state of an endpoint for one call, which must end with part.
 func (g *Group) join(key string) *endpointState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -85,17 +87,21 @@ func (g *Group) join(key string) *endpointState {
 		if g.endpoints == nil {
 			g.endpoints = make(map[string]*endpointState)
 		}
-		e = &endpointState{limits: g.limits[key]}
+		e = &endpointState{limits: g.limits[key], share: share{group: g, endpoint: key, news: make(chan struct{}, 1)}}
 		g.endpoints[key] = e
 	}
-	e.users++
+	if e.users++; e.users == 1 {
+		e.startSharing(len(g.pools) > 0)
+	}
 	return e
 }
 
-// leave ends the use of an endpoint.
-func (g *Group) leave(e *endpointState) {
+// part ends what join began.
+func (g *Group) part(e *endpointState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e.users--
+	if e.users--; e.users == 0 {
+		e.stopSharing()
+	}
 	e.used = time.Now()
 }

@@ -65,7 +65,7 @@ func (l *limited) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 	e := l.own
 	if e == nil {
 		e = l.group.join(l.key)
-		defer l.group.leave(e)
+		defer l.group.part(e)
 	}
 	expected := tokencount.Estimate(&req)
 	c := &call{maxWait: l.maxWait, estimate: expected.InputTokens + expected.OutputTokens}

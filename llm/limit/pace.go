@@ -97,6 +97,18 @@ func (p *pace) refuse(now time.Time, a *admission, after time.Duration) {
 	}
 }
 
+// pauseUntil lets no call begin before a time, since the endpoint has refused a call of another process.
+func (p *pace) pauseUntil(now, until time.Time) {
+	p.last = now
+	if p.refusing.IsZero() {
+		p.refusing = now
+	}
+	p.resumedAt, p.probing, p.probe = p.next, true, nil
+	if until.After(p.until) {
+		p.until = until
+	}
+}
+
 // pause returns the length of the next pause if the endpoint names no time: until the
 // next call is due at the current rate, doubled by each further refusal.
 func (p *pace) pause() time.Duration {

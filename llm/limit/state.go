@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callwait"
+	"github.com/runteam/runteam/internal/quota"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -24,10 +25,15 @@ type endpointState struct {
 	tokens   window
 	pace     pace
 	refusal  llm.Error // the last refusal
+	share    share
 }
 
 // A waiter is a waiting call. A value in wake makes it check again whether it may begin.
-type waiter struct{ wake chan struct{} }
+type waiter struct {
+	wake     chan struct{}
+	estimate int // tokens
+	since    time.Time
+}
 
 // An admission is a call that was allowed to begin.
 type admission struct {
@@ -50,6 +56,7 @@ func (e *endpointState) set(l Limits) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.limits = l
+	e.share.tell()
 	e.wake(len(e.queue))
 }
 
@@ -69,7 +76,7 @@ func (e *endpointState) enter(ctx context.Context, c *call) (*admission, error) 
 	a := &admission{estimate: c.estimate}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	w := &waiter{wake: make(chan struct{}, 1)}
+	w := &waiter{make(chan struct{}, 1), c.estimate, time.Now()}
 	e.queue = append(e.queue, w)
 	defer func() {
 		first := e.queue[0] == w
@@ -122,29 +129,40 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 }
 
 // limitWait returns the least time that a call has to wait for the limits that the
-// caller set. A negative time means until another call ends.
+// caller set. A negative time means until another call ends, or other processes leave more.
 func (e *endpointState) limitWait(now time.Time, a *admission) (wait time.Duration) {
-	l := &e.limits
-	if l.MaxConcurrency > 0 && e.running >= l.MaxConcurrency {
+	limits, most, ok := e.bounds(now)
+	if !ok {
+		e.share.tell()
 		return -1
 	}
-	if l.RequestsPerMinute > 0 {
-		wait = e.requests.wait(now, 1, l.RequestsPerMinute)
+	if limits[quota.Calls] > 0 && e.running >= most[quota.Calls] {
+		return e.shareWait(now, -1)
 	}
-	if l.TokensPerMinute > 0 {
-		wait = max(wait, e.tokens.wait(now, a.estimate, l.TokensPerMinute))
+	counts, needed := [...]*window{quota.Requests: &e.requests, quota.Tokens: &e.tokens}, [...]int{1, a.estimate}
+	for kind, w := range counts {
+		needs := min(needed[kind], limits[kind])
+		if needs > most[kind] {
+			return e.shareWait(now, -1)
+		}
+		if limits[kind] > 0 {
+			wait = max(wait, w.wait(now, needs, most[kind]))
+		}
+	}
+	if wait > 0 {
+		wait = e.shareWait(now, wait)
 	}
 	return wait
 }
 
-// begin counts a call against the limits.
+// begin counts a call against the limits. Those of other processes may become known later.
 func (e *endpointState) begin(now time.Time, a *admission) {
 	a.begun = now
 	e.running++
-	if e.limits.RequestsPerMinute > 0 {
+	if e.limits.RequestsPerMinute > 0 || e.share.shared {
 		e.requests.add(now, 1)
 	}
-	if e.limits.TokensPerMinute > 0 {
+	if e.limits.TokensPerMinute > 0 || e.share.shared {
 		a.tokens = e.tokens.add(now, a.estimate)
 	}
 }
@@ -178,6 +196,9 @@ func (e *endpointState) end(a *admission, c *call, o outcome, tokens int) {
 	case refused:
 		e.pace.refuse(now, a, c.last.RetryAfter)
 		e.refusal = *c.last
+		if c.last.RetryAfter > 0 {
+			e.share.askedToWait(now.Add(c.last.RetryAfter))
+		}
 		c.count(e.pace.successes)
 	}
 	e.pace.end(a)

@@ -1,15 +1,16 @@
 package limit
 
-import "time"
+import (
+	"time"
 
-const (
-	// period is how long a window counts a call: a minute, plus a second because calls
-	// take different times to reach the endpoint.
-	period = 61 * time.Second
-
-	// resolution is the time within which calls share an entry.
-	resolution = 50 * time.Millisecond
+	"github.com/runteam/runteam/internal/quota"
 )
+
+// period is how long a window counts a call.
+const period = quota.Period
+
+// resolution is the time within which calls share an entry.
+const resolution = 50 * time.Millisecond
 
 // A window is a sliding sum over the last period.
 type window struct {

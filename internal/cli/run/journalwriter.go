@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm/limit"
 )
 
 // A JournalWriter stores one run in a journal, as [record.Store]. A nil *JournalWriter
@@ -50,10 +51,15 @@ type openJournal struct {
 	at      journals.Location
 	hasKey  bool // so that what is above confidential is stored too
 	shared  bool // other runs use it too, so it stays open
+
+	leave func() // ends the sharing of limits; nil if they are not shared
 }
 
 // close closes the journal, unless other runs use it.
 func (o *openJournal) close() error {
+	if o.leave != nil {
+		o.leave()
+	}
 	if o.shared {
 		return nil
 	}
@@ -70,9 +76,17 @@ func (j *Job) open(con *console.Console, why journals.Purpose) (o openJournal, e
 	return openJournal{journal: opened, at: at, hasKey: key != nil}, err
 }
 
+// shareLimits makes the limits of endpoints hold for all processes that use the journal, until it is closed.
+func (o *openJournal) shareLimits(of *limit.Group) { o.leave = of.Share(o.journal) }
+
 // NewJournalWriter opens the journal of a run, unless it is not to have one, and claims the stored run
 // if it is resumed.
-func NewJournalWriter(ctx context.Context, con *console.Console, j *Job, file *specfile.File) (*JournalWriter, error) {
+func NewJournalWriter(ctx context.Context, con *console.Console, j *Job, file *specfile.File) (w *JournalWriter, err error) {
+	defer func() {
+		if w != nil && !j.Offline {
+			w.shareLimits(con.Limits)
+		}
+	}()
 	if j.Journal.None {
 		return nil, nil
 	}
@@ -91,7 +105,7 @@ func NewJournalWriter(ctx context.Context, con *console.Console, j *Job, file *s
 	}
 	info.Time, info.Command = again.stored.Info.Time, again.stored.Info.Command
 	info.SetTurn(again.stored.Info.Turn)
-	w := &JournalWriter{openJournal: again.openJournal, Info: info, resumed: again, run: again.run}
+	w = &JournalWriter{openJournal: again.openJournal, Info: info, resumed: again, run: again.run}
 	if w.run != nil { // it was claimed
 		return w, nil
 	}

@@ -140,6 +140,9 @@ func OpenTurns(ctx context.Context, con *console.Console, given func(flag string
 	o := engine.SessionOptions{Agent: t.x.file.Answerer}
 	if t.journal.journal != nil {
 		o.Journal = t.journal.journal
+		if !j.Offline {
+			t.journal.shareLimits(con.Limits)
+		}
 	}
 	if j.Resume != "" {
 		t.session, err = tm.OpenSession(ctx, j.Resume, o)
@@ -369,6 +372,6 @@ func (t *Turns) Close() {
 		x.connector.Close()
 	}
 	if t.journal.journal != nil {
-		_ = t.journal.journal.Close() // the turns have reported failures of the journal
+		_ = t.journal.close() // the turns have reported failures of the journal
 	}
 }

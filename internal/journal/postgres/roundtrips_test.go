@@ -65,6 +65,12 @@ func TestRoundTrips(t *testing.T) {
 			runs = append(runs, c.Run)
 		}},
 		{"release", 1, end},
+		{"learn that others set no limits", 1, func() {
+			require.NoError(t, w.j.UpdateLimits(t.Context(), "http://a/v1", func(time.Time, []byte) []byte { return nil }))
+		}},
+		{"renew a share of limits", 6, func() {
+			require.NoError(t, w.j.UpdateLimits(t.Context(), "http://a/v1", func(time.Time, []byte) []byte { return []byte("{}") }))
+		}},
 		{"resume and end", 10, func() {
 			r, _, err := w.j.Resume(t.Context(), "r2")
 			require.NoError(t, err)

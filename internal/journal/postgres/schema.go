@@ -108,6 +108,10 @@ var schema = []string{
 		seen    bigint not null,
 		primary key (id, spec, version)
 	)`,
+	`create table limits (
+		endpoint text primary key,
+		stored   text not null
+	)`,
 	`create function tell_workers() returns trigger language plpgsql as $$
 	begin
 		perform pg_notify('` + channel + `', '');
