@@ -77,7 +77,10 @@ func (e Event) MarshalJSON() ([]byte, error) {
 }
 
 // RunStart (run_start) begins a run.
-type RunStart struct{ Tasks int } // zero for a goal, which is not planned yet
+type RunStart struct {
+	Team  string // its name
+	Tasks int    // zero for a goal, which is not planned yet
+}
 
 // RunComplete (run_complete) ends a run. It is the last event.
 type RunComplete struct {
@@ -145,12 +148,15 @@ type AllComplete struct{}
 
 // AgentStart (agent_start) begins one attempt: the agent gets a prompt.
 type AgentStart struct {
-	Bytes   int // of the prompt
+	ID      string // of the call; unique in the run, also in AgentComplete; a call that is made again after a crash has the same
+	Model   string // that is asked for, as the spec names it; empty if no model answers
+	Bytes   int    // of the prompt
 	Receipt *prompt.Receipt
 }
 
 // AgentComplete (agent_complete) ends one attempt.
 type AgentComplete struct {
+	ID     string      // that of the AgentStart
 	Status task.Status // completed or failed
 	Bytes  int         // of the reply
 	Work
@@ -159,11 +165,13 @@ type AgentComplete struct {
 
 // ToolStart (tool_start) says that an agent calls a tool.
 type ToolStart struct {
+	ID   string // of the call; unique in the run, also in ToolComplete
 	Tool string // its name as a reader, such as tool:search
 }
 
 // ToolComplete (tool_complete) says that a call of a tool has ended.
 type ToolComplete struct {
+	ID       string // that of the ToolStart
 	Tool     string // its name as a reader
 	Failed   bool   // the agent got an error in place of a result
 	Duration time.Duration

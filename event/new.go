@@ -10,11 +10,15 @@ import (
 
 // New returns an event of the engine in its public form. Package team calls it.
 func New(e event.Event) Event {
-	return Event{
+	public := Event{
 		Seq: e.Seq, Type: string(e.Type), Time: e.Time, Run: e.Run,
 		Task: e.Task, Title: e.Title, Name: e.Name, Agent: e.Agent, Attempt: e.Attempt, Child: e.Child,
 		Data: dataOf(&e), line: &e,
 	}
+	if e.Type == event.RunStart {
+		public.Name = "" // that of the team
+	}
+	return public
 }
 
 // dataOf returns what happened, or nil for an event of an unknown type.
@@ -23,7 +27,7 @@ func dataOf(e *event.Event) any {
 	cause := Cause{Root: e.Root, Because: e.Because}
 	switch e.Type {
 	case event.RunStart:
-		return RunStart{Tasks: e.Tasks}
+		return RunStart{Team: e.Name, Tasks: e.Tasks}
 	case event.RunComplete:
 		return RunComplete{Status: e.Code, Work: workOf(e)}
 	case event.PlanReady:
@@ -47,13 +51,13 @@ func dataOf(e *event.Event) any {
 	case event.AllComplete:
 		return AllComplete{}
 	case event.AgentStart:
-		return AgentStart{Bytes: e.Bytes, Receipt: e.Receipt}
+		return AgentStart{ID: e.ID, Model: e.Model, Bytes: e.Bytes, Receipt: e.Receipt}
 	case event.AgentComplete:
-		return AgentComplete{Status: e.Status, Bytes: e.Bytes, Work: workOf(e), Problem: problem}
+		return AgentComplete{ID: e.ID, Status: e.Status, Bytes: e.Bytes, Work: workOf(e), Problem: problem}
 	case event.ToolStart:
-		return ToolStart{Tool: e.From}
+		return ToolStart{ID: e.ID, Tool: e.From}
 	case event.ToolComplete:
-		return ToolComplete{Tool: e.From, Failed: e.Status == task.Failed, Duration: e.Duration}
+		return ToolComplete{ID: e.ID, Tool: e.From, Failed: e.Status == task.Failed, Duration: e.Duration}
 	case event.MessageSent, event.Message, event.ReplyWait, event.ReplyEnd:
 		return messageOf(e)
 	case event.AgentSpawn, event.AgentResult:

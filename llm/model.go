@@ -133,6 +133,10 @@ type CallInfo struct {
 	Endpoint     string `json:"endpoint,omitempty"`     // the base URL that answered, without credentials
 	RequestID    string `json:"requestId,omitempty"`    // the provider's ID of the call, for its support
 	FinishReason string `json:"finishReason,omitempty"` // such as "stop", "length" or "tool_calls"
+
+	// FirstTokenMs is how long it took from the request to the first part of the reply or of its reasoning, in
+	// milliseconds, at least 1; zero if the reply came in one piece.
+	FirstTokenMs int64 `json:"firstTokenMs,omitempty"`
 }
 
 // A Response is a whole reply. It has a text, tool calls, or both, unless its

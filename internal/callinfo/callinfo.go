@@ -13,13 +13,13 @@ import (
 func Clean(c llm.CallInfo) llm.CallInfo {
 	return llm.CallInfo{
 		Model: oneline.Of(c.Model), Endpoint: oneline.Of(c.Endpoint),
-		RequestID: oneline.Of(c.RequestID), FinishReason: oneline.Of(c.FinishReason),
+		RequestID: oneline.Of(c.RequestID), FinishReason: oneline.Of(c.FinishReason), FirstTokenMs: c.FirstTokenMs,
 	}
 }
 
 // Outline returns c for a reader who may not see the answer. It leaves out the model's
-// name, the request ID and an unknown finish reason: the endpoint chose them after it
-// had read the prompt. A known finish reason is in lower case for the same reason.
+// name, the request ID, the time to the first token and an unknown finish reason: the endpoint
+// chose them after it had read the prompt. A known finish reason is in lower case for the same reason.
 func Outline(c llm.CallInfo) llm.CallInfo {
 	out := llm.CallInfo{Endpoint: c.Endpoint}
 	if reason := strings.ToLower(c.FinishReason); finishes[reason] != "" {

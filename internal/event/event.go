@@ -21,7 +21,7 @@ type Type string
 // The types of events, and what is set of each. A run opens with RunStart and closes
 // with RunComplete. "About a task" are Task, Title, Agent and Attempt.
 const (
-	RunStart      Type = "run_start"       // Tasks
+	RunStart      Type = "run_start"       // Tasks; Name is that of the team
 	RunComplete   Type = "run_complete"    // Code is the status of the run; Work
 	PlanReady     Type = "plan_ready"      // a goal is planned: Tasks, Plan
 	TaskReady     Type = "task_ready"      // a task waits for a free slot only: about a task
@@ -31,10 +31,10 @@ const (
 	TaskNotNeeded Type = "task_not_needed" // a task will not run, by its condition or that of one before it: as TaskSkipped
 	TaskWaiting   Type = "task_waiting"    // a person does not answer now, and the run continues without the task: about a task
 	TaskRetry     Type = "task_retry"      // an attempt failed, and another follows after Wait: about a task, Problem
-	AgentStart    Type = "agent_start"     // an attempt begins: about a task, Bytes, Receipt
-	AgentComplete Type = "agent_complete"  // an attempt ended: about a task, Status, Bytes, Work, Problem
-	ToolStart     Type = "tool_start"      // a tool is called: about a task, From is tool:NAME
-	ToolComplete  Type = "tool_complete"   // it returned: about a task, From, Status, Work.Duration
+	AgentStart    Type = "agent_start"     // an attempt begins: about a task, ID, Bytes, Receipt, Model
+	AgentComplete Type = "agent_complete"  // an attempt ended: about a task, ID, Status, Bytes, Work, Problem
+	ToolStart     Type = "tool_start"      // a tool is called: about a task, ID, From is tool:NAME
+	ToolComplete  Type = "tool_complete"   // it returned: about a task, ID, From, Status, Work.Duration
 	AllComplete   Type = "all_complete"    // every task has ended; the synthesis, if any, follows
 	MessageSent   Type = "message_sent"    // a handoff to the agent To waits in its inbox: about a task, ID, Bytes
 	ReplyWait     Type = "reply_wait"      // an attempt waits for a reply of the agent From to its handoff: about a task, ID, Wait
@@ -65,7 +65,7 @@ type Event struct {
 	Run     string    `json:"runId"`
 	Task    task.ID   `json:"task,omitempty"` // of the coordinator's work, the step
 	Title   string    `json:"title,omitempty"`
-	Name    string    `json:"name,omitempty"` // of an instance, by the keys of its items; empty without one
+	Name    string    `json:"name,omitempty"` // of an instance, by the keys of its items; RunStart: of the team
 	Agent   string    `json:"agent,omitempty"`
 	Attempt int       `json:"attempt,omitempty"` // from 1; for TaskRetry, the failed one
 
@@ -73,13 +73,14 @@ type Event struct {
 	Problem
 	From string `json:"from,omitempty"` // Message: who sent it; ReplyWait, ReplyEnd: who is to reply; ToolStart, ToolComplete: the tool; TaskWaiting: the tool whose call needs an approval; Lowered, Endorsed, Renewed: whose context it is; Steered: who steers
 	To   string `json:"to,omitempty"`   // MessageSent: the reader; AgentSpawn: the agent that works on the goal; AgentTransfer: the new holder
-	ID   string `json:"id,omitempty"`   // MessageSent, Message, ReplyWait, ReplyEnd: of the message
+	ID   string `json:"id,omitempty"`   // MessageSent, Message, ReplyWait, ReplyEnd: of the message; AgentStart, AgentComplete, ToolStart, ToolComplete: of the call
 
 	Child string `json:"child,omitempty"` // of the work of a child: the ID that its AgentSpawn and its AgentResult have
 	Turn  int    `json:"turn,omitempty"`  // AgentTransfer: of From, from 1
 	*Spawn
 	Work
 	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
+	Model   string          `json:"model,omitempty"`   // AgentStart: that is asked for; empty if the agent is no model
 	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start
 	Plan    []Planned       `json:"plan,omitempty"`    // PlanReady
 	Receipt *prompt.Receipt `json:"receipt,omitempty"` // AgentStart

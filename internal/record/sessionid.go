@@ -47,7 +47,7 @@ func TurnOf(call string) (turn int) {
 	return turn
 }
 
-// HandoffID returns the ID of a handoff, or of a child: a UUID of version 5 made of the session of the call that made it,
+// HandoffID returns the ID of a handoff, a child or a call in events: a UUID of version 5 made of the session of the call that made it,
 // without the run. It is the same in each process, and says nothing of other handoffs.
 func HandoffID(call string) string { return uuid.NewSHA1(handoffNamespace, []byte(call)).String() }
 

@@ -106,6 +106,16 @@ func (d *Events) about(kind event.Type, id task.ID, session, agent string, attem
 	return e
 }
 
+// aboutCall returns an event about a call of an agent or a tool. Its ID is the session, without the run; the calls of tools in
+// two attempts may have one session.
+func (d *Events) aboutCall(kind event.Type, id task.ID, session, agent string, attempt int) event.Event {
+	e := d.about(kind, id, session, agent, attempt)
+	if e.ID = strings.TrimPrefix(session, d.run+"/"); attempt > 1 && strings.HasPrefix(session[strings.LastIndexByte(session, '/')+1:], record.CallPrefix) {
+		e.ID += "#" + strconv.Itoa(attempt)
+	}
+	return e
+}
+
 // asked notes that an agent is to be called, and emits that it is unless the call is prefetched.
 func (d *Events) asked(s *record.CallStart) {
 	d.hide(s.Task, s.Partial)
@@ -137,8 +147,8 @@ func (d *Events) agentStart(c *call, at time.Time) {
 		return
 	}
 	c.hasBegun = true
-	ev := d.about(event.AgentStart, s.Task, s.Session, s.Agent, s.Attempt)
-	ev.Receipt, ev.Bytes = c.receipt, c.size
+	ev := d.aboutCall(event.AgentStart, s.Task, s.Session, s.Agent, s.Attempt)
+	ev.Receipt, ev.Bytes, ev.Model = c.receipt, c.size, s.Model
 	d.say(at, s.Session, ev)
 	for _, h := range c.messages {
 		ev := d.about(event.Message, s.Task, s.Session, s.Agent, s.Attempt)
@@ -158,7 +168,7 @@ func (d *Events) exchange(x *record.AgentCall) {
 	if c == nil || !c.hasBegun {
 		return
 	}
-	ev := d.about(event.AgentComplete, x.Task, x.Session, x.Agent, x.Attempt)
+	ev := d.aboutCall(event.AgentComplete, x.Task, x.Session, x.Agent, x.Attempt)
 	hidden := x.Partial || d.hidden[x.Task] // perhaps only a later turn, which the duration and the call would tell of
 	ev.Status, ev.Partial = task.Completed, hidden || x.IsPartial()
 	if ev.SetUsage(x.Usage()); !hidden {
@@ -210,9 +220,9 @@ func (d *Events) cutOff(id task.ID, attempt int, child string, at time.Time) {
 func (d *Events) toolCall(s *record.CallStart) {
 	c := d.call(s.Task, s.Session)
 	c.begin, c.ofTool = s, true
-	ev := d.about(event.ToolStart, s.Task, s.Session, d.holder(s.Task, s.Session), s.Attempt)
+	ev := d.aboutCall(event.ToolStart, s.Task, s.Session, d.holder(s.Task, s.Session), s.Attempt)
 	if ev.From = s.Agent; s.Child != "" {
-		ev.Type, ev.From, ev.To, ev.Child, ev.Bytes = event.AgentSpawn, "", s.To, d.linkOf(s), s.Bytes
+		ev.ID, ev.Type, ev.From, ev.To, ev.Child, ev.Bytes = "", event.AgentSpawn, "", s.To, d.linkOf(s), s.Bytes
 		ev.Spawn = s.Spawn
 		of := d.of(s.Task)
 		of.links = set(of.links, conversationOf(s.Attempt, s.Child), ev.Child)
@@ -233,10 +243,10 @@ func (d *Events) linkOf(s *record.CallStart) string {
 // toolResult emits that a call of a tool or the work of a child has ended, or that a conversation was transferred.
 func (d *Events) toolResult(x *record.AgentCall) {
 	c := d.take(x.Task, x.Session)
-	ev := d.about(event.ToolComplete, x.Task, x.Session, d.holder(x.Task, x.Session), x.Attempt)
+	ev := d.aboutCall(event.ToolComplete, x.Task, x.Session, d.holder(x.Task, x.Session), x.Attempt)
 	switch {
 	case x.TransferredTo != "":
-		ev.Type, ev.From, ev.To, ev.Turn = event.AgentTransfer, ev.Agent, x.TransferredTo, record.TurnOf(x.Session)
+		ev.ID, ev.Type, ev.From, ev.To, ev.Turn = "", event.AgentTransfer, ev.Agent, x.TransferredTo, record.TurnOf(x.Session)
 		d.say(x.End, x.Session, ev)
 		return
 	case c == nil || c.begin == nil: // it was refused, or is one of the runtime
@@ -247,7 +257,7 @@ func (d *Events) toolResult(x *record.AgentCall) {
 		ev.Status = task.Failed
 	}
 	if s := c.begin; s.Child != "" {
-		ev.Type, ev.From, ev.Child, ev.Code = event.AgentResult, s.To, d.linkOf(s), x.Code
+		ev.ID, ev.Type, ev.From, ev.Child, ev.Code = "", event.AgentResult, s.To, d.linkOf(s), x.Code
 		if x.Code == "" && x.Result != nil && x.Result.Classification <= d.accepts {
 			ev.Bytes = sizeOf(x)
 		}

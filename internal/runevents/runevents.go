@@ -85,7 +85,10 @@ func (d *Events) say(at time.Time, session string, e event.Event) {
 	if d.hidden[e.Task] && record.IsInner(session) {
 		return
 	}
-	e.Time, e.Run, e.Name = at, d.run, d.names[e.Task]
+	e.Time, e.Run = at, d.run
+	if e.Task != "" {
+		e.Name = d.names[e.Task]
+	}
 	d.pass(&e)
 }
 
@@ -117,7 +120,7 @@ func (d *Events) begin(b *record.RunStart) {
 		d.accepts = *b.Accepts
 	}
 	if !d.stored {
-		d.say(b.Time, "", event.Event{Type: event.RunStart, Tasks: len(b.Tasks)})
+		d.say(b.Time, "", event.Event{Type: event.RunStart, Name: b.Name, Tasks: len(b.Tasks)})
 	}
 }
 

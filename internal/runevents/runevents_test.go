@@ -71,6 +71,41 @@ func TestCallsOfAnAttemptEndWithIt(t *testing.T) {
 	))
 }
 
+// The end of a call has the ID of its start, and no other call of the run has it: neither one of a child, nor the same call of a
+// tool in the next attempt. A call that is made again after a crash keeps its ID.
+func TestStartsAndEndsArePaired(t *testing.T) {
+	t.Parallel()
+	entries := []record.Entry{
+		asked("r/t/1", 1, false), called("r/t/call_1_1", "tool:grep", 1), called("r/t/call_1_2", "tool:grep", 1),
+		spawned("r/t/call_1_3", "/child/call_1_3", 1), asked("r/t/1/child/call_1_3", 1, false), called("r/t/child/call_1_3/call_1_1", "tool:bash", 1),
+		asked("r/t/1/turn/2", 1, false), ended("r/t/1/turn/2", 1, record.AgentCall{}), ended("r/t/1", 1, record.AgentCall{Code: "TIMEOUT"}),
+		asked("r/t/2", 2, false), called("r/t/call_1_1", "tool:grep", 2), ended("r/t/2", 2, record.AgentCall{}),
+	}
+	starts := map[event.Type]event.Type{event.AgentComplete: event.AgentStart, event.ToolComplete: event.ToolStart}
+	for range 2 { // two processes
+		began := map[string]event.Type{}
+		ends := 0
+		d := runevents.New("r", func(e event.Event) {
+			switch e.Type {
+			case event.AgentStart, event.ToolStart:
+				require.NotContains(t, began, e.ID)
+				began[e.ID] = e.Type
+			case event.AgentComplete, event.ToolComplete:
+				require.Equal(t, starts[e.Type], began[e.ID])
+				ends++
+			default:
+				require.Empty(t, e.ID, e.Type)
+			}
+		})
+		d.Add(&record.Entry{Begin: &record.RunStart{Run: "r", Version: record.DerivedEvents}})
+		for i := range entries {
+			d.Add(&entries[i])
+		}
+		require.Len(t, began, 8)
+		require.Equal(t, 8, ends)
+	}
+}
+
 func TestStepThatIsCutOffEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	step := asked("r/coordinator/plan/1", 1, false)

@@ -33,6 +33,11 @@ type completion struct {
 	failure *errorBody // the error in the reply; nil if there is none
 }
 
+// hasBegun reports whether a part of the reply, or of its reasoning, has come.
+func (c *completion) hasBegun() bool {
+	return len(c.text) > 0 || len(c.apart.text()) > 0 || len(c.calls.list) > 0
+}
+
 // A choicePiece is a choice of a reply, or a piece of it.
 type choicePiece struct {
 	text    []byte

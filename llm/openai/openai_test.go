@@ -66,7 +66,7 @@ func call(t *testing.T, m llm.Model, stream bool) (llm.Response, error) {
 	if base := endpoint.Of(m); err == nil && base != "" {
 		require.Equal(t, base, res.Endpoint)
 	}
-	res.Endpoint = ""
+	res.Endpoint, res.FirstTokenMs = "", 0
 	return res, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callinfo"
@@ -29,6 +30,7 @@ func (e *emitError) Error() string { return e.err.Error() }
 // attempt sends a request and reads its reply. accepted reports whether the endpoint took
 // the request.
 func (r *request) attempt(ctx context.Context, emit func(llm.Delta) error) (res llm.Response, accepted bool, err error) {
+	begun := time.Now()
 	sent, err := r.send(ctx)
 	if err != nil {
 		return res, false, err
@@ -41,7 +43,7 @@ func (r *request) attempt(ctx context.Context, emit func(llm.Delta) error) (res 
 	ctx, giveBack := membudget.Within(ctx, membudget.Attempt)
 	defer giveBack()
 	in := bufio.NewReader(sent.Body)
-	p := &replyReader{request: r, report: report, header: sent.Header, emit: emit}
+	p := &replyReader{request: r, report: report, header: sent.Header, emit: emit, begun: begun}
 	if isEvents(sent.Header, in) { // some proxies always stream
 		res, err = p.stream(bufio.NewReader(membudget.Events(ctx, in)))
 		return res, true, err
@@ -62,6 +64,8 @@ type replyReader struct {
 	header  http.Header
 	emit    func(llm.Delta) error // nil for a request without a stream
 	emitted bool                  // a part of the reply was emitted
+	begun   time.Time             // the request
+	first   time.Time             // the first part of a reply that is streamed; zero before it
 	decode  completionReader
 }
 
@@ -210,6 +214,9 @@ func (p *replyReader) response(all *completion) llm.Response {
 	res := llm.Response{
 		Text: string(all.text), Reasoning: string(all.apart.text()), Usage: all.tokens.usage(),
 		CallInfo: llm.CallInfo{FinishReason: all.finish, Model: all.model, Endpoint: m.base, RequestID: clean.sanitize(requestID(p.header, all.id))},
+	}
+	if !p.first.IsZero() {
+		res.FirstTokenMs = max(1, p.first.Sub(p.begun).Milliseconds())
 	}
 	if all.tokens.prompt > 0 && isCut(&p.request.Request, res.Usage.InputTokens+all.tokens.cached) { // some endpoints leave the cached ones out
 		p.request.warn(cutPrompt)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
@@ -99,6 +100,9 @@ func (p *replyReader) chunk(data []byte, s *events, all *completion) error {
 	}
 	if all.failure != nil {
 		return p.failure(all.failure, all.tokens.usage())
+	}
+	if p.first.IsZero() && all.hasBegun() {
+		p.first = time.Now()
 	}
 	return p.emitFrom(all, before)
 }
