@@ -151,6 +151,12 @@ func TestBadFiles(t *testing.T) {
 		{name: "a list", give: "- a\n", want: `roles.yaml:1:1: a list where the file of roles belongs; write {roles: …, tokens: …}`},
 		{name: "no JSON", file: "roles.json", give: `{"roles": [}`, want: `roles.json:1:12: '}' where a value belongs;`},
 		{name: "a tab", give: "roles:\n\t- role: viewer\n", want: `roles.yaml:2:1: tab used for indentation; use spaces`},
+		{
+			name: "shared values", give: "roles:\n- &a {role: viewer, users: [ann]}\n- {<<: 1, role: viewer}\n",
+			want: `
+roles.yaml:2:3: anchors and aliases are not supported; write the value out where it is needed; put a text that begins with & or * in quotes
+roles.yaml:3:4: merge keys (<<) are not supported; write the keys out`,
+		},
 		{name: "no roles", give: "tokens: []", want: `roles.yaml:1:1: roles: it is missing; write roles: `},
 		{name: "a misspelled key", give: "role:\n- {}\n", want: `roles.yaml:1:1: unknown key "role" in the file of roles; did you mean roles?`},
 		{

@@ -22,6 +22,7 @@ type source struct {
 	loaded  *loadedFile    // what Stored copies of it, or nil
 	taken   map[*node]bool // in a stored copy: credentials that were removed
 	prose   bool           // a prompt or an input, which has no keys
+	other   bool           // a file of a [Table], which has other keys than a spec
 }
 
 // A mark is a line and a column that were counted up to a byte.

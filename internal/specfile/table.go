@@ -47,6 +47,7 @@ func (t *Table) Read(path string, text []byte) (*Document, *Value) {
 		return d, nil
 	}
 	src := newSource(path, "", whole)
+	src.other = true
 	n, bad := parse(src)
 	for _, f := range bad {
 		d.wrong.badAtAs(src, f.at, f.condition(n != nil), f.hint, "%s", f.message)

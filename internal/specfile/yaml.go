@@ -91,11 +91,12 @@ func (c *yamlConverter) stars(tokens token.Tokens) (found []fault) {
 	return found
 }
 
-// unsupported are the tokens of YAML that are rejected, with message and hint.
-var unsupported = map[token.Type][2]string{
-	token.AnchorType:     {"anchors and aliases are not supported", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes"},
-	token.AliasType:      {"anchors and aliases are not supported", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes"},
-	token.MergeKeyType:   {"merge keys (<<) are not supported", "write the keys out, or use agentDefaults or taskDefaults"},
+// unsupported are the tokens of YAML that are rejected: the message, and the hint in three parts, of which the
+// second is for specs alone.
+var unsupported = map[token.Type][4]string{
+	token.AnchorType:     {"anchors and aliases are not supported", "write the value out where it is needed", ", or use agentDefaults, taskDefaults or schemas", "; put a text that begins with & or * in quotes"},
+	token.AliasType:      {"anchors and aliases are not supported", "write the value out where it is needed", ", or use agentDefaults, taskDefaults or schemas", "; put a text that begins with & or * in quotes"},
+	token.MergeKeyType:   {"merge keys (<<) are not supported", "write the keys out", ", or use agentDefaults or taskDefaults"},
 	token.TagType:        {"tags (!) are not supported", "write the value alone; put a text that begins with ! in quotes"},
 	token.DirectiveType:  {"directives (%) are not supported", "remove the line; put a text that begins with % in quotes"},
 	token.MappingKeyType: {"keys of the form \"? key\" are not supported", "write key: value"},
@@ -117,7 +118,10 @@ func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
 			return bad
 		}
 		if says, refused := unsupported[t.Type]; refused {
-			add(t, says[0], says[1])
+			if c.src.other {
+				says[2] = ""
+			}
+			add(t, says[0], says[1]+says[2]+says[3])
 		}
 		switch t.Type {
 		case token.CommentType:
