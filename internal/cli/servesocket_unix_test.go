@@ -76,7 +76,7 @@ func TestServeAtASocket(t *testing.T) {
 	transport.CloseIdleConnections()
 	signals <- syscall.SIGINT
 	require.Equal(t, 0, <-ended)
-	require.Contains(t, stderr.String(), "https://runs.example.org")
+	require.Contains(t, stderr.String(), "https://runs.example.org, listening at unix:"+socket)
 	_, err = os.Stat(socket)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -132,10 +134,8 @@ func (a *accessFlags) checkProxy(cmd *cobra.Command) error {
 	case len(a.proxies) == 0:
 		return exit.Usagef("--identity-header needs --trusted-proxy, since anybody else can send that header")
 	}
-	for _, name := range []string{a.identityHeader, a.groupsHeader} {
-		if !isHeader(name) {
-			return exit.Usagef("%s is no name of a header: write one such as X-Forwarded-User", terminal.CleanLine(name))
-		}
+	if err := a.checkHeaders(); err != nil {
+		return err
 	}
 	shared := ""
 	for _, text := range a.proxies {
@@ -160,6 +160,25 @@ func (a *accessFlags) checkProxy(cmd *cobra.Command) error {
 	}
 	return nil
 }
+
+// checkHeaders refuses headers that cannot name people.
+func (a *accessFlags) checkHeaders() error {
+	for _, f := range [...]struct{ flag, header, example string }{{"identity-header", a.identityHeader, "X-Forwarded-Email"}, {"groups-header", a.groupsHeader, "X-Forwarded-Groups"}} {
+		switch name := http.CanonicalHeaderKey(f.header); {
+		case !isHeader(name):
+			return exit.Usagef("--%s %s: it is no name of a header: write one such as %s", f.flag, terminal.CleanLine(name), f.example)
+		case slices.Contains(otherHeaders, name):
+			return exit.Usagef("--%s %s: that header has another use: write one that the proxy alone sets, such as %s", f.flag, name, f.example)
+		}
+	}
+	if strings.EqualFold(a.identityHeader, a.groupsHeader) {
+		return exit.Usagef("--groups-header %s: it is the --identity-header: write the header with the groups, such as X-Forwarded-Groups, or leave it out", a.groupsHeader)
+	}
+	return nil
+}
+
+// otherHeaders are headers that never name a person.
+var otherHeaders = []string{"Host", "Authorization", "Cookie", "Origin", "Connection", inspector.SecretHeader}
 
 // parsePeers reads an address or a range of addresses.
 func parsePeers(text string) (netip.Prefix, error) {
@@ -198,20 +217,31 @@ func (a *accessFlags) address(d *doorway) string {
 	return addressOf(d.Addr())
 }
 
+// listening says where the proxy finds the server, if browsers find it elsewhere.
+func (a *accessFlags) listening(d *doorway) string {
+	switch {
+	case a.socket != "":
+		return ", listening at " + terminal.CleanLine(unixPrefix+a.socket)
+	case a.publicURL != nil:
+		return ", listening at " + d.Addr().String()
+	}
+	return ""
+}
+
 // open begins to listen.
 func (a *accessFlags) open(ctx context.Context, con *console.Console) (*doorway, error) {
 	var secure *tls.Config
 	if a.cert != "" {
 		c := &certificate{cert: con.WorkDir.Path(a.cert), key: con.WorkDir.Path(a.key), con: con}
 		if _, err := c.load(); err != nil {
-			return nil, exit.FileError("--tls-cert", err)
+			return nil, exit.Errorf(exit.KindIO, "--tls-cert and --tls-key: %w", err)
 		}
 		secure = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.load() }}
 	}
 	if a.socket != "" {
 		l, err := listenAtSocket(ctx, con.WorkDir.Path(a.socket))
 		if err != nil {
-			return nil, exit.Errorf(exit.KindIO, "--trusted-proxy %s: %w", terminal.CleanLine(unixPrefix+a.socket), withoutAddress(err))
+			return nil, exit.Errorf(exit.KindIO, "--trusted-proxy %s: %w%s", terminal.CleanLine(unixPrefix+a.socket), withoutAddress(err), socketAdvice(err))
 		}
 		return &doorway{l, secure}, nil
 	}
@@ -222,8 +252,7 @@ func (a *accessFlags) open(ctx context.Context, con *console.Console) (*doorway,
 	return &doorway{l, secure}, nil
 }
 
-// listenAtSocket listens at a socket that the owner and the group of its folder may use. One that a server left which was
-// killed is replaced.
+// listenAtSocket listens at a socket that its owner and its group may use. One that a server left which was killed is replaced.
 func listenAtSocket(ctx context.Context, path string) (net.Listener, error) {
 	if s, err := os.Lstat(path); err == nil && s.Mode().Type() == fs.ModeSocket {
 		if c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path); err == nil {
@@ -271,7 +300,7 @@ func (c *certificate) load() (*tls.Certificate, error) {
 	case c.pair == nil:
 		return nil, err
 	default:
-		c.con.Say("runteam: the new certificate cannot be used, the one before is: %s", terminal.Clean(err.Error()))
+		c.con.Say("runteam: --tls-cert and --tls-key: the new certificate cannot be used, and the one before stays in use: %s", terminal.Clean(err.Error()))
 	}
 	c.changed = changed
 	return c.pair, nil
@@ -309,7 +338,7 @@ func (a *accessFlags) letIn(con *console.Console, s *site, l net.Listener) (in i
 func readSecret(con *console.Console, path string) (string, error) {
 	text, err := os.ReadFile(con.WorkDir.Path(path))
 	if err != nil {
-		return "", exit.FileError("--proxy-secret-file "+path, exit.WithoutPath(err))
+		return "", exit.Errorf(exit.KindIO, "--proxy-secret-file %s: %w: write one with openssl rand -hex 32", terminal.CleanLine(path), exit.WithoutPath(err))
 	}
 	secret := strings.TrimSpace(string(text))
 	if !isToken().MatchString(secret) {

@@ -2,7 +2,9 @@ package serve
 
 import (
 	"errors"
+	"io/fs"
 	"net"
+	"syscall"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -88,6 +90,17 @@ func whereToBegin(con *console.Console, err error) error {
 		}
 	}
 	return exit.Errorf(exit.KindIO, "there is no journal here or in a folder above, so there are no runs to show; %s; --journal FILE names another journal", begin)
+}
+
+// socketAdvice says what to do about a socket at which a server cannot listen.
+func socketAdvice(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ": make the folder of the socket first"
+	case errors.Is(err, syscall.EINVAL):
+		return ": its path has more bytes than a socket can have: write a shorter one, of 100 bytes or fewer"
+	}
+	return ""
 }
 
 // withoutAddress returns the cause of a listen error, without the address.

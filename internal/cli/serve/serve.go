@@ -64,9 +64,12 @@ lets one browser in, once; Enter prints another one, and so does SIGUSR1 if ther
 terminal. Programs use the API under /api/v1 with a token: from $` + inspector.EnvToken + `,
 or the one that serve writes into --token-file.
 
+With --roles it lets in the people of a file instead, and prints no link. They sign in
+with a token of that file, or at a proxy that names them in the --identity-header.
+
 The viewer is the user of the runs, or with --accepts someone with a lower clearance.
 Nothing above confidential is shown. serve listens on this computer alone unless
---listen says otherwise; it does not encrypt, so use a tunnel from elsewhere.
+--listen says otherwise, and encrypts with --tls-cert and --tls-key.
 
 On SIGTERM it drains: no further call begins, calls under way finish within --drain
 and are stored, and another server or runteam resume continues the runs. A second
@@ -79,6 +82,7 @@ inputs and parameters of the spec; each call is a run in the journal.`,
   runteam serve claims.yaml --offline          and start runs of a spec
   runteam serve --read-only --accepts internal
   runteam serve --listen 127.0.0.1:0 --token-file token.txt
+  runteam serve claims.yaml --roles roles.yaml people with tokens, each in their roles
   runteam serve --mcp claims.yaml              for an MCP client: its command and arguments`,
 		Args: func(_ *cobra.Command, args []string) error {
 			s.specs = args
@@ -241,7 +245,7 @@ func (s *serveFlags) work(ctx context.Context, con *console.Console, d *doorway,
 // announce prints the journal and the address, and a warning if others on the network can read the traffic.
 func (s *serveFlags) announce(con *console.Console, d *doorway, journal journals.Location) {
 	at, a := d.Addr(), &s.access
-	con.Say("runteam: serving %s at %s", journal, a.address(d))
+	con.Say("runteam: serving %s at %s%s", journal, a.address(d), a.listening(d))
 	if d.secure == nil && a.socket == "" && !isLoopback(at) {
 		con.Say("runteam: warning: --listen %s: others on the network can reach this server and read what it sends, since it does not encrypt: add --tls-cert and --tls-key", terminal.CleanLine(a.listen))
 	}
