@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -240,6 +241,18 @@ func TestEventsContinue(t *testing.T) {
 			from = append(from, r.Header.Get("Last-Event-ID"))
 		}
 		require.Equal(t, []string{"2", "3", "3", "3"}, from)
+	})
+}
+
+// TestEventsWaitLong for a run in which nothing happens, at a server that ends each stream after a while.
+func TestEventsWaitLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		quiet := slices.Repeat([]func(*http.Request) (*http.Response, error){stream(": \n\n")}, 20)
+		c, _ := client(t, append(quiet, stream("id: 1\nevent: a\ndata: {}\n\nevent: end\ndata: {}\n\n"))...)
+		got, err := collect(t, c, 0)
+		require.NoError(t, err)
+		require.Equal(t, []string{"1 a {}"}, got)
 	})
 }
 

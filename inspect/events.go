@@ -23,8 +23,8 @@ type Event struct {
 }
 
 // Events yields the events of a run after a position (0 for all) and waits for new ones until the run
-// has ended. If the connection breaks, it connects again and continues after the last event. It gives up
-// after eight attempts without an event. An error, including that of ctx, is the last value.
+// has ended. If the connection ends before, it connects again and continues after the last event. It gives up
+// after eight attempts in which the server sent nothing. An error, including that of ctx, is the last value.
 func (c *Client) Events(ctx context.Context, run string, after int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		path := runPath(run, "events")
@@ -49,7 +49,7 @@ type Delta struct {
 }
 
 // Stream yields what the models of a run write, until the run has ended. The first delta of each task has
-// Reset and the text so far. If the connection breaks, it connects again, as [Client.Events] does. If no process works
+// Reset and the text so far. If the connection ends before, it connects again, as [Client.Events] does. If no process works
 // on the run, there are no deltas. If another process does, the error is an [*Error] with the code not_found.
 func (c *Client) Stream(ctx context.Context, run string) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
@@ -68,7 +68,7 @@ func (c *Client) Stream(ctx context.Context, run string) iter.Seq2[Delta, error]
 
 // The limits of a stream.
 const (
-	maxAttempts = 8               // to connect without a message
+	maxAttempts = 8               // to connect without a line of the server
 	firstWait   = time.Second / 4 // before the second attempt; it doubles
 	longestWait = 5 * time.Second // between attempts
 	silence     = time.Minute     // after which a connection counts as broken: a server writes every 15 seconds
@@ -85,15 +85,12 @@ type message struct {
 // errStopped reports that the caller has stopped the iteration.
 var errStopped = errors.New("stopped")
 
-// follow reads a stream to its end and connects again if the connection breaks. after, if not nil, is the
+// follow reads a stream to its end, and connects again if the connection ends before. after, if not nil, is the
 // ID of the last message.
 func (c *Client) follow(ctx context.Context, path string, after *int, take func(message) bool) error {
 	wait := firstWait
 	for attempt := 1; ; attempt++ {
-		err := c.connect(ctx, path, after, func(m message) bool {
-			attempt, wait = 0, firstWait
-			return take(m)
-		})
+		err := c.connect(ctx, path, after, take, func() { attempt, wait = 0, firstWait })
 		refused, isRefusal := errors.AsType[*Error](err)
 		switch {
 		case err == nil, errors.Is(err, errStopped):
@@ -117,8 +114,8 @@ func (c *Client) follow(ctx context.Context, path string, after *int, take func(
 // errSilent is why a connection is closed that has sent nothing for a while.
 var errSilent = errors.New("the server has sent nothing for a minute")
 
-// connect reads a stream until its end, which is no error, or until it breaks.
-func (c *Client) connect(ctx context.Context, path string, after *int, take func(message) bool) error {
+// connect reads a stream until its end, which is no error, or until it breaks. It calls alive for each line.
+func (c *Client) connect(ctx context.Context, path string, after *int, take func(message) bool, alive func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(silence, func() { cancel(errSilent) })
@@ -144,7 +141,10 @@ func (c *Client) connect(ctx context.Context, path string, after *int, take func
 	}
 	lines := bufio.NewReaderSize(res.Body, 64<<10)
 	for {
-		m, err := readMessage(lines, func() { timer.Reset(silence) })
+		m, err := readMessage(lines, func() {
+			timer.Reset(silence)
+			alive()
+		})
 		if err != nil {
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // EnvToken is the environment variable with the token of programs, for a server and for who sends requests to it.
@@ -104,6 +106,9 @@ func (a *Access) isPublic(given string) bool {
 	return strings.EqualFold(host, want) && port == wantPort
 }
 
+// publicOrigin returns the Origin of pages at the public address.
+func (a *Access) publicOrigin() string { return a.Public.Scheme + "://" + a.Public.Host }
+
 // isSecure reports whether the browser that sent a request uses TLS.
 func (a *Access) isSecure(r *http.Request) bool {
 	return r.TLS != nil || a.isPublic(r.Host) && a.Public.Scheme == "https"
@@ -130,6 +135,7 @@ func (a *Access) unauthorized() error {
 	e := &Error{Code: Unauthorized, Message: "the request has no valid token", Hint: "send Authorization: Bearer TOKEN, or open the link that runteam printed"}
 	switch {
 	case a.Proxy != nil:
+		e.Message = "the request has no valid token, and the proxy has named nobody in the header " + a.Proxy.UserHeader
 		e.Hint = "sign in at the proxy, or send Authorization: Bearer TOKEN"
 	case a.Logins != nil && a.Logins.NoLinks:
 		e.Hint = "send Authorization: Bearer TOKEN, or sign in with the token at " + loginPath
@@ -175,23 +181,31 @@ func (a *Access) check(r *http.Request, by *Sender) error {
 		return nil
 	}
 	site, origins := r.Header.Get("Sec-Fetch-Site"), r.Header.Values("Origin")
+	foreign := &Error{Code: Forbidden, Message: "the request comes from another site", Hint: "open the page at the address that runteam printed, or start it with --public-url"}
 	for _, origin := range origins {
 		if !a.isOrigin(origin, r) {
-			site = "foreign"
+			foreign.Message += ": its Origin is " + naming.Quote(origin)
+			if a.Public != nil {
+				foreign.Message += ", and the address of this server " + a.publicOrigin()
+				foreign.Hint = "open the page at that address, or start runteam with the right --public-url"
+			}
+			return foreign
 		}
 	}
 	if len(origins) == 0 && !reads && a.Proxy != nil && by.isAmbient {
-		site = "unknown"
+		foreign.Message = "the request may come from another site, since it has no Origin"
+		foreign.Hint = "send the header Origin: " + a.publicOrigin()
+		return foreign
 	}
 	if site == "" || site == "same-origin" || site == "none" && reads {
 		return nil
 	}
-	return &Error{Code: Forbidden, Message: "the request comes from another site", Hint: "open the page at the address that runteam printed, or start it with --public-url"}
+	return foreign
 }
 
 // isOrigin reports whether an Origin is that of the page of this server.
 func (a *Access) isOrigin(origin string, r *http.Request) bool {
-	if a.Public != nil && origin == a.Public.Scheme+"://"+a.Public.Host {
+	if a.Public != nil && origin == a.publicOrigin() {
 		return true
 	}
 	if a.Proxy != nil {

@@ -226,9 +226,9 @@ func writeNotice(w http.ResponseWriter, status int, heading, body string) {
 func (a *Access) denyPage(w http.ResponseWriter, why *Error) {
 	switch {
 	case why.Code != Unauthorized:
-		notice(w, why.Status(), "This page is not for you", why.Message+". "+why.Hint+".")
+		notice(w, why.Status(), "This page is not for you", strings.TrimSuffix(why.Message+"; "+why.Hint, "; ")+".")
 	case a.Proxy != nil:
-		notice(w, http.StatusUnauthorized, "Sign in first", "The proxy in front of this server has named nobody. Open the page at the address of the proxy, and sign in there.")
+		notice(w, http.StatusUnauthorized, "Sign in first", "The proxy in front of this server has named nobody in the header "+a.Proxy.UserHeader+". Open the page at the address of the proxy, "+a.publicOrigin()+", and sign in there.")
 	case a.Logins != nil && a.Logins.NoLinks:
 		askForToken(w, http.StatusUnauthorized, "")
 	default:

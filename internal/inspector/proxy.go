@@ -3,10 +3,12 @@ package inspector
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Proxy stands between browsers and the inspector. It has authenticated the person whom a header of a request names, and
@@ -26,34 +28,56 @@ type Proxy struct {
 // SecretHeader is the header with the secret of a [Proxy].
 const SecretHeader = "X-Runteam-Proxy-Secret"
 
+// namedTime is for how long a stream goes on after the proxy has named its person. Only a request says whether the person is
+// still signed in, and in which groups, so the client has to open the stream again.
+const namedTime = 45 * time.Second
+
 // senderOf returns the person whom the proxy names; without one, a Sender without a name. It refuses other peers.
 func (p *Proxy) senderOf(r *http.Request) (s Sender, err error) {
-	if !p.isPeer(r.RemoteAddr) || !p.hasSecret(r) {
-		return s, &Error{Code: Forbidden, Message: "this server takes requests from its proxy alone", Hint: "use the address of the proxy"}
+	if !p.isPeer(r.RemoteAddr) {
+		return s, &Error{
+			Code: Forbidden, Message: "this server takes requests from its proxy alone, which does not have the address " + r.RemoteAddr,
+			Hint: "use the address of the proxy; if this is the proxy, start runteam with its address as --trusted-proxy",
+		}
+	}
+	if !p.hasSecret(r) {
+		return s, &Error{
+			Code: Forbidden, Message: "this server takes requests from its proxy alone, whose secret the request does not have",
+			Hint: "use the address of the proxy; if this is the proxy, have it send the secret in the header " + SecretHeader,
+		}
 	}
 	names := r.Header.Values(p.UserHeader)
 	if len(names) == 0 || len(names) == 1 && strings.TrimSpace(names[0]) == "" {
 		return s, nil
 	}
-	bad := &Error{Code: Forbidden, Message: "the header " + p.UserHeader + " names nobody", Hint: "have the proxy send one name in it, and remove the header from what it gets"}
 	if len(names) > 1 {
-		return s, bad
+		return s, p.repeated(p.UserHeader, len(names))
 	}
 	if s.Person, err = p.Name(strings.TrimSpace(names[0])); err != nil {
-		bad.Message += ": " + err.Error()
-		return Sender{}, bad
+		return Sender{}, &Error{Code: Forbidden, Message: "the header " + p.UserHeader + " names nobody: " + err.Error(), Hint: "have the proxy send the name of one person in it"}
 	}
 	if p.GroupsHeader != "" {
-		for _, list := range r.Header.Values(p.GroupsHeader) {
-			for group := range strings.SplitSeq(list, ",") {
-				if group = strings.TrimSpace(group); group != "" && !slices.Contains(s.Groups, group) {
-					s.Groups = append(s.Groups, group)
-				}
+		lists := r.Header.Values(p.GroupsHeader)
+		if len(lists) > 1 {
+			return Sender{}, p.repeated(p.GroupsHeader, len(lists))
+		}
+		for group := range strings.SplitSeq(strings.Join(lists, ""), ",") {
+			if group = strings.TrimSpace(group); group != "" && !slices.Contains(s.Groups, group) {
+				s.Groups = append(s.Groups, group)
 			}
 		}
 	}
+	s.Until = time.Now().Add(namedTime)
 	s.isAmbient, s.credential = true, sha256.Sum256([]byte("person "+s.Person))
 	return s, nil
+}
+
+// repeated returns the error of a header that came several times: one may be of the browser.
+func (p *Proxy) repeated(name string, times int) error {
+	return &Error{
+		Code: Forbidden, Message: fmt.Sprintf("the request has %d headers %s, and the proxy should send one", times, name),
+		Hint: "have the proxy replace the " + name + " that it gets from the browser, and not add another one",
+	}
 }
 
 // isPeer reports whether an address is one of the proxy.

@@ -33,20 +33,24 @@ function fromExport(p) {
   return doc;
 }
 
+// signedOut is the error when a proxy in front of the server has ended the session.
+function signedOut() { return new APIError(401, { code: "unauthorized", message: "you are signed out", hint: "reload this page to sign in again" }); }
+
 async function failed(res) {
   let body = {};
   try { body = await res.json(); } catch { /* no JSON */ }
   const error = body.error ?? {};
-  if (res.status === 401) error.hint ||= "open the link that runteam serve printed";
+  if (res.status === 401 && !error.message) return signedOut();
   return new APIError(res.status, error);
 }
 
 async function call(p, init) {
   let res;
-  try { res = await fetch(base + p, { credentials: "same-origin", cache: "no-store", ...init }); } catch (err) {
+  try { res = await fetch(base + p, { credentials: "same-origin", cache: "no-store", redirect: "manual", ...init }); } catch (err) {
     if (err.name === "AbortError") throw err;
     throw new APIError(0, { code: "offline", message: "the server does not answer", hint: "is runteam serve still running?" });
   }
+  if (res.type === "opaqueredirect") throw signedOut(); // a proxy leads to where people sign in
   if (!res.ok) throw await failed(res);
   return res;
 }
@@ -80,45 +84,49 @@ export function downloadURL(p) { return base + p; }
 // after the computer slept.
 const silence = 40000;
 
-// follow reads a stream of server-sent events and opens it again from the last ID when it breaks.
-// on.event gets (type, data), on.state "open", "lost" or "end". It returns a function that stops.
+// follow reads a stream of server-sent events, and opens it again from the last ID when it stops before its end: with
+// on.state "lost" if it broke, and silently if the server ended it, which then asks again who reads it. on.event gets
+// (type, data), on.state also "open", "end" or "refused". It returns a function that stops.
 export function follow(p, on, after) {
   if (embedded) {
     const all = embedded.documents[p]?.events ?? [];
     queueMicrotask(() => { for (const e of all) on.event(e.type, e); on.state?.("end"); });
     return () => {};
   }
-  let abort, stopped = false, heard = Date.now(), last = after ?? "", wait = 500, ended = false;
+  let abort, stopped = false, heard = Date.now(), last = after ?? "", wait = 500, ended = false, said = "";
+  const say = (state, err) => { if (state !== said) on.state?.(said = state, err); };
   const watch = setInterval(() => { if (Date.now() - heard > silence) abort.abort(); }, 1000);
   const open = async () => {
     abort = new AbortController();
     heard = Date.now();
+    let broken = true;
     try {
       const headers = { Accept: "text/event-stream" };
       if (last !== "") headers["Last-Event-ID"] = String(last);
       const res = await call(p, { headers, signal: abort.signal });
-      on.state?.("open");
+      say("open");
       wait = 500;
       await read(res.body, () => { heard = Date.now(); }, (id, type, data) => {
         if (type === "end") ended = true;
-        else if (type === "failed") on.state?.("lost"); // it is opened again, and says why if it cannot be
+        else if (type === "failed") say("lost"); // it is opened again, and says why if it cannot be
         else on.event(type, data === "" ? {} : JSON.parse(data));
         if (id !== "") last = id;
       });
+      broken = false;
     } catch (err) {
       if (!stopped && err.status >= 400 && err.status < 500 && err.status !== 429) {
         clearInterval(watch);
-        on.state?.("refused", err);
+        say("refused", err);
         return;
       }
     }
     if (stopped) return;
     if (ended) {
       clearInterval(watch);
-      on.state?.("end");
+      say("end");
       return;
     }
-    on.state?.("lost");
+    if (broken) say("lost");
     setTimeout(open, wait);
     wait = Math.min(wait * 2, 10000);
   };
