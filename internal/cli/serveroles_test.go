@@ -114,6 +114,8 @@ const (
 func needs(r inspector.Route) string {
 	path := strings.TrimPrefix(r.Path, inspector.API)
 	switch {
+	case path == "/sign-out": // which ends no token
+		return anyRole
 	case path == "/unseen-runs":
 		return unseen
 	case strings.HasPrefix(path, "/specs/") && r.Method == http.MethodPut:
@@ -314,6 +316,11 @@ func TestPeopleAreNamed(t *testing.T) {
 	require.Contains(t, events, `"code":"pause","message":"lunch","from":"ann"`)
 	require.Contains(t, s.as("ann", "/runs/"+run), `"carla"`)
 	require.Contains(t, s.as("ann", "/runs"), `"starter":"ann"`)
+	require.Contains(t, s.as("ann", "/runs?starter=Ann"), run)
+	require.NotContains(t, s.as("ann", "/runs?starter=otto"), run)
+	require.Contains(t, call{dir: dir, args: []string{"runs", "--starter", "ann", "-o", "json"}}.run(t).stdout, run)
+	require.Equal(t, "[]\n", call{dir: dir, args: []string{"runs", "--starter", "otto", "-o", "json"}}.run(t).stdout)
+	require.Contains(t, call{dir: dir, args: []string{"runs", "--starter", "a  b"}}.run(t).stderr, `--starter "a  b": it has two spaces in a row`)
 }
 
 // Two persons of a run are two people, nobody approves their own calls, and a person may name who answers.
@@ -349,8 +356,11 @@ tasks: [{title: A, assignee: boss, description: May it be?}, {title: B, assignee
 		return s.do("POST", "/questions/"+id+"/answer", `{"text":"yes"}`, as(person))
 	}
 	both, third := open("carla"), open("lea@example.org")[0]
+	require.NotContains(t, s.as("carla", "/questions"), `"denied"`)
+	require.Equal(t, 3, strings.Count(s.as("ann", "/runs/"+run+"/questions"), `none of your roles answers as that person"`), "she sees the run, and answers nothing")
 	status, answer = reply("carla", both[0])
 	require.Equal(t, 200, status, answer)
+	require.Contains(t, s.as("carla", "/questions"), `"denied":"carla has answered as boss in this run, and may not answer as chief too; another person must answer"`)
 	status, answer = reply("carla", both[1])
 	require.Equal(t, 403, status, answer)
 	require.Contains(t, answer, "carla")
@@ -361,6 +371,24 @@ tasks: [{title: A, assignee: boss, description: May it be?}, {title: B, assignee
 	status, answer = reply("lea@example.org", third)
 	require.Equal(t, 200, status, answer)
 	require.Eventually(t, func() bool { return strings.Contains(s.as("ann", "/runs/"+run), `"status":"ok"`) }, 20*time.Second, 20*time.Millisecond)
+}
+
+// Who started a run is told that they may not approve what it does, and who is not named that they are not.
+func TestAQuestionSaysWhoMayNotAnswer(t *testing.T) {
+	t.Parallel()
+	text := rolesText("ann operator accepts=confidential", "annie approver accepts=confidential as=editor", "ben approver accepts=confidential runs=all as=editor", "self approver accepts=confidential as=editor self=true")
+	text = strings.NewReplacer("[annie]", "[ann]", "user: annie", "user: ann", "[self]", "[ann]", "user: self", "user: ann").Replace(text) // her other tokens
+	named := strings.Replace(loweredSpec, "kind: person", "kind: person, users: [ann]", 1)
+	dir := clitest.Folder(t, map[string]string{"roles.yaml": strings.Replace(text, "    self: true\n", "", 1), "letters.yaml": named})
+	s := serveHere(t, call{dir: dir, args: []string{"--roles", "roles.yaml", "letters.yaml"}})
+	status, answer := s.do("POST", "/runs", `{"spec":"letters"}`, as("ann"))
+	require.Equal(t, 202, status, answer)
+	path := "/runs/" + object(t, answer)["runId"].(string) + "/questions"
+	require.Eventually(t, func() bool { return strings.Contains(s.as("ann", path), `"users":["ann"]`) }, 20*time.Second, 20*time.Millisecond)
+	require.Contains(t, s.as("annie", path), `"denied":"ann started the run, and may not approve what it does; another person must answer"`)
+	require.Contains(t, s.as("ben", path), `"denied":"ben may not answer as editor; another person must answer: ann"`)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "roles.yaml"), []byte(text), 0o600))
+	require.Eventually(t, func() bool { return !strings.Contains(s.as("annie", path), "denied") }, 20*time.Second, 20*time.Millisecond, "her role has self: true")
 }
 
 // An operator of all runs learns nothing by a command to a run that is not there for them.

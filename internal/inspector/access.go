@@ -35,6 +35,7 @@ type Sender struct {
 	Until  time.Time // when the token or the session ends; zero for never
 
 	isAmbient  bool              // a browser sends the credential with each request, whichever page makes it
+	isSession  bool              // the credential is a session of this server, and not of a proxy
 	credential [sha256.Size]byte // its digest
 }
 

@@ -118,6 +118,7 @@ func TestAProxyNamesPeople(t *testing.T) {
 		{"from another site", proxy, "POST", pause, []string{ann, origin, fromApp, "Sec-Fetch-Site: cross-site"}, 403, "another site"},
 		{"of a form", proxy, "POST", pause, []string{ann, origin}, 403, "X-Runteam: 1"},
 		{"a read from another origin", proxy, "GET", viewer, []string{ann, "Origin: https://evil.example"}, 403, "another site"},
+		{"a sign-out, which is for the proxy", proxy, "POST", inspector.API + "/sign-out", []string{ann, origin, fromApp}, 200, `"signedOut":false`},
 		{"a command with a token", proxy, "POST", pause, []string{"Authorization: Bearer of-ci"}, 200, `"by":"ci"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -192,9 +193,10 @@ func door(t *testing.T, logins *inspector.Logins, now func() time.Time) http.Han
 		Access: inspector.Access{Logins: logins, Public: u, Hosts: inspector.Hosts{Names: []string{"127.0.0.1"}, Port: "7337"}, Tokens: func(token string) (inspector.Sender, bool) {
 			return inspector.Sender{Person: "ann", Token: "t1", Until: now().Add(time.Hour)}, token == "of-ann"
 		}},
-		Page: fstest.MapFS{"index.html": {Data: []byte("<p>the page")}},
+		Page:  fstest.MapFS{"index.html": {Data: []byte("<p>the page")}},
+		Offer: inspector.Offer{Watcher: quiet{}},
 		For: func(s inspector.Sender) (*inspector.Offer, error) {
-			return &inspector.Offer{Viewer: inspector.Viewer{By: s.Person + " by " + s.Token}}, nil
+			return &inspector.Offer{Viewer: inspector.Viewer{By: s.Person + " by " + s.Token}, Watcher: quiet{}}, nil
 		},
 	})
 }
@@ -220,7 +222,10 @@ func TestPeopleSignInWithTokens(t *testing.T) {
 	clock := func() time.Time { return now }
 	sign := func(said string) string { return "signed with a key " + said }
 	h := door(t, &inspector.Logins{NoLinks: true, Sign: sign}, clock)
-	require.Contains(t, send(t, h, "192.0.2.1:1", "GET", "/").Body.String(), `<form method="post" action="/login">`)
+	form := send(t, h, "192.0.2.1:1", "GET", "/")
+	require.Contains(t, form.Body.String(), `<form method="post" action="/login">`)
+	require.Equal(t, "same-origin", form.Header().Get("Referrer-Policy"), "or browsers would not say that the form is of this server")
+	require.Equal(t, 403, signIn(t, h, "of-ann", "Origin: null").Code)
 	require.Equal(t, 403, signIn(t, h, "of-bob", origin).Code)
 	require.Equal(t, 403, signIn(t, h, "of-ann", "Origin: https://evil.example").Code)
 	w := signIn(t, h, " of-ann\n", origin)
@@ -244,6 +249,50 @@ func TestPeopleSignInWithTokens(t *testing.T) {
 	require.Equal(t, 401, send(t, h, "192.0.2.1:1", "GET", viewer, with(cookie.Value), "Host: 127.0.0.1:7337").Code, "the cookie is of the public address")
 	now = now.Add(time.Hour + time.Second)
 	require.Equal(t, 401, send(t, h, "192.0.2.1:1", "GET", viewer, with(cookie.Value)).Code, "the session ends with its token")
+}
+
+// A sign-out ends the session of one browser, for copies of its cookie and open streams too.
+func TestASignOutEndsTheSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sign := func(said string) string { return "signed with a key " + said }
+		h := door(t, &inspector.Logins{NoLinks: true, Sign: sign}, time.Now)
+		session := func() string {
+			return "Cookie: __Host-runteam=" + signIn(t, h, "of-ann", origin).Result().Cookies()[0].Value
+		}
+		mine, other := session(), session()
+		answer := func(h http.Handler, method, path string, headers ...string) *httptest.ResponseRecorder {
+			return send(t, h, "192.0.2.1:1", method, path, headers...)
+		}
+		out := inspector.API + "/sign-out"
+		require.Contains(t, answer(h, "GET", viewer, mine).Body.String(), `"canSignOut":true`)
+		require.Contains(t, answer(h, "GET", viewer, "Authorization: Bearer of-ann").Body.String(), `"canSignOut":false`)
+		require.JSONEq(t, `{"signedOut":false}`, answer(h, "POST", out, "Authorization: Bearer of-ann").Body.String())
+		require.Equal(t, 403, answer(h, "POST", out, mine, origin).Code, "of a form")
+		require.Equal(t, 403, answer(h, "POST", out, mine, fromApp, "Origin: https://evil.example").Code, "of another site")
+		require.Equal(t, 405, answer(h, "GET", out, mine).Code, "of a link")
+		require.Equal(t, 200, answer(h, "GET", viewer, mine).Code)
+
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			require.Equal(t, 200, answer(h, "GET", inspector.API+"/runs/r/events", mine, "Accept: text/event-stream").Code)
+		}()
+		synctest.Wait()
+		w := answer(h, "POST", out, mine, fromApp, origin)
+		require.JSONEq(t, `{"signedOut":true}`, w.Body.String())
+		cookie := w.Result().Cookies()[0]
+		require.Equal(t, []any{"__Host-runteam", "", "/", true, true, http.SameSiteStrictMode, -1}, []any{cookie.Name, cookie.Value, cookie.Path, cookie.Secure, cookie.HttpOnly, cookie.SameSite, cookie.MaxAge})
+		require.Equal(t, 401, answer(h, "GET", viewer, mine).Code, "a copy of the cookie")
+		require.Equal(t, 401, answer(h, "POST", out, mine, fromApp, origin).Code)
+		require.Equal(t, 200, answer(h, "GET", viewer, other).Code, "another browser of the same person")
+		since := time.Now()
+		<-ended
+		require.LessOrEqual(t, time.Since(since), 10*time.Second)
+
+		again := door(t, &inspector.Logins{NoLinks: true, Sign: sign}, time.Now)
+		require.Equal(t, 200, answer(again, "GET", viewer, mine).Code, "a process with the same key knows nothing of it, as the reference says")
+	})
 }
 
 // A link of a server that ended still lets its browser in, for a day.

@@ -135,3 +135,18 @@ func (q *request) submit(s Start) error {
 	}
 	return q.h.write(q.w, http.StatusAccepted, map[string]any{"runId": run, "added": added})
 }
+
+// signOutPath is the path of sign-outs, in the API.
+const signOutPath = "/sign-out"
+
+// signOut ends the session of the browser that sent the request, if it has one.
+func (q *request) signOut() error {
+	if q.sender.isSession {
+		access := &q.h.o.Access
+		access.Logins.end(&q.sender)
+		none := access.cookie(q.r, "")
+		none.MaxAge = -1
+		http.SetCookie(q.w, none)
+	}
+	return q.h.write(q.w, http.StatusOK, map[string]bool{"signedOut": q.sender.isSession})
+}

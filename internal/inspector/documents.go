@@ -41,7 +41,12 @@ func (h *Handler) turn(ctx context.Context) (release func(), err error) {
 	}
 }
 
-func viewerOf(_ context.Context, o *Offer, _ *http.Request) (any, error) { return o.Viewer, nil }
+// viewer says who the sender is, and what they may see and do.
+func (q *request) viewer() error {
+	v := q.Viewer
+	v.CanStopUnseen, v.CanSignOut = q.Unseen != nil && !q.h.o.ReadOnly, q.sender.isSession && q.sender.Token != ""
+	return q.h.write(q.w, http.StatusOK, v)
+}
 
 func listOf(ctx context.Context, o *Offer, r *http.Request) (any, error) {
 	filters := o.Runs.Filters()

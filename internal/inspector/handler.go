@@ -147,7 +147,7 @@ func (h *Handler) mayWrite(r *http.Request, by *Sender) error {
 		return nil
 	}
 	switch kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); {
-	case h.o.ReadOnly:
+	case h.o.ReadOnly && r.URL.Path != API+signOutPath:
 		return &Error{Code: Forbidden, Message: "this server is read-only", Hint: "start runteam serve without --read-only"}
 	case by.isAmbient && r.Header.Get("X-Runteam") != "1":
 		return &Error{Code: Forbidden, Message: "a request that changes something needs the header X-Runteam: 1"}

@@ -69,6 +69,9 @@ type Viewer struct {
 	CanSteer  bool                 `json:"canSteer"`
 	CanAnswer bool                 `json:"canAnswer"`
 	Version   string               `json:"version"`
+
+	CanStopUnseen bool `json:"canStopUnseen"` // the viewer pauses and cancels runs that are not there for them
+	CanSignOut    bool `json:"canSignOut"`    // the browser has a session that a token began
 }
 
 // Documents describe stored runs as the viewer may see them. Each method returns a value that is written

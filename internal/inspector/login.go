@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,11 +24,12 @@ const (
 	keyTime     = 15 * time.Minute // how long a link is valid
 	sessionTime = 24 * time.Hour   // how long a browser that used one stays in
 	maxKeys     = 16
+	maxEnded    = 10_000 // sessions that are remembered as signed out
 )
 
 // Logins are one-time links, and the sessions of browsers that used one or signed in with a token. A session is in the cookie
-// of its browser alone, signed. Links of the zero value are valid, and its sessions end with the process. It is safe for
-// concurrent use.
+// of its browser alone, signed; this process remembers which ones were signed out. Links of the zero value are valid, and its
+// sessions end with the process. It is safe for concurrent use.
 type Logins struct {
 	Now func() time.Time // nil means time.Now
 
@@ -42,6 +44,8 @@ type Logins struct {
 	keys []loginKey
 	used bool
 	own  []byte // the key of Sign, if that is nil
+
+	ended map[[sha256.Size]byte]time.Time // until when sessions would be valid that were signed out, by the digests of their cookies
 }
 
 // A loginKey is the key of a link that was not used yet.
@@ -138,8 +142,31 @@ func (l *Logins) session(cookie string) (s Sender, ok bool) {
 	if err != nil || json.Unmarshal(text, &of) != nil {
 		return s, false
 	}
-	until := time.Unix(of.Until, 0)
-	return Sender{Person: of.Person, Token: of.Token, Until: until, isAmbient: true, credential: sha256.Sum256([]byte(cookie))}, l.now().Before(until)
+	s = Sender{Person: of.Person, Token: of.Token, Until: time.Unix(of.Until, 0), isAmbient: true, isSession: true, credential: sha256.Sum256([]byte(cookie))}
+	return s, !l.hasEnded(&s, l.now())
+}
+
+// hasEnded reports whether the token or the session of a sender has ended, or the session was signed out.
+func (l *Logins) hasEnded(s *Sender, now time.Time) bool {
+	isOut := false
+	if l != nil {
+		l.mu.Lock()
+		_, isOut = l.ended[s.credential]
+		l.mu.Unlock()
+	}
+	return isOut || !s.Until.IsZero() && !now.Before(s.Until)
+}
+
+// end ends a session before its time.
+func (l *Logins) end(s *Sender) {
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.ended, func(_ [sha256.Size]byte, until time.Time) bool { return !now.Before(until) })
+	if l.ended == nil || len(l.ended) >= maxEnded {
+		l.ended = map[[sha256.Size]byte]time.Time{}
+	}
+	l.ended[s.credential] = s.Until
 }
 
 // Used reports whether a browser has come in by a link.
@@ -198,16 +225,22 @@ func (a *Access) signIn(w http.ResponseWriter, r *http.Request) {
 
 // letIn sets the cookie of a session.
 func (a *Access) letIn(w http.ResponseWriter, r *http.Request, session string) {
-	http.SetCookie(w, &http.Cookie{Name: a.cookieName(r), Value: session, Path: "/", HttpOnly: true, Secure: a.isSecure(r), SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, a.cookie(r, session))
 	// After a redirect, the browser would not send this cookie if the link was opened from another site.
 	// After a page that refreshes itself, it does.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = io.WriteString(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/\"><link rel=\"icon\" href=\"data:,\"><title>runteam</title>\n<p><a href=\"/\">Continue</a></p>\n</html>\n") // the client may be gone
 }
 
+// cookie returns the cookie of a session.
+func (a *Access) cookie(r *http.Request, session string) *http.Cookie {
+	return &http.Cookie{Name: a.cookieName(r), Value: session, Path: "/", HttpOnly: true, Secure: a.isSecure(r), SameSite: http.SameSiteStrictMode}
+}
+
 // askForToken writes the page on which a person signs in.
 func askForToken(w http.ResponseWriter, status int, problem string) {
 	w.Header().Set("Content-Security-Policy", strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1))
+	w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer, browsers send the form with Origin: null
 	writeNotice(w, status, "Sign in", `<form method="post" action="`+loginPath+`"><p><label>Token <input name="token" type="password" autocomplete="current-password" required autofocus></label> <button>Sign in</button></p></form><p role="alert">`+html.EscapeString(problem)+`</p>`)
 }
 
@@ -219,7 +252,7 @@ func notice(w http.ResponseWriter, status int, heading, text string) {
 func writeNotice(w http.ResponseWriter, status int, heading, body string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><link rel=\"icon\" href=\"data:,\"><title>%s</title>\n<h1>%s</h1>\n%s\n</html>\n", html.EscapeString(heading), html.EscapeString(heading), body) // the client is gone
+	_, _ = fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>%s</title>\n<main>\n<h1>%s</h1>\n%s\n</main>\n</html>\n", html.EscapeString(heading), html.EscapeString(heading), body) // the client is gone
 }
 
 // denyPage answers a browser that may not see the page.

@@ -80,7 +80,7 @@ var routes = slices.Concat(readRoutes(), writeRoutes(), governanceRoutes())
 
 func readRoutes() []route {
 	return []route{
-		get("/viewer", nil, document(viewerOf)),
+		get("/viewer", nil, (*request).viewer),
 		get("/openapi.json", nil, (*request).openAPI),
 		get("/runs", hasRuns, document(listOf)),
 		get("/runs/{run}", hasRuns, document(runOf)),
@@ -107,6 +107,7 @@ func readRoutes() []route {
 
 func writeRoutes() []route {
 	return []route{
+		post(signOutPath, nil, (*request).signOut),
 		post("/runs", hasStarter, working((*request).start)),
 		post("/estimates", hasStarter, (*request).estimate),
 		post("/chats", hasStarter, working((*request).say)),

@@ -63,7 +63,7 @@ func (q *request) watch(ctx context.Context) {
 			return
 		case now := <-ticker.C:
 			offer, err := q.h.offer(q.sender)
-			if err != nil || offer.Grants != q.Grants || !q.sender.Until.IsZero() && now.After(q.sender.Until) {
+			if err != nil || offer.Grants != q.Grants || q.h.o.Access.Logins.hasEnded(&q.sender, now) {
 				return
 			}
 		}

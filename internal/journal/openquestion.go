@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,11 +139,35 @@ func (j *Journal) AnswerQuestion(ctx context.Context, run, id string, answer Per
 			return false, fmt.Errorf("%w: %s is not valid UTF-8", ErrAnswerForm, of.name)
 		}
 	}
-	isMeant := func(q *runstate.Question) bool { return q.ID() == id }
-	return j.answer(ctx, run, isMeant, answerRules{answer.Apart, answer.NotStarter}, func(q *runstate.Question) (record.Answer, error) {
+	return j.answer(ctx, run, withID(id), answer.rules(), func(q *runstate.Question) (record.Answer, error) {
 		return record.Answer{By: answer.By, Time: j.now(), Reason: answer.Reason, Text: answer.Text}, checkAnswer(q, answer.Text)
 	})
 }
+
+// CheckAnswerer returns the error with which [Journal.AnswerQuestion] now refuses By, or nil. It wraps [record.ErrAnswerer].
+func (a *archive) CheckAnswerer(ctx context.Context, run, id string, answer PersonAnswer) error {
+	r, err := a.find(ctx, run)
+	if err != nil {
+		return err
+	}
+	list, err := a.questions(ctx, r)
+	if err != nil {
+		return err
+	}
+	q, err := theQuestion(list, withID(id))
+	if err != nil {
+		return err
+	}
+	return cmp.Or(q.CheckUser(answer.By), answer.rules().check(&r, q, answer.By, list))
+}
+
+// withID returns whether a question has an ID.
+func withID(id string) func(*runstate.Question) bool {
+	return func(q *runstate.Question) bool { return q.ID() == id }
+}
+
+// rules returns what an answer asks for about who gives it.
+func (a *PersonAnswer) rules() answerRules { return answerRules{a.Apart, a.NotStarter} }
 
 // notJSON says why a text is not JSON: one that was meant as a value lacks its quotes.
 func notJSON(text string, err error) string {

@@ -89,6 +89,9 @@ var byName = map[string]func(ctx context.Context, j *journal.Journal, run string
 		_, err := j.AnswerQuestion(ctx, run, "q", journal.PersonAnswer{By: "ann", Text: "yes"})
 		return err
 	},
+	"CheckAnswerer": func(ctx context.Context, j *journal.Journal, run string) error {
+		return j.CheckAnswerer(ctx, run, "q", journal.PersonAnswer{By: "ann"})
+	},
 	"Decisions": func(ctx context.Context, j *journal.Journal, run string) error {
 		_, err := j.Decisions(ctx, run)
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/internal/username"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -35,6 +36,7 @@ var FilterTerms = []FilterTerm{
 	{"search", "only runs with all of these `WORDS` in their name, ID, session or path of the spec"},
 	{"status", "only runs with this `STATUS`, or one of several with commas: " + strings.Join(RunStatuses, ", ")},
 	{"spec", "only runs of this `SPEC`: a name, or the end of a path"},
+	{"starter", "only runs that this `PERSON` started, as a server authenticated them"},
 	{"since", "only runs that began at this `TIME` or later: 2026-11-30, 2026-11-30T08:00:00Z, or 7d or 12h ago"},
 	{"until", "only runs that began before this `TIME`"},
 	{"min-cost", "only runs that cost this `AMOUNT` of US dollars or more"},
@@ -45,7 +47,7 @@ var FilterTerms = []FilterTerm{
 type RunFilter struct {
 	words            []string
 	statuses         []string
-	spec             string
+	spec, starter    string
 	since, until     time.Time
 	minCost, maxCost *llm.Money
 }
@@ -62,6 +64,11 @@ func ParseRunFilter(given func(term string) string, name func(term string) strin
 			return f, exit.UnknownWord(name("status"), word, RunStatuses)
 		}
 		f.statuses = append(f.statuses, word)
+	}
+	if text := given("starter"); text != "" {
+		if f.starter, err = username.Parse(text); err != nil {
+			return f, exit.Usagef("%s %q: %w", name("starter"), text, err)
+		}
 	}
 	for term, at := range map[string]*time.Time{"since": &f.since, "until": &f.until} {
 		if text := given(term); text != "" {
@@ -95,7 +102,7 @@ func parseTime(text string, now time.Time) (at time.Time, err error) {
 
 // IsEmpty reports whether the filter selects all runs.
 func (f *RunFilter) IsEmpty() bool {
-	return len(f.words)+len(f.statuses) == 0 && f.spec == "" && f.since.IsZero() && f.until.IsZero() && f.minCost == nil && f.maxCost == nil
+	return len(f.words)+len(f.statuses) == 0 && f.spec == "" && f.starter == "" && f.since.IsZero() && f.until.IsZero() && f.minCost == nil && f.maxCost == nil
 }
 
 // A RunFinder finds the runs of a journal that a filter selects. It reads what lists do not have of a run once, and is safe
@@ -161,7 +168,7 @@ func (d *RunFinder) Find(ctx context.Context, list []journal.Summary, f *RunFilt
 // fitsRow reports whether a run can be selected, by what its row in the journal says.
 func (f *RunFilter) fitsRow(s *journal.Summary) bool {
 	return !s.Started.Before(f.since) && (f.until.IsZero() || s.Started.Before(f.until)) &&
-		(len(f.statuses) == 0 || s.Ended.IsZero() || slices.Contains(f.statuses, s.Status))
+		(f.starter == "" || s.Starter == f.starter) && (len(f.statuses) == 0 || s.Ended.IsZero() || slices.Contains(f.statuses, s.Status))
 }
 
 // fits reports whether a filter selects a run that fits by its row.

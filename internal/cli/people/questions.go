@@ -39,7 +39,8 @@ type QuestionDocument struct {
 	Call   string               `json:"call,omitempty"`     // the ID of that call
 	What   string               `json:"approval,omitempty"` // what else needs one: "plan", or the name of a declassifier
 	Agent  string               `json:"agent,omitempty"`
-	Users  []string             `json:"users,omitempty"` // names of who can answer; none if anybody can
+	Users  []string             `json:"users,omitempty"`  // names of who can answer; none if anybody can
+	Denied string               `json:"denied,omitempty"` // why the viewer of a server may not answer; empty if they may
 	Asked  time.Time            `json:"askedAt,omitzero"`
 	Label  label.Classification `json:"label"`
 	Asks   promptview.Asked     `json:"asks"`             // the question in words for people
@@ -53,7 +54,7 @@ type QuestionDocument struct {
 // form of the answer, under an ID that says nothing of the run.
 func (d *QuestionDocument) ForPerson() QuestionDocument {
 	id := sha256.Sum256([]byte("question " + d.Run + " " + d.ID))
-	return QuestionDocument{ID: hex.EncodeToString(id[:]), Label: d.Label, Asks: d.Asks, Prompt: d.Prompt, Fields: d.Fields, Schema: d.Schema}
+	return QuestionDocument{ID: hex.EncodeToString(id[:]), Denied: d.Denied, Label: d.Label, Asks: d.Asks, Prompt: d.Prompt, Fields: d.Fields, Schema: d.Schema}
 }
 
 // A fieldDocument is a field of an answer, in JSON.

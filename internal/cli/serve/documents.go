@@ -15,7 +15,6 @@ import (
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/roles"
-	"github.com/runteam/runteam/label"
 )
 
 // documents makes the documents of the stored runs that a guest may see.
@@ -202,10 +201,16 @@ type questions struct{ *guest }
 // see the run.
 func (q questions) Open(ctx context.Context, run string) (any, error) {
 	docs, _, err := people.OpenQuestions(ctx, q.j, q.flags, run)
+	if err == nil {
+		err = answerer(q).deny(ctx, docs)
+	}
 	if err != nil || run != "" {
 		return docs, problem(err)
 	}
 	all, err := q.outside(ctx)
+	if err == nil {
+		err = answerer(q).deny(ctx, all)
+	}
 	for i := range all {
 		docs = append(docs, all[i].ForPerson())
 	}
@@ -230,14 +235,12 @@ func (g *guest) outside(ctx context.Context) ([]people.QuestionDocument, error) 
 	return slices.DeleteFunc(all, func(d people.QuestionDocument) bool {
 		isOf := func(s journal.Summary) bool { return s.Run == d.Run }
 		i := slices.IndexFunc(runs, isOf)
-		return i < 0 || slices.ContainsFunc(seen, isOf) || !g.answers(&runs[i], d.Agent, d.Label) || len(d.Users) > 0 && !slices.Contains(d.Users, g.by)
+		if i < 0 || slices.ContainsFunc(seen, isOf) {
+			return true
+		}
+		_, err := answerer{g}.answerAs(&runs[i], d.Agent, d.Label)
+		return err != nil || len(d.Users) > 0 && !slices.Contains(d.Users, g.by)
 	}), err
-}
-
-// answers reports whether the guest may answer what a person of a run is asked.
-func (g *guest) answers(of *journal.Summary, person string, level label.Classification) bool {
-	accepts, ok := g.may(roles.Approver, of.Spec, func(r *roles.Grant) bool { return slices.Contains(r.As, person) })
-	return ok && level <= accepts
 }
 
 var _ inspector.Runs = (*documents)(nil)

@@ -12,8 +12,10 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/roles"
 	"github.com/runteam/runteam/internal/runstate"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/steer"
 )
 
@@ -219,24 +221,51 @@ func (s answerer) answer(ctx context.Context, of *journal.Summary, question stri
 		return false, errNoQuestion
 	}
 	q := list[i]
-	if !s.answers(of, q.Agent, q.Label) {
-		return false, &inspector.Error{Code: inspector.Forbidden, Message: "this is asked of " + q.Agent + ", and none of your roles answers as that person", Hint: "ask whoever runs the server for the role of an approver"}
+	answer, err := s.answerAs(of, q.Agent, q.Label)
+	if err != nil {
+		return false, err
 	}
 	if q.Answer != nil {
 		return false, problem(&journal.AnsweredError{By: q.Answer.By, Time: q.Answer.Time})
 	}
-	text, err := people.AnswerText(q, a.Fields, a.Text, a.Reason)
-	if err != nil {
+	if answer.Text, err = people.AnswerText(q, a.Fields, a.Text, a.Reason); err != nil {
 		return false, problem(err)
 	}
-	taken, err = s.whole.AnswerQuestion(ctx, of.Run, question, journal.PersonAnswer{
-		By: s.by, Text: text, Reason: a.Reason, Apart: s.person != "", NotStarter: s.person != "" && !s.approvesOwn(of, q),
-	})
+	answer.Reason = a.Reason
+	taken, err = s.whole.AnswerQuestion(ctx, of.Run, question, answer)
 	return taken, problem(err)
 }
 
-// approvesOwn reports whether the guest may approve what a run asks that they have started.
-func (s answerer) approvesOwn(of *journal.Summary, q *runstate.Question) bool {
-	accepts, ok := s.may(roles.Approver, of.Spec, func(r *roles.Grant) bool { return r.Self && slices.Contains(r.As, q.Agent) })
-	return ok && q.Label <= accepts
+// deny says at each question why the guest may not answer it, if so.
+func (s answerer) deny(ctx context.Context, docs []people.QuestionDocument) error {
+	for i := range docs {
+		d := &docs[i]
+		of, err := s.whole.Newest(ctx, d.Run, 1)
+		if err == nil && len(of) > 0 {
+			var answer journal.PersonAnswer
+			if answer, err = s.answerAs(&of[0], d.Agent, d.Label); err == nil {
+				err = s.whole.CheckAnswerer(ctx, d.Run, d.ID, answer)
+			}
+		}
+		denied, isDenied := errors.AsType[*inspector.Error](err)
+		switch {
+		case isDenied:
+			d.Denied = denied.Message
+		case errors.Is(err, record.ErrAnswerer):
+			d.Denied = err.Error()
+		case err != nil && !errors.Is(err, journal.ErrUnknownRun) && !errors.Is(err, journal.ErrNoQuestion): // else it is gone
+			return journals.ReadError(ctx, err)
+		}
+	}
+	return nil
+}
+
+// answerAs returns an answer of the guest as a person of a run, without a text; an error if none of their roles allows it.
+func (s answerer) answerAs(of *journal.Summary, person string, level label.Classification) (answer journal.PersonAnswer, err error) {
+	accepts, may := s.may(roles.Approver, of.Spec, func(r *roles.Grant) bool { return slices.Contains(r.As, person) })
+	if !may || level > accepts {
+		return answer, &inspector.Error{Code: inspector.Forbidden, Message: "this is asked of " + person + ", and none of your roles answers as that person", Hint: "ask whoever runs the server for the role of an approver"}
+	}
+	accepts, self := s.may(roles.Approver, of.Spec, func(r *roles.Grant) bool { return r.Self && slices.Contains(r.As, person) })
+	return journal.PersonAnswer{By: s.by, Apart: s.person != "", NotStarter: s.person != "" && (!self || level > accepts)}, nil
 }
