@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -69,7 +70,10 @@ type server struct {
 	said  strings.Builder
 }
 
-var linkLine = regexp.MustCompile(`open (http://\S+/login\?key=\S+)`)
+var (
+	servingLine = regexp.MustCompile(`serving .* at (http://\S+)`)
+	linkLine    = regexp.MustCompile(`open (http://\S+/login\?key=\S+)`)
+)
 
 // serve starts `runteam serve` with arguments until the test ends.
 func (f folder) serve(t testing.TB, env []string, args ...string) *server {
@@ -84,11 +88,15 @@ func (f folder) serve(t testing.TB, env []string, args ...string) *server {
 	return s
 }
 
-// start starts `runteam serve` at a free port, or at that of args.
+// start starts `runteam serve` at a free port, or at that of args. With roles, it has no link and no token of its own.
 func (f folder) start(t testing.TB, env []string, args ...string) *server {
 	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "token.txt") // of one server
-	args = append([]string{"serve", "--token-file", tokens}, args...)
+	hasRoles := slices.Contains(args, "--roles")
+	if !hasRoles {
+		args = append([]string{"--token-file", tokens}, args...)
+	}
+	args = append([]string{"serve"}, args...)
 	if !strings.Contains(strings.Join(args, " "), "--listen") {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}
@@ -98,7 +106,7 @@ func (f folder) start(t testing.TB, env []string, args ...string) *server {
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())
 	ready := make(chan struct{})
-	go s.listen(out, ready)
+	go s.listen(out, hasRoles, ready)
 	select {
 	case <-ready:
 	case <-s.ended:
@@ -107,23 +115,28 @@ func (f folder) start(t testing.TB, env []string, args ...string) *server {
 		s.stop()
 		t.Fatalf("serve printed no link: %s", s.output())
 	}
-	token, err := os.ReadFile(tokens)
-	require.NoError(t, err)
-	s.token = strings.TrimSpace(string(token))
+	if !hasRoles {
+		token, err := os.ReadFile(tokens)
+		require.NoError(t, err)
+		s.token = strings.TrimSpace(string(token))
+	}
 	return s
 }
 
 // listen reads what the server says.
-func (s *server) listen(out io.Reader, ready chan<- struct{}) {
+func (s *server) listen(out io.Reader, hasRoles bool, ready chan<- struct{}) {
 	defer close(s.ended)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		s.mu.Lock()
 		fmt.Fprintln(&s.said, lines.Text())
+		if m := servingLine.FindStringSubmatch(lines.Text()); m != nil {
+			if s.url = m[1]; hasRoles {
+				close(ready)
+			}
+		}
 		if m := linkLine.FindStringSubmatch(lines.Text()); m != nil {
-			s.links = append(s.links, m[1])
-			if len(s.links) == 1 {
-				s.url, _, _ = strings.Cut(m[1], "/login")
+			if s.links = append(s.links, m[1]); len(s.links) == 1 {
 				close(ready)
 			}
 		}

@@ -1,8 +1,8 @@
 // The shell: routes, theme, shortcuts. The hash names what is shown, so that every view has a link.
 
-import { exported, get } from "./api.js";
+import { exported, get, post } from "./api.js";
 import { ChatPage } from "./chat.js";
-import { button, dialog, failure, fill, h, loading, s, visible } from "./dom.js";
+import { bold, button, dialog, failure, fill, h, loading, s, toast, visible } from "./dom.js";
 import { RunPage } from "./run.js";
 import { RunsPage } from "./runs.js";
 
@@ -38,13 +38,24 @@ function shell() {
   app.actions = h("div", { class: "actions" });
   app.main = h("main", { id: "main", tabindex: "-1" });
   const theme = button(glyph("M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5v11"), toggleTheme, { class: "icon", "aria-label": "Switch between light and dark", title: "Light or dark (T)" });
+  const { accepts, by, canSignOut } = app.viewer;
   document.querySelector(".boot")?.remove();
   const help = button("?", shortcuts, { class: "icon", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)" });
   document.body.append(
     h("a", { class: "skip", href: "#main", onclick: (e) => { e.preventDefault(); app.main.focus(); } }, "Skip to content"),
     h("header", { class: "top" }, h("a", { class: "brand", href: "#/runs", "aria-label": "runteam: all runs" }, logo(), h("span", null, "runteam")), app.crumbs, app.actions,
-      h("div", { class: "tools" }, h("span", { class: "viewer", title: "You see what this clearance may see" }, "sees up to ", h("b", null, app.viewer.accepts)), theme, help)),
+      h("div", { class: "tools" }, h("span", { class: "viewer", title: "You see what this clearance may see" }, by && [bold(by), " "], h("span", { class: "wide-only" }, "sees up to ", h("b", null, accepts))), canSignOut && button("Sign out", signOut, { class: "small" }), theme, help)),
     app.main);
+}
+
+// signOut ends the session of this browser, and shows the form for a token.
+async function signOut() {
+  try {
+    await post("/sign-out");
+  } catch (err) {
+    if (err.status !== 401) return toast(err.message, true); // else it has ended
+  }
+  location.replace("/login");
 }
 
 const keys = [

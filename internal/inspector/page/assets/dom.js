@@ -269,7 +269,7 @@ export function told(err, onclick) {
 
 // failure shows an error with a way to try again.
 export function failure(err, again) {
-  return h("div", { class: "failure", role: "alert" }, told(err), again && button("Try again", again, { class: "small" }));
+  return h("div", { class: "failure", role: "alert" }, told(err), again && (err.status === 401 ? button("Reload the page", () => location.reload(), { class: "small" }) : button("Try again", again, { class: "small" })));
 }
 
 // field is a part of a form with its title; heads are the titles of columns, those of right on the right.

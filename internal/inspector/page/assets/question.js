@@ -9,9 +9,12 @@ let serial = 0;
 // showQuestions shows the open questions, each in its card, and opens the only one. It leaves alone the cards of
 // questions that are still open, since somebody may be writing.
 export function showQuestions(app, el, open, withRun) {
-  for (const card of [...el.children]) if (!open.some((q) => q.runId + q.id === card.dataset.id)) drop(card);
-  for (const q of open) if (![...el.children].some((card) => card.dataset.id === q.runId + q.id)) el.append(questionCard(app, q, withRun && q.runId, open.length === 1));
+  for (const card of [...el.children]) if (!open.some((q) => keyOf(q) === card.dataset.id)) drop(card);
+  for (const q of open) if (![...el.children].some((card) => card.dataset.id === keyOf(q))) el.append(questionCard(app, q, withRun && q.runId, open.length === 1));
 }
+
+// keyOf identifies a question and whether the viewer may answer it, which their other answers change.
+function keyOf(q) { return q.runId + q.id + (q.denied ?? ""); }
 
 function drop(card) {
   for (const el of card.querySelectorAll(".tv")) el.view.close();
@@ -25,15 +28,16 @@ function questionCard(app, q, withRun, only) {
   const reason = h("input", { id: id + "-reason", type: "text", autocomplete: "off" });
   const fields = (q.fields ?? []).map((f) => formField(id, f, inputs));
   const text = fields.length === 0 && h("textarea", { id: id + "-text", rows: 3 });
-  const form = app.viewer.canAnswer && h("form", { class: "form" }, fields,
+  const form = app.viewer.canAnswer && !q.denied && h("form", { class: "form" }, fields,
     text && field(id + "-text", q.schema ? "Answer (JSON)" : "Answer", text),
     field(id + "-reason", "Why? (kept with the answer)", reason), status,
     h("footer", null, h("button", { type: "submit", class: "primary" }, "Answer")));
   const isOfTask = q.tool || q.approval && q.approval !== "plan", what = q.tool ? ["May ", bold(q.agent), " allow the call of ", bdi(q.tool), "?"] : q.approval ? ["Approve ", bdi(q.approval === "plan" ? "the plan" : q.approval), "?"] : [bdi(q.taskName || q.title || "to a person")];
-  const card = h("details", { class: "card question", open: only || !withRun && q.status === "suspended", data: { id: q.runId + q.id, task: q.task } },
+  const card = h("details", { class: "card question", open: only || !withRun && q.status === "suspended", data: { id: keyOf(q), task: q.task } },
     h("summary", null, h("span", { class: "q-what" }, "Question: ", what), isOfTask && muted(" in the task ", bdi(q.taskName || q.title)), q.agent && muted(" for ", bdi(q.agent), ", asked " + ago(q.askedAt)), " ", labelChip(q.label),
       withRun && h("span", { class: "q-run muted" }, bdi(q.name || "run"), " ", short(q.runId))),
-    h("div", { class: "q-body" }, h("div", { class: "q-asks" }, asks(q), withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))), form || note("To answer: ", code(q.answerCommand))));
+    h("div", { class: "q-body" }, h("div", { class: "q-asks" }, asks(q), withRun && h("p", { class: "q-link" }, h("a", { href: "#/runs/" + encodeURIComponent(q.runId) }, "Open the run"))),
+      h("div", { class: "q-answer" }, q.users && note("Who may answer: ", q.users.map((x, i) => [i ? ", " : "", bold(x)])), q.denied ? h("p", { class: "notice" }, "You may not answer this: ", bdi(q.denied), ".") : form || note("To answer: ", code(q.answerCommand)))));
   if (form) form.addEventListener("submit", (e) => { e.preventDefault(); answer(q, inputs, text, reason, status, card); });
   return card;
 }

@@ -1,7 +1,7 @@
 // One run: its summary, its views, and the panel of a task or of an edge.
 
 import { downloadURL, exported, get, ofRun, path } from "./api.js";
-import { bdi, button, change, compact, count, duration, failure, fill, h, loading, money, s, short, statusChip, toast, visible } from "./dom.js";
+import { bdi, button, change, compact, count, duration, failure, fill, h, loading, money, muted, s, short, statusChip, toast, visible } from "./dom.js";
 import { AnswerView, EventsView } from "./answer.js";
 import { CompareView } from "./compare.js";
 import { EdgePanel } from "./edge.js";
@@ -9,7 +9,7 @@ import { FlowView } from "./flow.js";
 import { GraphView } from "./graph.js";
 import { PolicyView } from "./policy.js";
 import { showQuestions } from "./question.js";
-import { progress } from "./runs.js";
+import { progress, queued } from "./runs.js";
 import { RunState } from "./state.js";
 import { steer } from "./steer.js";
 import { TasksView } from "./table.js";
@@ -79,7 +79,7 @@ export class RunPage {
     const { doc } = this.state;
     fill(this.body,
       h("header", { class: "summary" },
-        h("div", { class: "summary-title" }, h("h1", null, bdi(doc.name || "Run " + short(this.id))), this.status, doc.replayed && h("span", { class: "tag" }, "repeats ", short(doc.replayed)), this.commands),
+        h("div", { class: "summary-title" }, h("h1", null, bdi(doc.name || "Run " + short(this.id))), this.status, doc.replayed && h("span", { class: "tag" }, "repeats ", short(doc.replayed)), doc.queue && muted("submitted by ", bdi(doc.queue.by)), this.commands, queued(doc)),
         this.stats),
       this.trouble, this.open, this.tabs, this.split);
     this.summary();

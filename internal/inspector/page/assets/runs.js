@@ -4,6 +4,7 @@ import { get, post } from "./api.js";
 import { chatButtons } from "./chat.js";
 import { ago, bdi, bold, button, clicks, code, compact, count, dialog, duration, empty, failure, field, fill, h, heads, hint, labelChip, loading, money, muted, plural, short, statusChip, statusWord, toast, told } from "./dom.js";
 import { showQuestions } from "./question.js";
+import { stopUnseen } from "./steer.js";
 
 const open = ["in_progress", "ready", "waiting", "blocked", "pending"];
 const statuses = ["completed", ...open.slice(0, 3), "failed", "accepted", "interrupted", "cancelled", "skipped", "not_needed", ...open.slice(3)];
@@ -31,6 +32,19 @@ export function progress(counts) {
     h("span", { class: "num" }, count(counts.completed ?? 0) + "/" + count(all)), h("span", { class: "sr" }, text));
 }
 
+// whose says of which spec a run is, unless it has the name of that, and who started or submitted it.
+function whose({ name, spec, starter, queue }) {
+  const by = starter || queue?.by;
+  return (by || spec && spec !== name) && h("div", { class: "c-about muted" }, spec && spec !== name && ["of ", bdi(spec), " "], by && [starter ? "by " : "submitted by ", bdi(by)]);
+}
+
+// queued says which worker a submitted run is for, and when it is due.
+export function queued({ status, startedAt, queue }) {
+  if (status !== "queued" || !queue) return null;
+  const later = Date.parse(queue.due) > Date.parse(startedAt) + 1000;
+  return h("div", { class: "c-about muted" }, "for a worker of ", bdi(queue.spec), later && [", from ", h("time", { datetime: queue.due }, new Date(queue.due).toISOString().slice(0, 16).replace("T", " ") + " UTC")], queue.unserved && [" ", h("span", { class: "tag warn" }, "no worker serves it")]);
+}
+
 // runStatuses and ages are what the list can be limited to.
 const runStatuses = ["ok", "error", "running", "paused", "interrupted", "suspended", "queued", "set aside", "cancelled", "timeout", "budget_exhausted"];
 
@@ -44,11 +58,14 @@ class Filter {
     const select = (name, title, options) => h("select", { id: "runs-" + name, "aria-label": title }, options.map(([value, text]) => h("option", { value }, text)));
     const amount = (name, title, hint) => add(name, h("input", { type: "number", class: "amount", min: 0, step: "any", "aria-label": title, placeholder: hint }));
     this.specs = h("datalist", { id: "runs-specs" });
+    this.starters = h("datalist", { id: "runs-starters" });
+    this.starter = h("input", { type: "text", class: "spec", list: "runs-starters", "aria-label": "Started by", placeholder: "by anyone", autocomplete: "off", hidden: true }); // until a person is known
     this.clear = button("Clear", () => { this.set(new URLSearchParams()); onchange(); }, { class: "small" });
     this.el = h("form", { class: "toolbar runs-filter", role: "search", "aria-label": "Filter runs", oninput: changed, onsubmit: (e) => e.preventDefault() },
       add("search", h("input", { type: "search", "aria-label": "Search runs", placeholder: "Search name, ID, session or spec" })),
       add("status", select("status", "Status", [["", "any status"], ...runStatuses.map((x) => [x, statusWord(x)])])),
       add("spec", h("input", { type: "text", class: "spec", list: "runs-specs", "aria-label": "Spec", placeholder: "any spec", autocomplete: "off" })), this.specs,
+      add("starter", this.starter), this.starters,
       add("since", select("since", "Began", ages)),
       h("span", { class: "amounts" }, amount("min-cost", "Cost from, in dollars", "$ from"), "–", amount("max-cost", "Cost to, in dollars", "$ to")), this.clear);
     this.clear.hidden = true;
@@ -61,6 +78,7 @@ class Filter {
       if (el.tagName === "SELECT" && ![...el.options].some((o) => o.value === value)) el.append(h("option", { value }, value));
       el.value = value;
     }
+    this.starter.hidden &&= this.starter.value === "";
     this.clear.hidden = this.query.size === 0;
   }
 
@@ -71,12 +89,15 @@ class Filter {
     return query;
   }
 
-  // offer adds the names of specs to choose from.
-  offer(names) {
-    const all = [...new Set(names)].sort().slice(0, 200);
-    if (all.join("\n") === this.offered) return;
-    this.offered = all.join("\n");
-    fill(this.specs, all.map((value) => h("option", { value })));
+  // offer adds the names of specs and people to choose from.
+  offer(runs) {
+    const add = (list, names) => {
+      const all = [...new Set(names.filter(Boolean))].sort().slice(0, 200);
+      if (all.join("\n") !== [...list.options].map((o) => o.value).join("\n")) fill(list, all.map((value) => h("option", { value })));
+    };
+    add(this.specs, runs.map((r) => r.name));
+    add(this.starters, runs.map((r) => r.starter));
+    this.starter.hidden &&= this.starters.options.length === 0;
   }
 }
 
@@ -89,12 +110,13 @@ export class RunsPage {
     this.questions = h("section", { class: "questions", "aria-label": "Open questions" });
     this.filter = new Filter(() => this.filtered());
     this.list = h("div", { class: "runs" }, loading("the runs"));
+    this.unseen = h("section", { class: "runs", "aria-label": "Runs that you may not see" });
     this.rows = new Map();
     clicks(this.list, (e) => {
       const id = e.target.closest("tr")?.dataset.id;
       if (id && !(e.type && e.target.closest("a"))) app.go("#/runs/" + id);
     });
-    this.el = h("div", { class: "page" }, h("h1", { class: "sr" }, "Runs"), this.questions, this.filter.el, this.list);
+    this.el = h("div", { class: "page" }, h("h1", { class: "sr" }, "Runs"), this.questions, this.filter.el, this.list, this.unseen);
     this.older = [];
     let second = 0;
     this.timer = setInterval(() => {
@@ -140,15 +162,16 @@ export class RunsPage {
 
   async load(again) {
     try {
-      const [doc, open] = await Promise.all([this.page(), get("/questions")]);
+      const [doc, open, unseen] = await Promise.all([this.page(), get("/questions"), this.app.viewer.canStopUnseen ? get("/unseen-runs") : []]);
       if (!doc) return;
+      this.showUnseen(unseen);
       this.asked = open;
       showQuestions(this.app, this.questions, open, true);
       const last = doc.next && doc.runs.at(-1); // behind which are those that new runs have moved out of the first page
       if (this.older.length === 0) this.next = doc.next;
       else if (last) this.older.unshift(...this.runs.filter((r) => !r.live && r.startedAt < last.startedAt));
       this.runs = doc.runs;
-      this.filter.offer(doc.runs.map((r) => r.name).filter(Boolean));
+      this.filter.offer(doc.runs);
       this.show();
       if (doc.runs.length === 0 && this.next && !this.searching) this.loadMore();
     } catch (err) {
@@ -196,6 +219,18 @@ export class RunsPage {
     });
   }
 
+  // showUnseen shows the runs that the viewer may stop without seeing them.
+  showUnseen(list) {
+    const key = list.map((r) => r.runId).join();
+    if (key === (this.unseenKey ?? "")) return; // somebody may be pressing a button
+    this.unseenKey = key;
+    const act = (r, kind, title) => button(title, () => stopUnseen(r, kind), { class: kind === "cancel" ? "small danger" : "small", "aria-label": title + " " + short(r.runId) });
+    fill(this.unseen, list.length > 0 && h("table", { class: "grid unseen" }, h("caption", null, "Runs that you may not see ", muted(count(list.length))),
+      heads(["Run", "Spec", "Started by", "Stop"], [3]),
+      h("tbody", null, list.map((r) => h("tr", null, h("td", { class: "mono" }, short(r.runId)), h("td", null, bdi(r.spec)), h("td", null, bdi(r.starter)),
+        h("td", { class: "right" }, act(r, "pause", "Pause"), " ", act(r, "cancel", "Cancel")))))));
+  }
+
   // loadMore reads on until it has found runs, or there are no more.
   async loadMore() {
     if (this.searching) return;
@@ -226,7 +261,7 @@ export class RunsPage {
     const tokens = r.tokens ? r.tokens.input + r.tokens.output : 0;
     return h("tr", { class: r.live ? "live-row" : "", data: { id: r.runId } },
       h("td", { class: "c-name" }, h("a", { href: "#/runs/" + encodeURIComponent(r.runId) }, bdi(r.name || "unnamed")), " ", h("span", { class: "mono muted" }, short(r.runId)),
-        " ", r.experiment && h("span", { class: "tag" }, "experiment"), " ", r.session && h("a", { class: "tag", href: "#/chats/" + encodeURIComponent(r.session), title: "Open the chat" }, "turn ", r.turn), " ", r.questions > 0 && h("span", { class: "tag warn" }, plural(r.questions, "question"))),
+        " ", r.experiment && h("span", { class: "tag" }, "experiment"), " ", r.session && h("a", { class: "tag", href: "#/chats/" + encodeURIComponent(r.session), title: "Open the chat" }, "turn ", r.turn), " ", r.questions > 0 && h("span", { class: "tag warn" }, plural(r.questions, "question")), whose(r), queued(r)),
       h("td", null, statusChip(r.status)),
       h("td", { class: "c-when" }, h("time", { datetime: r.startedAt, title: r.startedAt }, ago(r.startedAt))),
       h("td", { class: "c-took right num" }, took),
