@@ -33,8 +33,8 @@ const (
 // than it needs while others need more. Of the limits that several processes set for an endpoint, the lowest holds, also for
 // processes that set none.
 //
-// leave gives the part of this process back, within 2 seconds. The part of a process that ends otherwise is given back after 5
-// seconds. What a process has used counts on for a minute. If the pool cannot be reached, the process keeps the part that it
+// leave gives the part of this process back, and takes up to 4 seconds if the pool cannot be reached. The part of a process that
+// ends otherwise is given back after 5 seconds. What a process has used counts on for a minute. If the pool cannot be reached, the process keeps the part that it
 // had last, and calls wait if it never had one.
 //
 // Share applies to endpoints that no call uses then. While calls use an endpoint, a goroutine looks at the pool twice each
