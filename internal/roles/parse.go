@@ -1,7 +1,9 @@
 package roles
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,6 +142,8 @@ func (s *Set) readTokens(objects []*specfile.Value, now time.Time) {
 		switch _, err := hex.DecodeString(digest); {
 		case err != nil || len(digest) != 64: // not quoted, since it may be the token itself
 			v.Bad("write what this prints: printf %s \"$TOKEN\" | sha256sum", "it is not 64 hex digits")
+		case slices.Contains(ofNothing, digest):
+			v.Bad("make a token first, such as TOKEN=$(openssl rand -hex 32)", "it is the digest of no text, with which anybody could sign in")
 		case first[digest] != nil:
 			v.Bad("keep one of them, and make another token for the other use", "the same token as in %s", first[digest].At())
 		default:
@@ -151,6 +155,15 @@ func (s *Set) readTokens(objects []*specfile.Value, now time.Time) {
 			}
 		}
 	}
+}
+
+// ofNothing are the digests of no text, and of a line without text: what sha256sum prints if a variable is not set.
+var ofNothing = []string{digestOf(""), digestOf("\n")}
+
+// digestOf returns the digest of a token, in hex.
+func digestOf(secret string) string {
+	digest := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(digest[:])
 }
 
 // readExpiry reads until when a token is valid: the end of a day in UTC, or a time.

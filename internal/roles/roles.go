@@ -10,8 +10,6 @@
 package roles
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"time"
 
@@ -76,8 +74,7 @@ func (s *Set) Grants(person string, groups []string) (grants []Grant) {
 
 // Token returns the token with this secret. ok is false if the file does not have it, or if it has expired.
 func (s *Set) Token(secret string, now time.Time) (t Token, ok bool) {
-	digest := sha256.Sum256([]byte(secret))
-	if t, ok = s.tokens[hex.EncodeToString(digest[:])]; !ok || !now.Before(t.Expires) {
+	if t, ok = s.tokens[digestOf(secret)]; !ok || !now.Before(t.Expires) {
 		return Token{}, false
 	}
 	return t, true

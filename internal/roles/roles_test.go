@@ -239,6 +239,16 @@ roles.yaml:8:112: tokens[4]: expires: "2027-03-31T18:00:00" is neither a date no
 	}
 }
 
+// Who runs sha256sum on a variable that is not set would let in everybody who sends no token.
+func TestATokenOfNothing(t *testing.T) {
+	t.Parallel()
+	for _, nothing := range []string{"", "\n"} {
+		sum := sha256.Sum256([]byte(nothing))
+		_, err := roles.Parse("roles.yaml", []byte("roles: [{role: viewer, users: [a]}]\ntokens: [{sha256: "+fmt.Sprintf("%x", sum)+", user: a, role: viewer, expires: 2027-03-31}]\n"), now)
+		require.ErrorContains(t, err, "roles.yaml:2:19: tokens[0]: sha256: it is the digest of no text")
+	}
+}
+
 // A plain token that is written in place of its digest is not shown again.
 func TestProblemsShowNoToken(t *testing.T) {
 	t.Parallel()
