@@ -47,13 +47,13 @@ func (p *Proxy) senderOf(r *http.Request) (s Sender, err error) {
 		}
 	}
 	names := r.Header.Values(p.UserHeader)
-	if len(names) == 0 || len(names) == 1 && strings.TrimSpace(names[0]) == "" {
+	if len(names) == 0 || len(names) == 1 && trim(names[0]) == "" {
 		return s, nil
 	}
 	if len(names) > 1 {
 		return s, p.repeated(p.UserHeader, len(names))
 	}
-	if s.Person, err = p.Name(strings.TrimSpace(names[0])); err != nil {
+	if s.Person, err = p.Name(trim(names[0])); err != nil {
 		return Sender{}, &Error{Code: Forbidden, Message: "the header " + p.UserHeader + " names nobody: " + err.Error(), Hint: "have the proxy send the name of one person in it"}
 	}
 	if p.GroupsHeader != "" {
@@ -62,7 +62,7 @@ func (p *Proxy) senderOf(r *http.Request) (s Sender, err error) {
 			return Sender{}, p.repeated(p.GroupsHeader, len(lists))
 		}
 		for group := range strings.SplitSeq(strings.Join(lists, ""), ",") {
-			if group = strings.TrimSpace(group); group != "" && !slices.Contains(s.Groups, group) {
+			if group = trim(group); group != "" && !slices.Contains(s.Groups, group) {
 				s.Groups = append(s.Groups, group)
 			}
 		}
@@ -79,6 +79,9 @@ func (p *Proxy) repeated(name string, times int) error {
 		Hint: "have the proxy replace the " + name + " that it gets from the browser, and not add another one",
 	}
 }
+
+// trim removes the spaces around a value of a header. Other white space is part of it: somebody else may have that name.
+func trim(value string) string { return strings.Trim(value, " \t") }
 
 // isPeer reports whether an address is one of the proxy.
 func (p *Proxy) isPeer(address string) bool {
