@@ -94,6 +94,8 @@ func TestAProxyNamesPeople(t *testing.T) {
 		{"whatever the proxy calls the server", proxy, "GET", viewer, []string{ann, "Host: runteam:7337"}, 200, `"by":"ann"`},
 		{"with groups", proxy, "GET", viewer, []string{ann, "X-Forwarded-Groups: a, b,,a"}, 200, `"by":"anna+b"`},
 		{"with groups of the browser, too", proxy, "GET", viewer, []string{ann, "X-Forwarded-Groups: admins", "X-Forwarded-Groups: a"}, 403, "2 headers X-Forwarded-Groups"},
+		{"a name with white space of another kind", proxy, "GET", viewer, []string{ann + "\u00a0"}, 200, "\"by\":\"ann\u00a0\""},
+		{"a group with white space of another kind", proxy, "GET", viewer, []string{ann, "X-Forwarded-Groups: \u2003a, b\u3000"}, 200, "\"by\":\"ann\u2003a+b\u3000\""},
 		{"over IPv6 mapped", "[::ffff:10.0.0.7]:1", "GET", viewer, []string{ann}, 200, `"by":"ann"`},
 		{"a forged header", "10.0.0.8:1", "GET", viewer, []string{ann}, 403, "its proxy alone, which does not have the address 10.0.0.8:1"},
 		{"no address", "@", "GET", viewer, []string{ann}, 403, "its proxy alone"},
@@ -333,6 +335,61 @@ func (quiet) Close()                                                            
 func (quiet) Next(ctx context.Context) ([]event.Delta, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
+}
+
+// large is a run with one large event.
+type large struct{ *fake }
+
+func (large) Watch(context.Context, string, int, bool) iter.Seq2[[]inspector.Event, error] {
+	return func(yield func([]inspector.Event, error) bool) {
+		yield([]inspector.Event{{Position: 1, Type: event.RunStart, Data: []byte(`"` + strings.Repeat("x", 8<<20) + `"`)}}, nil)
+	}
+}
+
+// A slow client takes ten seconds for each piece.
+type slow struct{ *httptest.ResponseRecorder }
+
+func (s slow) Write(text []byte) (int, error) {
+	time.Sleep(10 * time.Second)
+	return s.ResponseRecorder.Write(text)
+}
+
+// Who reads slowly does not read on for long after they have lost their role.
+func TestSlowClientsLoseTheirRole(t *testing.T) {
+	t.Parallel()
+	for _, accept := range []string{"text/event-stream", "application/json"} {
+		t.Run(accept, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				lost := time.Now().Add(15 * time.Second)
+				h := inspector.New(inspector.Options{
+					Access: inspector.Access{Hosts: inspector.Hosts{Names: []string{"localhost"}, Port: "80"}, Tokens: func(string) (inspector.Sender, bool) { return inspector.Sender{Person: "ann"}, true }},
+					Offer:  inspector.Offer{Watcher: large{}},
+					For: func(inspector.Sender) (*inspector.Offer, error) {
+						if time.Now().After(lost) {
+							return nil, errors.New("no role")
+						}
+						return &inspector.Offer{Watcher: large{}}, nil
+					},
+				})
+				r := httptest.NewRequestWithContext(t.Context(), "GET", inspector.API+"/runs/r/events", nil)
+				r.Host = "localhost"
+				r.Header.Set("Authorization", "Bearer x")
+				r.Header.Set("Accept", accept)
+				w := slow{httptest.NewRecorder()}
+				func() {
+					defer func() {
+						if accept == "application/json" {
+							require.Equal(t, http.ErrAbortHandler, recover(), "the document is not complete")
+						}
+					}()
+					h.ServeHTTP(w, r)
+				}()
+				require.NotZero(t, w.Body.Len())
+				require.Less(t, time.Since(lost), time.Minute)
+			})
+		})
+	}
 }
 
 func TestStreamsEndWithTheRole(t *testing.T) {

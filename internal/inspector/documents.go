@@ -146,7 +146,7 @@ func (q *request) openAPI() error {
 		return errNoPath
 	}
 	q.w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, err := pieces{q.w}.Write(q.h.o.OpenAPI)
+	_, err := pieces{w: q.w}.Write(q.h.o.OpenAPI)
 	return gone(err)
 }
 
@@ -164,7 +164,7 @@ func (q *request) export() error {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'") // the file must not run as a page of this server
-	_, err = pieces{w}.Write(html)
+	_, err = pieces{w: w}.Write(html)
 	return gone(err)
 }
 

@@ -197,18 +197,26 @@ func (h *Handler) write(w http.ResponseWriter, status int, document any) error {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, err = h.o.Escape(pieces{w}).Write(append(text, '\n'))
+	_, err = h.o.Escape(pieces{w: w}).Write(append(text, '\n'))
 	return gone(err)
 }
 
 // maxPiece is the number of bytes that a client reads in [writeTime], or it is disconnected.
 const maxPiece = 64 << 10
 
-// pieces writes to a client, which has [writeTime] for each piece of [maxPiece].
-type pieces struct{ w http.ResponseWriter }
+// pieces writes to a client, which has [writeTime] for each piece of [maxPiece], and gets none once until is closed.
+type pieces struct {
+	w     http.ResponseWriter
+	until <-chan struct{} // nil never is
+}
 
 func (p pieces) Write(text []byte) (n int, err error) {
 	for n < len(text) && err == nil {
+		select {
+		case <-p.until:
+			return n, errGone
+		default:
+		}
 		var written int
 		_ = http.NewResponseController(p.w).SetWriteDeadline(time.Now().Add(writeTime))
 		written, err = p.w.Write(text[n:min(len(text), n+maxPiece)])

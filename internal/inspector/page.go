@@ -26,7 +26,7 @@ func (q *request) file(name string) error {
 		return &Error{Code: NotFound, Message: "the page has no such file"}
 	}
 	q.w.Header().Set("Content-Type", kind)
-	_, err = pieces{q.w}.Write(text)
+	_, err = pieces{w: q.w}.Write(text)
 	return gone(err)
 }
 

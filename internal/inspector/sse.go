@@ -17,13 +17,12 @@ import (
 // A sender sends events of a text/event-stream to one client.
 type sender struct {
 	h    *Handler
-	w    http.ResponseWriter
+	to   pieces
 	buf  bytes.Buffer
 	open bool // the head was sent
 }
 
-// openStream reserves one of the streams of a token. The context that it returns ends with the request, or once the sender is
-// offered something else than when the stream began. The caller releases it.
+// openStream reserves one of the streams of a token. The context that it returns is that of whileOffered. The caller releases it.
 func (q *request) openStream() (ctx context.Context, s *sender, release func(), err error) {
 	h, of := q.h, q.sender.credential
 	h.mu.Lock()
@@ -32,16 +31,9 @@ func (q *request) openStream() (ctx context.Context, s *sender, release func(), 
 		return nil, nil, nil, &Error{Code: TooMany, Message: fmt.Sprintf("%d streams are open", maxStreams), Hint: "close some of them first"}
 	}
 	h.streams[of]++
-	ctx, stop := context.WithCancel(q.r.Context())
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		q.watch(ctx)
+	ctx, stop := q.whileOffered(q.sender)
+	return ctx, &sender{h: h, to: pieces{q.w, ctx.Done()}}, func() {
 		stop()
-	}()
-	return ctx, &sender{h: h, w: q.w}, func() {
-		stop()
-		<-watched
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.streams[of]--; h.streams[of] == 0 {
@@ -53,20 +45,31 @@ func (q *request) openStream() (ctx context.Context, s *sender, release func(), 
 // grantsTime is how often a stream checks that its sender may still read it.
 const grantsTime = 10 * time.Second
 
-// watch returns once ctx has ended, or the sender is offered something else.
-func (q *request) watch(ctx context.Context) {
-	ticker := time.NewTicker(grantsTime)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			offer, err := q.h.offer(q.sender)
-			if err != nil || offer.Grants != q.Grants || q.h.o.Access.Logins.hasEnded(&q.sender, now) {
+// whileOffered returns a context that ends with the request, or once the sender has ended or is offered something else than when
+// it began. The caller calls stop.
+func (q *request) whileOffered(by Sender) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(q.r.Context())
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		defer cancel()
+		ticker := time.NewTicker(grantsTime)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
 				return
+			case now := <-ticker.C:
+				offer, err := q.h.offer(by)
+				if err != nil || offer.Grants != q.Grants || q.h.o.Access.Logins.hasEnded(&by, now) {
+					return
+				}
 			}
 		}
+	}()
+	return ctx, func() {
+		cancel()
+		<-watched
 	}
 }
 
@@ -92,19 +95,19 @@ func (s *sender) add(id int, kind string, data []byte) {
 func (s *sender) flush() error {
 	if !s.open {
 		s.open = true
-		s.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-		s.w.Header().Set("X-Accel-Buffering", "no")
-		s.w.WriteHeader(http.StatusOK)
+		s.to.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		s.to.w.Header().Set("X-Accel-Buffering", "no")
+		s.to.w.WriteHeader(http.StatusOK)
 	}
 	if s.buf.Len() == 0 {
 		_, _ = s.buf.WriteString(": \n\n")
 	}
-	_, err := pieces{s.w}.Write(s.buf.Bytes())
+	_, err := s.to.Write(s.buf.Bytes())
 	if s.buf.Cap() > maxBody {
 		s.buf = bytes.Buffer{}
 	}
 	s.buf.Reset()
-	return errors.Join(err, http.NewResponseController(s.w).Flush())
+	return errors.Join(err, http.NewResponseController(s.to.w).Flush())
 }
 
 // fail ends a stream with an error. If nothing was sent yet, it returns the error as the answer.
@@ -165,31 +168,37 @@ func isHead(r *http.Request) bool { return r.Method == http.MethodHead }
 
 // allEvents sends the events so far as one document, without holding it in memory.
 func (q *request) allEvents(after int) error {
-	w, r := q.w, q.r
-	begun := false
-	for batch, err := range q.Watcher.Watch(r.Context(), r.PathValue("run"), after, false) {
+	by := q.sender
+	by.Until = time.Time{} // a client cannot go on with a document where it ended
+	ctx, stop := q.whileOffered(by)
+	defer stop()
+	to, begun := pieces{q.w, ctx.Done()}, false
+	write := func(text []byte) {
+		if _, err := to.Write(text); err != nil {
+			panic(http.ErrAbortHandler) // the client must not take a truncated document for a complete one
+		}
+	}
+	for batch, err := range q.Watcher.Watch(ctx, q.r.PathValue("run"), after, false) {
 		if err != nil && !begun {
 			return err
 		}
 		if err != nil {
-			panic(http.ErrAbortHandler) // the client must not take a truncated document for a complete one
+			panic(http.ErrAbortHandler)
 		}
 		for i := range batch {
 			before := ","
 			if !begun {
-				w.Header().Set("Content-Type", "application/json; charset=utf-8")
+				q.w.Header().Set("Content-Type", "application/json; charset=utf-8")
 				before, begun = `{"events":[`, true
 			}
-			if _, err := (pieces{w}).Write(append([]byte(before), batch[i].Data...)); err != nil {
-				return gone(err)
-			}
+			write(append([]byte(before), batch[i].Data...))
 		}
 	}
 	if !begun {
-		return q.h.write(w, http.StatusOK, map[string][]Event{"events": {}})
+		return q.h.write(q.w, http.StatusOK, map[string][]Event{"events": {}})
 	}
-	_, err := pieces{w}.Write([]byte("]}\n"))
-	return gone(err)
+	write([]byte("]}\n"))
+	return nil
 }
 
 // A deltaDocument is a piece of what a model writes, in JSON.
