@@ -17,11 +17,13 @@ import (
 	"fmt"
 	"io"
 
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -578,4 +580,56 @@ func TestASessionIsContinuedByWhoSeesIt(t *testing.T) {
 	require.Contains(t, answer, "others have continued this session")
 	status, answer = say("olga", more)
 	require.Equal(t, 202, status, answer)
+}
+
+// An operator of their own runs does not have a turn go on that somebody else began in their session, even if they may see it:
+// they could not resume it by its ID either.
+func TestNobodyResumesTheTurnOfAnother(t *testing.T) {
+	t.Parallel()
+	const secret = "of-the-proxy-0123456789abcdef0123456789abcdef"
+	dir := clitest.Folder(t, map[string]string{
+		"secret": secret, "talk.yaml": "name: talk\nagents: [{name: cat, backend: {kind: process, command: ./wait}}]\nchat: {agent: cat}\n",
+		"roles.yaml": "roles:\n  - {role: viewer, users: [ann], runs: all}\n  - {role: operator, users: [ann]}\n  - {role: operator, users: [olga], runs: all}\n",
+	})
+	door := filepath.Join(dir, "open") // an agent answers while it is there
+	require.NoError(t, os.WriteFile(door, nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "wait"), []byte("#!/bin/sh\nuntil [ -e '"+door+"' ]; do sleep 0.05; done\ncat\n"), 0o700)) //nolint:gosec // it is run
+	const public = "http://runs.example.org"
+	serveBehind := func() *served {
+		return serveHere(t, call{dir: dir, args: []string{
+			"--roles", "roles.yaml", "--identity-header", "X-User", "--public-url", public,
+			"--trusted-proxy", "127.0.0.1", "--proxy-secret-file", "secret", "--drain", "0s", "talk.yaml",
+		}})
+	}
+	s := serveBehind()
+	do := func(person, method, path, body string) (int, string) {
+		return s.do(method, path, body, "X-User: "+person, inspector.SecretHeader+": "+secret, "Origin: "+public, "X-Runteam: 1")
+	}
+	say := func(person, message string) (run string) {
+		status, answer := do(person, "POST", "/chats", message)
+		require.Equal(t, 202, status, answer)
+		return object(t, answer)["runId"].(string)
+	}
+	has := func(run, text string) {
+		require.Eventually(t, func() bool {
+			_, answer := do("olga", "GET", "/runs/"+run, "")
+			return strings.Contains(answer, text)
+		}, 20*time.Second, 20*time.Millisecond)
+	}
+	first := say("ann", `{"spec":"talk","text":"one"}`)
+	has(first, `"status":"ok"`)
+	require.NoError(t, os.Remove(door))
+	more := `{"session":"` + first + `","text":"more"}`
+	second := say("olga", more)
+	s.signal(syscall.SIGTERM)
+	s.wait()
+	s = serveBehind()
+	has(second, `"status":"interrupted"`)
+	require.NoError(t, os.WriteFile(door, nil, 0o600))
+	status, answer := do("ann", "POST", "/runs/"+second+"/resume", `{}`)
+	require.Equal(t, 403, status, answer)
+	status, answer = do("ann", "POST", "/chats", more)
+	require.Equal(t, 403, status, answer)
+	require.Contains(t, answer, "none of your roles steers it")
+	has(second, `"status":"interrupted"`)
 }

@@ -139,7 +139,10 @@ func (s launcher) say(ctx context.Context, l run.Launch, text string, level labe
 		a.Answers = true
 		return a
 	}
-	if _, _, unfinished := at.Unfinished(); unfinished {
+	if _, before, unfinished := at.Unfinished(); unfinished {
+		if _, err := s.steerable(ctx, before); err != nil { // it may be of somebody else
+			return err
+		}
 		if _, err := turns.Resume(ctx, run.View{Attend: attend}); err != nil {
 			return err
 		}
