@@ -633,3 +633,20 @@ func TestNobodyResumesTheTurnOfAnother(t *testing.T) {
 	require.Contains(t, answer, "none of your roles steers it")
 	has(second, `"status":"interrupted"`)
 }
+
+// Every program of this computer can send requests from its addresses.
+func TestOwnAddressesNeedASecret(t *testing.T) {
+	t.Parallel()
+	own, err := net.InterfaceAddrs()
+	require.NoError(t, err)
+	require.NotEmpty(t, own)
+	dir := peopleFolder(t, everyone...)
+	for _, of := range own {
+		at, _, err := net.ParseCIDR(of.String())
+		require.NoError(t, err)
+		got := call{dir: dir, args: []string{
+			"serve", "open.yaml", "--listen", "nowhere", "--roles", "roles.yaml", "--identity-header", "X-User", "--public-url", "https://runs.example.org", "--trusted-proxy", at.String(),
+		}}.run(t)
+		require.Contains(t, got.stderr, "others may send requests from there too")
+	}
+}

@@ -151,7 +151,7 @@ func (a *accessFlags) checkProxy(cmd *cobra.Command) error {
 		if err != nil {
 			return exit.Usagef("--trusted-proxy %s: write an address such as 10.0.0.7, a range such as 10.0.0.0/24, or unix:PATH", terminal.CleanLine(text))
 		}
-		if a.peers = append(a.peers, peers); !peers.IsSingleIP() || peers.Addr().IsLoopback() {
+		if a.peers = append(a.peers, peers); !peers.IsSingleIP() || isOfThisComputer(peers.Addr()) {
 			shared = text
 		}
 	}
@@ -179,6 +179,15 @@ func (a *accessFlags) checkHeaders() error {
 
 // otherHeaders are headers that never name a person.
 var otherHeaders = []string{"Host", "Authorization", "Cookie", "Origin", "Connection", inspector.SecretHeader}
+
+// isOfThisComputer reports whether every program of this computer can send requests from an address.
+func isOfThisComputer(at netip.Addr) bool {
+	own, err := net.InterfaceAddrs()
+	return at.IsLoopback() || err != nil || slices.ContainsFunc(own, func(of net.Addr) bool {
+		p, err := netip.ParsePrefix(of.String())
+		return err == nil && p.Addr().Unmap().WithZone("") == at
+	})
+}
 
 // parsePeers reads an address or a range of addresses.
 func parsePeers(text string) (netip.Prefix, error) {
