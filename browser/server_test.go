@@ -80,12 +80,30 @@ func (f folder) serve(t testing.TB, env []string, args ...string) *server {
 	t.Helper()
 	s := f.start(t, env, args...)
 	t.Cleanup(func() {
-		s.stop()
+		defer s.stop()
 		if t.Failed() {
-			t.Logf("the server said: %s", s.output())
+			s.report(t)
 		}
 	})
 	return s
+}
+
+// report says what the server of a failed test said, and what it knows of the run that began last.
+func (s *server) report(t testing.TB) {
+	t.Helper()
+	t.Logf("the server said: %s", s.output())
+	select {
+	case <-s.ended:
+		return
+	default:
+	}
+	_, list := s.call(t, http.MethodGet, "/api/v1/runs?limit=1", "")
+	t.Logf("its newest run is %s", list)
+	var doc struct{ Runs []struct{ RunID string } }
+	if _ = json.Unmarshal(list, &doc); len(doc.Runs) > 0 {
+		_, events := s.call(t, http.MethodGet, "/api/v1/runs/"+doc.Runs[0].RunID+"/events", "")
+		t.Logf("and its events are %s", events)
+	}
 }
 
 // start starts `runteam serve` at a free port, or at that of args. With roles, it has no link and no token of its own.
@@ -169,7 +187,7 @@ func (s *server) stop() {
 // call makes a request of a program, and returns status and body of the answer.
 func (s *server) call(t testing.TB, method, path, body string, headers ...string) (status int, answer []byte) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, s.url+path, strings.NewReader(body)) // which a report of a test that has ended makes, too
 	require.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer "+s.token)
 	if body != "" {
