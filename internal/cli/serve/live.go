@@ -4,11 +4,13 @@ import (
 	"context"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/cli/view"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/inspector"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
@@ -83,7 +85,28 @@ func (s streams) Subscribe(ctx context.Context, name string) (inspector.Subscrip
 	if found.Live() && *found.Holder != journal.ThisHolder() {
 		return nil, &inspector.Error{Code: inspector.NotFound, Message: "no model output: another process works on the run", Hint: "read its events and results"}
 	}
-	return s.live.fanout.Subscribe(found.Run), nil
+	return &checkedSubscription{Subscription: s.live.fanout.Subscribe(found.Run), guest: s.guest, run: found.Run}, nil
+}
+
+// A checkedSubscription ends if its guest does not see the run any more: the process that works on it may have raised its label
+// since the guest subscribed.
+type checkedSubscription struct {
+	inspector.Subscription
+	*guest
+	run  string
+	seen time.Time // when the guest was last known to see the run; zero before the first piece
+}
+
+// Next returns the pieces since the last call.
+func (c *checkedSubscription) Next(ctx context.Context) ([]event.Delta, error) {
+	pieces, err := c.Subscription.Next(ctx)
+	if err == nil && len(pieces) > 0 && time.Since(c.seen) > seenTime {
+		if _, err = c.j.Find(ctx, c.run); err != nil {
+			return nil, problem(err)
+		}
+		c.seen = time.Now()
+	}
+	return pieces, err
 }
 
 // escaped returns a writer that escapes JSON as in all output of the command.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/journals"
@@ -73,13 +74,11 @@ func (f *follower) watch(ctx context.Context, run string, follow bool) error {
 	}
 	defer leave()
 	for !f.stopped {
-		if time.Since(f.seen) > seenTime { // a process that resumes the run may raise its label
-			if _, err := f.j.Find(ctx, run); err != nil {
-				return err
-			}
+		r, err := feed.after(ctx, f.at)
+		if err == nil && (begins(r.events) || time.Since(f.seen) > seenTime) { // a process that resumes the run may raise its label
+			_, err = f.j.Find(ctx, run)
 			f.seen = time.Now()
 		}
-		r, err := feed.after(ctx, f.at)
 		switch {
 		case err != nil:
 			return err
@@ -98,6 +97,11 @@ func (f *follower) watch(ctx context.Context, run string, follow bool) error {
 		}
 	}
 	return nil
+}
+
+// begins reports whether a process begins or resumes the run with one of the events.
+func begins(events []inspector.Event) bool {
+	return slices.ContainsFunc(events, func(e inspector.Event) bool { return e.Type == event.RunStart })
 }
 
 // catchUp passes on the events in the journal until there are no more, or until enough reports true for the
