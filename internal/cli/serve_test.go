@@ -71,7 +71,7 @@ func (w *lineWatcher) String() string {
 func serveHere(t *testing.T, c call) *served {
 	t.Helper()
 	con, stdout, _ := clitest.Console(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, c.args...)...)
-	stderr := &lineWatcher{wants: regexp.MustCompile(`(https?://)?127\.0\.0\.1:\d+`), found: make(chan string, 1)}
+	stderr := &lineWatcher{wants: regexp.MustCompile(`(https?://|listening at )127\.0\.0\.1:\d+`), found: make(chan string, 1)}
 	signals := make(chan os.Signal, 4)
 	con.Stderr, con.Signals, con.WorkDir, con.ConfigDir = stderr, signals, workdir.Dir(c.dir), t.TempDir()
 	con.LookupEnv = func(name string) (string, bool) {
@@ -97,9 +97,7 @@ func serveHere(t *testing.T, c call) *served {
 	}
 	select {
 	case s.url = <-stderr.found:
-		if !strings.HasPrefix(s.url, "http") { // it stands behind a proxy, whose address is another one
-			s.url = "http://" + s.url
-		}
+		s.url = strings.Replace(s.url, "listening at ", "http://", 1) // it stands behind a proxy, whose address is another one
 	case got := <-ended:
 		t.Fatalf("it ended: %+v", got)
 	}
