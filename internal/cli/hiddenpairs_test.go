@@ -297,7 +297,7 @@ var (
 	// file of the journal shows too.
 	digestsShown = regexp.MustCompile(`hmac-sha256:[0-9a-f]{64}|[0-9a-f]{64}:\d+`)
 	// durations finds members that are left out if they are 0.
-	durations = regexp.MustCompile(`,?"(took|duration|start|end)Ms": ?\d+`)
+	durations = regexp.MustCompile(`,?"(took|duration|start|end|firstToken)Ms": ?\d+`)
 	// timesShown finds times, the time between two of them, the width of its column, and numbers that an endpoint gives to
 	// all its calls.
 	timesShown = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*Z?|\b\d+\.\ds\b *|\btook  +|chatcmpl-\d+`)
